@@ -1,7 +1,7 @@
-"""The public face: everything that a command does, in a call.
+"""Python interface of synparse: one function for each main command.
 
 >>> import synparse
->>> parser = synparse.load("english")  # the built-in model; synparse.train("corpus.txt") gives one of your own
+>>> parser = synparse.load("english")  # the built-in model; synparse.train("corpus.txt") trains another one
 >>> print(next(parser.parse("the cat saw a dog")))
 (X (X (W the) (W cat)) (X (W saw) (X (W a) (W dog))))
 """
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 
 def _check_own_packages() -> None:
-    """Raises ImportError if a file or folder of somebody else's stands before a package of synparse."""
+    """Raises ImportError if a file or folder outside synparse hides one of its packages."""
     home = Path(__file__).resolve().parent
     for name in ("treebank", "induce", "cli"):
         spec = find_spec(name)
-        place = spec and (spec.origin or next(iter(spec.submodule_search_locations or ()), None))
-        if place and home not in Path(place).resolve().parents:
-            raise ImportError(f"{place}: stands in the way of synparse's own {name!r}; rename it, or work elsewhere")
+        location = spec and (spec.origin or next(iter(spec.submodule_search_locations or ()), None))
+        if location and home not in Path(location).resolve().parents:
+            raise ImportError(f"{location}: hides synparse's package {name!r}; rename it or work in another folder")
 
 
 try:
@@ -84,12 +84,13 @@ def train(
 ) -> ModelParser:
     """Train a model as ``synparse train`` does and return its parser.
 
-    ``text`` is a path, a list of paths, or a list of sentences, each a list of words; without it the model learns from
-    the built-in sample. ``run`` is the folder to write, ``max_minutes`` bounds the training, and ``show`` hears every
-    event; without it a notebook shows them by itself. ``options`` are those of the command: ``model``, ``preset``,
+    ``text`` is a path, a list of paths, or a list of sentences, each a list of words. Without it, the model is trained
+    on the built-in sample. ``run`` is the model folder to write, and ``max_minutes`` limits the training time.
+    ``show`` is called with every event; without it, a notebook shows the progress. ``options`` are those of the
+    command: ``model``, ``preset``,
     ``settings`` (a list of ``"table.key=value"``), ``dev``, ``trees``, ``task``, ``seed``, ``resume``, ``overwrite``,
     ``device``.
-    Raises SynparseError for what cannot be trained.
+    Raises SynparseError if the model cannot be trained.
     """
     from cli.training_progress import with_progress
 
@@ -103,13 +104,16 @@ def train(
 
 
 def _in_notebook() -> bool:
-    """Whether this program runs in a notebook, where training shows its progress."""
+    """Whether this process is the kernel of a notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")
 
 
 def trainer(text: Text | Sequence[Text] = (), *, run: str = "synparse-model", **options: Any) -> Trainer:
-    """What `train` trains with: its ``train()`` yields the events one by one, and can be left at any of them."""
+    """The trainer that `train` uses.
+
+    Its method ``train()`` yields the events of training; to stop early, leave the loop over them.
+    """
     from induce.training.request import RunRequest
     from induce.training.run import prepare_run
 
@@ -118,11 +122,11 @@ def trainer(text: Text | Sequence[Text] = (), *, run: str = "synparse-model", **
 
 
 def load(run: str | os.PathLike[str] | None = None, **options: Any) -> ModelParser | Ensemble:
-    """The trained model in the folder ``run``, or the ensemble, ready to parse.
+    """The parser of the model or ensemble in the folder ``run``.
 
-    Without ``run`` it is that of $SYNPARSE_MODEL, else that in ./synparse-model; where nothing was trained, it is the
-    built-in model of English, which is also called ``"english"``. ``options``: ``decoder``, ``layer``, ``distances``,
-    ``device``, as of ``synparse parse``.
+    Without ``run``, the model is that of $SYNPARSE_MODEL, else that in ./synparse-model, else the built-in model of
+    English, whose name is ``"english"``. ``options`` are ``decoder``, ``layer``, ``distances`` and ``device``, as for
+    ``synparse parse``.
     """
     from induce.parsing.load import load_parser
     from induce.storage.locate import default_model
@@ -133,9 +137,9 @@ def load(run: str | os.PathLike[str] | None = None, **options: Any) -> ModelPars
 def combine(members: Sequence[str], run: str, **options: Any) -> Ensemble:
     """An ensemble of ``members``, written to the folder ``run`` as ``synparse combine`` does.
 
-    Members are spelt as of the command: models, files of trees, ``"baseline:right"``. ``options``: ``heads``,
-    ``threshold``, ``sums``, ``pack``, ``overwrite``, ``decoder``, ``normalization``. Raises SynparseError for what
-    does not fit.
+    Members are written as for the command: models, files of trees, ``"baseline:right"``. ``options`` are ``heads``,
+    ``threshold``, ``sums``, ``pack``, ``overwrite``, ``decoder``, ``normalization``. Raises SynparseError if
+    the members cannot be combined.
     """
     from induce.parsing.combine import combine as make
 
@@ -159,25 +163,26 @@ def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:
     return evaluate_systems(gold, systems, **options)
 
 
-def draw(what: Any, *others: Any, gold: Any = ()) -> Drawing:
-    """Pictures of trees, sentences or pairs of words and heads, which a notebook shows; ``save(path)`` writes a file.
+def draw(analyses: Any, *others: Any, gold: Any = ()) -> Drawing:
+    """Drawing of trees, sentences or pairs of words and heads.
 
-    A string is a tree in brackets, or a sentence that the default model parses. ``others`` are analyses of the same
-    sentences by other systems, ``gold`` the analyses that all are compared with. Raises SynparseError if the words of
-    gold differ.
+    A notebook shows the drawing, and its method ``save(path)`` writes it to a file.
+    A string is a tree in brackets, or a sentence, which the default model parses. ``others`` are analyses of the same
+    sentences by other systems, and ``gold`` are the analyses to compare with. Raises SynparseError if the words of
+    ``gold`` differ.
 
     >>> print(draw((["the", "cat", "sat"], [1, 2, -1])).to_latex().splitlines()[0])
     \\begin{dependency}
     """
-    from treebank.draw.notebook import draw as drawn
+    from treebank.draw.notebook import draw as make_drawing
 
-    if isinstance(what, str) and not what.lstrip().startswith("("):
-        what = list(load().parse(what))
-    return drawn(what, *others, gold=gold)
+    if isinstance(analyses, str) and not analyses.lstrip().startswith("("):
+        analyses = list(load().parse(analyses))
+    return make_drawing(analyses, *others, gold=gold)
 
 
 def report(*runs: str | os.PathLike[str], gold: Any = None, **options: Any) -> str:
-    """The page of HTML that ``synparse report`` writes about these runs.
+    """The HTML page that ``synparse report`` writes about trained models.
 
     ``gold`` is a path, a name such as ``"wsj10"``, or a `Treebank`. ``options`` are fields of `ReportPlan`: ``text``,
     ``baselines``, ``conventions``, ``max_length``, ``pictures``, ``title``.
@@ -188,7 +193,7 @@ def report(*runs: str | os.PathLike[str], gold: Any = None, **options: Any) -> s
 
 
 def read(path: str) -> Iterator[Sentence]:
-    """The sentences of a text or a treebank, whatever its format, with the annotation that it holds."""
+    """Sentences of a text or a treebank in any format, with their annotation."""
     from treebank.io.read import read_sentences
 
     return read_sentences([path])

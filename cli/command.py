@@ -14,9 +14,9 @@ HELP_SETTINGS = {"help_option_names": ["-h", "--help"]}
 GENERAL = "General"
 MIN_GROUPED_OPTIONS = 6  # a help text with fewer options has no groups
 
-#: command -> where it is ("module:function"), and its line in the help of the group
+#: command name -> ("module:function", help line in the group)
 CommandTable = Mapping[str, tuple[str, str]]
-#: what to type, and what it does
+#: (command line, its effect)
 Example = tuple[str, str]
 
 
@@ -66,9 +66,10 @@ class Command(click.Command):
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called; their help lines come from a table.
+    """A group whose commands are imported when they are called.
 
-    ``sections`` lists the commands by title, in the order of the help text; without it there is one section.
+    ``table`` gives the module, the function and the help line of each command.
+    ``sections`` lists the commands by title, in the order of the help text. Without it there is one section.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ def group(table: CommandTable) -> Any:
 
 
 def option_groups(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Titles of the option groups of a command, each with (spelling, help) of its options; the general ones last."""
+    """Titles of a command's option groups with (spelling, help) of each option. The general group is last."""
     options = [parameter for parameter in command.get_params(ctx) if isinstance(parameter, click.Option)]
     records = [(option, record) for option in options if (record := option.get_help_record(ctx))]
     if len(records) < MIN_GROUPED_OPTIONS:

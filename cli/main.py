@@ -16,7 +16,7 @@ import click
 
 from cli.command import HELP_SETTINGS, LazyGroup
 from cli.signals import TerminatedError, ending_cleanly
-from cli.streams import stand_in
+from cli.streams import replace_closed_streams
 from treebank.base.errors import SynparseError, UnknownNameError, out_of_memory, printable
 from treebank.base.version import VERSION
 
@@ -76,7 +76,7 @@ def synparse() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line, print its output and errors, and return the exit code."""
-    stand_in()
+    replace_closed_streams()
     if arguments is None and (instruction := os.environ.get(COMPLETION)):
         from click.shell_completion import shell_complete
 
@@ -86,7 +86,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_reporting_errors(arguments: list[str]) -> int:
-    """Exit code of one command line; an error is printed in one line."""
+    """Exit code of one command line. An error is printed in one line."""
     try:
         code = _call(synparse, arguments)
         sys.stdout.flush()
@@ -115,7 +115,7 @@ def _run_reporting_errors(arguments: list[str]) -> int:
 
 
 def _call(command: click.Command, arguments: list[str]) -> int:
-    """Exit code of ``command``; unlike click's ``main``, errors are raised."""
+    """Exit code of ``command``. Unlike click's ``main``, this function raises errors."""
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors=errors)  # file names need not be UTF-8

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they stand for."""
+"""Options that several commands share, and their default values."""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ def gold_option(required: bool = False) -> Decorator:
 
 def format_option(*names: str, default: str | None = None, help: str = "Output format.") -> Decorator:
     """Add ``--format`` with the choices ``names``, as the argument ``form``."""
-    shown = default is not None
+    has_default = default is not None
     return option(
-        "--format", "form", type=click.Choice(names), default=default, show_default=shown, help=help, group=OUTPUT
+        "--format", "form", type=click.Choice(names), default=default, show_default=has_default, help=help, group=OUTPUT
     )
 
 
@@ -187,7 +187,7 @@ def default_models(models: Sequence[str]) -> list[str]:
 
 
 def input_paths(paths: Sequence[str]) -> list[str]:
-    """``paths``, or standard input if there are none; a hint is printed if standard input is a terminal."""
+    """``paths``, or standard input if there are none. If that is a terminal, a hint is printed."""
     if not paths and sys.stdin and sys.stdin.isatty():
         click.echo("reading from the keyboard, one sentence per line; Ctrl-D ends the input", err=True)
     return list(paths) or ["-"]
@@ -199,7 +199,7 @@ def note(line: str) -> None:
 
 
 def reading_options(command: Any) -> Any:
-    """Add the options that say how input is read; the command receives them as one argument ``input_options``."""
+    """Add the options for reading input, which the command receives as one argument ``input_options``."""
     from treebank.io.formats import FORMATS
     from treebank.tokenize import DEFAULT, NONE, TOKENIZATIONS
 

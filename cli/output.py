@@ -1,4 +1,4 @@
-"""Tables for people, on a terminal or in a file, and JSON for programs."""
+"""Output as tables, drawings, lines of text or JSON, on a terminal or in a file."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from treebank.io.output_path import check_output
 if TYPE_CHECKING:
     from treebank.draw.picture import Analysis
 
-STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the name of a file to write
-DESCRIPTORS = ("/dev/fd/", "/dev/stderr", "/proc/")  # what they name is written as it is open, even if it is a file
-BEST = "*"  # before the best number of a table
-SHORTEST_NAME = 12  # columns that a folded name gets at least
+STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # names of an output file that mean standard output
+DESCRIPTORS = ("/dev/fd/", "/dev/stderr", "/proc/")  # written directly, even if a regular file is open there
+BEST = "*"  # precedes the best number of a table
+MIN_NAME_WIDTH = 12  # columns of a folded name
 
 
 def print_json(value: Any) -> None:
-    """Writes ``value`` as indented JSON, in UTF-8."""
+    """Print ``value`` as indented JSON in UTF-8."""
     click.echo(json_text(value, indent=2))
 
 
 def print_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1, dim: Collection[int] = ()
 ) -> None:
-    """Writes a table: coloured on a terminal, plain elsewhere.
+    """Print a table: colored on a terminal, plain elsewhere.
 
-    The first ``text_columns`` columns are text on the left, all others numbers on the right. On a terminal the rows
-    ``dim`` (from 0) stand back, and numbers that begin with `BEST` stand out.
+    The first ``text_columns`` columns contain left-aligned text, all others right-aligned numbers. On a terminal, the
+    rows ``dim`` (from 0) are dimmed, and numbers that begin with `BEST` are bold.
     """
     if sys.stdout.isatty():
         _print_rich(header, rows, text_columns, dim)
@@ -50,7 +50,7 @@ def print_table(
 def plain_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int, *, form: str = "simple"
 ) -> str:
-    """The table as text in one of tabulate's formats; every cell as it is."""
+    """The table as text in one of tabulate's formats, with unchanged cells."""
     from tabulate import tabulate
 
     align = ["left" if column < text_columns else "right" for column in range(len(header))]
@@ -58,18 +58,18 @@ def plain_table(
 
 
 def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int, dim: Collection[int]) -> None:
-    """The table in the width of the terminal; long names are folded, never a number."""
+    """Print the table in the width of the terminal. Long names are folded, numbers are not."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     narrowest = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    narrowest[0] = min(narrowest[0], SHORTEST_NAME)
+    narrowest[0] = min(narrowest[0], MIN_NAME_WIDTH)
     needed = sum(narrowest) + len(header)
     console = Console()
     console.width = max(console.width, needed)
-    roomy = console.width >= needed + 2 * len(header) + SHORTEST_NAME
+    roomy = console.width >= needed + 2 * len(header) + MIN_NAME_WIDTH
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, int(roomy)), header_style="bold")
     for column, title in enumerate(header):
         if column == 0:
@@ -86,7 +86,7 @@ def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_colum
 
 
 def drawing(analysis: Analysis, gold: Analysis | None = None) -> str:
-    """A tree or heads as a picture made of characters, as wide as the window; "" for no words."""
+    """A tree or heads drawn with characters in the width of the terminal, or "" for a sentence without words."""
     from treebank.draw.picture import Picture
     from treebank.draw.terminal import plain
 
@@ -95,15 +95,15 @@ def drawing(analysis: Analysis, gold: Analysis | None = None) -> str:
 
 @contextmanager
 def open_output(path: str | None) -> Iterator[Callable[[str], None]]:
-    """A function that writes one line to standard output, or to the file ``path`` (compressed if it ends in ``.gz``).
+    """Yield a function that writes one line to standard output or to the file ``path`` (compressed for ``.gz``).
 
-    The file is written under a name of its own beside ``path`` and renamed when all of it is safe on the disk: an
-    earlier file of that name, its permissions, and every other file are safe, and of two programs that write the same
-    file the later one wins whole. Whatever was written before an error is kept, and a note on the error says where.
-    Devices and pipes are written directly.
+    The lines are written to a temporary file next to ``path``, which is renamed once it is complete on disk. Until
+    then an existing file at ``path`` is unchanged; its permissions are kept. If two programs write the same path, the
+    file of the later one replaces the other completely. Lines written before an error are kept, and a note on the
+    error names their file. Devices and pipes are written directly.
     """
     if path is None or path in STDOUT:
-        yield lambda line: print(line, flush=True)  # not click.echo, which takes escape sequences out of words
+        yield lambda line: print(line, flush=True)  # click.echo would remove escape sequences from words
         return
     if not path.startswith(DESCRIPTORS):
         check_output(path)
@@ -140,7 +140,7 @@ def _text(stream: IO[bytes], path: str) -> IO[str]:
 
 
 class _Gzip(gzip.GzipFile):
-    """Closes the file that it writes to as well."""
+    """A gzip file that also closes the underlying file."""
 
     def close(self) -> None:
         stream: Any = self.fileobj
@@ -152,9 +152,9 @@ class _Gzip(gzip.GzipFile):
 
 
 def _rescue(part: str, error: BaseException, lines: int) -> None:
-    """Keep the lines written before ``error``, and say so; remove a file without any."""
+    """Keep the lines written before ``error`` and name their file in a note, or remove an empty file."""
     with suppress(OSError):
         if lines and os.path.getsize(part):
-            error.add_note(f"what was written before is in {part}")
+            error.add_note(f"the output written before the error is in {part}")
         else:
             os.unlink(part)

@@ -1,4 +1,4 @@
-"""Pictures of numbers, drawn with matplotlib where it is installed (``pip install 'synparse[draw]'``)."""
+"""Plots drawn with matplotlib, an optional dependency (``pip install 'synparse[draw]'``)."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 def draw_channels(report: ChannelReport, path: str) -> None:
-    """Write a heat map of relations (rows) by channels (columns, layer by layer), a dot at each relation's best."""
+    """Write a heat map of relations (rows) by channels (columns, layer by layer), with a dot at the best channel."""
     layers, channels = report.relations[0].correlations.shape
     rows = len(report.relations)
     figure = _figure(2.5 + 0.22 * layers * channels, 1.9 + 0.24 * rows)
     axes = figure.add_subplot()
-    values = [one.correlations.ravel() for one in report.relations]
+    values = [relation.correlations.ravel() for relation in report.relations]
     image = axes.imshow(values, cmap="RdBu_r", aspect="auto", interpolation="nearest", vmin=-1, vmax=1)
-    for row, one in enumerate(report.relations):
-        if one.best:
-            axes.plot(one.best[0] * channels + one.best[1], row, marker="o", markersize=3, color="black")
+    for row, relation in enumerate(report.relations):
+        if relation.best:
+            axes.plot(relation.best[0] * channels + relation.best[1], row, marker="o", markersize=3, color="black")
     for layer in range(1, layers):
         axes.axvline(layer * channels - 0.5, color="black", linewidth=0.8)
-    axes.set_yticks(range(rows), [f"{one.relation} ({one.arcs:,})" for one in report.relations])
+    axes.set_yticks(range(rows), [f"{entry.relation} ({entry.arcs:,})" for entry in report.relations])
     axes.set_xticks([(layer + 0.5) * channels - 0.5 for layer in range(layers)], [str(i + 1) for i in range(layers)])
     axes.tick_params(length=0)
     axes.set_xlabel(f"layer, {channels} channels each")
@@ -43,8 +43,8 @@ def draw_sweep(report: Sweep, path: str) -> None:
     for name, runs in zip(report.names, report.scores.values(), strict=True):
         values = sorted(runs)
         means, deviations = [runs[value].mean for value in values], [runs[value].deviation for value in values]
-        shown = values if all(type(value) in (int, float) for value in values) else list(map(str, values))
-        axes.errorbar(shown, means, yerr=deviations, marker="o", markersize=4, capsize=3, label=name)
+        positions = values if all(type(value) in (int, float) for value in values) else list(map(str, values))
+        axes.errorbar(positions, means, yerr=deviations, marker="o", markersize=4, capsize=3, label=name)
     axes.set_xlabel(report.setting)
     axes.set_ylabel("%")
     axes.set_title(f"Scores on {os.path.basename(report.data)}", fontsize=10)
@@ -54,14 +54,14 @@ def draw_sweep(report: Sweep, path: str) -> None:
 
 
 def _write(figure: Any, path: str) -> None:
-    """Draw, then write: an earlier picture is safe until all is done."""
+    """Write the figure. An existing file is replaced only after the drawing has succeeded."""
     drawn = io.BytesIO()
     figure.savefig(drawn, format=os.path.splitext(path)[1].removeprefix(".").lower(), dpi=150)
     write_whole(path, drawn.getvalue())
 
 
 def _figure(width: float, height: float) -> Any:
-    """An empty picture of so many inches. Raises SynparseError if matplotlib is missing."""
+    """An empty figure, with its size in inches. Raises SynparseError if matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

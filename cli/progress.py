@@ -63,7 +63,7 @@ class Display:
             self._task = self._bar.add_task("", detail="", total=1.0)
 
     def show(self, description: str, parts: Sequence[str], fraction: float | None) -> None:
-        """Show ``description`` and ``parts``; ``fraction`` of the work is done, None if that is unknown."""
+        """Show ``description``, ``parts`` and the completed ``fraction`` of the work (None if unknown)."""
         now = time.monotonic()
         if self._hidden or now < self._due:
             return
@@ -91,7 +91,7 @@ class Display:
 
 
 class Counter:
-    """Counts items and shows how many are done, and when all will be."""
+    """Counter of processed items, which shows their number and the remaining time."""
 
     def __init__(self, activity: str, unit: str = "sentences", *, hidden: bool = False) -> None:
         self.activity, self.unit, self.count = activity, unit, 0
@@ -99,7 +99,7 @@ class Counter:
         self._start: tuple[float, float] | None = None  # time and fraction at the first item
 
     def step(self, fraction: float | None, *, by: int = 1) -> None:
-        """Count ``by`` more items; ``fraction`` of the work is done then, None if that is unknown."""
+        """Count ``by`` more items, after which ``fraction`` of the work is complete (None if unknown)."""
         self.count += by
         now = time.monotonic()
         since, before = self._start = self._start or (now, fraction or 0.0)
@@ -134,13 +134,13 @@ def reading(
     """Yield ``input_options`` that count the sentences of ``files`` on a progress display as they are read."""
     positions, counter = FilePositions(files), Counter(activity, hidden=hidden)
     try:
-        yield replace(input_options, on_sentence=lambda place: counter.step(positions.fraction(*place)))
+        yield replace(input_options, on_sentence=lambda position: counter.step(positions.fraction(*position)))
     finally:
         counter.close()
 
 
 class FilePositions:
-    """Fraction of some files that precedes a line; lines are counted at the first request."""
+    """Positions of lines as fractions of several files, whose lines are counted at the first request."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
@@ -148,7 +148,7 @@ class FilePositions:
         self._total = 0
 
     def fraction(self, path: str, line: int) -> float | None:
-        """Fraction of all lines up to ``line`` (from 1) of ``path``; None for compressed files and pipes."""
+        """Fraction of all lines up to ``line`` (from 1) of ``path``, or None for compressed files and pipes."""
         if self._lines_before is None:
             self._count()
         if not self._lines_before or path not in self._lines_before:

@@ -17,7 +17,7 @@ _ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if ha
 
 
 class TerminatedError(KeyboardInterrupt):
-    """Raised for SIGTERM and SIGHUP; ``code`` is the exit code."""
+    """SIGTERM or SIGHUP as an exception, with the exit code ``code``."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ def ending_cleanly() -> Iterator[None]:
 
 
 class Ending:
-    """State of a training that a signal has asked to end."""
+    """State of a training run that a signal may have told to end."""
 
     def __init__(self) -> None:
         self.number = 0  # first signal, 0 for none
@@ -49,7 +49,7 @@ class Ending:
         return 128 + (self.number or signal.SIGINT)
 
     def requested(self) -> bool:
-        """Whether training should end; a saved model is still scored."""
+        """Whether training should end. A saved model is still scored."""
         if self.number and not self._announced:  # not in the handler, which may interrupt other output
             self._announced = True
             print("stopping and saving the model …", file=sys.stderr, flush=True)
@@ -86,7 +86,7 @@ def ending_after_the_step() -> Iterator[Ending]:
 
 @contextmanager
 def _handled(handlers: dict[Any, Any]) -> Iterator[None]:
-    """Install signal handlers temporarily, in the main thread only; ignored signals (nohup) stay ignored."""
+    """Install signal handlers temporarily, in the main thread only. Ignored signals (nohup) stay ignored."""
     if current_thread() is not main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""The very beginning of the ``synparse`` command: nothing is loaded before Ctrl-C is quiet."""
+"""Entry point of the ``synparse`` command, which sets the handling of Ctrl-C before it loads anything."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> None:
-    """Entry point of the ``synparse`` command. While it is loaded, Ctrl-C ends the process without a word."""
+    """Entry point of the ``synparse`` command. During loading, Ctrl-C ends the process without a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from cli.main import run
     from cli.streams import prepare

@@ -1,4 +1,4 @@
-"""Standard streams that work as a person expects: never read as empty or cut because they are set not to wait."""
+"""Standard streams that also work if they are closed or set to non-blocking mode."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ import sys
 from typing import Any
 
 
-class Waiting(io.FileIO):
-    """A descriptor that waits for its other end even if it is set not to, as ssh and node leave theirs.
+class BlockingStream(io.FileIO):
+    """A file descriptor that blocks even in non-blocking mode, in which ssh and node leave their streams.
 
-    Python takes "nothing yet" for the end of the input, and drops what could not be written at once.
+    In that mode, Python takes an empty pipe for the end of the input and drops output that cannot be written at once.
     """
 
     def readinto(self, buffer: Any) -> int:
-        """How many bytes came; 0 at the end of the input only."""
+        """Number of bytes read, which is 0 only at the end of the input."""
         while (count := super().readinto(buffer)) is None:
             select.select([self], [], [])
         return count
 
     def write(self, data: Any) -> int:
-        """How many bytes were written, at least one of several."""
+        """Number of bytes written, at least one unless ``data`` is empty."""
         while (count := super().write(data)) is None:
             select.select([], [self], [])
         return count
 
 
-class Closed(io.TextIOBase):
-    """Standard output that was closed before the program began: whoever writes to it is told."""
+class ClosedOutput(io.TextIOBase):
+    """Standard output that was closed before the program began. Writing to it raises OSError."""
 
     def writable(self) -> bool:
         return True
@@ -40,7 +40,7 @@ class Closed(io.TextIOBase):
 
 
 def prepare() -> None:
-    """Make the standard streams of this process wait, and keep closed descriptors from being given to other files."""
+    """Make the standard streams block, and keep the descriptors of closed ones from being reused for other files."""
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             _occupy(descriptor)
@@ -48,36 +48,36 @@ def prepare() -> None:
             _wait(descriptor, name)
 
 
-def stand_in() -> None:
-    """Put something in the place of standard output and standard error where they are closed."""
+def replace_closed_streams() -> None:
+    """Replace closed standard output and standard error."""
     if sys.stdout is None:
-        sys.stdout = Closed()
+        sys.stdout = ClosedOutput()
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def _occupy(descriptor: int) -> None:
-    """Open nothing under the number of a closed standard stream, or the next file that is opened would get it."""
+    """Open the null device under the number of a closed standard stream, so that no other file gets this number."""
     try:
         os.fstat(descriptor)
     except OSError:
-        nothing = os.open(os.devnull, os.O_RDWR)
-        if nothing != descriptor:
-            os.dup2(nothing, descriptor)
-            os.close(nothing)
+        null = os.open(os.devnull, os.O_RDWR)
+        if null != descriptor:
+            os.dup2(null, descriptor)
+            os.close(null)
 
 
 def _wait(descriptor: int, name: str) -> None:
-    """Put a `Waiting` stream in the place of ``sys.NAME``, if that is what Python made of ``descriptor``."""
+    """Replace the text stream ``sys.NAME`` of ``descriptor`` by one that blocks."""
     stream: Any = getattr(sys, name)
     if not isinstance(stream, io.TextIOWrapper):
         return
-    raw = Waiting(descriptor, "rb" if name == "stdin" else "wb", closefd=False)
+    raw = BlockingStream(descriptor, "rb" if name == "stdin" else "wb", closefd=False)
     buffer: Any = io.BufferedReader(raw) if name == "stdin" else io.BufferedWriter(raw)
-    fresh = io.TextIOWrapper(
+    replacement = io.TextIOWrapper(
         buffer,
         encoding=stream.encoding,
         errors=stream.errors,
         line_buffering=stream.line_buffering or name == "stderr",
     )
-    setattr(sys, name, fresh)
+    setattr(sys, name, replacement)

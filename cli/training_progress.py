@@ -1,4 +1,4 @@
-"""What training prints on standard error: lines for each check, a progress display, and the next commands."""
+"""Messages of training on standard error: a line per check, a progress display, and the next commands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def with_progress(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def status_parts(event: Event) -> list[str]:
-    """Parts of the updating line for an event, the most important first; empty if the event does not change it."""
+    """Parts of the updating line for an event, the most important first. Empty if the event does not change it."""
     if isinstance(event, Scoring):
         return ["scoring the development text", f"{event.share:.0%}", remaining(event.seconds_left)]
     if not isinstance(event, Progress):
@@ -52,7 +52,7 @@ def status_parts(event: Event) -> list[str]:
 
 
 def _short_measure(event: Progress) -> str:
-    """Training measure with few digits; "" for a task, whose accuracy is unknown during an epoch."""
+    """Training measure with few digits, or "" for a task, whose accuracy is unknown during an epoch."""
     if event.measure != PERPLEXITY:
         return f"{event.measure} {event.loss:.4f}"
     if event.task:
@@ -61,7 +61,7 @@ def _short_measure(event: Progress) -> str:
 
 
 def event_lines(event: Event) -> list[str]:
-    """Lines that an event prints; empty for an event that only changes the updating line."""
+    """Lines that an event prints. Empty for an event that only changes the updating line."""
     match event:
         case Started():
             return _started(event)

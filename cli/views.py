@@ -27,7 +27,7 @@ def show(result: Result, form: str) -> None:
 
 
 def print_tables(tables: Sequence[Table]) -> None:
-    """Print tables with title and footnotes; on a terminal with colors."""
+    """Print tables with title and footnotes, colored on a terminal."""
     for number, table in enumerate(tables):
         if number:
             click.echo()
@@ -54,7 +54,7 @@ def print_csv(tables: Sequence[Table]) -> None:
 
 
 def print_latex(tables: Sequence[Table]) -> None:
-    """Print tables for LaTeX with the package booktabs. The best values are bold; footnotes are comments."""
+    """Print tables for LaTeX with the package booktabs. The best values are bold, and footnotes are comments."""
     for table in tables:
         rows = table.texts()
         text = plain_table(table.header(), _marked(table), _text_columns(table), form="latex_booktabs")

@@ -1,4 +1,4 @@
-"""What all tests share: no deadlines, which would be those of a quiet machine, and a server that forks the program.
+"""Shared settings of all tests: no deadlines, since other load varies, and a server that forks the program.
 
 Workers (pytest -n) share one server.
 """
@@ -25,18 +25,18 @@ from tests.support.reference import ROOT
 
 pytest_plugins = ["tests.support.model_fixtures"]
 
-gc.set_threshold(50_000, 20, 20)  # looking for circles among the many objects of the tests takes a tenth of the time
+gc.set_threshold(50_000, 20, 20)  # collecting cycles among the many objects of the tests would take a tenth of the time
 EXAMPLES = int(os.environ.get("SYNPARSE_EXAMPLES", "40"))  # of each property; set it to 1000 for a thorough run
 
 hypothesis.settings.register_profile("any machine", deadline=None, max_examples=EXAMPLES)
 hypothesis.settings.load_profile("any machine")
 
-SHARED_SERVER = "WARM_SERVER"  # variable with the address of the one that workers share
+SHARED_SERVER = "WARM_SERVER"  # environment variable with the address of the server that workers share
 
 
 @contextmanager
 def server() -> Iterator[str]:
-    """The address of a server of ``tests.support.fork_server``, which is there as soon as it answers."""
+    """The address of a server of ``tests.support.fork_server``, created once the server answers."""
     with tempfile.TemporaryDirectory() as folder:  # the name of a socket must be short
         address = str(Path(folder) / "warm")
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
@@ -51,7 +51,7 @@ def server() -> Iterator[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Begin the server of the workers before them, in the process that only hands out tests."""
+    """Start the server before the workers, in the process that only distributes tests."""
     if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
         running = server()
         os.environ[SHARED_SERVER] = running.__enter__()

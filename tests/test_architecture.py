@@ -51,16 +51,16 @@ def imports(tree: ast.Module, package: str, *, at_module_level: bool = False) ->
 def violations(source: str, package: str) -> list[str]:
     """The forbidden imports of one file's text."""
     tree = ast.parse(source)
-    found = [name for name in imports(tree, package) if name.split(".")[0] in FORBIDDEN[package]]
+    names = [name for name in imports(tree, package) if name.split(".")[0] in FORBIDDEN[package]]
     if package in ("cli", "treebank"):
-        found += [name for name in imports(tree, package, at_module_level=True) if name.split(".")[0] in HEAVY]
-    return found
+        names += [name for name in imports(tree, package, at_module_level=True) if name.split(".")[0] in HEAVY]
+    return names
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_one_way(path: Path) -> None:
-    place = path.relative_to(ROOT)
-    assert violations(path.read_text(encoding="utf-8"), place.parts[0]) == []
+    location = path.relative_to(ROOT)
+    assert violations(path.read_text(encoding="utf-8"), location.parts[0]) == []
 
 
 @pytest.mark.parametrize(
@@ -104,22 +104,22 @@ def edges(sources: Mapping[str, str]) -> dict[str, set[str]]:
 
     A string counts if it is the argument of ``import_module``, also within a larger expression.
     """
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for name, source in sources.items():
-        found[name] = set()
+        result[name] = set()
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Import):
                 targets = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 inner = [f"{node.module}.{alias.name}" for alias in node.names]
-                targets = [one if one in sources else node.module for one in inner]
+                targets = [submodule if submodule in sources else node.module for submodule in inner]
             elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
                 strings = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
                 targets = [part.partition(":")[0] for part in strings if isinstance(part, str)]
             else:
                 continue
-            found[name] |= {target for target in targets if target in sources and target != name}
-    return found
+            result[name] |= {target for target in targets if target in sources and target != name}
+    return result
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
@@ -127,7 +127,7 @@ def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
     number: dict[str, int] = {}
     low: dict[str, int] = {}
     waiting: list[str] = []
-    found = []
+    components = []
     for start in graph:
         todo = [(start, iter(sorted(graph[start])))] if start not in number else []
         while todo:
@@ -143,12 +143,12 @@ def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
                 if low[name] == number[name]:
                     part = set(waiting[waiting.index(name) :])
                     del waiting[waiting.index(name) :]
-                    found += [part] if len(part) > 1 else []
+                    components += [part] if len(part) > 1 else []
             elif following not in number:
                 todo.append((following, iter(sorted(graph[following]))))
             elif following in waiting:
                 low[name] = min(low[name], number[following])
-    return found
+    return components
 
 
 def test_no_circles_even_among_deferred_imports() -> None:
@@ -191,8 +191,8 @@ def test_a_circle_is_seen() -> None:
 
 @pytest.mark.parametrize("room", ["induce/data", "induce/training", "induce/parsing/parser.py", "induce/decoding"])
 def test_training_and_parsing_do_without_scores(room: str) -> None:
-    place = ROOT / room
-    for path in [place] if place.suffix else sorted(place.rglob("*.py")):
+    folder = ROOT / room
+    for path in [folder] if folder.suffix else sorted(folder.rglob("*.py")):
         names = imports(ast.parse(path.read_text(encoding="utf-8")), "induce")
         assert [name for name in names if name.startswith("treebank.evaluate")] == [], path
 

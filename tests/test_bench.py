@@ -52,10 +52,10 @@ def test_numbers_of_nested_results() -> None:
     ],
 )
 def test_what_is_slower_beyond_noise(old: list[float], new: list[float], slower: bool) -> None:
-    ratio, noise, found = verdict(old, new)
+    ratio, noise, is_slower = verdict(old, new)
     assert ratio == pytest.approx(max(new) / max(old))
     assert 0 <= noise < 1
-    assert found is slower
+    assert is_slower is slower
 
 
 def test_the_table_has_a_column_for_every_machine(tmp_path: Path) -> None:
@@ -121,10 +121,10 @@ def test_the_table_of_languages_goes_on_where_it_was_stopped(
         if arguments[0] == "train" and "3" in arguments:
             raise SystemExit("stopped")
         if arguments[0] == "train":
-            udgn[:] = [one for one in arguments if one == "udgn"]
+            udgn[:] = [argument for argument in arguments if argument == "udgn"]
         values = {"next": 30.0, "previous": 20.0, ("udgn" if udgn else "dmv"): 40.0 + len(calls)}
-        values |= {"ensemble": 50.0} if any(one.endswith("-vote") for one in arguments) else {}
-        scores = [{"system": one, "metric": m, "value": v} for one, v in values.items() for m in ("UAS", "UUAS")]
+        values |= {"ensemble": 50.0} if any(argument.endswith("-vote") for argument in arguments) else {}
+        scores = [{"system": name, "metric": m, "value": v} for name, v in values.items() for m in ("UAS", "UUAS")]
         return json.dumps({"scores": scores}), 1.0
 
     gold, page, other = tmp_path / "own.conllu", tmp_path / "dmv.md", tmp_path / "biaffine.md"
@@ -200,11 +200,11 @@ def test_the_tables_of_skills(tmp_path: Path) -> None:
         "--set",
         "train.epochs=20",
     )
-    for place, job in enumerate(done, 1):
-        values = {"actions": 10.0 * place, "success AC": 20.0, "success CD": 40.0}
+    for index, job in enumerate(done, 1):
+        values = {"actions": 10.0 * index, "success AC": 20.0, "success CD": 40.0}
         entry = {"values": values, "options": {"A": [1.0, 2.4]}}
         (tmp_path / f"{job.name}.scores.json").write_text(json.dumps({"scores": [entry]}), encoding="utf-8")
-        (tmp_path / f"{job.name}.seconds.json").write_text(json.dumps([60.0 * place, place < 3]), encoding="utf-8")
+        (tmp_path / f"{job.name}.seconds.json").write_text(json.dumps([60.0 * index, index < 3]), encoding="utf-8")
         (tmp_path / job.name).mkdir()
         (tmp_path / job.name / "log.jsonl").write_text('{"actions": 2500000}\n', encoding="utf-8")
     text = skills.tables(done, tmp_path)
@@ -232,21 +232,23 @@ def test_pages_have_a_place_for_their_tables(program: ModuleType) -> None:
 
 
 def test_a_row_of_similarity() -> None:
-    one = {kind: {"value": 0.5, "interval": [0.4, 0.6]} for kind in ("spearman", "pearson")}
-    row = similarity.row("x", {Path(path).name: one for path in similarity.TESTS.values()}, {"UAS": 30.0, "UUAS": 40.0})
+    score = {kind: {"value": 0.5, "interval": [0.4, 0.6]} for kind in ("spearman", "pearson")}
+    row = similarity.row(
+        "x", {Path(path).name: score for path in similarity.TESTS.values()}, {"UAS": 30.0, "UUAS": 40.0}
+    )
     assert row == "| x | " + "50.0 [40.0, 60.0] | " * 4 + "30.0 / 40.0 |"
 
 
 def test_correlations_of_a_choice() -> None:
     runs = [choice.Measured(f"r{k}", kind, 40.0 + k, {"all": 2.0 * k}) for k, kind in enumerate("aaaabbb")]
-    found = choice.correlations([*runs, choice.Measured("r7", "b", 99.0, {"all": 0.0})])
-    assert set(found) == {"all"}
-    assert found["all"]["a"].startswith("1.00")
-    assert found["all"]["a"].endswith(", 4")
-    assert found["all"]["b"].endswith(", 4")
-    assert not found["all"]["b"].startswith("1.00")
-    assert found["all"]["all"].endswith(", 8")
-    written = choice.tables({"gold": runs}, {one.run: one.run.upper() for one in runs}).splitlines()
+    table = choice.correlations([*runs, choice.Measured("r7", "b", 99.0, {"all": 0.0})])
+    assert set(table) == {"all"}
+    assert table["all"]["a"].startswith("1.00")
+    assert table["all"]["a"].endswith(", 4")
+    assert table["all"]["b"].endswith(", 4")
+    assert not table["all"]["b"].startswith("1.00")
+    assert table["all"]["all"].endswith(", 8")
+    written = choice.tables({"gold": runs}, {measured.run: measured.run.upper() for measured in runs}).splitlines()
     assert "| R5 | `b` | 45.0 |  |  | 10.0 |  |  |  |" in written
 
 

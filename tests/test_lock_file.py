@@ -16,19 +16,19 @@ def canonical(name: str) -> str:
 
 def pins(text: str) -> dict[str, str]:
     """Name -> version, without what only says for which device a package was built."""
-    found = re.findall(r"^([A-Za-z0-9_.-]+)==([^\s\\+]+)", text, flags=re.M)
-    return {canonical(name): version for name, version in found}
+    matches = re.findall(r"^([A-Za-z0-9_.-]+)==([^\s\\+]+)", text, flags=re.M)
+    return {canonical(name): version for name, version in matches}
 
 
-def needed(name: str, found: set[str]) -> set[str]:
+def needed(name: str, result: set[str]) -> set[str]:
     """``name`` and all that it needs in turn, by the metadata of what is installed."""
-    if name not in found:
-        found.add(name)
+    if name not in result:
+        result.add(name)
         for requirement in importlib.metadata.requires(name) or ():
             other = canonical(re.split(r"[ ;<>=!~\[(]", requirement)[0])
             if "extra ==" not in requirement and _installed(other):
-                needed(other, found)
-    return found
+                needed(other, result)
+    return result
 
 
 def _installed(name: str) -> bool:
@@ -47,15 +47,15 @@ def test_all_that_is_needed_is_pinned_with_a_digest() -> None:
     assert locked == constraints
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
-    wanted: set[str] = set()
+    required: set[str] = set()
     for requirement in named:
         name = canonical(re.split(r"[ ;<>=!~\[(]", requirement)[0])
         if name == project["name"]:  # an extra that is made of others
             continue
         assert name in locked, name
         if _installed(name):
-            needed(name, wanted)
-    assert wanted <= locked.keys()
+            needed(name, required)
+    assert required <= locked.keys()
 
 
 def test_the_range_of_torch_stays_open() -> None:

@@ -27,7 +27,7 @@ def toy(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     module = import_module(f"tests.toys.{name}")
     monkeypatch.chdir(tmp_path)
     Path("toy.toml").write_text(module.PRESET, "utf-8")
-    Path("text.txt").write_text("\n".join(" ".join(one.words) for one in sentences(60)) + "\n", "utf-8")
+    Path("text.txt").write_text("\n".join(" ".join(sentence.words) for sentence in sentences(60)) + "\n", "utf-8")
     Path("lines.txt").write_text("\n".join(LINES) + "\n", "utf-8")
     Path("gold.mrg").write_text("(S (NP (DT The) (NN cat)) (VP (VBD saw) (NP (DT a) (NN dog))))\n", "utf-8")
     words = [("The", 2), ("cat", 3), ("saw", 0), ("a", 5), ("dog", 3)]
@@ -131,7 +131,7 @@ def test_cut_off_and_resumed(toy: str) -> None:
 
 def test_a_phrase_keeps_the_name_that_its_model_gives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("text.txt").write_text("\n".join(" ".join(one.words) for one in sentences(60)) + "\n", "utf-8")
+    Path("text.txt").write_text("\n".join(" ".join(sentence.words) for sentence in sentences(60)) + "\n", "utf-8")
     Path("toy.toml").write_text(import_module("tests.toys.toy_brackets").PRESET, "utf-8")
     monkeypatch.setitem(MODELS, "toy_brackets", ModelEntry("tests.toys.toy_brackets:Toy", "toy.toml"))
     parser = synparse.train("text.txt", run="run", model="toy_brackets")

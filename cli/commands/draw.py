@@ -101,7 +101,7 @@ def draw(
 
 
 def _parsers(models: Sequence[str], paths: Sequence[str], parsing: dict[str, Any]) -> list[tuple[str, Parser]]:
-    """Parsers with the names under which they are drawn; the default model if text has to be parsed."""
+    """Parsers and their names in drawings. The default model is used if text has to be parsed."""
     from induce.parsing.load import load_parser
     from induce.parsing.pictures import holds_text
 
@@ -112,7 +112,7 @@ def _parsers(models: Sequence[str], paths: Sequence[str], parsing: dict[str, Any
 
 
 def draw_in_terminal(pictures: Iterable[Picture], width: int | None = None) -> None:
-    """Print pictures, each followed by an empty line; in color on a terminal."""
+    """Print pictures, each followed by an empty line, colored on a terminal."""
     from rich.console import Console
     from rich.text import Text
 

@@ -146,12 +146,12 @@ def evaluate(
 
 
 def _track(name: str, parsed: Iterable[Any], count: int) -> Iterable[Any]:
-    """Show how many of the sentences a system has parsed."""
+    """Show the number of sentences that a system has parsed."""
     return Counter(f"{name} parses").track(parsed, count)
 
 
 def _default_models(plan: EvaluationPlan) -> list[str]:
-    """The default model if there is nothing else to score; next to baselines, only if it was trained or named."""
+    """The default model if there is nothing else to score. Next to baselines, it must be trained or named."""
     if not plan.needs_model or (plan.baselines and default_output() == DEFAULT_FOLDER and not lexists(DEFAULT_FOLDER)):
         return []
     return [default_model()]

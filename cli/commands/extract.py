@@ -55,15 +55,16 @@ EXAMPLES = [
 @output_option
 @option(
     "--what",
+    "content",
     type=click.Choice([*STRUCTURES, VECTORS]),
-    help="What to write (default: what the model's decoder reads).",
+    help="Values to write (default: those that the model's decoder reads).",
     group=OUTPUT,
 )
 def extract(
     input: Sequence[str],
     model: str | None,
     output: str | None,
-    what: str | None,
+    content: str | None,
     input_options: InputOptions,
     device: str,
     **parsing: Any,
@@ -88,12 +89,12 @@ def extract(
     files = expand(paths)  # a wrong path is reported before a model is loaded
     run = default_model(model)
     check_output(output, inputs=paths, models=[run])
-    if what == VECTORS:
+    if content == VECTORS:
         _extract_vectors(run, paths, files, output, input_options, device)
         return
     parser = load_parser(run, tell=note, device=device, **parsing)
-    if what:
-        parser.offer(what)
+    if content:
+        parser.offer(content)
     options, hidden = parser.input_options(input_options), not output and sys.stdout.isatty()
     with open_output(output) as write, reading("extracting", files, options, hidden=hidden) as counted:
         for structure in parser.read(read_sentences(paths, input_options=counted)):

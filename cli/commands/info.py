@@ -1,4 +1,4 @@
-"""``synparse info``: a trained model; or versions, devices, presets and treebanks; or the settings of a model."""
+"""``synparse info``: a trained model, the settings of a model, or versions, devices, presets and treebanks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXAMPLES = [
 @option("-m", "--model", metavar="PATH", help="Trained model.", group=MODEL)
 @option("--settings", "architecture", metavar="NAME", help="List the settings of a model such as onlstm.")
 def info(model: str | None, architecture: str | None) -> None:
-    """Show a trained model; without --model, show versions, devices, presets and treebanks."""
+    """Show a trained model, or versions, devices, presets and treebanks without --model."""
     if model and architecture:
         raise click.UsageError("--model and --settings exclude each other")
     if architecture:
@@ -52,7 +52,7 @@ def _ensemble(run: Path) -> Iterator[str]:
         yield f"learned from: {description.learned_from}"
     votes = "with their probabilities" if description.sums else "with their trees"
     yield f"votes: {votes}, decoder {description.decoder}, threshold {description.threshold:g}"
-    yield f"words: those of the normalisation {description.normalization}"
+    yield f"word normalization: {description.normalization}"
     for member in members:
         yield f"  {member.name}" + (f" (sha256 {member.sha256[:12]}…)" if member.sha256 else "")
 

@@ -117,7 +117,7 @@ def parse(
         parser.input_options(input_options),
         draw=_drawing if form == "drawing" else None,
         on_bad=skipped if on_error == "blank" else None,
-        watch=lambda place: counter.step(positions.fraction(*place)),
+        watch=lambda position: counter.step(positions.fraction(*position)),
     )
     try:
         if output_dir and (engine or workers):
@@ -148,7 +148,7 @@ def _check_usage(
     workers: int | None,
     address: str | None,
 ) -> None:
-    """Raises UsageError for options that exclude or require each other."""
+    """Raises UsageError if options exclude each other or a required option is missing."""
     if output and output_dir:
         raise click.UsageError("--output and --output-dir exclude each other")
     if resume and not output_dir:
@@ -160,7 +160,7 @@ def _check_usage(
 
 
 def _drawing(analysis: Analysis, sentence: Sentence) -> str:
-    """A picture of one analysis in characters and an empty line; brackets if the tree is too large to draw."""
+    """One analysis drawn with characters, or in brackets if the tree is too large, and an empty line."""
     count = len(analysis.words)
     if count > MAX_DRAWN_WORDS and analysis.tree is not None:
         note(f"{sentence.place}: {count:,} words are too many to draw; the tree is written as brackets")

@@ -140,7 +140,7 @@ def train_model(
     if _train_several(context, request, seeds, recipe, max_minutes):
         return
     counter = Counter("reading", hidden=not group.first)
-    reading = replace(request.input_options, on_sentence=lambda place: counter.step(None))
+    reading = replace(request.input_options, on_sentence=lambda position: counter.step(None))
     try:
         trainer = prepare_run(replace(request, input_options=reading), counter.print, group=group)
     except UnchangeableError as error:
@@ -204,7 +204,7 @@ def _train_several(
 
 
 def _print_event(name: str, event: Event, *, complete: bool = True) -> None:
-    """Print the lines of an event of one of several trainings; not ``complete``: without the hint how to continue."""
+    """Print the lines of an event of one of several training runs, with the hint how to continue if ``complete``."""
     from cli.training_progress import event_lines
     from induce.training.events import Finished
 

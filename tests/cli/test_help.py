@@ -46,7 +46,7 @@ def calls(typed: str) -> Iterator[list[str]]:
 
 
 def check_arguments(words: list[str]) -> None:
-    """Raises UsageError if the command line does not accept this call; nothing is run."""
+    """Raises UsageError if the command line does not accept this call. Does not run it."""
     context = click.Context(synparse, info_name="synparse")
     command: click.Command = synparse
     while isinstance(command, click.Group):

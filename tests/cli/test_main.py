@@ -19,7 +19,7 @@ NO_MEMORY = "synparse: memory ran out; leave very long sentences out, or take a 
 
 @pytest.fixture
 def raising(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
-    """What the command ``boom`` raises; the test fills it."""
+    """List for the test to fill with the exception that the command ``boom`` raises."""
     raised: list[BaseException] = []
 
     @click.command()
@@ -63,13 +63,13 @@ def test_errors_in_one_line(
 
 
 @pytest.mark.parametrize("error", BUGS)
-def test_a_bug_keeps_its_traceback(raising: list[BaseException], error: Exception) -> None:
+def test_bug_keeps_its_traceback(raising: list[BaseException], error: Exception) -> None:
     raising.append(error)
     with pytest.raises(type(error)):
         run(["boom"])
 
 
-def test_usage_is_code_2(capsys: pytest.CaptureFixture[str], raising: list[BaseException]) -> None:
+def test_usage_error_has_code_2(capsys: pytest.CaptureFixture[str], raising: list[BaseException]) -> None:
     assert run(["boom"]) == 0
     assert run(["boom", "--nonsense"]) == 2
     assert run(["bom"]) == 2
@@ -85,13 +85,13 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("synparse, version ")
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_closed_reader_is_not_an_error() -> None:
     done = shell("$RUN --help | true; exit ${PIPESTATUS[0]}", ROOT)
     assert done.stderr == ""
     assert done.returncode in (0, 141)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_disk_is_one_line() -> None:
+def test_full_disk_is_reported_in_one_line() -> None:
     done = shell("$RUN --help > /dev/full", ROOT)
     assert (done.returncode, done.stderr) == (1, "synparse: the output: No space left on device\n")

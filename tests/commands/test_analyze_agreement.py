@@ -17,11 +17,11 @@ def test_the_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     runs = ["-m", f"{model}@layer=1", "-m", f"{model}@layer=2"]
     out = call.result("analyze", "agreement", *runs, text, "--baseline", "right")
     assert "agreement|F1|avg:sent" in out.splitlines()[-1]
-    given = tmp_path / "given.txt"
-    call.result("parse", text, "-m", model, "-o", given)
-    found = tmp_path / "choice.json"
-    call.result("analyze", "agreement", "-m", model, "--predicted", given, text, "--select", found)
-    assert json.loads(found.read_text(encoding="utf-8"))["ranking"][0]["others"] == 100
+    predictions = tmp_path / "given.txt"
+    call.result("parse", text, "-m", model, "-o", predictions)
+    choice_file = tmp_path / "choice.json"
+    call.result("analyze", "agreement", "-m", model, "--predicted", predictions, text, "--select", choice_file)
+    assert json.loads(choice_file.read_text(encoding="utf-8"))["ranking"][0]["others"] == 100
 
 
 def test_expressions_in_brackets_are_text(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

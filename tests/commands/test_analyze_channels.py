@@ -18,7 +18,7 @@ LABELS = {"big": "amod", "old": "amod", "red": "amod", ".": "punct"}
 
 def conllu(count: int = 60) -> str:
     """Sentences of the toy language with heads and relations."""
-    found = []
+    result = []
     for sentence in sentences(count, seed=4):
         words = sentence.words
         verb, last = len(words) - 4, len(words) - 2  # (The big dog) saw (a cat) .
@@ -29,13 +29,13 @@ def conllu(count: int = 60) -> str:
                 head = last + 1 if verb < i < last else verb
                 head, label = (verb + 1, "punct") if word == "." else (head, LABELS.get(word, "det:def"))
             lines.append("\t".join([str(i + 1), word, *"____", str(head), label, "_", "_"]) + "\n")
-        found.append("".join(lines) + "\n")
-    return "".join(found)
+        result.append("".join(lines) + "\n")
+    return "".join(result)
 
 
 @pytest.fixture(scope="module")
 def udgn(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A UDGN trained for a moment; tests only read it."""
+    """A UDGN trained for a moment, which tests only read."""
     folder = tmp_path_factory.mktemp("channels")
     (folder / "text.txt").write_text(toy_text(60), encoding="utf-8")
     tiny = [part for setting in [*SETTINGS["udgn"], "train.epochs=1"] for part in ("--set", setting)]
@@ -72,7 +72,7 @@ def test_a_table_and_json(call: Caller, udgn: Path) -> None:
 
 
 def test_controls_and_several_models(call: Caller, udgn: Path) -> None:
-    """Relations exchanged at random leave hardly any correlation; a model beside itself has no deviation."""
+    """Permuted relations have almost no correlation, and a model listed twice has no deviation."""
     arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--controls")
     document = call.json(*arguments)
     plain = call.json(*arguments[:-1])
@@ -108,7 +108,7 @@ def test_options(call: Caller, udgn: Path) -> None:
     assert "no command 'chanels'" in call.usage("analyze", "chanels")
 
 
-def test_what_cannot_be_analysed(call: Caller, model: Path, udgn: Path) -> None:
+def test_unsuitable_models_and_data_are_refused(call: Caller, model: Path, udgn: Path) -> None:
     arguments = ("analyze", "channels", "--gold")
     problem = call.refusal(*arguments, "gold.conllu", "-m", model)
     assert problem == f"{model}: model 'onlstm' has no channels or attention heads; 'udgn' has"

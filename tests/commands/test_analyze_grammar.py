@@ -14,7 +14,7 @@ from tests.support.tiny import SETTINGS
 
 @pytest.fixture(scope="module")
 def dmv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A DMV trained for a moment; tests only read it."""
+    """A DMV trained for a moment, which tests only read."""
     folder = tmp_path_factory.mktemp("grammar")
     (folder / "text.txt").write_text(toy_text(60), encoding="utf-8")
     tiny = [part for setting in SETTINGS["dmv"] for part in ("--set", setting)]
@@ -41,34 +41,34 @@ def test_a_text_without_words_has_no_classes(call: Caller, tmp_path: Path) -> No
 
 
 def test_grammar_of_a_model(call: Caller, dmv: Path) -> None:
-    found = call.json("analyze", "grammar", "-m", dmv, "--member", "2", "--arcs", "7")
-    assert (found["member"], found["members"]) == (2, 2)
-    assert sum(one["share"] for one in found["classes"]) == pytest.approx(1)
-    assert {"dog", "the"} <= {word for one in found["classes"] for word in one["words"]}
-    assert len(found["arcs"]) == 7
-    rates = [arc["rate"] for arc in found["arcs"]]
+    grammar = call.json("analyze", "grammar", "-m", dmv, "--member", "2", "--arcs", "7")
+    assert (grammar["member"], grammar["members"]) == (2, 2)
+    assert sum(entry["share"] for entry in grammar["classes"]) == pytest.approx(1)
+    assert {"dog", "the"} <= {word for entry in grammar["classes"] for word in entry["words"]}
+    assert len(grammar["arcs"]) == 7
+    rates = [arc["rate"] for arc in grammar["arcs"]]
     assert rates == sorted(rates, reverse=True)
     table = call.result("analyze", "grammar", "-m", dmv)
     assert "Dependent is" in table
 
 
 def test_grammar_counted_in_a_text(call: Caller, dmv: Path, tmp_path: Path) -> None:
-    """Rates are arcs a word: all but the roots, when every pair of classes is shown."""
+    """Rates are arcs per word. If all pairs of classes are listed, they cover all words except roots."""
     text = tmp_path / "new.txt"
     text.write_text("The dog saw a cat .\nThe old man met the girl !\n", encoding="utf-8")
-    found = call.json("analyze", "grammar", text, "-m", dmv, "--arcs", "1000")
-    assert sum(arc["rate"] for arc in found["arcs"]) == pytest.approx(9 / 11)
-    for arc in found["arcs"]:
+    grammar = call.json("analyze", "grammar", text, "-m", dmv, "--arcs", "1000")
+    assert sum(arc["rate"] for arc in grammar["arcs"]) == pytest.approx(9 / 11)
+    for arc in grammar["arcs"]:
         assert arc["examples"]
         assert all(len(example.split()) == 2 for example in arc["examples"])
 
 
-def test_what_has_no_grammar_is_refused(call: Caller, dmv: Path) -> None:
+def test_model_without_grammar_is_refused(call: Caller, dmv: Path) -> None:
     assert "no grammar 3; this model has 2" in call.refusal("analyze", "grammar", "-m", dmv, "--member", "3")
 
 
 def test_a_dmv_parses_extracts_and_decodes(call: Caller, dmv: Path, tmp_path: Path) -> None:
-    """`extract | decode` gives what `parse` gives; other decoders of heads take it, too."""
+    """`extract | decode` equals the output of `parse`, and other decoders of heads accept the extracted values."""
     text = tmp_path / "new.txt"
     text.write_text("The dog saw a cat .\n\nmet\n", encoding="utf-8")
     parsed = call.result("parse", text, "-m", dmv)

@@ -15,7 +15,7 @@ from tests.support.tiny import SETTINGS
 
 @pytest.fixture(scope="module")
 def spelling(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of characters trained for a moment; tests only read it."""
+    """A model of characters trained for a moment, which tests only read."""
     folder = tmp_path_factory.mktemp("spelling")
     (folder / "text.txt").write_text(toy_text(40), encoding="utf-8")
     tiny = [*SETTINGS["prpn"], "train.epochs=1", "data.token=character"]
@@ -50,7 +50,7 @@ def test_ends_of_words(call: Caller, spelling: Path, model: Path, tmp_path: Path
     text = tmp_path / "in.txt"
     text.write_text("a dog saw cats\nhe met her\n", encoding="utf-8")
     report = call.json("analyze", "gaps", "-m", spelling, text)
-    assert (report["boundaries"], report["gaps"]) == (5, 17)  # 13 and 9 gaps, less five behind spaces
+    assert (report["boundaries"], report["gaps"]) == (5, 17)  # 13 and 9 gaps, less five after spaces
     assert report["chance"] == pytest.approx(100 * 5 / 17)
     assert 0 <= report["value"] <= 100
     assert not math.isnan(report["above"])
@@ -68,5 +68,5 @@ def test_ends_of_chunks(call: Caller, model: Path, spelling: Path, tmp_path: Pat
         "analyze", "gaps", "-m", model, "--gold", gold
     )
     assert "this model reads characters" in call.refusal("analyze", "gaps", "-m", spelling, "--gold", gold)
-    code, _, told = call("analyze", "gaps", "-m", model, "--gold", gold, gold)
-    assert (code, "give a TEXT" in told) == (2, True)
+    code, _, message = call("analyze", "gaps", "-m", model, "--gold", gold, gold)
+    assert (code, "give a TEXT" in message) == (2, True)

@@ -17,7 +17,7 @@ from tests.support.tiny import SETTINGS
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two mask rates, the first with two seeds; tests only read them."""
+    """Models of two mask rates, the first with two seeds, which tests only read."""
     folder = tmp_path_factory.mktemp("sweep")
     (folder / "text.txt").write_text(toy_text(60), encoding="utf-8")
     for name, changes in (
@@ -32,7 +32,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def scores(call: Caller, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder with what ``eval`` says of the models."""
+    """A folder with the scores of the models from ``eval``."""
     monkeypatch.chdir(tmp_path)
     Path("gold.conllu").write_text(conllu(), encoding="utf-8")
     said = runs / "scores.json"  # by the first test that asks
@@ -44,17 +44,17 @@ def scores(call: Caller, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_means_by_value(call: Caller, runs: Path) -> None:
-    given = json.loads(Path("scores.json").read_text(encoding="utf-8"))["scores"]
-    value = {(entry["model"], entry["metric"]): entry["value"] for entry in given if "model" in entry}
+    scores = json.loads(Path("scores.json").read_text(encoding="utf-8"))["scores"]
+    value = {(entry["model"], entry["metric"]): entry["value"] for entry in scores if "model" in entry}
     assert len(value) == 6
-    found = call.json("analyze", "sweep", "scores.json", "--setting", "model.mask_rate")
-    assert (found["setting"], found["data"]) == ("model.mask_rate", "gold.conllu")
-    assert [(row["metric"], row["setting"]) for row in found["scores"]] == [
+    sweep = call.json("analyze", "sweep", "scores.json", "--setting", "model.mask_rate")
+    assert (sweep["setting"], sweep["data"]) == ("model.mask_rate", "gold.conllu")
+    assert [(row["metric"], row["setting"]) for row in sweep["scores"]] == [
         (metric, rate) for metric in ("UAS", "UUAS") for rate in (0.125, 0.3)
     ]
     two = [value[str(runs / name), "UUAS"] for name in "ab"]
-    assert found["scores"][3]["mean"] == pytest.approx(fmean(two))
-    assert found["scores"][3]["sd"] == pytest.approx(stdev(two))
+    assert sweep["scores"][3]["mean"] == pytest.approx(fmean(two))
+    assert sweep["scores"][3]["sd"] == pytest.approx(stdev(two))
     table = call.result("analyze", "sweep", "scores.json", "--setting", "model.mask_rate").splitlines()
     assert table[0].split() == ["model.mask_rate", "Models", "UAS", "UAS", "SD", "UUAS", "UUAS", "SD"]
     assert table[2].split()[:2] == ["0.125", "1"]
@@ -62,7 +62,7 @@ def test_means_by_value(call: Caller, runs: Path) -> None:
     assert table[3].split() == [
         "0.3",
         "2",
-        *(f"{found['scores'][i][key]:.2f}" for i in (1, 3) for key in ("mean", "sd")),
+        *(f"{sweep['scores'][i][key]:.2f}" for i in (1, 3) for key in ("mean", "sd")),
     ]
 
 
@@ -86,9 +86,9 @@ def test_several_conventions_and_other_settings(call: Caller, runs: Path) -> Non
     for entry in document["scores"]:  # spelt conventions all have the same name
         entry["convention"] = "custom"
     Path("two.json").write_text(json.dumps(document), encoding="utf-8")
-    found = call.json("analyze", "sweep", "two.json", "--setting", "train.seed")["scores"]
-    assert len({row["convention"] for row in found}) == 2
-    assert [row["mean"] for row in found] == [entry["value"] for entry in document["scores"]]
+    scores = call.json("analyze", "sweep", "two.json", "--setting", "train.seed")["scores"]
+    assert len({row["convention"] for row in scores}) == 2
+    assert [row["mean"] for row in scores] == [entry["value"] for entry in document["scores"]]
 
 
 def test_models_that_differ_in_more_than_the_setting(call: Caller, runs: Path) -> None:
@@ -122,7 +122,7 @@ def test_models_that_differ_in_more_than_the_setting(call: Caller, runs: Path) -
         ("", "modl.mask_rate", "did you mean 'model'?"),
     ],
 )
-def test_what_cannot_be_read(call: Caller, content: str, setting: str, problem: str) -> None:
+def test_unreadable_scores_are_refused(call: Caller, content: str, setting: str, problem: str) -> None:
     if content:
         Path("scores.json").write_text(content, encoding="utf-8")
     code = 2 if "did you mean" in problem else 1

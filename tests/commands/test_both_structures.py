@@ -27,7 +27,7 @@ def trained(folder: Path, model: str) -> Path:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of distances and heads; tests only read it."""
+    """A model of distances and heads, which tests only read."""
     return trained(tmp_path_factory.mktemp("both"), "structformer")
 
 
@@ -62,9 +62,9 @@ def test_heads_and_their_trees(call: Caller, both: Path, decoder: str) -> None:
         assert out.splitlines()[1::2] == ["", "(X (W man))"]
         return
     Path("out.conllu").write_text(out, encoding="utf-8")
-    found = [sentence.heads for sentence in read_conllu("out.conllu")]
-    assert len(found) == 4
-    assert decoder == "argmax" or all(map(is_tree, found))
+    predicted = [sentence.heads for sentence in read_conllu("out.conllu")]
+    assert len(predicted) == 4
+    assert decoder == "argmax" or all(map(is_tree, predicted))
 
 
 def test_heads_from_heights(call: Caller, both: Path) -> None:
@@ -73,11 +73,11 @@ def test_heads_from_heights(call: Caller, both: Path) -> None:
     rows = [json.loads(line)["heights"] for line in Path("h.jsonl").read_text(encoding="utf-8").splitlines()]
     assert call.result("decode", "h.jsonl") == out
     Path("out.conllu").write_text(out, encoding="utf-8")
-    found = [sentence.heads for sentence in read_conllu("out.conllu")]
-    assert len(found) == 4
-    assert all(map(is_tree, found))
+    predicted = [sentence.heads for sentence in read_conllu("out.conllu")]
+    assert len(predicted) == 4
+    assert all(map(is_tree, predicted))
     highest = max(range(5), key=[height for _, height in rows[0]].__getitem__)
-    assert found[0][highest] == ROOT
+    assert predicted[0][highest] == ROOT
 
 
 def test_eval_both_ways(call: Caller, both: Path) -> None:

@@ -1,4 +1,4 @@
-"""The built-in model: there without training, small, and whole; half precision; what is meant when none is named."""
+"""The built-in model: use without training, size, license, half precision, and choice as default."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller)
     assert [str(tree) for tree in synparse.load().parse(TEXT.splitlines())] == trees
 
 
-def test_a_model_of_ones_own_is_preferred(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trained_model_is_preferred_to_built_in_one(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_model() == "english"
     Path("synparse-model").mkdir()
     assert default_model() == "synparse-model"
@@ -61,14 +61,14 @@ def test_a_model_of_ones_own_is_preferred(call: Caller, monkeypatch: pytest.Monk
         find(Path("english"))
 
 
-def test_the_file_is_small_and_tells_nothing_of_where_it_was_made() -> None:
+def test_file_is_small_and_contains_no_local_paths() -> None:
     assert builtin.FILE.stat().st_size < LARGEST
     facts = (find(Path("english")) / "checkpoint.json").read_text(encoding="utf-8")
     assert '"craft_train.txt.gz"' in facts
     assert not re.search(r'"/\w', facts)
 
 
-def test_the_licence_beside_it_is_of_this_file() -> None:
+def test_license_next_to_the_model_names_its_digest() -> None:
     licence = builtin.FILE.with_name("LICENSE.md").read_text(encoding="utf-8")
     assert sha256(builtin.FILE.read_bytes()).hexdigest() in licence
     assert all(said in licence for said in ("CC BY 3.0", "not the text", "bench/builtin.py"))
@@ -76,7 +76,7 @@ def test_the_licence_beside_it_is_of_this_file() -> None:
     assert 'license-files = ["LICENSE", "induce/storage/builtin/LICENSE.md"]' in settings
 
 
-def test_half_precision_is_half_the_size_and_every_number_nearly_the_same(call: Caller, model: Path) -> None:
+def test_half_precision_halves_the_size_and_keeps_numbers_nearly_equal(call: Caller, model: Path) -> None:
     publish(model, "whole.synparse")
     call.result("pack", "-m", model, "--half", "-o", "half.synparse")
     whole, half = (read(find(Path(f"{name}.synparse"))) for name in ("whole", "half"))
@@ -89,14 +89,14 @@ def test_half_precision_is_half_the_size_and_every_number_nearly_the_same(call: 
     assert call.result("parse", "-m", "half.synparse", "in.txt").count("\n") == 2
 
 
-def test_numbers_too_large_for_half_precision_are_told(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_too_large_for_half_precision_are_reported(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("induce.storage.checkpoint.Checkpoint.weights", lambda self: {"w": torch.tensor([1e6])})
     with pytest.raises(SynparseError, match="w contains numbers that are too large for half precision; pack"):
         publish(model, "half.synparse", half=True)
     assert not Path("half.synparse").exists()
 
 
-def test_a_report_says_with_which_trees_it_began() -> None:
+def test_report_names_initial_trees() -> None:
     assert RunStory.read("english").facts["trees"].startswith("parsed trees: ")
 
 

@@ -14,7 +14,7 @@ from tests.support.tiny import SETTINGS
 
 @pytest.fixture(scope="module")
 def spelling(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with ``text.txt`` and a model of its characters in ``run``; tests only read it."""
+    """A folder with ``text.txt`` and a model of its characters in ``run``, which tests only read."""
     folder = tmp_path_factory.mktemp("spelling")
     (folder / "text.txt").write_text(toy_text(40), encoding="utf-8")
     assert run(["train", str(folder / "text.txt"), "-o", str(folder / "run"), *TINY, *LETTERS]) == 0
@@ -24,7 +24,7 @@ def spelling(tmp_path_factory: pytest.TempPathFactory) -> Path:
 LETTERS = ["--set", "data.token=character", "--set", "data.normalization=raw", "--set", "train.epochs=1"]
 
 
-def test_training_tells_bits_per_character(call: Caller, tmp_path: Path) -> None:
+def test_training_reports_bits_per_character(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(toy_text(40), encoding="utf-8")
     code, out, err = call("train", tmp_path / "text.txt", "-o", tmp_path / "run", *TINY, *LETTERS)
     assert (code, out) == (0, "")
@@ -38,18 +38,18 @@ def test_training_tells_bits_per_character(call: Caller, tmp_path: Path) -> None
     assert f"{logged['development_bits']:.3f} bits per character (epoch 1)" in rest[0]
 
 
-def test_a_tree_has_a_leaf_for_each_character_that_is_no_space(call: Caller, spelling: Path, tmp_path: Path) -> None:
+def test_tree_has_one_leaf_per_character_except_spaces(call: Caller, spelling: Path, tmp_path: Path) -> None:
     (tmp_path / "input.txt").write_text("A (b\n\n\u00e9\n", encoding="utf-8")
-    tree, empty, one = call.result("parse", tmp_path / "input.txt", "-m", spelling / "run").split("\n")[:3]
+    tree, empty, letter = call.result("parse", tmp_path / "input.txt", "-m", spelling / "run").split("\n")[:3]
     assert tree.count("(W ") == 3
     assert "\u2423" not in tree
     assert "(W -LRB-)" in tree
-    assert (empty, one) == ("", "(X (W \u00e9))")
+    assert (empty, letter) == ("", "(X (W \u00e9))")
     spans = call.result("parse", tmp_path / "input.txt", "-m", spelling / "run", "--format", "jsonl")
     assert json.loads(spans.splitlines()[0])["words"] == ["A", "(", "b"]
 
 
-def test_extract_and_decode_give_what_parse_gives(call: Caller, spelling: Path, tmp_path: Path) -> None:
+def test_extract_and_decode_equal_parse(call: Caller, spelling: Path, tmp_path: Path) -> None:
     parsed = call.result("parse", spelling / "text.txt", "-m", spelling / "run")
     call.result("extract", spelling / "text.txt", "-m", spelling / "run", "-o", tmp_path / "numbers.jsonl")
     assert call.result("decode", tmp_path / "numbers.jsonl") == parsed
@@ -58,7 +58,7 @@ def test_extract_and_decode_give_what_parse_gives(call: Caller, spelling: Path, 
     assert len(first["distances"]) == len(first["words"])
 
 
-def test_what_is_wrong_with_the_first_line_is_told(call: Caller, spelling: Path, tmp_path: Path) -> None:
+def test_error_in_first_line_is_reported(call: Caller, spelling: Path, tmp_path: Path) -> None:
     (tmp_path / "input.txt").write_bytes(b"\xff\n")
     assert "input.txt:1: " in call.refusal("parse", tmp_path / "input.txt", "-m", spelling / "run")
 
@@ -74,7 +74,7 @@ def test_heads_are_of_characters(call: Caller, tmp_path: Path) -> None:
     assert "are over characters" in refusal
 
 
-def test_info_says_the_unit(call: Caller, spelling: Path) -> None:
+def test_info_names_the_unit(call: Caller, spelling: Path) -> None:
     out = call.result("info", "-m", spelling / "run")
     assert "data.token=character" in out
     assert " characters)\n" in out
@@ -88,13 +88,13 @@ GOLD = "(S (NP (N \u72ac)) (VP (V \u898b\u308b) (NP (N 1996) (N \u732b)) (P \u30
 def test_trees_over_characters_are_scored_against_words(call: Caller, spelling: Path, tmp_path: Path) -> None:
     (tmp_path / "gold.ptb").write_text(GOLD, encoding="utf-8")
     arguments = ("eval", "--gold", tmp_path / "gold.ptb", "-m", spelling / "run", "--baseline", "oracle")
-    found = call.json(*arguments)
-    assert found["gold"]["note"] == "over characters"
-    (words,) = found["words"]
+    report = call.json(*arguments)
+    assert report["gold"]["note"] == "over characters"
+    (words,) = report["words"]
     assert words["recall"] == pytest.approx(100 * 3 / 6)  # of six words three have one character
     assert words["precision"] == pytest.approx(100 * 3 / 11)
-    assert {score["system"]: score["sentences"] for score in found["scores"]} == {"onlstm": 2, "oracle": 2}
-    assert "data:gold.ptb (over characters)" in found["scores"][0]["signature"]
+    assert {score["system"]: score["sentences"] for score in report["scores"]} == {"onlstm": 2, "oracle": 2}
+    assert "data:gold.ptb (over characters)" in report["scores"][0]["signature"]
     assert "Word F1" in call.result(*arguments)
 
 
@@ -109,11 +109,11 @@ def test_files_of_words_found_by_a_segmenter(call: Caller, tmp_path: Path) -> No
     (tmp_path / "same.txt").write_text(GOLD, encoding="utf-8")
     (tmp_path / "other.txt").write_text(GOLD.replace("(V \u898b\u308b)", "(V \u898b) (V \u308b)"), encoding="utf-8")
     arguments = ("eval", "--gold", tmp_path / "gold.ptb", "--characters", "--format", "json")
-    found = json.loads(call.result(*arguments, tmp_path / "same.txt", tmp_path / "other.txt"))
-    same, other = found["words"]
+    report = json.loads(call.result(*arguments, tmp_path / "same.txt", tmp_path / "other.txt"))
+    same, other = report["words"]
     assert (same["value"], same["in_brackets"]) == (100, 100)
     assert other["precision"] == pytest.approx(100 * 5 / 7)
-    first, second = (score["value"] for score in found["scores"])
+    first, second = (score["value"] for score in report["scores"])
     assert first == pytest.approx(100)
     assert second < 99
     (tmp_path / "other.txt").write_text(GOLD.replace("\u732b", "\u72d7"), encoding="utf-8")

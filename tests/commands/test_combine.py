@@ -1,4 +1,4 @@
-"""``synparse combine``, and the commands that take an ensemble for a model."""
+"""``synparse combine``, and the commands that accept an ensemble as a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def gold(folder: Path) -> str:
     return str(path)
 
 
-def test_an_ensemble_is_a_run_like_any_other(call: Caller, model: Path, tmp_path: Path) -> None:
+def test_ensemble_is_used_like_a_model(call: Caller, model: Path, tmp_path: Path) -> None:
     vote = tmp_path / "vote"
     out = call.result("combine", f"{model}@layer=1", f"{model}@layer=2", "baseline:right@weight=3", "-o", vote)
     assert out.splitlines()[-1] == f"{vote}: 3 members vote for trees, decoder mbr"
@@ -30,9 +30,9 @@ def test_an_ensemble_is_a_run_like_any_other(call: Caller, model: Path, tmp_path
     call.result("extract", text, "-m", vote, "-o", lines)
     assert call.result("decode", lines) == call.result("parse", text, "-m", vote)
     assert "ensemble" in call.result("eval", "--gold", gold(tmp_path), "-m", vote)
-    told = call.result("info", "-m", vote)
-    assert "3 members, which vote for trees" in told
-    assert "baseline:right@weight=3" in told
+    summary = call.result("info", "-m", vote)
+    assert "3 members, which vote for trees" in summary
+    assert "baseline:right@weight=3" in summary
 
 
 def test_packed_models_and_the_built_in_one_vote(call: Caller, model: Path, tmp_path: Path) -> None:
@@ -47,22 +47,24 @@ def test_packed_models_and_the_built_in_one_vote(call: Caller, model: Path, tmp_
 
 
 def test_trees_vote_among_heads(call: Caller, tmp_path: Path) -> None:
-    """Both other words hang on the first; in (the (dog saw)) one of them hangs on the other."""
+    """Both other words depend on the first one. In (the (dog saw)), one of them depends on the other."""
     heads, trees, vote, text = (tmp_path / name for name in ("heads.conllu", "trees.txt", "vote", "text.txt"))
     rows = ((1, "the", 0), (2, "dog", 1), (3, "saw", 1))
     row = "{}\t{}\t_\t_\t_\t_\t{}\t_\t_\t_\n"
-    heads.write_text("".join(row.format(*one) for one in rows) + "\n", encoding="utf-8")
+    heads.write_text("".join(row.format(*head_indices) for head_indices in rows) + "\n", encoding="utf-8")
     trees.write_text("(the (dog saw))\n", encoding="utf-8")
     text.write_text("the dog saw\n", encoding="utf-8")
-    told = call.result("combine", heads, f"{trees}@weight=3", "--heads", "-o", vote)
-    assert told.splitlines()[-1].endswith("2 members vote for heads, decoder mbr-heads")
-    found = [line.split("\t")[6] for line in call.result("parse", text, "-m", vote).splitlines() if line[:1].isdigit()]
-    assert found == ["0", "1", "2"]
+    summary = call.result("combine", heads, f"{trees}@weight=3", "--heads", "-o", vote)
+    assert summary.splitlines()[-1].endswith("2 members vote for heads, decoder mbr-heads")
+    head_column = [
+        line.split("\t")[6] for line in call.result("parse", text, "-m", vote).splitlines() if line[:1].isdigit()
+    ]
+    assert head_column == ["0", "1", "2"]
     assert "2 members, which vote for heads" in call.result("info", "-m", vote)
     assert "none of these members gives heads" in call.refusal("combine", trees, "--heads", "-o", tmp_path / "no")
 
 
-def test_what_an_ensemble_refuses(call: Caller, model: Path, tmp_path: Path) -> None:
+def test_unsuitable_calls_of_ensembles_are_refused(call: Caller, model: Path, tmp_path: Path) -> None:
     vote = tmp_path / "vote"
     assert "no such model or file" in call.refusal("combine", tmp_path / "nothing", "-o", vote)
     assert "only a model has layer" in call.refusal("combine", "baseline:right@layer=1", "-o", vote)

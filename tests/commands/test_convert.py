@@ -72,12 +72,12 @@ def test_distances_are_read_as_decode_reads_them(call: Caller, tmp_path: Path) -
 
 
 def test_options_of_the_trees(call: Caller, penn: Path) -> None:
-    strip = [part for what in ("traces", "functions", "punctuation") for part in ("--strip", what)]
+    strip = [part for element in ("traces", "functions", "punctuation") for part in ("--strip", element)]
     assert call.result("convert", penn, *strip).splitlines()[1] == "(S (NP (PRP It)) (VP (VBD cost) (NP (CD 5.40))))"
-    found = call.result("convert", penn, *strip, "--strip", "unary", "--binarize", "left").splitlines()
-    assert found[0] == "(S (NP (@NP (DT The) (JJ old)) (NN man)) (VP (VBD wanted) (S (TO to) (VB sleep))))"
-    found = call.result("convert", penn, *strip, "--strip", "labels", "--max-length", 3).splitlines()
-    assert found == ["(X (X (W It)) (X (W cost) (X (W 5.40))))"]
+    lines = call.result("convert", penn, *strip, "--strip", "unary", "--binarize", "left").splitlines()
+    assert lines[0] == "(S (NP (@NP (DT The) (JJ old)) (NN man)) (VP (VBD wanted) (S (TO to) (VB sleep))))"
+    lines = call.result("convert", penn, *strip, "--strip", "labels", "--max-length", 3).splitlines()
+    assert lines == ["(X (X (W It)) (X (W cost) (X (W 5.40))))"]
 
 
 def test_the_recipe_reports_what_it_changed(call: Caller, penn: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_stream_cannot_be_counted_first(call: Caller) -> None:
     assert "the input is read twice" in call.refusal("convert", "-", "--normalize", "ptb-concat-syn")
 
 
-def test_what_was_written_before_an_error_is_not_lost(call: Caller, penn: Path, tmp_path: Path) -> None:
+def test_output_written_before_an_error_is_kept(call: Caller, penn: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.mrg"
     bad.write_text("(S (NN a) (. .))\n(S (NN b) (. .))\n(S (NN c)\n\n(S (NN d))\n", encoding="utf-8")
     for options, text in ((["--max-length", 5], "a .\nb .\n"), (["--strip", "punctuation"], "a\nb\n")):
@@ -130,7 +130,7 @@ def test_bad_input(call: Caller, tmp_path: Path, name: str, text: str, problem: 
     assert re.search(problem, call.refusal("convert", tmp_path / name))
 
 
-def test_broken_sentences_are_left_out_if_one_says_so(call: Caller, tmp_path: Path) -> None:
+def test_malformed_sentences_are_skipped_on_request(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "bad.mrg").write_text("(S (NN a))\n(S (NN d))\n(S (NN c)\n", encoding="utf-8")
     (tmp_path / "bad.jsonl").write_text('{"distances": [1]}\n{"distances": [1]}\n{"words": 1}\n', encoding="utf-8")
     for name in ("bad.mrg", "bad.jsonl"):
@@ -141,7 +141,7 @@ def test_broken_sentences_are_left_out_if_one_says_so(call: Caller, tmp_path: Pa
             assert f"skipped: {tmp_path / name}:3: " in err
 
 
-def test_a_treebank_by_name_says_what_it_is(call: Caller, tmp_path: Path) -> None:
+def test_treebank_by_name_prints_its_description(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "wsj_0001.mrg").write_text(PENN, encoding="utf-8")
     code, out, err = call("convert", "wsj10", "--ptb", tmp_path)
     assert (code, out.splitlines(), err) == (0, ONE_LINE, "note: wsj10: 5 % sample\n")
@@ -165,11 +165,13 @@ def test_the_first_lines_come_before_the_input_ends() -> None:
 
 
 @pytest.mark.parametrize(("page", "least"), [("docs/convert.md", 10), ("docs/commands.md", 2)])
-def test_the_examples_print_what_the_page_says(tmp_path: Path, warm: str, page: str, least: int) -> None:
-    """Each fenced block: a line that begins with ``$`` is a command, the lines after it are what it prints."""
+def test_examples_of_the_page_print_its_output(tmp_path: Path, warm: str, page: str, least: int) -> None:
+    """In each fenced block, a line that begins with ``$`` is a command, and the lines after it are its output."""
     text = (ROOT / page).read_text(encoding="utf-8")
     examples = re.findall(r"^```[a-z]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    commands = [one for each in examples for one in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", each, re.MULTILINE)]
+    commands = [
+        example for block in examples for example in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+    ]
     assert len(commands) >= least
     for command, printed in commands:
         done = shell(re.sub(r"\bsynparse ", "$RUN ", command), tmp_path, warm)
@@ -177,7 +179,7 @@ def test_the_examples_print_what_the_page_says(tmp_path: Path, warm: str, page: 
         assert done.stdout + done.stderr == printed, command
 
 
-def test_plain_text_is_converted_where_it_is_said_to_be_text(call: Caller, tmp_path: Path) -> None:
+def test_plain_text_is_converted_if_input_format_is_text(call: Caller, tmp_path: Path) -> None:
     path = tmp_path / "raw.txt"
     path.write_text("It rained. We stayed in.\n", encoding="utf-8")
     assert call.result("convert", path, "--tokenizer", "unicode", "--format", "text") == "It rained .\nWe stayed in .\n"

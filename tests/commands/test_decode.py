@@ -1,4 +1,4 @@
-"""`synparse decode` of head distributions: CoNLL-U that our reader, and so `eval`, reads again."""
+"""`synparse decode` of head distributions: CoNLL-U that the reader of `eval` accepts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def decoded(call: Caller, *lines: object, options: tuple[str, ...] = ()) -> list[tuple[int, ...]]:
-    """The heads that ``decode`` gives these lines, read back from what it writes."""
+    """The heads that ``decode`` assigns to these lines, read from its output."""
     text = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
     Path("h.jsonl").write_text(text, encoding="utf-8")
     Path("out.conllu").write_text(call.result("decode", "h.jsonl", *options), encoding="utf-8")
@@ -64,7 +64,7 @@ def test_the_line_may_name_its_decoder(call: Caller) -> None:
     assert decoded(call, line, options=("--decoder", "eisner")) == [(1, ROOT, 1)]
 
 
-def test_words_that_the_model_did_not_see(call: Caller) -> None:
+def test_words_that_the_model_does_not_read(call: Caller) -> None:
     words = ["(", "a", ",", "b", "c", "."]
     assert decoded(call, {"words": words, "kept": [1, 3, 4], "heads": MUTUAL}) == [(3, 3, 3, ROOT, 3, 3)]
 

@@ -14,7 +14,7 @@ GOLD = "(S (NP (DT The) (JJ old)) (NN man))\n(S (A a) (B (C b) (D c)))\n"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder but for two files of trees and a text."""
+    """A folder with two files of trees and a text."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
     Path("trees.txt").write_text(TREES, encoding="utf-8")
@@ -38,20 +38,20 @@ def test_into_files(call: Caller, kind: str) -> None:
     assert not Path(f"a.{kind}.part").exists()
 
 
-def test_a_model_beside_gold(call: Caller, model: Path) -> None:
-    shown = call.result("draw", "--gold", "gold.mrg", "-m", model)
-    assert "of 1 gold brackets" in shown
-    assert "● in gold and predicted" in shown
+def test_model_is_drawn_next_to_gold(call: Caller, model: Path) -> None:
+    picture = call.result("draw", "--gold", "gold.mrg", "-m", model)
+    assert "of 1 gold brackets" in picture
+    assert "● in gold and predicted" in picture
     assert call.result("draw", "in.txt", "-m", model).count("the") == 2
 
 
 def test_two_models_side_by_side(call: Caller, model: Path, copy: Path) -> None:
-    shown = call.result("draw", "in.txt", "-m", model, "-m", copy, "--sentences", "1")
-    assert str(model) in shown
-    assert str(copy) in shown
+    picture = call.result("draw", "in.txt", "-m", model, "-m", copy, "--sentences", "1")
+    assert str(model) in picture
+    assert str(copy) in picture
 
 
-def test_what_extract_writes_has_its_bars(call: Caller, model: Path) -> None:
+def test_output_of_extract_is_drawn_with_bars(call: Caller, model: Path) -> None:
     Path("a.jsonl").write_text(call.result("extract", "-m", model, "in.txt"), encoding="utf-8")
     assert "█" in call.result("draw", "a.jsonl")
     assert call.result("draw", "a.jsonl", "-o", "a.svg") == ""
@@ -100,5 +100,5 @@ def test_predictions_for_other_sentences_are_refused(call: Caller) -> None:
 def test_parse_draws_as_draw_does(call: Caller, model: Path) -> None:
     drawn = call.result("draw", "-m", model, "in.txt").split("\n\n")
     parsed = call.result("parse", "-m", model, "in.txt", "--format", "drawing").split("\n\n")
-    assert [one.splitlines()[-1] for one in parsed if one] == ["the cat saw a dog", "the dog"]
+    assert [block.splitlines()[-1] for block in parsed if block] == ["the cat saw a dog", "the dog"]
     assert parsed[0] in drawn[0]

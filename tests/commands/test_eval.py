@@ -26,7 +26,7 @@ RIGHT = "(X (W the) (X (W cat) (X (W sat) (X (W on) (X (W the) (W mat))))))\n(((
 
 
 class FakeParser:
-    """Right-branching trees; remembers what it was shown."""
+    """A parser that returns right-branching trees and records the sentences that it parses."""
 
     name = "fake"
     output = "trees"
@@ -34,11 +34,11 @@ class FakeParser:
     tokenization = ""
     learned_from = ""
     decoded = "model:fake|decoder:biased"
-    shown: list[tuple[str, ...]] = []  # noqa: RUF012
+    parsed: list[tuple[str, ...]] = []  # noqa: RUF012
 
     def parse(self, sentences: Iterable[Sentence]) -> Iterator[Tree]:
         for words in (sentence.words for sentence in sentences):
-            self.shown.append(words)
+            self.parsed.append(words)
             yield Tree.from_spans(words, [(i, len(words)) for i in range(len(words))])
 
 
@@ -56,19 +56,19 @@ def options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Every call of ``load_parser``, which gives a fake."""
     calls: list[Any] = []
 
-    def fake(run: str, **given: Any) -> FakeParser:
-        calls.append((run, given))
+    def fake(run: str, **keywords: Any) -> FakeParser:
+        calls.append((run, keywords))
         return FakeParser()
 
-    FakeParser.shown.clear()
+    FakeParser.parsed.clear()
     monkeypatch.setattr("induce.parsing.load.load_parser", fake)
     return calls
 
 
 def scores(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert run(["eval", *arguments, "--format", "json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
 
 
 def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -82,10 +82,10 @@ def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    found = scores(capsys, "right.txt", "--gold", "gold.mrg", "--baseline", "right")
-    assert found["gold"] == {"name": "gold.mrg", "sentences": 3, "sha256": found["gold"]["sha256"], "note": ""}
-    assert len(found["gold"]["sha256"]) == 64
-    first, second = found["scores"]
+    document = scores(capsys, "right.txt", "--gold", "gold.mrg", "--baseline", "right")
+    assert document["gold"] == {"name": "gold.mrg", "sentences": 3, "sha256": document["gold"]["sha256"], "note": ""}
+    assert len(document["gold"]["sha256"]) == 64
+    first, second = document["scores"]
     assert (first.pop("system"), second.pop("system")) == ("right.txt", "right")
     assert (round(first["value"], 4), round(second["value"], 4)) == (75.0, 58.3333)  # 3/4, 1/2, 1 and 3/4, 0, 1
     assert list(first) == [
@@ -101,12 +101,12 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_models_then_files_then_baselines(capsys: pytest.CaptureFixture[str], options: list[Any]) -> None:
-    found = scores(
+    document = scores(
         capsys,
         *("--baseline", "left", "right.txt", "--gold", "gold.mrg", "-m", "some", "--baseline", "balanced"),
         *("--convention", "km", "--convention", "on-lstm"),
     )
-    order = [(score["convention"], score["system"]) for score in found["scores"]]
+    order = [(score["convention"], score["system"]) for score in document["scores"]]
     systems = ["fake", "right.txt", "left", "balanced"]
     assert order == [(convention, system) for convention in ("km", "on-lstm") for system in systems]
     assert callable(options[0][1].pop("tell"))
@@ -116,11 +116,11 @@ def test_models_then_files_then_baselines(capsys: pytest.CaptureFixture[str], op
 def test_a_model_sees_words_only_and_only_those_that_are_scored(
     capsys: pytest.CaptureFixture[str], options: list[Any]
 ) -> None:
-    found = scores(capsys, "--gold", "gold.mrg", "-m", "a", "-m", "b", "--max-length", "4", "--decoder", "biased")
-    assert FakeParser.shown == 2 * [("dogs", "of", "war", "bark"), ("go", "!")]
-    assert [(score["system"], score["model"]) for score in found["scores"]] == [("fake", "a"), ("fake", "b")]
-    assert [score["sentences"] for score in found["scores"]] == [2, 2]
-    assert found["gold"]["sentences"] == 2
+    document = scores(capsys, "--gold", "gold.mrg", "-m", "a", "-m", "b", "--max-length", "4", "--decoder", "biased")
+    assert FakeParser.parsed == 2 * [("dogs", "of", "war", "bark"), ("go", "!")]
+    assert [(score["system"], score["model"]) for score in document["scores"]] == [("fake", "a"), ("fake", "b")]
+    assert [score["sentences"] for score in document["scores"]] == [2, 2]
+    assert document["gold"]["sentences"] == 2
     assert options[0][1]["decoder"] == "biased"
 
 
@@ -171,11 +171,11 @@ def test_the_best_is_marked_and_baselines_are_not(capsys: pytest.CaptureFixture[
 
 
 def test_the_digest_is_that_of_the_gold_sentences(capsys: pytest.CaptureFixture[str]) -> None:
-    found = scores(capsys, "right.txt", "--gold", "gold.mrg")
-    assert f"|sha256:{found['gold']['sha256'][:12]}|" in found["scores"][0]["signature"]
+    document = scores(capsys, "right.txt", "--gold", "gold.mrg")
+    assert f"|sha256:{document['gold']['sha256'][:12]}|" in document["scores"][0]["signature"]
     Path("other.mrg").write_text(GOLD.replace("NP", "XP"), encoding="utf-8")
     other = scores(capsys, "right.txt", "--gold", "other.mrg")
-    assert other["gold"]["sha256"] != found["gold"]["sha256"]
+    assert other["gold"]["sha256"] != document["gold"]["sha256"]
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,9 @@ def test_two_forms_at_once_are_refused(capsys: pytest.CaptureFixture[str], optio
 
 
 def test_the_sample_is_built_in(capsys: pytest.CaptureFixture[str]) -> None:
-    found = scores(capsys, "--gold", "sample", "--baseline", "right")
-    assert found["gold"]["name"] == "sample"
-    assert 35 < found["scores"][0]["value"] < 50
+    document = scores(capsys, "--gold", "sample", "--baseline", "right")
+    assert document["gold"]["name"] == "sample"
+    assert 35 < document["scores"][0]["value"] < 50
 
 
 @pytest.mark.parametrize(
@@ -270,14 +270,14 @@ CONLLU = "".join(
 
 
 def test_comparison(capsys: pytest.CaptureFixture[str]) -> None:
-    found = scores(capsys, "--gold", "sample", "--baseline", "left", "--baseline", "right", "--compare")
-    (one,) = found["comparisons"]
-    assert one["systems"] == ["left", "right"]
-    left, right = found["scores"]
-    assert one["difference"] == pytest.approx(right["value"] - left["value"])
-    assert one["interval"][0] < one["difference"] < one["interval"][1]
-    assert one["p_bootstrap"] == pytest.approx(1 / 1001)
-    assert one["p_permutation"] == pytest.approx(1 / 10001)
+    document = scores(capsys, "--gold", "sample", "--baseline", "left", "--baseline", "right", "--compare")
+    (comparison,) = document["comparisons"]
+    assert comparison["systems"] == ["left", "right"]
+    left, right = document["scores"]
+    assert comparison["difference"] == pytest.approx(right["value"] - left["value"])
+    assert comparison["interval"][0] < comparison["difference"] < comparison["interval"][1]
+    assert comparison["p_bootstrap"] == pytest.approx(1 / 1001)
+    assert comparison["p_permutation"] == pytest.approx(1 / 10001)
     same = scores(capsys, "--gold", "gold.mrg", "right.txt", "right.txt", "--compare")["comparisons"][0]
     assert (same["difference"], same["p_bootstrap"], same["p_permutation"]) == (0, 1, 1)
     assert "second system" in failure(capsys, "--gold", "gold.mrg", "right.txt", "--compare")
@@ -288,10 +288,10 @@ def test_a_pattern_of_models_gives_mean_and_deviation(
 ) -> None:
     for seed in (1, 2):
         Path(f"runs/seed-{seed}").mkdir(parents=True)
-    found = scores(capsys, "--gold", "gold.mrg", "-m", "runs/seed-*")
+    document = scores(capsys, "--gold", "gold.mrg", "-m", "runs/seed-*")
     assert [run for run, _ in options] == ["runs/seed-1", "runs/seed-2"]
-    (group,) = found["groups"]
-    value = found["scores"][0]["value"]
+    (group,) = document["groups"]
+    value = document["scores"][0]["value"]
     assert group == {
         **{"systems": "runs/seed-*", "metric": "UF1", "convention": "on-lstm"},
         **{"values": {"runs/seed-1": value, "runs/seed-2": value}, "mean": pytest.approx(value), "sd": 0, "max": value},
@@ -310,22 +310,22 @@ def test_random_baselines_are_expectations_unless_a_seed_is_given(capsys: pytest
     first = (1 / 2 + 1 / 4 + 1 / 3 + 1 / 2) / 4  # of the four brackets of `the cat sat on the mat`, all at an end
     second = (1 / 3 + 2 / (2 * 3)) / 2  # of the two of `dogs of war bark`, the latter inside
     assert exact["value"] == pytest.approx(100 * (first + second + 1) / 3, abs=1e-5)
-    one = scores(capsys, "--gold", "gold.mrg", "--baseline", "random", "--seed", "3")["scores"][0]
-    assert "|seed:3|" in one["signature"]
-    assert one["value"] == pytest.approx(exact["runs"]["values"]["3"])
+    drawn = scores(capsys, "--gold", "gold.mrg", "--baseline", "random", "--seed", "3")["scores"][0]
+    assert "|seed:3|" in drawn["signature"]
+    assert drawn["value"] == pytest.approx(exact["runs"]["values"]["3"])
 
 
 def test_heads(capsys: pytest.CaptureFixture[str]) -> None:
     Path("gold.conllu").write_text(CONLLU + "\n", encoding="utf-8")
     Path("mine.conllu").write_text(CONLLU.replace("\t2\t_", "\t3\t_") + "\n", encoding="utf-8")
-    found = scores(capsys, "--gold", "gold.conllu", "mine.conllu", "--baseline", "next")["scores"]
-    values = {(one["system"], one["metric"]): one["value"] for one in found}
+    document = scores(capsys, "--gold", "gold.conllu", "mine.conllu", "--baseline", "next")["scores"]
+    values = {(score["system"], score["metric"]): score["value"] for score in document}
     assert values["mine.conllu", "UAS"] == pytest.approx(100 * 2 / 3)
     assert values["next", "UAS"] == 100
-    assert found[0]["signature"].startswith("UAS|conv:udgn|")
-    assert "depth" not in found[0]
+    assert document[0]["signature"].startswith("UAS|conv:udgn|")
+    assert "depth" not in document[0]
     both = scores(capsys, "--gold", "gold.mrg", "--baseline", "right", "--baseline", "next", "--head-rules", "collins")
-    assert [(one["system"], one["metric"]) for one in both["scores"]] == [
+    assert [(score["system"], score["metric"]) for score in both["scores"]] == [
         *(("right", "UF1"), ("next", "UAS"), ("next", "UUAS")),
     ]
     assert "heads:collins" in both["scores"][1]["signature"]
@@ -397,8 +397,8 @@ def test_spans_without_words(capsys: pytest.CaptureFixture[str]) -> None:
         {"spans": [], "length": 2},
     ]
     Path("spans.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    found = scores(capsys, "spans.jsonl", "right.txt", "--gold", "gold.mrg")["scores"]
-    assert found[0]["value"] == found[1]["value"]
+    document = scores(capsys, "spans.jsonl", "right.txt", "--gold", "gold.mrg")["scores"]
+    assert document[0]["value"] == document[1]["value"]
     Path("spans.jsonl").write_text('{"spans": [[0, 9]]}\n' * 3, encoding="utf-8")
     message = "spans.jsonl:1: a span ends at 9, but the gold sentence has 7 words"
     assert failure(capsys, "spans.jsonl", "--gold", "gold.mrg") == message

@@ -1,4 +1,4 @@
-"""A model that gives heads, through every command."""
+"""A model that predicts heads, through every command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = "The dog saw a cat .\n\n.\nman\nThe old girl , met the 12 .\n"
 
 @pytest.fixture(scope="module")
 def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of heads, trained for a moment; tests only read it."""
+    """A model of heads trained for a moment, which tests only read."""
     folder = tmp_path_factory.mktemp("heads")
     (folder / "text.txt").write_text(toy_text(), encoding="utf-8")
     tiny = [part for setting in SETTINGS["udgn"] for part in ("--set", setting)]
@@ -40,11 +40,11 @@ def test_parse_writes_conllu_and_so_do_extract_and_decode(call: Caller, parser: 
     out = call.result("parse", "-m", parser, "in.txt", *options)
     assert out == call.result("parse", "-m", parser, "in.txt", "--format", "conllu", *options)
     Path("out.conllu").write_text(out, encoding="utf-8")
-    found = list(read_conllu("out.conllu"))
+    sentences = list(read_conllu("out.conllu"))
     lines = [line.split() for line in TEXT.splitlines()]
-    assert [list(sentence.words) for sentence in found] == [words for words in lines if words]
+    assert [list(sentence.words) for sentence in sentences] == [words for words in lines if words]
     if decoder != "argmax":
-        assert all(is_tree(sentence.heads) for sentence in found)
+        assert all(is_tree(sentence.heads) for sentence in sentences)
     Path("h.jsonl").write_text(call.result("extract", "-m", parser, "in.txt", "--what", "heads"), encoding="utf-8")
     rows = [json.loads(line) for line in Path("h.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["words"] for row in rows] == lines
@@ -76,7 +76,7 @@ def test_eval_prints_the_mean_of_models_of_heads(call: Caller, parser: Path) -> 
     assert rows == [["run-*", "all-tokens", metric, "100.0", "0.0", "100.0", "2"] for metric in ("UAS", "UUAS")]
 
 
-def test_eval_says_which_arcs_are_found(call: Caller) -> None:
+def test_eval_reports_recall_by_relation_and_distance(call: Caller) -> None:
     rows = ["1 a _ DET _ _ 2 det _ _", "2 b _ NOUN _ _ 0 root _ _", "3 c _ VERB _ _ 1 acl:relcl _ _", "", ""]
     Path("gold.conllu").write_text("\n".join(rows).replace(" ", "\t"), encoding="utf-8")
     arguments = ("eval", "--gold", "gold.conllu", "--baseline", "next", "--by")
@@ -115,7 +115,7 @@ def test_heads_of_a_model_of_trees_are_refused(call: Caller, model: Path) -> Non
     assert problem == "model 'onlstm': the decoder 'unbiased' gives trees, not heads (try another --format)"
 
 
-def test_tags_of_another_treebank_mean_nothing_to_the_published_recipe(call: Caller) -> None:
+def test_tags_of_other_treebanks_do_not_fit_the_published_recipe(call: Caller) -> None:
     tiny = [part for setting in (*SETTINGS["udgn"], "data.normalization=ptb") for part in ("--set", setting)]
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
     call.result("train", "text.txt", "-o", "run", "--model", "udgn", *tiny)
@@ -142,7 +142,7 @@ def test_three_columns_of_heads(call: Caller) -> None:
     assert (uas["value"], uuas["value"]) == (0, 50)
 
 
-def test_sentences_without_heads_are_left_out_when_asked(call: Caller) -> None:
+def test_sentences_without_heads_are_skipped_on_request(call: Caller) -> None:
     Path("gold.conllu").write_text(CONLLU + CONLLU.replace("\t2\t", "\t_\t").replace("\t0\t", "\t_\t"), "utf-8")
     arguments = ("eval", "--gold", "gold.conllu", "--baseline", "next")
     assert "gold.conllu:4: this sentence has neither heads nor a tree" in call.refusal(*arguments)
@@ -152,15 +152,15 @@ def test_sentences_without_heads_are_left_out_when_asked(call: Caller) -> None:
     assert "gold.conllu:4: this sentence has neither a tree nor heads" in err
 
 
-def test_what_cannot_be_scored_is_told_apart(call: Caller, parser: Path) -> None:
+def test_errors_of_scoring_have_different_messages(call: Caller, parser: Path) -> None:
     Path("gold.conllu").write_text(CONLLU, encoding="utf-8")
     arguments = ("eval", "--gold", "gold.conllu")
     trees = call.refusal(*arguments, "-m", parser, "--decoder", "heads-to-tree")
     assert "there are no trees to score those of the models against, only heads" in trees
     rules = call.refusal(*arguments, "--baseline", "next", "--head-rules", "stanford")
     assert rules == "gold.conllu:1: this sentence has no tree for head rules"
-    spelt = call.refusal(*arguments, "--baseline", "next", "--convention", "udgn,len:2-")
-    assert spelt == "convention 'udgn,len:2-': for heads, only --max-length can change a convention"
+    message = call.refusal(*arguments, "--baseline", "next", "--convention", "udgn,len:2-")
+    assert message == "convention 'udgn,len:2-': for heads, only --max-length can change a convention"
 
 
 def test_there_is_one_parser_for_all_layers(call: Caller, parser: Path) -> None:
@@ -168,7 +168,7 @@ def test_there_is_one_parser_for_all_layers(call: Caller, parser: Path) -> None:
     assert problem.endswith("there is no layer 2; this 'udgn' has one set of trees, as layer 1")
 
 
-def test_a_decoder_that_does_not_fit_is_told_before_training(call: Caller) -> None:
+def test_unsuitable_decoder_is_reported_before_training(call: Caller) -> None:
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
     problem = call.refusal("train", "text.txt", "-o", "run", "--model", "udgn", "--set", "parse.decoder=unbiased")
     assert problem == "model 'udgn' gives heads; decoder 'unbiased' needs distances (try 'chu-liu-edmonds')"

@@ -1,4 +1,4 @@
-"""`synparse info --data`: what the names of treebanks stand for on this machine."""
+"""`synparse info --data`: the files behind the names of treebanks on this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHORT = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home))) (. .)) )\n"
 
 @pytest.fixture(autouse=True)
 def _nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No treebank of the machine that runs the tests is found."""
+    """Hide the treebanks of the machine that runs the tests."""
     monkeypatch.delenv("SYNPARSE_PTB", raising=False)
     monkeypatch.setattr("treebank.corpora.numbered_files.nltk_folders", lambda: [])
 
@@ -61,7 +61,7 @@ def test_model_and_settings_exclude_each_other(call: Caller) -> None:
     assert "exclude each other" in call.usage("info", "-m", "run", "--settings", "onlstm")
 
 
-def test_info_without_a_model_tells_of_data_too(call: Caller) -> None:
+def test_info_without_model_lists_data(call: Caller) -> None:
     out = call.result("info")
     assert out.startswith("synparse ")
     assert "  sample: 1,000 sentences\n" in out

@@ -1,4 +1,4 @@
-"""How commands read: rules that a model keeps, contents that are told, outputs that would destroy the input."""
+"""Input of commands: tokenization stored with a model, formats by content, outputs that would replace the input."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def raw_model(call: Caller, tmp_path: Path) -> Path:
     return run
 
 
-def test_a_model_keeps_the_rule_that_split_its_text(call: Caller, raw_model: Path) -> None:
+def test_model_stores_the_tokenization_of_its_text(call: Caller, raw_model: Path) -> None:
     settings = json.loads((raw_model / "best/checkpoint.json").read_text("utf-8"))
     assert '"tokenization": "unicode"' in json.dumps(settings)
     text = write("in.txt", "Sonra güldü. Gitti.\n")

@@ -12,21 +12,21 @@ from tests.support.calls import Caller
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty folder but for a text."""
+    """A folder with a text."""
     monkeypatch.chdir(tmp_path)
     Path("in.txt").write_text("the cat saw a dog\n", encoding="utf-8")
 
 
-def test_a_packed_model_parses_as_its_folder_does(call: Caller, model: Path) -> None:
+def test_packed_model_parses_like_its_folder(call: Caller, model: Path) -> None:
     Path("a.synparse.part").write_text("mine")
-    told = call.result("pack", "-m", model, "-o", "a.synparse")
+    message = call.result("pack", "-m", model, "-o", "a.synparse")
     assert Path("a.synparse.part").read_text() == "mine"
-    assert told == f"a.synparse: sha256 {sha256(Path('a.synparse').read_bytes()).hexdigest()}\n"
+    assert message == f"a.synparse: sha256 {sha256(Path('a.synparse').read_bytes()).hexdigest()}\n"
     assert call.result("parse", "-m", "a.synparse", "in.txt") == call.result("parse", "-m", model, "in.txt")
     assert "model onlstm" in call.result("info", "-m", "a.synparse")
 
 
-def test_a_file_that_is_no_model_is_refused(call: Caller) -> None:
+def test_file_that_is_not_a_model_is_refused(call: Caller) -> None:
     assert "no packed model" in call.refusal("parse", "-m", "in.txt", "in.txt")
 
 

@@ -1,4 +1,4 @@
-"""Many files at once: a file out for each file in, broken sentences left empty, and calls that are broken off."""
+"""Parsing many files: one output file per input file, empty lines for malformed sentences, interrupted calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.calls import Caller, Process, toy_text
 
 @pytest.fixture(autouse=True)
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder ``in`` with two files, and the current one."""
+    """A folder ``in`` with two files, in the current folder."""
     monkeypatch.chdir(tmp_path)
     Path("in/deep").mkdir(parents=True)
     lines = toy_text(120).splitlines(keepends=True)
@@ -40,7 +40,7 @@ def test_a_file_for_each_file(call: Caller, model: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["brackets", "jsonl"])
-def test_a_broken_off_file_is_gone_on_with(call: Caller, model: Path, form: str) -> None:
+def test_interrupted_file_is_resumed(call: Caller, model: Path, form: str) -> None:
     call.result("parse", "-m", model, "in", "--output-dir", "out", "--format", form)
     (whole,) = Path("out").glob("a.txt.*")
     part, text = Path(f"{whole}.part"), whole.read_bytes()
@@ -52,7 +52,7 @@ def test_a_broken_off_file_is_gone_on_with(call: Caller, model: Path, form: str)
         assert not part.exists()
 
 
-def test_killed_and_gone_on_with(call: Caller, model: Path, warm: str) -> None:
+def test_killed_job_is_resumed(call: Caller, model: Path, warm: str) -> None:
     arguments = ("parse", "-m", str(model), "in", "--output-dir", "killed", "--resume")
     process = Process(warm, *arguments)
     end = time.monotonic() + 60
@@ -66,8 +66,8 @@ def test_killed_and_gone_on_with(call: Caller, model: Path, warm: str) -> None:
         assert Path(f"killed/{name}.trees").read_text("utf-8") == call.result("parse", "-m", model, f"in/{name}")
 
 
-def test_another_model_does_not_go_on_with_a_batch(call: Caller, model: Path, tmp_path: Path) -> None:
-    """Not even one of the same kind, trained for as many steps on the same text."""
+def test_batch_is_not_resumed_with_another_model(call: Caller, model: Path, tmp_path: Path) -> None:
+    """A model of the same type, trained for as many steps on the same text, is refused as well."""
     call.result("parse", "-m", model, "in", "--output-dir", "out")
     stored = checkpoint.read(checkpoint.find(model))
     network = checkpoint.build_model(stored)
@@ -78,8 +78,8 @@ def test_another_model_does_not_go_on_with_a_batch(call: Caller, model: Path, tm
     assert "out: was begun with weights" in call.refusal("parse", "-m", other, "in", "--output-dir", "out", "--resume")
 
 
-def test_a_text_that_has_changed_is_told(call: Caller, model: Path) -> None:
-    """Or a file would begin with trees of one text and end with trees of another."""
+def test_changed_text_is_reported(call: Caller, model: Path) -> None:
+    """Otherwise a file would begin with trees of one text and end with trees of another."""
     arguments = ("parse", "-m", model, "in", "--output-dir", "out", "--resume")
     call.result(*arguments)
     target, text = Path("out/a.txt.trees"), Path("in/a.txt")
@@ -98,7 +98,7 @@ def test_a_damaged_note(call: Caller, model: Path) -> None:
     call.result(*arguments)
     notes = Path("out", TEXTS)
     whole = notes.read_bytes()
-    notes.write_bytes(whole[:-5])  # as a kill leaves it: the last line counts as never written
+    notes.write_bytes(whole[:-5])  # an incomplete last line, as after a kill, is ignored
     call.result(*arguments)
     assert notes.read_bytes() == whole[: whole.index(b"\n") + 1]
     notes.write_bytes(b"{}\n")
@@ -107,7 +107,7 @@ def test_a_damaged_note(call: Caller, model: Path) -> None:
     assert "missing or damaged" in call.refusal(*arguments)
 
 
-def test_killed_before_anything_was_noted(call: Caller, model: Path) -> None:
+def test_job_killed_before_the_first_note_is_resumed(call: Caller, model: Path) -> None:
     arguments = ("parse", "-m", str(model), "in", "--output-dir", "out")
     Path("out").mkdir()
     for left in (".synparse-lock", "synparse-batch.json.0a1b2c.part"):
@@ -118,7 +118,7 @@ def test_killed_before_anything_was_noted(call: Caller, model: Path) -> None:
 
 
 def test_one_batch_at_a_time(call: Caller, model: Path) -> None:
-    """Two that go on with one file would both append to it."""
+    """Two jobs that resume the same file would both append to it."""
     arguments = ("parse", "-m", str(model), "in", "--output-dir", "out")
     lock = RunLock(Path("out"))
     assert "another batch is writing to this folder" in call.refusal(*arguments)
@@ -144,8 +144,13 @@ def test_broken_sentences_are_left_empty(call: Caller, model: Path) -> None:
     assert "1 of 3 sentences were malformed; their lines are empty" in err
     Path("bad.txt").write_bytes(b"a b\n\xff c\nd\0e\r\nf g\n")
     code, out, err = call("parse", "-m", model, "bad.txt", "--on-error", "blank", "--format", "jsonl")
-    found = [json.loads(line) for line in out.splitlines()]
-    assert [(one["line"], one["words"]) for one in found] == [(1, ["a", "b"]), (2, []), (3, []), (4, ["f", "g"])]
+    records = [json.loads(line) for line in out.splitlines()]
+    assert [(record["line"], record["words"]) for record in records] == [
+        (1, ["a", "b"]),
+        (2, []),
+        (3, []),
+        (4, ["f", "g"]),
+    ]
     assert err.count("skipped: bad.txt:") == 2
     assert "synparse: bad.txt:2: invalid UTF-8" in call("parse", "-m", model, "bad.txt")[2]
 

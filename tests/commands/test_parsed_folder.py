@@ -1,4 +1,4 @@
-"""A folder of parsed text in the place of a file of trees: its files in the order of their texts, or none of them."""
+"""A folder of parsed text instead of a file of trees: its files in the order of their texts, or none of them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller, model: 
 
 
 def test_it_is_converted(call: Caller, model: Path) -> None:
-    one = call.result("convert", "one.trees", "--format", "spans")
-    assert call.result("convert", "out", "--format", "spans") == one
+    first = call.result("convert", "one.trees", "--format", "spans")
+    assert call.result("convert", "out", "--format", "spans") == first
     call.result("parse", "-m", model, "in/deep/b.txt", "in/a.txt", "--output-dir", "json", "--format", "jsonl")
-    assert call.result("convert", "json", "--format", "spans") == one
+    assert call.result("convert", "json", "--format", "spans") == first
 
 
 def test_it_is_scored(call: Caller) -> None:
@@ -58,11 +58,11 @@ def test_it_is_focused_on(call: Caller) -> None:
     assert "parsed trees" in call.result("info", "-m", "pupil")
 
 
-def test_a_part_of_it_is_not_taken_for_the_whole(call: Caller, model: Path) -> None:
+def test_incomplete_folder_is_refused(call: Caller, model: Path) -> None:
     Path("out/deep/b.txt.trees").rename("out/deep/b.txt.trees.part")
     for command in (("convert",), ("eval", "--gold", "one.trees"), ("combine", "-o", "vote"), ("draw",)):
-        told = call.refusal(*command, "out")
-        assert told == (
+        message = call.refusal(*command, "out")
+        assert message == (
             "out: 1 of 2 files are not whole, such as out/deep/b.txt.trees; go on with synparse parse --resume"
         )
     call.result("parse", "-m", model, "in/deep/b.txt", "in/a.txt", "--output-dir", "out", "--resume")
@@ -72,7 +72,7 @@ def test_a_part_of_it_is_not_taken_for_the_whole(call: Caller, model: Path) -> N
 
 
 def test_texts_that_come_later(call: Caller, model: Path) -> None:
-    """A batch that grows has the order of the call that named all; what nobody names any more is left out."""
+    """A batch that grows has the order of the call that named all texts. Files that no call names are left out."""
     Path("in/aa.txt").write_text("A dog .\n")
     arguments = ("--output-dir", "out", "--resume")
     call.result("parse", "-m", model, "in", *arguments)

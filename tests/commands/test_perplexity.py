@@ -20,7 +20,7 @@ NO_TREES = "model 'lstm' gives no trees; score it with synparse perplexity"
 
 @pytest.fixture(scope="module")
 def lstm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model without trees, trained for a moment; tests only read it."""
+    """A model without trees trained for a moment, which tests only read."""
     return trained(tmp_path_factory.mktemp("lstm"), toy_text())
 
 
@@ -64,19 +64,19 @@ def test_models_side_by_side(call: Caller, lstm: Path, model: Path) -> None:
     assert (groups[0]["systems"], groups[0]["sd"]) == ("runs/seed-*", 0)
 
 
-def test_of_an_ensemble_the_models_in_it_are_scored(call: Caller, lstm: Path, model: Path) -> None:
+def test_members_of_an_ensemble_are_scored(call: Caller, lstm: Path, model: Path) -> None:
     Path("in.ptb").write_text("((The dog) (saw (a zebra)))\n", encoding="utf-8")
     call.result("combine", f"{model}@layer=1", f"{model}@layer=2", "baseline:right", "-o", "inner")
     call.result("combine", "inner", "in.ptb", "-o", "outer")
     alone = call.json("perplexity", "in.txt", "-m", model)["scores"]
     among = call.json("perplexity", "in.txt", "-m", "outer")
-    assert [one["value"] for one in among["scores"]] == [one["value"] for one in alone]
+    assert [score["value"] for score in among["scores"]] == [score["value"] for score in alone]
     assert Path(among["scores"][0]["run"]).samefile(model)
     call.result("combine", "in.ptb", "baseline:right", "-o", "files")
     assert "no member of this ensemble is a model" in call.refusal("perplexity", "in.txt", "-m", "files")
 
 
-def test_vocabularies_that_differ_are_told(call: Caller, lstm: Path) -> None:
+def test_different_vocabularies_are_reported(call: Caller, lstm: Path) -> None:
     other = trained(Path(), toy_text(30).replace("dog", "ox"))
     assert "the models have different vocabularies" in call.result("perplexity", "in.txt", "-m", lstm, "-m", other)
     code, _, err = call("perplexity", "in.txt", "-m", lstm, "-m", other, "--format", "json")
@@ -85,17 +85,17 @@ def test_vocabularies_that_differ_are_told(call: Caller, lstm: Path) -> None:
 
 
 def test_json(call: Caller, lstm: Path) -> None:
-    found = call.json("perplexity", "in.txt", "-m", lstm)
-    assert found["text"]["name"] == "in.txt"
-    assert len(found["text"]["sha256"]) == 64
-    (score,) = found["scores"]
+    document = call.json("perplexity", "in.txt", "-m", lstm)
+    assert document["text"]["name"] == "in.txt"
+    assert len(document["text"]["sha256"]) == 64
+    (score,) = document["scores"]
     assert score["value"] == pytest.approx(math.exp(score["nats"]))
     assert (score["words"], score["sentences"], score["scored"], score["unknown"]) == (11, 2, 13, 1)
     assert score["characters"] == len("the dog saw a zebra\nthe old cat heard the man\n")
 
 
 def test_where_the_text_comes_from(call: Caller, lstm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compressed, raw, a treebank, the sample; without -m the default model."""
+    """A compressed text, raw text, a treebank or the sample, and the default model without -m."""
     monkeypatch.setenv("SYNPARSE_MODEL", str(lstm))
     plain = call.json("perplexity", "in.txt")["scores"][0]
     with gzip.open("in.txt.gz", "wt", encoding="utf-8") as stream:
@@ -117,8 +117,8 @@ def test_where_the_text_comes_from(call: Caller, lstm: Path, monkeypatch: pytest
 def test_the_cache(call: Caller, lstm: Path) -> None:
     text = ("perplexity", "in.txt", "-m", lstm)
     assert "|batch:1|cache:500,theta:1,lambda:0.1|" in call.result(*text, "--cache")
-    found = call.result(*text, "--cache", 7, "--cache-theta", 0.5, "--cache-lambda", 0.2)
-    assert "|cache:7,theta:0.5,lambda:0.2|" in found
+    report = call.result(*text, "--cache", 7, "--cache-theta", 0.5, "--cache-lambda", 0.2)
+    assert "|cache:7,theta:0.5,lambda:0.2|" in report
     without = call.json(*text)["scores"][0]["nats"]
     none = call.json(*text, "--cache", "--cache-lambda", 0)["scores"][0]["nats"]
     assert none == pytest.approx(without, abs=1e-5)
@@ -140,7 +140,7 @@ def test_options_that_exclude_each_other(call: Caller, lstm: Path, arguments: li
     assert call.usage("perplexity", *arguments, *model) == f"Error: {problem}"
 
 
-def test_what_cannot_be_scored(call: Caller, lstm: Path) -> None:
+def test_texts_and_models_that_cannot_be_scored_are_refused(call: Caller, lstm: Path) -> None:
     assert call.refusal("perplexity", "none.txt", "-m", lstm) == "none.txt: no such file or folder"
     assert call.refusal("perplexity", "in.txt", "-m", "gone").startswith("gone: there is no such model")
     Path("empty.txt").write_text("\n.\n", encoding="utf-8")
@@ -148,7 +148,7 @@ def test_what_cannot_be_scored(call: Caller, lstm: Path) -> None:
     assert call.refusal("perplexity", "empty.txt", "-m", lstm) == problem
 
 
-def test_a_model_without_trees_says_so(call: Caller, lstm: Path) -> None:
+def test_model_without_trees_cannot_parse(call: Caller, lstm: Path) -> None:
     assert call.refusal("parse", "in.txt", "-m", lstm) == NO_TREES
     assert call.refusal("extract", "in.txt", "-m", lstm) == NO_TREES
     assert call.refusal("eval", "--gold", "sample", "-m", lstm) == NO_TREES
@@ -159,16 +159,16 @@ def test_train_names_the_models(call: Caller) -> None:
     assert "lstm" in " ".join(call.result("train", "--help").split())
 
 
-def test_is_a_difference_chance(call: Caller, lstm: Path, model: Path) -> None:
-    """The differences are those of the table; a model does not differ from itself."""
+def test_comparison_of_models(call: Caller, lstm: Path, model: Path) -> None:
+    """The differences equal those of the table, and a model does not differ from itself."""
     text = Path("long.txt")
     text.write_text(toy_text(120), encoding="utf-8")
     report = call.json("perplexity", text, "-m", lstm, "-m", model, "--compare")
     values = [score["value"] for score in report["scores"]]
-    assert [one["units"] for one in report["comparisons"]] == ["sentences", "segments"]
-    for one in report["comparisons"]:
-        assert one["difference"] == pytest.approx(values[1] - values[0], rel=1e-4)
-        assert one["interval"][0] <= one["difference"] <= one["interval"][1]
+    assert [comparison["units"] for comparison in report["comparisons"]] == ["sentences", "segments"]
+    for comparison in report["comparisons"]:
+        assert comparison["difference"] == pytest.approx(values[1] - values[0], rel=1e-4)
+        assert comparison["interval"][0] <= comparison["difference"] <= comparison["interval"][1]
     assert report["comparisons"][0]["count"] == 120
     assert report["comparisons"][0]["p_permutation"] < 0.01
     again = Path("again")
@@ -191,6 +191,8 @@ def test_masked_models_and_sentences_are_compared_in_groups(call: Caller, tmp_pa
         command = ("perplexity", text, "-m", f"{name}-1", "-m", f"{name}-2", "--compare", "--format", "json")
         report = json.loads(call.result(*command))
         values = [score["value"] for score in report["scores"]]
-        assert [one["units"] for one in report["comparisons"]] == ["sentences", "segments"][-1 - bool(more) :]
-        for one in report["comparisons"]:
-            assert one["difference"] == pytest.approx(values[1] - values[0], rel=1e-3, abs=1e-3)
+        assert [comparison["units"] for comparison in report["comparisons"]] == ["sentences", "segments"][
+            -1 - bool(more) :
+        ]
+        for comparison in report["comparisons"]:
+            assert comparison["difference"] == pytest.approx(values[1] - values[0], rel=1e-3, abs=1e-3)

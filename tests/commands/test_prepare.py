@@ -23,7 +23,7 @@ def test_the_same_weights(call: Caller) -> None:
     code, out, err = call("data", "prepare", "text.txt", "-o", "corpus", "--tokenizer", "unicode")
     assert (code, out) == (0, "")
     assert "corpus: 150 sentences, " in err
-    assert "note: " in err  # of the health of so small a text
+    assert "note: " in err  # warns that the text is very small
     short = (*TINY, "--set", "train.epochs=1")
     call.result("train", "text.txt", "--tokenizer", "unicode", "-o", "plain", *TINY)
     call.result("train", "corpus", "-o", "prepared", *short)
@@ -36,7 +36,7 @@ def test_the_same_weights(call: Caller) -> None:
     assert facts[0]["health"] == facts[1]["health"]
 
 
-def test_what_does_not_fit_is_refused(call: Caller) -> None:
+def test_unsuitable_corpus_is_refused(call: Caller) -> None:
     call.result("data", "prepare", "text.txt", "-o", "corpus", "--set", "data.normalization=cased")
     assert "this run has 'words'; prepare it with" in call.refusal("train", "corpus", "-o", "run", *TINY)
     assert "is trained on alone" in call.refusal("train", "corpus", "text.txt", "-o", "run", *TINY)

@@ -1,4 +1,4 @@
-"""Priors of a model at the command line: listed, replaced, switched off, and named beside a score."""
+"""Priors of a model on the command line: listed, replaced, disabled, and named next to a score."""
 
 from __future__ import annotations
 

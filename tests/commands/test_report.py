@@ -1,4 +1,4 @@
-"""``synparse report``: a page that needs nothing else, whose numbers are those of ``synparse eval``."""
+"""``synparse report``: a self-contained page with the scores of ``synparse eval``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ addEventListener('load', () => {
 
 @pytest.fixture(scope="module")
 def folder(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a model and its copy, a treebank, and the report of all of them; not to be written to."""
+    """A folder with a model and its copy, a treebank, and the report of all of them, which tests only read."""
     folder = tmp_path_factory.mktemp("report")
     (folder / "gold.mrg").write_text(GOLD, encoding="utf-8")
     for name in ("one", "two"):
@@ -51,15 +51,15 @@ def page(folder: Path) -> str:
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_page_that_needs_nothing_else(page: str) -> None:
-    found = Page(page)
-    assert not {"script", "link", "img", "iframe"} & set(found.names)
-    assert len(set(found.ids)) == len(found.ids)
-    assert set(found.targets) <= {f"#{name}" for name in found.ids}
-    assert {"#learned", "#curves", "#scores", "#agreement", "#best", "#worst", "#agreed"} <= set(found.targets)
+def test_page_is_self_contained(page: str) -> None:
+    parsed_page = Page(page)
+    assert not {"script", "link", "img", "iframe"} & set(parsed_page.names)
+    assert len(set(parsed_page.ids)) == len(parsed_page.ids)
+    assert set(parsed_page.targets) <= {f"#{name}" for name in parsed_page.ids}
+    assert {"#learned", "#curves", "#scores", "#agreement", "#best", "#worst", "#agreed"} <= set(parsed_page.targets)
     assert not re.search(r"(?:src|href)=.https?:|@import|url\(", page)
-    assert found.names.count("svg") == 2 + 2 + 4  # losses, scores and lengths, a picture of each kind
-    assert found.names.count("title") == 1 + found.names.count("desc") == 1 + found.names.count("svg")
+    assert parsed_page.names.count("svg") == 2 + 2 + 4  # losses, scores and lengths, a picture of each group
+    assert parsed_page.names.count("title") == 1 + parsed_page.names.count("desc") == 1 + parsed_page.names.count("svg")
 
 
 def test_its_numbers_are_those_of_eval(page: str, call: Caller) -> None:
@@ -99,13 +99,13 @@ def test_the_same_from_python(model: Path, tmp_path: Path) -> None:
         (["-m", "nowhere"], "there is no such model"),
     ],
 )
-def test_what_cannot_be_reported(
+def test_unsuitable_arguments_are_refused(
     arguments: list[str], problem: str, call: Caller, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    own = [] if "-m" in arguments else ["-m", model]
+    model_arguments = [] if "-m" in arguments else ["-m", model]
     code = 2 if problem.startswith("no baseline") else 1  # a wrong name is wrong usage
-    assert problem in call.refusal("report", *own, *arguments, code=code).splitlines()[-1]
+    assert problem in call.refusal("report", *model_arguments, *arguments, code=code).splitlines()[-1]
     assert not Path("report.html").exists()
 
 

@@ -27,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
 
 
-def test_a_line_a_sentence(call: Caller, model: Path) -> None:
+def test_one_line_per_sentence(call: Caller, model: Path) -> None:
     lines = [
         line.split("\t") for line in call.result("perplexity", "--per", "sentence", "in.txt", "-m", model).splitlines()
     ]
@@ -44,7 +44,7 @@ def test_a_line_a_sentence(call: Caller, model: Path) -> None:
     assert bits * math.log(2) == pytest.approx(-parsed[0]["log_probability"])
 
 
-def test_a_line_a_word(call: Caller, model: Path) -> None:
+def test_one_line_per_word(call: Caller, model: Path) -> None:
     blocks = call.result("perplexity", "--per", "word", "in.txt", "-m", model).split("\n\n")
     words = [line.split("\t")[0] for line in blocks[0].splitlines()]
     assert words == ["the", "dog", "saw", "a", "zebra", "<eos>"]
@@ -70,8 +70,8 @@ def test_own_trees(call: Caller, model: Path) -> None:
     rows = ["phenomenon\tgood\tbad", *["simple_agrmt\tthe dog saw a cat\tthe dog a a cat"] * 3]
     Path("agreement.tsv").write_text("\n".join(rows), encoding="utf-8")
     (score,) = call.json("pairs", "agreement.tsv", "-m", model)["scores"]
-    found = [one["pairs"] for one in score["own_tree"].values() if one]
-    assert sum(found) == 3
+    pair_counts = [entry["pairs"] for entry in score["own_tree"].values() if entry]
+    assert sum(pair_counts) == 3
 
 
 def test_wrong_usage(call: Caller, model: Path) -> None:

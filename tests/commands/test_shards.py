@@ -1,4 +1,4 @@
-"""Parsing in shards by several workers: the files of one process, whatever is killed, full or broken on the way."""
+"""Parsing in shards by several workers writes the files of one process, despite kills, full disks and bad input."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ def job(trained: Path) -> Job:
 
 @pytest.fixture(scope="module")
 def expected(source: Path, job: Job, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What one process writes."""
+    """The files that one process writes."""
     folder = tmp_path_factory.mktemp("one")
     parse_into(str(folder), [str(source)], job)
     return results(folder)
 
 
 def results(folder: Path) -> dict[str, bytes]:
-    """All files but those that say what was done."""
-    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: content for name, content in found.items() if name not in (JOB, TEXTS, NAME)}
+    """Contents of all files except the notes on finished work."""
+    contents = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {name: content for name, content in contents.items() if name not in (JOB, TEXTS, NAME)}
 
 
 def parse(out: Path, source: Path, job: Job, **options: Any) -> int:
@@ -109,7 +109,7 @@ def test_workers_die(
         assert results(out) == expected
 
 
-def test_a_task_of_which_all_die_is_named(source: Path, job: Job, tmp_path: Path) -> None:
+def test_task_that_kills_all_workers_is_named(source: Path, job: Job, tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match=r"a\.txt:1: 3 workers died here, the last with code -9"):
         parse(tmp_path / "out", source, job, make=lambda work, held: WorkerProcesses(Deadly(job, work.folder), 1))
 
@@ -123,7 +123,7 @@ def test_the_call_is_killed_and_started_again(
         process = FORK.Process(target=parse, args=(tmp_path / "out", source, job), kwargs={"resume": True})
         process.start()
         while process.exitcode is None and (not manifest.exists() or manifest.stat().st_size == before):
-            time.sleep(0.01)  # until something was done
+            time.sleep(0.01)  # until a shard is complete
         process.join(0.05 * rng.random())
         if process.exitcode is not None:
             break
@@ -135,10 +135,10 @@ def test_the_call_is_killed_and_started_again(
     assert results(tmp_path / "out") == expected
     entries = [json.loads(line) for line in manifest.read_text("utf-8").splitlines()]
     noted = Counter((entry["file"], entry.get("shard")) for entry in entries)
-    assert set(noted.values()) == {1}  # nothing was done twice that had been noted
+    assert set(noted.values()) == {1}  # no noted shard was parsed twice
 
 
-def test_a_file_that_was_renamed_and_not_noted(
+def test_file_renamed_without_note_is_accepted(
     source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("induce.workers.manifest.Manifest.add_file", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
@@ -148,7 +148,7 @@ def test_a_file_that_was_renamed_and_not_noted(
     monkeypatch.undo()
     assert any(tmp_path.glob("out/**/*.trees"))
     manifest = tmp_path / "out" / NAME
-    manifest.write_bytes(manifest.read_bytes() + b'{"file": "a.t')  # and a line was being written
+    manifest.write_bytes(manifest.read_bytes() + b'{"file": "a.t')  # with an incomplete last line
     parse(tmp_path / "out", source, job, resume=True)
     assert results(tmp_path / "out") == expected
     manifest.write_bytes(b"{}\n" + manifest.read_bytes())
@@ -182,12 +182,12 @@ def test_a_text_that_changed_since_its_shards_were_joined(job: Job, tmp_path: Pa
         parse_into(str(out), [str(path)], job, resume=True)
 
 
-def test_broken_lines_are_left_empty_and_told(job: Job, tmp_path: Path) -> None:
-    path, told = tmp_path / "a.txt", []
+def test_malformed_lines_are_left_empty_and_reported(job: Job, tmp_path: Path) -> None:
+    path, messages = tmp_path / "a.txt", []
     path.write_bytes(b"a b\n" * 600 + b"\xff\n" + b"a b\n" * 600)
-    job = Job(job.parser, "brackets", InputOptions(), on_bad=told.append)
+    job = Job(job.parser, "brackets", InputOptions(), on_bad=messages.append)
     assert parse(tmp_path / "out", path, job) == 1201
-    assert [str(error)[: len(f"{path}:601")] for error in told] == [f"{path}:601"]
+    assert [str(error)[: len(f"{path}:601")] for error in messages] == [f"{path}:601"]
     assert (tmp_path / "out/a.txt.trees").read_text("utf-8").splitlines()[599:602] == [
         *("(X (W a) (W b))", "", "(X (W a) (W b))")
     ]

@@ -11,17 +11,17 @@ from tests.support.calls import Caller, toy_text
 from tests.support.tiny import SETTINGS, sentences, with_trees
 
 TINY = [part for setting in (*SETTINGS["onlstm-syd"], "loader.batch_size=4") for part in ("--set", setting)]
-TREES = "".join(f"{one.tree}\n" for one in with_trees(sentences(100, seed=3)))
+TREES = "".join(f"{sentence.tree}\n" for sentence in with_trees(sentences(100, seed=3)))
 
 
 @pytest.fixture(scope="module")
 def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of plain text and trees; tests only read it."""
+    """A model of plain text and trees, which tests only read."""
     folder = tmp_path_factory.mktemp("supervised")
     (folder / "text.txt").write_text(toy_text(), encoding="utf-8")
     (folder / "gold.ptb").write_text(TREES, encoding="utf-8")
-    given = ["--model", "onlstm-syd", str(folder / "text.txt"), "--trees", str(folder / "gold.ptb")]
-    assert run_cli(["train", *given, "-o", str(folder / "run"), *TINY]) == 0
+    arguments = ["--model", "onlstm-syd", str(folder / "text.txt"), "--trees", str(folder / "gold.ptb")]
+    assert run_cli(["train", *arguments, "-o", str(folder / "run"), *TINY]) == 0
     return folder / "run"
 
 
@@ -37,18 +37,18 @@ def test_checkpoint_and_scores_say_which_trees_were_learned_from(call: Caller, p
     treebank = parser.parent / "gold.ptb"
     assert f"trained with gold trees: {treebank} (100 sentences)" in call.result("info", "-m", parser)
     scores = call.json("eval", "--gold", "gold.ptb", "-m", parser, "--baseline", "right")
-    ours, right = scores["scores"]
-    assert ours["trained_with"] == f"gold trees: {treebank}"
-    assert f"|trained with gold trees: {treebank}|data:gold.ptb|" in ours["signature"]
+    model_score, right = scores["scores"]
+    assert model_score["trained_with"] == f"gold trees: {treebank}"
+    assert f"|trained with gold trees: {treebank}|data:gold.ptb|" in model_score["signature"]
     assert "trained_with" not in right
     assert "trained with" not in right["signature"]
     assert "|trained with gold trees: " in call.result("eval", "--gold", "gold.ptb", "-m", parser)
 
 
 def test_each_set_of_distances_can_be_read(call: Caller, parser: Path) -> None:
-    found = {name: call.result("extract", "-m", parser, "in.txt", "--distances", name) for name in ("lm", "syd")}
-    assert found["lm"] != found["syd"] == call.result("extract", "-m", parser, "in.txt")
-    for name, lines in found.items():
+    distances = {name: call.result("extract", "-m", parser, "in.txt", "--distances", name) for name in ("lm", "syd")}
+    assert distances["lm"] != distances["syd"] == call.result("extract", "-m", parser, "in.txt")
+    for name, lines in distances.items():
         Path("d.jsonl").write_text(lines, encoding="utf-8")
         trees = call.result("decode", "d.jsonl")
         assert trees == call.result("parse", "-m", parser, "in.txt", "--distances", name)
@@ -79,26 +79,27 @@ def test_trees_need_a_model_and_the_model_needs_trees(call: Caller, copy: Path) 
     assert not Path("run").exists()
 
 
-def test_a_treebank_alone_is_the_text_too_and_a_run_cut_off_goes_on(call: Caller) -> None:
-    given = ["--model", "onlstm-syd", "--trees", "gold.ptb", "-o", "run", *TINY]
-    assert call("train", *given)[0] == 0
-    found = call.result("info", "-m", "run")
-    assert "(95 sentences" in found  # every twentieth sentence is development text
-    assert "trained with gold trees: gold.ptb (100 sentences)" in found
+def test_treebank_alone_serves_as_text_and_interrupted_run_is_resumed(call: Caller) -> None:
+    arguments = ["--model", "onlstm-syd", "--trees", "gold.ptb", "-o", "run", *TINY]
+    assert call("train", *arguments)[0] == 0
+    summary = call.result("info", "-m", "run")
+    assert "(95 sentences" in summary  # every twentieth sentence is development text
+    assert "trained with gold trees: gold.ptb (100 sentences)" in summary
     code, _, err = call("train", "--resume", "-o", "run", "--set", "train.epochs=4")
     assert code == 0, err
     assert "epoch 4" in err
 
 
-def test_a_model_learns_from_another_ones_trees(call: Caller, model: Path, parser: Path) -> None:
+def test_student_learns_from_trees_of_teacher(call: Caller, model: Path, parser: Path) -> None:
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
     call.result("combine", f"{model}@layer=1", "baseline:right@weight=3", "-o", "teacher")
     call.result("train", "--model", "onlstm-syd", "text.txt", "--teacher", "teacher", "-o", "pupil", *TINY)
-    told = call.result("info", "-m", "pupil")
-    assert "learned from parsed trees of teachers: teacher" in " ".join(told.split())
-    pupil = call.result("parse", "-m", "pupil", "text.txt")
-    taught = call.result("parse", "-m", "teacher", "text.txt")
-    same = [one == other for one, other in zip(pupil.splitlines(), taught.splitlines(), strict=True)]
+    summary = call.result("info", "-m", "pupil")
+    assert "learned from parsed trees of teachers: teacher" in " ".join(summary.split())
+    student_trees = call.result("parse", "-m", "pupil", "text.txt")
+    teacher_trees = call.result("parse", "-m", "teacher", "text.txt")
+    pairs = zip(student_trees.splitlines(), teacher_trees.splitlines(), strict=True)
+    same = [student_tree == teacher_tree for student_tree, teacher_tree in pairs]
     assert sum(same) > 0.9 * len(same)  # it branches to the right, as its teacher does
     scores = call.json("eval", "--gold", "gold.ptb", "-m", "pupil")
     assert scores["scores"][0]["trained_with"] == "parsed trees: teacher (teacher)"
@@ -107,11 +108,11 @@ def test_a_model_learns_from_another_ones_trees(call: Caller, model: Path, parse
     assert "learned from gold trees of teachers: " in " ".join(call.result("info", "-m", "grandchild").split())
 
 
-def test_a_pupil_goes_on_after_an_interruption(call: Caller, model: Path) -> None:
+def test_student_is_resumed_after_interruption(call: Caller, model: Path) -> None:
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
-    given = ("--model", "onlstm-syd", "text.txt", "--teacher", model, *TINY)
-    call.result("train", *given, "-o", "whole")
-    call.result("train", *given, "-o", "halves", "--max-minutes", "0.00001")
+    arguments = ("--model", "onlstm-syd", "text.txt", "--teacher", model, *TINY)
+    call.result("train", *arguments, "-o", "whole")
+    call.result("train", *arguments, "-o", "halves", "--max-minutes", "0.00001")
     call.result("train", "--resume", "-o", "halves")
     weights = [Path(run, "last", "weights.safetensors").read_bytes() for run in ("whole", "halves")]
     assert weights[0] == weights[1]

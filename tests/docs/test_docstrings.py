@@ -24,7 +24,7 @@ def test_examples_run(path: Path) -> None:
     assert (failed, tried > 0) == (0, True)
 
 
-def test_the_public_face_and_the_types_that_it_gives_have_examples() -> None:
+def test_public_functions_and_their_return_types_have_examples() -> None:
     assert {"synparse.py", "tree.py", "distances.py", "heads.py", "dependency.py"} <= {
         path.name for path in WITH_EXAMPLES
     }

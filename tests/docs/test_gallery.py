@@ -1,4 +1,4 @@
-"""The gallery shows what its commands make."""
+"""The gallery shows the output of its commands."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from tests.support import gallery
 
 
-def test_the_pictures_are_what_the_commands_beside_them_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_are_the_output_of_their_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
     printed = gallery.make()
-    names = gallery.shown()
+    names = gallery.picture_names()
     assert len(names) >= 6
     for name in names:
         stored = (gallery.PICTURES / name).read_text(encoding="utf-8")

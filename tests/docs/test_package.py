@@ -1,4 +1,4 @@
-"""The package as others use it: from Python, typed, and not mistaken for somebody's files."""
+"""The package as a library: calls from Python, types, and files that hide its packages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SNIPPETS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read
 
 @pytest.fixture(scope="module")
 def after_docs(tmp_path_factory: pytest.TempPathFactory, warm: str) -> tuple[str, Path]:
-    """What the snippets of docs/python.md print, run one after the other in an empty folder, in a third of the time."""
+    """Output of the snippets of docs/python.md, run one after another in an empty folder with shorter training."""
     folder = tmp_path_factory.mktemp("docs")
     program = re.sub(r"max_minutes=0\.(1|05)", "max_minutes=0.03", "\n".join(SNIPPETS))
     assert program.count("max_minutes=0.03") == 2
@@ -40,7 +40,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
 
 
-def test_the_page_about_python_runs(after_docs: tuple[str, Path]) -> None:
+def test_snippets_of_python_page_run(after_docs: tuple[str, Path]) -> None:
     assert len(SNIPPETS) == 6
     printed = after_docs[0]
     assert "(W the)" in printed
@@ -50,7 +50,7 @@ def test_the_page_about_python_runs(after_docs: tuple[str, Path]) -> None:
     assert "nowhere: there is no such model" in printed
 
 
-def test_a_string_is_a_sentence_of_words_and_a_parser_can_be_pickled_after_use(after_docs: tuple[str, Path]) -> None:
+def test_string_is_one_sentence_and_used_parser_can_be_pickled(after_docs: tuple[str, Path]) -> None:
     parser = synparse.load(after_docs[1] / "model")
     (tree,) = parser.parse("the cat sat")
     assert tree.words == ("the", "cat", "sat")
@@ -74,11 +74,11 @@ def test_training_on_lists_of_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["treebank", "induce", "cli"])
-def test_a_file_of_the_users_that_stands_in_the_way_is_named(name: str, tmp_path: Path) -> None:
+def test_file_that_hides_a_package_is_named(name: str, tmp_path: Path) -> None:
     (tmp_path / f"{name}.py").write_text("x = 1\n", "utf-8")
     call = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import synparse"]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True)
-    problem = f"{tmp_path / name}.py: stands in the way of synparse's own '{name}'; rename it, or work elsewhere"
+    problem = f"{tmp_path / name}.py: hides synparse's package '{name}'; rename it or work in another folder"
     assert done.stderr.splitlines()[-1] == f"ImportError: {problem}"
     done = subprocess.run(
         [sys.executable, "-m", "synparse"], cwd=tmp_path, capture_output=True, text=True, env=_environment()

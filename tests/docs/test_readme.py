@@ -31,7 +31,7 @@ if echo " $* " | grep -q -e " --best "; then set -- "$@" --max-minutes 0.1
 elif [ "$1" = train ] && ! echo " $* " | grep -q -e " --resume "; then set -- "$@" {settings}; fi
 exec {python} -IS {caller} {warm} "$@"
 """
-NOT_HERE = ("make", "python3 -m venv", "pip install")  # installing, and what the README is tested by
+NOT_HERE = ("make", "python3 -m venv", "pip install")  # installation, and the commands that run these tests
 
 
 def commands(page: str) -> list[str]:
@@ -51,7 +51,7 @@ def test_the_commands_are_found() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warm: str) -> Path:
-    """An empty folder but for the user's own files; ``synparse`` is the wrapper, ``python`` the one of the tests."""
+    """A folder with only the user's files, in which ``synparse`` is the wrapper and ``python`` runs the tests."""
     programs, work = tmp_path / "bin", tmp_path / "work"
     programs.mkdir()
     work.mkdir()
@@ -70,7 +70,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warm: str) -> Path:
 
 
 def own_files(folder: Path) -> None:
-    """What the texts take for granted: a corpus, more text, a treebank, and another parser's trees of it."""
+    """Write the files that the pages assume: a corpus, more text, a treebank, and trees of another parser for it."""
     gold = sample_treebank("test").sentences[:50]
     text = "".join(" ".join(sentence.words) + "\n" for sentence in gold)
     (folder / "corpus.txt").write_text(text * 4, encoding="utf-8")

@@ -33,7 +33,7 @@ def test_nothing_is_loaded_from_outside(site: Path) -> None:
         assert not re.search(r"(?:url\(|@import)\s*['\"]?(?:https?:)?//", sheet.read_text(encoding="utf-8")), sheet
 
 
-def test_what_is_generated_is_there(site: Path) -> None:
+def test_generated_pages_exist(site: Path) -> None:
     options = (site / "options.html").read_text(encoding="utf-8")
     assert all(f'id="synparse-{name}"' in options for name in COMMANDS)
     settings = (site / "settings.html").read_text(encoding="utf-8")

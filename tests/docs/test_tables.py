@@ -41,7 +41,7 @@ def commands() -> list[list[str]]:
 
 
 def shrunk(arguments: list[str]) -> list[str]:
-    """A training command with the settings of a tiny model in front of its own."""
+    """A training command with the settings of a tiny model before its own."""
     named = dict(pairwise(arguments))
     if arguments[:2] == ["task", "train"]:
         task = arguments[2]
@@ -67,7 +67,7 @@ def _with(arguments: list[str], settings: list[str]) -> list[str]:
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with what the page presupposes, made of the built-in sample."""
+    """A folder with the files that the page assumes, made from the built-in sample."""
     monkeypatch.chdir(tmp_path)
     gold = sample_treebank("test").sentences[:12]
     for section in ("02", "23"):
@@ -108,7 +108,7 @@ def test_every_command_runs(files: Path, monkeypatch: pytest.MonkeyPatch, capsys
 def test_the_page_has_a_row_for_each_table() -> None:
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     parts = {part.split(" (")[0].split("\n")[0]: part for part in text.split("\n## ")[1:]}
-    wanted = {
+    expected = {
         "PRPN": range(1, 6),
         "ON-LSTM": range(1, 4),
         "Ordered Memory": range(4, 6),
@@ -116,12 +116,12 @@ def test_the_page_has_a_row_for_each_table() -> None:
         "Option-Controller Network": range(12, 14),
         "SDLM": range(1, 5),
     }
-    for name, tables in wanted.items():
+    for name, tables in expected.items():
         for table in tables:
             assert f"\n| table {table}" in parts[name], (name, table)
 
 
-def test_the_commands_name_what_there_is() -> None:
+def test_commands_name_existing_options() -> None:
     for arguments in commands():
         named = dict(pairwise(arguments))
         if arguments[0] == "task":

@@ -189,7 +189,7 @@ def test_a_disk_that_fills_up_while_parsing(call: Caller, trained: Path, small_d
     target.write_text("older trees\n")
     fill(small_disk, leaving=4096)
     message = call.refusal("parse", "-m", trained / "run", trained / "text.txt", "-o", target)
-    assert message.startswith(f"{target}: No space left on device; what was written before is in {target}.")
+    assert message.startswith(f"{target}: No space left on device; the output written before the error is in {target}.")
     assert target.read_text() == "older trees\n"
     assert next(small_disk.glob("trees.txt.*.part")).stat().st_size > 0
 
@@ -237,17 +237,17 @@ def edit(**changes: Any) -> Callable[[bytes], bytes]:
     """A change of checkpoint.json: values set, keys left out where the value is ``...``; ``a__b`` goes into a table."""
 
     def changed(content: bytes) -> bytes:
-        found = json.loads(content)
+        document = json.loads(content)
         for key, value in changes.items():
             *tables, last = key.split("__")
-            table = found
+            table = document
             for name in tables:
                 table = table[name]
             if value is ...:
                 del table[last]
             else:
                 table[last] = value
-        return sealed_json(found)
+        return sealed_json(document)
 
     return changed
 
@@ -324,8 +324,8 @@ def test_a_model_behind_a_broken_link_is_not_replaced_by_another(call: Caller, c
     path = copy / "best" / "checkpoint.json"
     path.unlink()
     path.symlink_to("gone.json")
-    told = f"{path}: this link leads nowhere; mend or remove it to use what else is in {copy}"
-    assert call.refusal("parse", "-m", copy, trained / "text.txt") == call.refusal("info", "-m", copy) == told
+    message = f"{path}: this link leads nowhere; mend or remove it to use what else is in {copy}"
+    assert call.refusal("parse", "-m", copy, trained / "text.txt") == call.refusal("info", "-m", copy) == message
     path.unlink()
     call.result("parse", "-m", copy, trained / "text.txt")
 
@@ -390,13 +390,13 @@ def test_a_layer_out_of_range(call: Caller, trained: Path) -> None:
 )
 def test_unknown_names_and_values(call: Caller, trained: Path, arguments: tuple[str, ...], message: str) -> None:
     command, *rest = arguments
-    given: list[object] = [] if command == "eval" else [trained / "text.txt"]
+    options: list[object] = [] if command == "eval" else [trained / "text.txt"]
     if command == "parse":
-        given += ["-m", trained / "run"]
+        options += ["-m", trained / "run"]
     if command == "train":
-        given += ["-o", "new"]
+        options += ["-o", "new"]
     wrong_name = "did you mean" in message  # is wrong usage
-    assert message in call.refusal(command, *rest, *given, code=2 if wrong_name else 1)
+    assert message in call.refusal(command, *rest, *options, code=2 if wrong_name else 1)
     assert not Path("new").exists()
 
 

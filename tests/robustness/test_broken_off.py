@@ -18,4 +18,4 @@ def test_calls_that_are_broken_off() -> None:
 def test_hostile_lines_are_those_of_their_seed() -> None:
     first, again = (list(blocks(2500, seed=5)) for _ in range(2))
     assert first == again
-    assert [data.count(b"\n") for data, _ in first] == [len(wanted) for _, wanted in first] == [1000, 1000, 500]
+    assert [data.count(b"\n") for data, _ in first] == [len(line_count) for _, line_count in first] == [1000, 1000, 500]

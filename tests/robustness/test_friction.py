@@ -63,8 +63,8 @@ def test_every_setting_is_explained(call: Caller) -> None:
     )
 
 
-def finished(**what: Any) -> Finished:
-    return Finished("epochs", 1, 9, 1, 2.0, 60.0, "my run", **what)
+def finished(**settings: Any) -> Finished:
+    return Finished("epochs", 1, 9, 1, 2.0, 60.0, "my run", **settings)
 
 
 @pytest.mark.parametrize(

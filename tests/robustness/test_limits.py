@@ -58,17 +58,17 @@ def test_an_archive_that_is_a_bomb(name: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_no_broken_line_is_kept_in_memory(call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream of millions of lines has thousands of them."""
-    kept = list[int]()
+    counts = list[int]()
 
-    def step(*given: object) -> None:
-        kept.append(sum(type(one) is BadLineError for one in gc.get_objects()))
+    def step(*arguments: object) -> None:
+        counts.append(sum(type(item) is BadLineError for item in gc.get_objects()))
 
     monkeypatch.setattr(Counter, "step", step)
     Path("a.txt").write_bytes(b"a\xff\n" * 12 + b"a\n")
     code, out, err = call("parse", "-m", model, "--on-error", "blank", "a.txt")
     assert (code, out.count("\n"), err.count("skipped: ")) == (0, 13, 12)
     assert "12 of 13 sentences were malformed; their lines are empty" in err
-    assert kept[-1] <= 1
+    assert counts[-1] <= 1
 
 
 @pytest.mark.parametrize("leaf", ["(The)", "( dog )", "(NP (The))"])
@@ -90,12 +90,12 @@ def test_a_damaged_archive(call: Caller, monkeypatch: pytest.MonkeyPatch) -> Non
     folder.mkdir(parents=True)
     monkeypatch.setenv("NLTK_DATA", str(Path("nltk").absolute()))
     good = archive(b"( (S (A a) (B b)) )\n" * 20)
-    for place in range(0, len(good), 29):
+    for position in range(0, len(good), 29):
         damaged = bytearray(good)
-        damaged[place] ^= 1 << place % 8
+        damaged[position] ^= 1 << position % 8
         (folder / "treebank.zip").write_bytes(bytes(damaged))
         code, out, err = call("convert", "wsj", "--format", "text")
-        assert (code, out) == (0, "a b\n" * 20) or (code == 1 and err.count("\n") == 1), (place, code, err)
+        assert (code, out) == (0, "a b\n" * 20) or (code == 1 and err.count("\n") == 1), (position, code, err)
     (folder / "treebank.zip").write_bytes(archive(b" " * (1 << 27)))
     assert "too large" in call.refusal("convert", "wsj", "--format", "text")
 
@@ -141,7 +141,7 @@ UDGN = ["embedding_size=16", "channels=2", "channel_size=8", "layers=2", "parser
 
 def test_memory_that_really_runs_out_in_parsing(call: Caller, warm: str) -> None:
     """The lines before the sentence that is too long are written."""
-    options = [part for one in UDGN for part in ("--set", f"model.{one}")]
+    options = [part for setting in UDGN for part in ("--set", f"model.{setting}")]
     Path("text.txt").write_text("the dog saw a cat\na man met the dog\n" * 20)
     assert call("train", "text.txt", "--model", "udgn", "-o", "run", *options, "--set", "train.epochs=1")[0] == 0
     Path("in.txt").write_text("the dog saw a cat\n" * 40 + "dog " * 20_000 + "\nthe cat\n")

@@ -39,18 +39,18 @@ pytestmark = pytest.mark.skipif(
 @cache
 def scores() -> dict[tuple[str, str], dict[str, Any]]:
     """What ``synparse eval`` says of all baselines, by row of the table of conventions and by system."""
-    names = [spelt(row[0]) for row in rows("| convention | sentences | gold spans")]
+    names = [full_name(row[0]) for row in rows("| convention | sentences | gold spans")]
     arguments = [f"--baseline={name}" for name in SYSTEMS] + [f"--convention={name}" for name in names]
     environment = {"NLTK_DATA": str(DATA), "SYNPARSE_PTB": ""}
     done = CliRunner().invoke(synparse, ["eval", "--gold", "wsj", "--format", "json", *arguments], env=environment)
     assert done.exit_code == 0, done.output
     keys = [(name, system) for name in names for system in SYSTEMS]
-    found = json.loads(done.stdout)["scores"]
-    assert [one["system"] for one in found] == [system for _, system in keys]
-    return dict(zip(keys, found, strict=True))
+    score_list = json.loads(done.stdout)["scores"]
+    assert [score["system"] for score in score_list] == [system for _, system in keys]
+    return dict(zip(keys, score_list, strict=True))
 
 
-def spelt(row: str) -> str:
+def full_name(row: str) -> str:
     """The convention of a row, such as ``on-lstm,len:1-40``."""
     name, _, bound = row.partition(",")
     longest = re.search(r"<= (\d+)", bound)
@@ -61,15 +61,15 @@ def spelt(row: str) -> str:
 def table(first: str) -> list[list[str]]:
     """The cells of the table whose first header cells read ``first``, without its header."""
     lines = iter(PAPER.read_text("utf-8").splitlines())
-    found = []
+    cells = []
     for line in lines:
         if line.startswith(first):
             next(lines)
             for row in lines:
                 if not row.startswith("|"):
                     break
-                found.append([cell.strip() for cell in row.strip("|").split("|")])
-    return found
+                cells.append([cell.strip() for cell in row.strip("|").split("|")])
+    return cells
 
 
 def rounded(value: float, cell: str) -> str:
@@ -84,38 +84,38 @@ def rows(first: str) -> list[list[str]]:
 @pytest.mark.parametrize("row", rows("| convention | sentences | gold spans"), ids=lambda row: row[0])
 def test_the_table_of_conventions(row: Sequence[str]) -> None:
     name, sentences, brackets, *cells = row
-    convention = spelt(name)
+    convention = full_name(name)
     for column, cell in zip(COLUMNS, cells, strict=True):
         if cell == "-":
             continue
-        one = scores()[convention, "random" if column == "runs" else column]
-        value = one["runs"]["mean"] if column == "runs" else one["value"]
+        score = scores()[convention, "random" if column == "runs" else column]
+        value = score["runs"]["mean"] if column == "runs" else score["value"]
         assert rounded(value, cell) == cell, column
-        assert (one["sentences"], one["brackets"]["gold"]) == (int(sentences), int(brackets))
-        assert f"conv:{'custom' if ',' in convention else convention}|" in one["signature"]
-        assert "(5 % sample)" in one["signature"]
+        assert (score["sentences"], score["brackets"]["gold"]) == (int(sentences), int(brackets))
+        assert f"conv:{'custom' if ',' in convention else convention}|" in score["signature"]
+        assert "(5 % sample)" in score["signature"]
 
 
 @pytest.mark.parametrize("row", rows("| | depth | R/L |"), ids=lambda row: row[0])
 def test_the_table_of_secondary_measures(row: Sequence[str]) -> None:
     name, depth, ratio, other_ratio, *recalls = row
     system = next((system for word, system in SHAPES.items() if word in name), "gold")
-    one = scores()["on-lstm", system]
-    assert rounded(one["depth"], depth) == depth
-    assert rounded(one["right_left"], ratio) == ratio
-    assert rounded(one["right_left_no_apostrophe"], other_ratio) == other_ratio
-    found = [one["by_label"][label] for label in LABELS]
-    assert [rounded(100 * hits / total, cell) for (hits, total), cell in zip(found, recalls, strict=True)] == recalls
+    score = scores()["on-lstm", system]
+    assert rounded(score["depth"], depth) == depth
+    assert rounded(score["right_left"], ratio) == ratio
+    assert rounded(score["right_left_no_apostrophe"], other_ratio) == other_ratio
+    counts = [score["by_label"][label] for label in LABELS]
+    assert [rounded(100 * hits / total, cell) for (hits, total), cell in zip(counts, recalls, strict=True)] == recalls
 
 
 def test_gold_labels_and_the_collapsed_gold_tree() -> None:
     """Two sentences below the tables give these."""
-    text, found = PAPER.read_text("utf-8"), scores()
-    counts = ", ".join(f"{label} {found['on-lstm', 'gold']['by_label'][label][1]:,}" for label in LABELS)
+    text, all_scores = PAPER.read_text("utf-8"), scores()
+    counts = ", ".join(f"{label} {all_scores['on-lstm', 'gold']['by_label'][label][1]:,}" for label in LABELS)
     assert counts in text
-    kim = [f"{found[name, 'gold']['value']:.4f}" for name in ("kim-sentence", "kim-corpus")]
+    kim = [f"{all_scores[name, 'gold']['value']:.4f}" for name in ("kim-sentence", "kim-corpus")]
     assert f"scores {kim[0]} (sentence) and {kim[1]} (corpus)" in text
-    assert f"Under EVALB it scores {found['evalb', 'gold']['value']:.4f}" in text
+    assert f"Under EVALB it scores {all_scores['evalb', 'gold']['value']:.4f}" in text
 
 
 def test_the_tables_are_there() -> None:
@@ -134,16 +134,16 @@ def heads(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str,
     folder = tmp_path_factory.mktemp("dependencies")
     with zipfile.ZipFile(DATA / "corpora" / "dependency_treebank.zip") as archive:
         archive.extractall(folder)
-    found = {}
+    result = {}
     for bound in ("", "40", "10"):
         arguments = ["--gold", str(folder), "--format", "json", "--baseline=previous", "--baseline=next"]
         arguments += [f"--convention={name}" for name in HEAD_CONVENTIONS.values()]
         arguments += [f"--max-length={bound}"] if bound else []
         done = CliRunner().invoke(synparse, ["eval", *arguments])
         assert done.exit_code == 0, done.output
-        for one in json.loads(done.stdout)["scores"]:
-            found[one["convention"], bound, one["system"], one["metric"]] = one
-    return found
+        for score in json.loads(done.stdout)["scores"]:
+            result[score["convention"], bound, score["system"], score["metric"]] = score
+    return result
 
 
 @pytest.mark.parametrize("row", rows("| convention | counted tokens"), ids=lambda row: row[0])
@@ -152,5 +152,5 @@ def test_the_table_of_heads(row: Sequence[str], heads: dict[tuple[str, str, str,
     convention, bound = HEAD_CONVENTIONS[name.partition(",")[0]], name.partition("<=")[2]
     for system, cell in zip(("previous", "next"), cells, strict=True):
         both = [heads[convention, bound, system, metric] for metric in ("UAS", "UUAS")]
-        assert " / ".join(f"{one['value']:.4f}" for one in both) == cell
-        assert {one["brackets"]["gold"] for one in both} == {int(tokens)}
+        assert " / ".join(f"{score['value']:.4f}" for score in both) == cell
+        assert {score["brackets"]["gold"] for score in both} == {int(tokens)}

@@ -67,9 +67,9 @@ def test_the_order_is_that_of_the_input(call: Caller, model: Path) -> None:
 
 def test_a_tree_does_not_depend_on_its_neighbours(call: Caller, model: Path) -> None:
     lines = toy_text(60).splitlines()
-    together = call.result("parse", "-m", model, write("in.txt", "\n".join(lines))).splitlines()
+    joint_trees = call.result("parse", "-m", model, write("in.txt", "\n".join(lines))).splitlines()
     for i in (0, 17, 59):
-        assert call.result("parse", "-m", model, write("one.txt", lines[i])).splitlines() == [together[i]]
+        assert call.result("parse", "-m", model, write("one.txt", lines[i])).splitlines() == [joint_trees[i]]
 
 
 @pytest.mark.parametrize("options", [(), ("--layer", "1"), ("--layer", "2")], ids=" ".join)
@@ -170,12 +170,12 @@ def test_files_folders_patterns_gzip_and_standard_input(call: Caller, model: Pat
     with gzip.open("texts/2.txt.gz", "wt") as stream:
         stream.write("two\n")
     Path("texts/2.txt.gz").rename("texts/2.TXT.GZ")
-    one, two, three = (f"(X (W {word}))\n" for word in ("one", "two", "three"))
-    assert call.result("parse", "-m", model, "texts") == one + two + three
-    assert call.result("parse", "-m", model, "texts/*.*", "texts/1.txt") == one + two + one
-    assert call.result("parse", "-m", model, "texts/**/*.txt") == one + three
+    first, second, third = (f"(X (W {word}))\n" for word in ("one", "two", "three"))
+    assert call.result("parse", "-m", model, "texts") == first + second + third
+    assert call.result("parse", "-m", model, "texts/*.*", "texts/1.txt") == first + second + first
+    assert call.result("parse", "-m", model, "texts/**/*.txt") == first + third
     done = shell(f"echo four | $RUN parse -m {model} texts/1.txt -", Path(), warm)
-    assert (done.stdout, done.stderr) == (one + "(X (W four))\n", "")
+    assert (done.stdout, done.stderr) == (first + "(X (W four))\n", "")
 
 
 def test_raw_text_is_tokenised(call: Caller, model: Path) -> None:
@@ -231,11 +231,11 @@ def test_standard_output_as_a_file(call: Caller, model: Path, warm: str) -> None
 def test_an_error_keeps_the_part_and_an_older_file(call: Caller, model: Path) -> None:
     write("trees.txt", "older")
     Path("in.txt").write_bytes(b"a b\n" * 30 + b"\xff\n")
-    told = call.refusal("parse", "-m", model, "in.txt", "-o", "trees.txt")
-    assert "in.txt:31: invalid UTF-8" in told
+    message = call.refusal("parse", "-m", model, "in.txt", "-o", "trees.txt")
+    assert "in.txt:31: invalid UTF-8" in message
     assert Path("trees.txt").read_text() == "older"
     (part,) = parts()
-    assert told.endswith(f"what was written before is in {part}")
+    assert message.endswith(f"the output written before the error is in {part}")
     assert part.read_text() == "(X (W a) (W b))\n" * 30
 
 
@@ -274,8 +274,8 @@ def test_an_interruption_keeps_the_part_and_an_older_file(model: Path, number: s
     (part,) = parts()
     assert part.stat().st_size > 0
     said = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
-    told = f"synparse: {said}; what was written before is in {part}\n"
-    assert (process.returncode, err) == (128 + number, told.encode())
+    message = f"synparse: {said}; the output written before the error is in {part}\n"
+    assert (process.returncode, err) == (128 + number, message.encode())
 
 
 def parts() -> list[Path]:
@@ -371,17 +371,17 @@ def test_what_cannot_be_read_or_written_is_told() -> None:
 def test_json_lines(call: Caller, model: Path) -> None:
     lines = ["the cat , sat", "", "Yes", "\u2028 \x85 \x1b ( \x0c"]
     out = call.result("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "jsonl")
-    found = [json.loads(line) for line in out.removesuffix("\n").split("\n")]
-    assert [one["words"] for one in found] == [[word for word in line.split(" ") if word] for line in lines]
-    assert found[1] == {"words": [], "spans": [], "line": 2}
-    assert found[0]["spans"][0] == [0, 4]
+    records = [json.loads(line) for line in out.removesuffix("\n").split("\n")]
+    assert [record["words"] for record in records] == [[word for word in line.split(" ") if word] for line in lines]
+    assert records[1] == {"words": [], "spans": [], "line": 2}
+    assert records[0]["spans"][0] == [0, 4]
 
 
 def test_drawings(call: Caller, model: Path) -> None:
     lines = ["the cat , sat", "", "Yes", " ".join(f"w{i}" for i in range(LONG)), "a b"]
     code, out, err = call("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "drawing")
-    places = [out.index(word) for word in ("the", "cat", ",", "Yes", "(X (W w0)", "w4999", "\na b\n")]
-    assert (code, places) == (0, sorted(places))
+    positions = [out.index(word) for word in ("the", "cat", ",", "Yes", "(X (W w0)", "w4999", "\na b\n")]
+    assert (code, positions) == (0, sorted(positions))
     assert err == "note: in.txt:4: 5,000 words are too many to draw; the tree is written as brackets\n"
 
 
@@ -396,11 +396,11 @@ def test_eval_reads_what_parse_writes(call: Caller, trained: Path) -> None:
 # --- interrupted training ---------------------------------------------------------------------------------------------
 
 
-def wait_for(what: object, seconds: float = 60) -> None:
+def wait_for(condition: object, seconds: float = 60) -> None:
     """Returns when ``what()`` is true."""
-    assert callable(what)
+    assert callable(condition)
     end = time.monotonic() + seconds
-    while not what():
+    while not condition():
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.01)
 

@@ -121,7 +121,12 @@ def random_word(draw: random.Random) -> str:
     low, high = draw.choice(RANGES)
     length = draw.randrange(1, LONGEST_WORD) if draw.random() < 0.0005 else draw.randrange(1, 10)
     characters = (chr(draw.randint(low, high)) for _ in range(length))
-    return "".join(one for one in characters if one not in " \t\n" and not "\ud800" <= one <= "\udfff") or "x"
+    return (
+        "".join(
+            character for character in characters if character not in " \t\n" and not "\ud800" <= character <= "\udfff"
+        )
+        or "x"
+    )
 
 
 def random_lines(count: int, seed: int) -> Iterator[str]:
@@ -172,8 +177,8 @@ def test_random_unicode(call: Caller, model: Path, tmp_path: Path, lines: list[s
     written = trees.read_bytes().decode().split("\n")
     assert written.pop() == ""
     assert len(written) == len(lines)
-    ours = read_prediction_trees(str(trees))
-    for line, tree, read in zip(lines, written, ours, strict=True):
+    trees_read = read_prediction_trees(str(trees))
+    for line, tree, read in zip(lines, written, trees_read, strict=True):
         words = words_of(line)
         assert leaves(tree) == escaped(words)
         assert list(read.labelled.words if read.labelled else ()) == escaped(words)
@@ -186,8 +191,8 @@ def test_random_unicode_as_json_and_back(call: Caller, model: Path, tmp_path: Pa
     text.write_bytes("".join(line + "\n" for line in lines).encode())
     trees = call.result("parse", "-m", model, text)
     call.result("extract", "-m", model, text, "-o", readings)
-    found = [json.loads(line) for line in readings.read_bytes().decode().removesuffix("\n").split("\n")]
-    assert [one["words"] for one in found] == [words_of(line) for line in lines]
+    records = [json.loads(line) for line in readings.read_bytes().decode().removesuffix("\n").split("\n")]
+    assert [record["words"] for record in records] == [words_of(line) for line in lines]
     assert call.result("decode", readings) == trees
     out = call.result("parse", "-m", model, text, "--format", "jsonl")
     assert [json.loads(line)["words"] for line in out.removesuffix("\n").split("\n")] == [

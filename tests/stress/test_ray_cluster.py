@@ -111,12 +111,12 @@ def engine(work: ShardWork) -> MakeEngine:
 def test_all_nodes_share_the_work(
     cluster: Any, source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
-    seen = tmp_path / "seen"
-    seen.mkdir()
+    nodes = tmp_path / "seen"
+    nodes.mkdir()
     out = tmp_path / "out"
-    assert parse(out, source, job, engine(OnNodes(job, str(out), seen, ""))) == 36_100
+    assert parse(out, source, job, engine(OnNodes(job, str(out), nodes, ""))) == 36_100
     assert results(out) == expected
-    assert {path.name for path in seen.iterdir()} == {node.node_id for node in cluster.list_all_nodes()}
+    assert {path.name for path in nodes.iterdir()} == {node.node_id for node in cluster.list_all_nodes()}
     assert parse(out, source, job, resume=True) == 0
 
 
@@ -186,8 +186,8 @@ def test_the_call_is_killed_and_started_again(cluster: Any, model: Path, job: Jo
         while process.poll() is None and killed < 2 and (not manifest.exists() or manifest.stat().st_size == before):
             time.sleep(0.01)  # until something was done
         if killed == 2 or process.returncode is not None:
-            _, told = process.communicate()
-            assert process.returncode == 0, told
+            _, errors = process.communicate()
+            assert process.returncode == 0, errors
             break
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -197,20 +197,20 @@ def test_the_call_is_killed_and_started_again(cluster: Any, model: Path, job: Jo
 
 
 def test_a_node_is_lost(cluster: Any, source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path) -> None:
-    seen, out, lost = tmp_path / "seen", tmp_path / "out", next(iter(cluster.worker_nodes))
-    seen.mkdir()
+    nodes, out, lost = tmp_path / "seen", tmp_path / "out", next(iter(cluster.worker_nodes))
+    nodes.mkdir()
 
     def lose() -> None:
         """End the node when it has begun a task that it would never finish."""
-        while not (seen / lost.node_id).exists():
+        while not (nodes / lost.node_id).exists():
             time.sleep(0.05)
         cluster.remove_node(lost, allow_graceful=False)
 
     thread = threading.Thread(target=lose)
     thread.start()
     try:
-        assert parse(out, source, job, engine(OnNodes(job, str(out), seen, lost.node_id))) == 36_100
+        assert parse(out, source, job, engine(OnNodes(job, str(out), nodes, lost.node_id))) == 36_100
     finally:
-        (seen / lost.node_id).touch()
+        (nodes / lost.node_id).touch()
         thread.join()
     assert results(out) == expected

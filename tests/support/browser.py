@@ -1,4 +1,4 @@
-"""A real browser without a window, where one is installed: where it puts things, and what it complains of."""
+"""Headless Chromium, if it is installed, to measure the layout of pages and report their errors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-CHOSEN = os.environ.get("SYNPARSE_BROWSER")  # a program, or none
+CHOSEN = os.environ.get("SYNPARSE_BROWSER")  # path of a browser, or "none"
 BROWSER = (None if CHOSEN == "none" else CHOSEN) if CHOSEN else next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def _has_fonts() -> bool:
-    """Whether the fonts are there that pictures name first: others may be wider than what was measured."""
+    """Whether the preferred fonts of drawings are installed. Others may be wider than the measured ones."""
     if BROWSER is None or not shutil.which("fc-list"):
         return False
     known = subprocess.run(["fc-list", ":", "family"], capture_output=True, text=True, timeout=60).stdout
@@ -53,24 +53,24 @@ window.addEventListener('load', () => {
 
 
 def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The browser, run once."""
+    """Run the browser once."""
     assert BROWSER
     return subprocess.run([BROWSER, *OPTIONS, *arguments], capture_output=True, text=True, timeout=400)
 
 
 def measured(markup: str, folder: Path) -> list[dict[str, Any]]:
-    """Of every svg element in ``markup`` its frame, its texts with their class and box, and points along its lines."""
+    """Frame, texts with class and box, and points along the lines of each svg element in ``markup``."""
     path = folder / "measured.html"
     path.write_text(f'<!DOCTYPE html><meta charset="utf-8"><body>{markup}{MEASURE}</body>', encoding="utf-8")
     done = call("--dump-dom", path.as_uri())
     match = re.search(r'<pre id="measured">(.*?)</pre>', done.stdout, re.DOTALL)
     assert match, done.stderr
-    found: list[dict[str, Any]] = json.loads(match[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
-    return found
+    result: list[dict[str, Any]] = json.loads(match[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    return result
 
 
 def overlaps(texts: list[Any], slack: float = 0.5) -> list[tuple[str, str]]:
-    """The pairs of texts whose boxes overlap by more than ``slack`` pixels. Rows of letters have room above: 30 %."""
+    """The pairs of texts whose boxes overlap by more than ``slack`` pixels. Boxes are cut to the height of letters."""
     boxes = [(text, _inked(box)) for text, _, box in texts]
     boxes.sort(key=lambda item: item[1][0])
     pairs = []
@@ -86,13 +86,13 @@ def overlaps(texts: list[Any], slack: float = 0.5) -> list[tuple[str, str]]:
 def struck(texts: list[Any], lines: list[Any]) -> list[str]:
     """The texts that a line runs through."""
     points = sorted((x, y) for line in lines for x, y in line)
-    found = []
+    crossed = []
     for text, _, box in texts:
         left, top, right, bottom = _inked(box)
-        beside = points[bisect(points, (left + 1, 0.0)) : bisect(points, (right - 1, 0.0))]
-        if any(top + 1 < y < bottom - 1 for _, y in beside):
-            found.append(text)
-    return found
+        nearby = points[bisect(points, (left + 1, 0.0)) : bisect(points, (right - 1, 0.0))]
+        if any(top + 1 < y < bottom - 1 for _, y in nearby):
+            crossed.append(text)
+    return crossed
 
 
 def outside(texts: list[Any], frame: list[float]) -> list[str]:
@@ -104,7 +104,7 @@ def outside(texts: list[Any], frame: list[float]) -> list[str]:
 
 
 def _inked(box: list[float]) -> tuple[float, float, float, float]:
-    """The part of a line of text that letters take: a box has room for accents above and below."""
+    """The part of a text box that letters fill, without the room for accents above and below."""
     left, top, right, bottom = box
     height = bottom - top
     return left, top + 0.22 * height, right, bottom - 0.2 * height

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a tiny model's settings, and calls of the program from the outside."""
+"""Helpers for tests of the command line: settings of a tiny model, and calls of the program."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sealed_json(content: dict[str, Any]) -> bytes:
 
 
 def reseal(folder: Path) -> None:
-    """Make checkpoint.json in ``folder`` vouch for itself and for the other files as they are now."""
+    """Update the digests in checkpoint.json of ``folder`` to the current content of the files."""
     path = folder / "checkpoint.json"
     content = json.loads(path.read_bytes())
     content["files"] = {name: encode(describe((folder / name).read_bytes())) for name in content["files"]}
@@ -44,20 +44,21 @@ def reseal(folder: Path) -> None:
 
 
 def toy_text(count: int = 100) -> str:
-    """Sentences of the toy language, one a line."""
+    """Sentences of the toy language, one per line."""
     return "".join(" ".join(sentence.words) + "\n" for sentence in sentences(count))
 
 
 def start(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-    """The program as a process of its own, with pipes."""
+    """Start the program as a separate process with pipes."""
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     return subprocess.Popen([*PROGRAM, *arguments], **{"env": ENVIRONMENT, **pipes, **options})
 
 
 def shell(command: str, folder: Path, warm: str = "") -> subprocess.CompletedProcess[str]:
-    """What bash sees in ``folder``; $RUN is the program, forked by the server at the address ``warm``, if given.
+    """Run a bash command in ``folder``.
 
-    Python is found on the path: a folder may hold spaces.
+    $RUN is the program, forked by the server at the address ``warm``, if given. Python is found on PATH, since the
+    path of its folder may contain spaces.
     """
     python = Path(sys.executable)
     path = f"{python.parent}{os.pathsep}{ENVIRONMENT['PATH']}"
@@ -76,16 +77,16 @@ class Process:
     def __init__(self, warm: str, *arguments: str, stdin: int | None = None, stdout: int | None = None) -> None:
         source, feed = (stdin, -1) if stdin is not None else os.pipe()
         drain, sink = (-1, stdout) if stdout is not None else os.pipe()
-        told, tell = os.pipe()
-        self._call = Call(warm, arguments, streams=(source, sink, tell), environment=ENVIRONMENT)
+        error_source, error_sink = os.pipe()
+        self._call = Call(warm, arguments, streams=(source, sink, error_sink), environment=ENVIRONMENT)
         self.pid = self._call.pid
         self.returncode: int | None = None
-        for end, given in ((source, stdin), (sink, stdout), (tell, None)):
-            if given is None:
+        for end, stream in ((source, stdin), (sink, stdout), (error_sink, None)):
+            if stream is None:
                 os.close(end)
         self.stdin = os.fdopen(feed, "wb", buffering=0) if feed >= 0 else None
         self.stdout = os.fdopen(drain, "rb", buffering=0) if drain >= 0 else None
-        self.stderr = os.fdopen(told, "rb", buffering=0)
+        self.stderr = os.fdopen(error_source, "rb", buffering=0)
 
     def send_signal(self, number: int) -> None:
         """Send a signal to the program, if it still runs."""
@@ -93,15 +94,15 @@ class Process:
             os.kill(self.pid, number)
 
     def wait(self) -> int:
-        """The exit code; that of a call killed by a signal is its number, negative."""
+        """The exit code, which is the negative number of the signal for a killed call."""
         if self.returncode is None:
             self.returncode = self._call.wait()
         return self.returncode
 
     def communicate(self) -> tuple[bytes, bytes]:
-        """End the input; what is left of output and errors (fewer than a pipe holds), read to their ends.
+        """Close the input and return the remaining output and errors, which must fit into a pipe.
 
-        A program that has not ended after a minute is killed, and its exit code says so.
+        A program that still runs after a minute is killed, which its exit code shows.
         """
         if self.stdin:
             self.stdin.close()
@@ -130,7 +131,7 @@ class Caller:
         return code, *self.capsys.readouterr()
 
     def result(self, *arguments: object) -> str:
-        """What a call writes that must go well."""
+        """Standard output of a call that must succeed."""
         code, out, err = self(*arguments)
         assert code == 0, err
         return out
@@ -141,15 +142,15 @@ class Caller:
 
     def refusal(self, *arguments: object, code: int = 1) -> str:
         """The one line on stderr of a call that must fail, without any result."""
-        found, out, err = self(*arguments)
-        assert found == code, err
+        exit_code, out, err = self(*arguments)
+        assert exit_code == code, err
         assert out == ""
         assert err.count("\n") == 1, err
         assert err.startswith("synparse: ")
         return err.removeprefix("synparse: ").removesuffix("\n")
 
     def usage(self, *arguments: object) -> str:
-        """What a wrong call is told after the usage line."""
+        """The error message of wrong usage, after the usage line."""
         code, out, err = self(*arguments)
         assert (code, out) == (2, "")
         return err.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""Several processes that train one model, as ``torchrun`` starts them, but forked from this one with what it loaded."""
+"""Several processes that train one model, as with ``torchrun``, but forked from this process and its modules."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def _begin(work: Work, rank: int, size: int, store: Path) -> None:
     os._exit(0)
 
 
-def together(work: Work, size: int, folder: Path) -> list[int | None]:
-    """Let ``size`` copies of this process do ``work`` as one group; their exit codes, None for one that hangs."""
-    torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])  # loads half of torch, which every copy would do itself
+def run_group(work: Work, size: int, folder: Path) -> list[int | None]:
+    """Exit codes of ``size`` forks of this process that run ``work`` as one group, None for one that hangs."""
+    torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])  # loads modules of torch once, before the fork
     folder.mkdir(parents=True, exist_ok=True)
     store = folder / f"store-{len(list(folder.iterdir()))}"
     copies = [FORK.Process(target=_begin, args=(work, rank, size, store)) for rank in range(size)]

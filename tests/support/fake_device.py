@@ -1,7 +1,7 @@
-"""A device that is not the processor, for machines that have no other: what is computed there is computed here.
+"""A fake device for machines without a GPU, which computes on the CPU.
 
-Its tensors say that they are on the device "meta". Like those on a GPU they do not mix with tensors of the processor,
-but for single numbers, indices and copies, and numpy cannot have them. So code that forgets a device fails.
+Its tensors report the device "meta". As on a GPU, they cannot be combined with CPU tensors, except for scalars, indices
+and copies, and cannot be converted to numpy arrays. Therefore code that forgets a device fails.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ MIXING = {
     aten.copy_.default,
     aten._index_put_impl_.default,
 }
-PACKING = {aten._pack_padded_sequence.default, aten._pad_packed_sequence.default}  # have lengths on the processor
+PACKING = {aten._pack_padded_sequence.default, aten._pad_packed_sequence.default}  # take lengths on the CPU
 RESHAPING = {aten.squeeze_.dim, aten.squeeze_.default, aten.unsqueeze_.default, aten.t_.default}
 
 
 class Elsewhere(torch.Tensor):
-    """A tensor over there; ``inner`` is what it holds."""
+    """A tensor on the fake device, whose values are in the CPU tensor ``inner``."""
 
     inner: torch.Tensor
 
@@ -43,11 +43,11 @@ class Elsewhere(torch.Tensor):
         return f"Elsewhere({self.inner!r})"
 
     def __getitem__(self, index: Any) -> torch.Tensor:
-        """Lists as tensors: torch would leave their numbers out, since there are none on the device "meta"."""
+        """Convert list indices to tensors, since torch does not read their values on the device "meta"."""
         return super().__getitem__(torch.tensor(index) if isinstance(index, list) else index)
 
     def tolist(self) -> Any:
-        """A copy as numbers."""
+        """The values as a nested list."""
         return self.inner.tolist()
 
     @classmethod
@@ -56,18 +56,18 @@ class Elsewhere(torch.Tensor):
 
 
 class Device(TorchDispatchMode):
-    """Within it the device is there: tensors can be made on it."""
+    """Context in which tensors can be created on the fake device."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         return compute(function, args, kwargs or {})
 
 
 def compute(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What ``function`` gives, on the device of its arguments or on the one that it names."""
+    """Result of ``function``, on the device of its arguments or on the device that it names."""
     flat, _ = tree_flatten((args, kwargs))
-    tensors = [one for one in flat if isinstance(one, torch.Tensor)]
-    away = [one for one in tensors if isinstance(one, Elsewhere)]
-    near = [one for one in tensors if not isinstance(one, Elsewhere) and one.dim()]
+    tensors = [item for item in flat if isinstance(item, torch.Tensor)]
+    away = [item for item in tensors if isinstance(item, Elsewhere)]
+    near = [item for item in tensors if not isinstance(item, Elsewhere) and item.dim()]
     named = kwargs.get("device")
     goes = bool(away) if named is None else torch.device(named).type == DEVICE
     if away and near and function not in MIXING | PACKING:
@@ -77,8 +77,8 @@ def compute(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if function in RESHAPING and away:
         with torch._C._DisableTorchDispatch():
             function(*args, **kwargs)
-    owner = {id(one.inner): one for one in away}
-    args, kwargs = tree_map(lambda one: one.inner if isinstance(one, Elsewhere) else one, (args, kwargs))
+    owner = {id(item.inner): item for item in away}
+    args, kwargs = tree_map(lambda item: item.inner if isinstance(item, Elsewhere) else item, (args, kwargs))
     result = function(*args, **kwargs)
     if function is aten.copy_.default:
         return tensors[0]

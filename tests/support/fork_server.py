@@ -1,4 +1,4 @@
-"""Calls of the program in processes of their own, without the seconds that loading torch takes.
+"""Calls of the program in separate processes, without the seconds of loading torch.
 
 A server (``python -m tests.support.fork_server SOCKET``) loads the package once and forks for every call, which has
 the caller's
@@ -30,19 +30,19 @@ class Call:
     ) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(address)
-        what = {
+        request = {
             "arguments": list(arguments),
             "program": program,
             "folder": os.getcwd(),
             "environment": dict(environment),
         }
         socket.send_fds(self._socket, [b"."], list(streams))
-        self._socket.sendall(json.dumps(what).encode() + b"\n")
+        self._socket.sendall(json.dumps(request).encode() + b"\n")
         self._answer: IO[str] = self._socket.makefile()
         self.pid = int(self._answer.readline())
 
     def wait(self) -> int:
-        """The exit code; that of a call killed by a signal is its number, negative."""
+        """The exit code, which is the negative number of the signal for a killed call."""
         code = int(self._answer.readline())
         self._answer.close()
         self._socket.close()
@@ -60,7 +60,7 @@ def serve(address: str) -> None:
 
     for name in ("treebank", "induce", "cli"):
         for module in pkgutil.walk_packages(import_module(name).__path__, f"{name}."):
-            with suppress(ImportError):  # what needs a package that is not installed
+            with suppress(ImportError):  # a module that needs a package that is not installed
                 import_module(module.name)
     import tests.support.tiny  # noqa: F401
 
@@ -69,7 +69,7 @@ def serve(address: str) -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{address}.new")
     listener.listen()
-    os.rename(f"{address}.new", address)  # it is there as soon as it answers
+    os.rename(f"{address}.new", address)  # the path exists only once the server answers
     while True:
         connection, _ = listener.accept()
         if os.fork() == 0:
@@ -81,16 +81,16 @@ def serve(address: str) -> None:
 
 
 def _answer(connection: socket.socket) -> None:
-    """Fork the call, and send its number and, at its end, its exit code."""
+    """Fork the call and send its process id, then its exit code."""
     _, streams, *_ = socket.recv_fds(connection, 1, 3)
-    what = json.loads(connection.makefile().readline())
+    request = json.loads(connection.makefile().readline())
     pid = os.fork()
     if pid == 0:
         connection.close()
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
-        os._exit(_run(what))
+        os._exit(_run(request))
     for stream in streams:
         os.close(stream)
     connection.sendall(f"{pid}\n".encode())
@@ -98,22 +98,22 @@ def _answer(connection: socket.socket) -> None:
     connection.sendall(f"{code}\n".encode())
 
 
-def _run(what: dict[str, Any]) -> int:
-    """The exit code of a call, all its output written."""
+def _run(request: dict[str, Any]) -> int:
+    """Run a call, flush its output and return its exit code."""
     import atexit
     import traceback
 
     from cli.start import main
 
-    atexit._clear()  # what the server would do at its end
-    os.chdir(what["folder"])
+    atexit._clear()  # exit functions of the server
+    os.chdir(request["folder"])
     os.environ.clear()
-    os.environ.update(what["environment"])
-    sys.argv = ["synparse", *what["arguments"]]
+    os.environ.update(request["environment"])
+    sys.argv = ["synparse", *request["arguments"]]
     code = 0
     try:
-        if what["program"]:
-            exec(compile(what["program"], "<program>", "exec"), {"__name__": "__main__"})
+        if request["program"]:
+            exec(compile(request["program"], "<program>", "exec"), {"__name__": "__main__"})
         else:
             main()
     except SystemExit as stop:
@@ -121,7 +121,7 @@ def _run(what: dict[str, Any]) -> int:
     except BaseException:
         traceback.print_exc()
         code = 1
-    atexit._run_exitfuncs()  # which os._exit passes over: a call leaves nothing behind
+    atexit._run_exitfuncs()  # os._exit skips these, which remove temporary files
     try:
         sys.stdout.flush()
         sys.stderr.flush()

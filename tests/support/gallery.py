@@ -1,4 +1,4 @@
-"""The gallery of the documentation: its commands, run one after another, and what they make.
+"""The gallery of the documentation: its commands, run one after another, and their pictures.
 
 ``python -m tests.support.gallery`` runs them and stores the pictures in ``docs/pictures``.
 """
@@ -21,9 +21,9 @@ PICTURES = ROOT / "docs" / "pictures"
 
 
 def blocks(language: str = "") -> list[str]:
-    """What stands in the page's blocks of a language."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    return [text for name, text in found if name == language]
+    """Contents of the page's fenced blocks of a language."""
+    matches = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [text for name, text in matches if name == language]
 
 
 def commands() -> list[str]:
@@ -32,7 +32,7 @@ def commands() -> list[str]:
 
 
 def make() -> dict[str, str]:
-    """Run every command in the current folder: command -> what it prints. Raises where one fails."""
+    """Run every command in the current folder: command -> its output. Raises AssertionError if one fails."""
     printed = {}
     for command in commands():
         if command.startswith("printf "):
@@ -46,20 +46,20 @@ def make() -> dict[str, str]:
     return printed
 
 
-def shown() -> list[str]:
+def picture_names() -> list[str]:
     """The names of the pictures on the page."""
     return re.findall(r"\]\(pictures/([\w.-]+)\)", PAGE.read_text(encoding="utf-8"))
 
 
 def terminal() -> str:
-    """What the page says that the terminal shows."""
+    """The terminal output on the page."""
     (text,) = blocks("text")
     return text
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        found = make()
-        for name in shown():
+        printed = make()
+        for name in picture_names():
             shutil.copy(name, PICTURES / name)
-    print(next(text for command, text in found.items() if "--width" in command))
+    print(next(text for command, text in printed.items() if "--width" in command))

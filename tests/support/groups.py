@@ -8,7 +8,7 @@ import pytest
 
 
 def another_group() -> int:
-    """A group that files of ours may have and that new ones do not get; skips the test where there is none."""
+    """A group that the user belongs to and new files do not get. Skips the test if there is none."""
     if os.geteuid() == 0:
         return 12345
     others = [group for group in os.getgroups() if group != os.getegid()]

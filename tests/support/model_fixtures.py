@@ -13,7 +13,7 @@ from tests.support.calls import TINY, Caller, toy_text
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with ``text.txt`` and a model of it in ``run``; tests only read it."""
+    """A folder with ``text.txt`` and a model of it in ``run``, which tests only read."""
     folder = tmp_path_factory.mktemp("trained")
     (folder / "text.txt").write_text(toy_text(), encoding="utf-8")
     assert run(["train", str(folder / "text.txt"), "-o", str(folder / "run"), *TINY]) == 0
@@ -22,13 +22,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def model(trained: Path) -> Path:
-    """The tiny model; not to be written to."""
+    """The tiny model, which tests only read."""
     return trained / "run"
 
 
 @pytest.fixture
 def copy(model: Path, tmp_path: Path) -> Path:
-    """The tiny model in a folder of the test's own."""
+    """A copy of the tiny model that the test may change."""
     return Path(shutil.copytree(model, tmp_path / "copy"))
 
 

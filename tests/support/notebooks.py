@@ -1,4 +1,4 @@
-"""Notebooks without a server: run the cells of one in this process, and keep what they show.
+"""Notebooks without a server: run the cells of a notebook in this process and store their outputs.
 
 ``python -m tests.support.notebooks docs/tour.ipynb`` runs a notebook in an empty folder and writes its outputs into it.
 """
@@ -21,14 +21,14 @@ from treebank.draw.notebook import display_svg
 
 
 def run_cells(notebook: dict[str, Any]) -> list[list[dict[str, Any]]]:
-    """The outputs of each code cell, run in order in the current folder; what a cell raises is raised."""
+    """The outputs of each code cell, run in order in the current folder. Raises the exceptions of cells."""
     names: dict[str, Any] = {"__name__": "__main__"}
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     return [_outputs("".join(cell["source"]), names, number) for number, cell in enumerate(cells, start=1)]
 
 
 def _outputs(source: str, names: dict[str, Any], number: int) -> list[dict[str, Any]]:
-    """What is printed, then the value of the last line where that is an expression."""
+    """The printed text, then the value of the last line if that is an expression."""
     body = ast.parse(source).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     printed = io.StringIO()
@@ -41,13 +41,18 @@ def _outputs(source: str, names: dict[str, Any], number: int) -> list[dict[str, 
     if printed.getvalue():
         outputs.append({"name": "stdout", "output_type": "stream", "text": _lines(printed.getvalue())})
     if value is not None:
-        data = {"execution_count": number, "metadata": {}, "output_type": "execute_result", "data": _shown(value)}
+        data = {
+            "execution_count": number,
+            "metadata": {},
+            "output_type": "execute_result",
+            "data": _mime_data(value),
+        }
         outputs.append(data)
     return outputs
 
 
-def _shown(value: Any) -> dict[str, list[str]]:
-    """The value as a notebook shows it: as text, and as a picture or as HTML where it offers that."""
+def _mime_data(value: Any) -> dict[str, list[str]]:
+    """The value as a notebook displays it: as text, and as a picture or HTML if available."""
     displayed = {}
     if isinstance(value, Tree | Sentence):
         displayed["image/svg+xml"] = _lines(display_svg(value))
@@ -66,8 +71,8 @@ def refresh(path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         outputs = run_cells(notebook)
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    for number, (cell, found) in enumerate(zip(cells, outputs, strict=True), start=1):
-        cell["outputs"], cell["execution_count"] = found, number
+    for number, (cell, output) in enumerate(zip(cells, outputs, strict=True), start=1):
+        cell["outputs"], cell["execution_count"] = output, number
     path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

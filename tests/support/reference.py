@@ -1,4 +1,4 @@
-"""The numerical fixtures made with the original programs: where they are, and how to compare with them."""
+"""Numerical fixtures from the original programs, and comparison with them."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Fixture:
 
 
 def fixtures(prefix: str) -> list[Any]:
-    """Every fixture whose name begins with ``prefix``, or one skipped parameter that says why there is none."""
-    found = sorted(path.stem for path in REFERENCE.glob(f"{prefix}*.json"))
-    if not found:
+    """All fixtures whose names begin with ``prefix``, or one skipped parameter with the reason for their absence."""
+    names = sorted(path.stem for path in REFERENCE.glob(f"{prefix}*.json"))
+    if not names:
         reason = f"no {prefix}* fixtures in {REFERENCE} (set SYNPARSE_REFERENCE)"
         return [pytest.param(prefix, marks=[pytest.mark.parity, pytest.mark.skip(reason=reason)])]
-    return [pytest.param(name, marks=pytest.mark.parity) for name in found]
+    return [pytest.param(name, marks=pytest.mark.parity) for name in names]
 
 
 def load(name: str) -> Fixture:

@@ -58,7 +58,7 @@ def without_intervals() -> Iterator[None]:
 
 @cache
 def dependency_sample() -> Treebank:
-    """The sentences of nltk's sample of dependency trees; the test is skipped without it."""
+    """The sentences of nltk's sample of dependency trees. Skips the test if it is missing."""
     if not DEPENDENCY_SAMPLE.exists():
         pytest.skip(f"{DEPENDENCY_SAMPLE} is missing")
     sentences = []

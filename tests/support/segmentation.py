@@ -1,6 +1,6 @@
-"""How well raw text is cut into words and sentences: F1 of spans of characters, as in the CoNLL 2018 shared task.
+"""Scores of segmentation into words and sentences: F1 of character spans, as in the CoNLL 2018 shared task.
 
-Spans count the characters that are no white space, over the whole file, so that spacing never shifts them. A span
+Spans count the characters except white space, over the whole file, so that spacing never shifts them. A span
 counts if both its ends are right (Zeman et al. 2018, section 3.1, metrics *Tokens* and *Sentences*).
 """
 
@@ -16,7 +16,7 @@ Spans = set[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How many spans of the gold standard were found: counts, and what follows from them in percent."""
+    """Counts of gold, predicted and matched spans, with precision, recall and F1 in percent."""
 
     gold: int
     predicted: int
@@ -37,7 +37,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class RawGold:
-    """The running text of a treebank, a paragraph an entry, and what is to be found in it.
+    """Running text of a treebank, one entry per paragraph, with its gold spans.
 
     ``tokens`` takes a range as one token. ``words`` takes its parts in its place where they spell it: ``do`` and
     ``n't`` for ``don't``, but ``im`` and not ``in`` and ``dem``.
@@ -50,7 +50,7 @@ class RawGold:
 
 
 def raw_gold(annotations: Iterable[Annotation]) -> RawGold:
-    """The raw text that ``annotations`` stand for, and its gold spans.
+    """The raw text of ``annotations`` and its gold spans.
 
     A paragraph begins where ``# newpar`` or ``# newdoc`` says so; sentences are joined by a space unless the last
     token of one says ``SpaceAfter=No``.
@@ -61,14 +61,14 @@ def raw_gold(annotations: Iterable[Annotation]) -> RawGold:
     sentences: Spans = set()
     position, open_text = 0, ""
     for annotation in annotations:
-        found = annotation.tokens()
-        if not found:
+        sentence_tokens = annotation.tokens()
+        if not sentence_tokens:
             continue
         if any(line[1:].lstrip().startswith(("newpar", "newdoc")) for line in annotation.comments) and open_text:
             paragraphs.append(open_text)
             open_text = ""
         begin = position
-        for token in found:
+        for token in sentence_tokens:
             parts = [row[1] for row in annotation.rows if row[0].isdecimal()][token.first : token.last + 1]
             start, position = position, position + visible(token.form)
             tokens.add((start, position))
@@ -83,7 +83,7 @@ def raw_gold(annotations: Iterable[Annotation]) -> RawGold:
 
 
 def segmentation_spans(sentences: Iterable[Sequence[str]]) -> tuple[Spans, Spans]:
-    """The spans of words and of sentences that a tokeniser found."""
+    """The spans of words and of sentences that a tokenizer predicts."""
     words: Spans = set()
     whole: Spans = set()
     position = 0
@@ -98,13 +98,13 @@ def segmentation_spans(sentences: Iterable[Sequence[str]]) -> tuple[Spans, Spans
 
 
 def agreement(gold: Iterable[tuple[int, int]], predicted: Iterable[tuple[int, int]]) -> Agreement:
-    """How many of the gold spans were predicted."""
+    """Agreement of predicted spans with gold spans."""
     gold, predicted = set(gold), set(predicted)
     return Agreement(len(gold), len(predicted), len(gold & predicted))
 
 
 def visible(text: str) -> int:
-    """How many characters of ``text`` are no white space."""
+    """Number of characters of ``text`` without white space."""
     return len(text) - sum(map(str.isspace, text))
 
 

@@ -1,4 +1,4 @@
-"""What may go wrong in a worker that parses shards: a module that workers of Ray can import."""
+"""Workers that fail while they parse shards, in a module that workers of Ray can import."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from induce.workers.job import Outcome, ShardWork, Task
 
 
 class Dying(ShardWork):
-    """Kills its process at some moment of most tasks, until that happened ``limit`` times in all.
+    """Work that kills its process during most tasks, at most ``limit`` times in total.
 
     Each dead process leaves a file in ``deaths``.
     """
@@ -33,7 +33,7 @@ class Dying(ShardWork):
 
 
 class Deadly(ShardWork):
-    """Kills its process at once."""
+    """Work that kills its process immediately."""
 
     def __call__(self, task: Task) -> Outcome:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -41,7 +41,7 @@ class Deadly(ShardWork):
 
 
 class Full(ShardWork):
-    """Finds the disk full as soon as something was written."""
+    """Work that finds the disk full after the first write."""
 
     def __call__(self, task: Task) -> Outcome:
         fsync = os.fsync
@@ -57,17 +57,17 @@ def _no_space(descriptor: object) -> None:
 
 
 class OnNodes(ShardWork):
-    """Says in the folder ``seen`` which nodes of a cluster work; on the node ``stuck`` no task comes to an end."""
+    """Work that records each node in the folder ``nodes`` and never finishes a task on the node ``stuck``."""
 
-    def __init__(self, job: Job, folder: str, seen: Path, stuck: str) -> None:
+    def __init__(self, job: Job, folder: str, nodes: Path, stuck: str) -> None:
         super().__init__(job, folder)
-        self.seen, self.stuck = seen, stuck
+        self.nodes, self.stuck = nodes, stuck
 
     def __call__(self, task: Task) -> Outcome:
         import ray
 
         node = ray.get_runtime_context().get_node_id()
-        (self.seen / node).touch()
+        (self.nodes / node).touch()
         if node == self.stuck:
             time.sleep(3600)
         return super().__call__(task)

@@ -1,4 +1,4 @@
-"""``synparse analyze``: what trained models have learned, and how they differ."""
+"""``synparse analyze``: properties of trained models, and differences between models."""
 
 from __future__ import annotations
 

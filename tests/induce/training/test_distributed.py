@@ -24,7 +24,7 @@ from induce.training import loop
 from induce.training.distributed import Distributed, ProcessGroup
 from induce.training.strategy import Accumulating, _accumulate
 from tests.support.calls import TINY, toy_text
-from tests.support.copies import together
+from tests.support.copies import run_group
 from tests.support.fork_server import Call
 from tests.support.tiny import settings, trainer
 from treebank.base.errors import SynparseError
@@ -90,7 +90,7 @@ def test_one_two_and_four_processes_give_the_same_weights(tmp_path: Path) -> Non
         4: ["structformer", "lstm", "npcfg", "udgn", "dmv", "ccm"],
     }
     for size, models in {1: [*several[2], *several[4]], **several}.items():
-        assert together(partial(trained, models, tmp_path / str(size)), size, tmp_path / "stores") == [0] * size
+        assert run_group(partial(trained, models, tmp_path / str(size)), size, tmp_path / "stores") == [0] * size
     for size, models in several.items():
         for name in models:
             expected = weights(tmp_path / "1" / name)
@@ -132,11 +132,11 @@ def killed_or_whole(folder: Path, deadly: int, resume: bool, group: ProcessGroup
 
 def test_killed_run_is_resumed_bit_by_bit(tmp_path: Path) -> None:
     stores, cut = tmp_path / "stores", tmp_path / "cut"
-    assert together(partial(killed_or_whole, tmp_path / "whole", 0, False), 2, stores) == [0, 0]
-    assert together(partial(killed_or_whole, cut, 7, False), 2, stores) == [1, -signal.SIGKILL]
+    assert run_group(partial(killed_or_whole, tmp_path / "whole", 0, False), 2, stores) == [0, 0]
+    assert run_group(partial(killed_or_whole, cut, 7, False), 2, stores) == [1, -signal.SIGKILL]
     assert "process 0 of 2: the other processes do not answer (" in (cut / "told").read_text("utf-8")
     assert store.read(cut / "last").trainer()["position"]["step"] in (6, 7)
-    assert together(partial(killed_or_whole, cut, 0, True), 2, stores) == [0, 0]
+    assert run_group(partial(killed_or_whole, cut, 0, True), 2, stores) == [0, 0]
     expected = weights(tmp_path / "whole")
     for key, value in weights(cut).items():
         assert torch.equal(value, expected[key]), key
