@@ -1,4 +1,4 @@
-"""Imports point one way, cli -> induce -> treebank, and nothing heavy is loaded before it is needed."""
+"""Imports have one direction, cli -> induce -> treebank, and large packages are imported only when needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("treebank", "induce", "cli")
 HEAVY = ("torch", "nltk", "numpy")
-FORBIDDEN = {  # package -> what no file of it may import, anywhere
+FORBIDDEN = {  # package -> modules that its files must not import
     "treebank": ("torch", "click", "induce", "cli"),
     "induce": ("click", "cli"),
     "cli": (),
@@ -34,7 +34,7 @@ def named(node: ast.stmt, package: str) -> list[str]:
 
 
 def imports(tree: ast.Module, package: str, *, at_module_level: bool = False) -> Iterator[str]:
-    """Imported modules; those under ``if TYPE_CHECKING`` are never loaded and do not count at module level."""
+    """Imported modules. Imports under ``if TYPE_CHECKING`` do not count at module level."""
     todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
@@ -58,7 +58,7 @@ def violations(source: str, package: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_one_way(path: Path) -> None:
+def test_imports_have_one_direction(path: Path) -> None:
     location = path.relative_to(ROOT)
     assert violations(path.read_text(encoding="utf-8"), location.parts[0]) == []
 
@@ -76,7 +76,7 @@ def test_imports_point_one_way(path: Path) -> None:
         ("class A:\n    from nltk import Tree", "cli"),
     ],
 )
-def test_a_wrong_import_is_seen(source: str, package: str) -> None:
+def test_forbidden_import_is_detected(source: str, package: str) -> None:
     assert violations(source, package)
 
 
@@ -89,7 +89,7 @@ def test_a_wrong_import_is_seen(source: str, package: str) -> None:
         ("import torch\nfrom treebank.core.tree import Tree", "induce"),
     ],
 )
-def test_a_right_import_is_not(source: str, package: str) -> None:
+def test_allowed_import_is_not_reported(source: str, package: str) -> None:
     assert violations(source, package) == []
 
 
@@ -123,7 +123,7 @@ def edges(sources: Mapping[str, str]) -> dict[str, set[str]]:
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
-    """The largest sets of modules each of which leads to every other one (Tarjan 1972, with a stack of its own)."""
+    """Strongly connected components of the imports (Tarjan 1972), with an explicit stack."""
     number: dict[str, int] = {}
     low: dict[str, int] = {}
     waiting: list[str] = []
@@ -151,7 +151,7 @@ def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
     return components
 
 
-def test_no_circles_even_among_deferred_imports() -> None:
+def test_imports_have_no_cycles_even_if_deferred() -> None:
     sources = {module_name(path): path.read_text(encoding="utf-8") for path in files()}
     assert [sorted(circle) for circle in circles(edges(sources))] == []
 
@@ -174,7 +174,7 @@ def folder(module: str) -> str:
     return parts[1] if len(parts) > 1 and is_folder else ""
 
 
-def test_a_circle_is_seen() -> None:
+def test_cycle_is_detected() -> None:
     sources = {
         "p": "",
         "p.a": "from p.b import f",
@@ -198,7 +198,7 @@ def test_training_and_parsing_do_without_scores(room: str) -> None:
 
 
 def heavy_modules_after(program: str) -> list[str]:
-    """Which heavy modules a fresh interpreter holds after it ran ``program``."""
+    """Heavy modules that are loaded after ``program`` has run in a new interpreter."""
     ending = f"\nimport sys\nprint('loaded:', *[name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", program + ending], cwd=ROOT, capture_output=True, text=True, check=True
@@ -215,7 +215,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("module", HEAVY)
 def test_the_test_above_can_fail(module: str, tmp_path: Path) -> None:
-    """The same look at a command line whose module does what ours must not, with an empty module of that name."""
+    """A command line that imports a heavy module (here an empty module of that name) is detected."""
     (tmp_path / f"{module}.py").write_text("", encoding="utf-8")
     (tmp_path / "wrong_command.py").write_text(f"import {module}\nfrom cli.main import run\n", encoding="utf-8")
     wrong = HELP.replace("from cli.main", f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom wrong_command")
@@ -228,7 +228,7 @@ def test_the_help_of_a_command_loads_nothing_heavy(command: str) -> None:
     assert heavy_modules_after(HELP.replace("['--help']", f"[{command!r}, '--help']")) == []
 
 
-def test_the_public_face_is_light() -> None:
+def test_import_of_synparse_loads_nothing_heavy() -> None:
     assert heavy_modules_after("import synparse\nassert synparse.__version__") == []
 
 

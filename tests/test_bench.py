@@ -1,4 +1,4 @@
-"""The benchmarks as programs: nothing of the tests in them, and figures told apart from noise."""
+"""Benchmark programs: their imports, comparison of timings with noise, and tables."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def test_numbers_of_nested_results() -> None:
     [
         ([100.0, 101.0, 102.0], [99.5, 100.0, 101.0], False),  # within 3 %
         ([100.0, 101.0, 102.0], [90.0, 91.0, 92.0], True),
-        ([100.0, 60.0, 70.0], [90.0, 80.0, 85.0], False),  # rounds of one tree lie farther apart
+        ([100.0, 60.0, 70.0], [90.0, 80.0, 85.0], False),  # the repetitions of one tree differ more
         ([50.0, 50.0, 50.0], [80.0, 80.0, 80.0], False),
     ],
 )
-def test_what_is_slower_beyond_noise(old: list[float], new: list[float], slower: bool) -> None:
+def test_slowdown_is_distinguished_from_noise(old: list[float], new: list[float], slower: bool) -> None:
     ratio, noise, is_slower = verdict(old, new)
     assert ratio == pytest.approx(max(new) / max(old))
     assert 0 <= noise < 1
@@ -65,7 +65,7 @@ def test_the_table_has_a_column_for_every_machine(tmp_path: Path) -> None:
         (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
-    for _ in range(2):  # the second time changes nothing
+    for _ in range(2):  # a second run changes nothing
         write_page(page, tmp_path)
         text = page.read_text(encoding="utf-8")
         assert text.startswith("before\n")
@@ -76,7 +76,7 @@ def test_the_table_has_a_column_for_every_machine(tmp_path: Path) -> None:
         assert "| b | 2 | 3.5 |" in text
 
 
-def test_the_processor_has_a_name() -> None:
+def test_cpu_has_a_name() -> None:
     name, features = processor()
     assert name
     assert all(isinstance(feature, str) for feature in features)
@@ -91,7 +91,7 @@ def test_scores_by_minutes_and_over_seeds() -> None:
     assert trees.table(rows).splitlines()[2:] == ["| right | 37.0 | 37.0 |", "| prpn | 42.0 ± 2.8 (44.0) | 50.0 |"]
 
 
-def test_the_benchmark_of_a_gpu_runs_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_benchmark_runs_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     small = [
         "model.embedding_size=16",
         "model.hidden_size=24",
@@ -109,10 +109,10 @@ def test_the_benchmark_of_a_gpu_runs_on_the_processor(monkeypatch: pytest.Monkey
         gpu.main()
 
 
-def test_the_table_of_languages_goes_on_where_it_was_stopped(
+def test_table_of_languages_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Seeds that have scores are not trained again, other settings are; the table goes between its two marks."""
+    """Only seeds without scores and other settings are trained. The table is written between its two marks."""
     calls: list[str] = []
     udgn: list[str] = []
 
@@ -177,7 +177,7 @@ def test_the_free_text_is_cut_into_sentences(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_told_of_trainings(tmp_path: Path) -> None:
+def test_report_of_training_runs(tmp_path: Path) -> None:
     (tmp_path / "lstm").mkdir()
     (tmp_path / "lstm.seconds.json").write_text("90.0\n", encoding="utf-8")
     events = [{"event": "progress", "epoch": epoch, "share": 0.25, "perplexity": 593.6} for epoch in (1, 2)]
@@ -187,7 +187,7 @@ def test_what_is_told_of_trainings(tmp_path: Path) -> None:
 
 
 def test_the_tables_of_skills(tmp_path: Path) -> None:
-    """Means over seeds, single tasks averaged; what is not there yet is left out."""
+    """Means over seeds and single tasks. Missing results are left out."""
     todo = list(skills.jobs(2, 5))
     assert len({job.name for job in todo}) == len(todo)
     done = [job for job in todo if job.name in ("S1-ocn-1", "S1-ocn-2", "ADC-scratch-1")]
@@ -225,7 +225,7 @@ def test_the_table_of_pairs() -> None:
 
 
 @pytest.mark.parametrize("program", [pairs, similarity, tables, choice])
-def test_pages_have_a_place_for_their_tables(program: ModuleType) -> None:
+def test_pages_have_marks_for_their_tables(program: ModuleType) -> None:
     name = f"bench/{Path(str(program.__file__)).name}"
     page = languages.with_table(program.PAGE, "the table", name)
     assert f"<!-- {name} -->\nthe table\n<!-- end -->" in page

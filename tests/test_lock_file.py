@@ -15,13 +15,13 @@ def canonical(name: str) -> str:
 
 
 def pins(text: str) -> dict[str, str]:
-    """Name -> version, without what only says for which device a package was built."""
+    """Name -> version, without the suffix for the device of a build."""
     matches = re.findall(r"^([A-Za-z0-9_.-]+)==([^\s\\+]+)", text, flags=re.M)
     return {canonical(name): version for name, version in matches}
 
 
 def needed(name: str, result: set[str]) -> set[str]:
-    """``name`` and all that it needs in turn, by the metadata of what is installed."""
+    """``name`` and its direct and indirect dependencies, from the metadata of installed packages."""
     if name not in result:
         result.add(name)
         for requirement in importlib.metadata.requires(name) or ():
@@ -39,7 +39,7 @@ def _installed(name: str) -> bool:
     return True
 
 
-def test_all_that_is_needed_is_pinned_with_a_digest() -> None:
+def test_all_dependencies_are_pinned_with_a_digest() -> None:
     lock = (ROOT / "requirements-lock.txt").read_text(encoding="utf-8")
     constraints = pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
     locked = pins(lock)
@@ -50,7 +50,7 @@ def test_all_that_is_needed_is_pinned_with_a_digest() -> None:
     required: set[str] = set()
     for requirement in named:
         name = canonical(re.split(r"[ ;<>=!~\[(]", requirement)[0])
-        if name == project["name"]:  # an extra that is made of others
+        if name == project["name"]:  # an extra that combines others
             continue
         assert name in locked, name
         if _installed(name):
@@ -63,7 +63,7 @@ def test_the_range_of_torch_stays_open() -> None:
     assert "torch>=2.6" in project["dependencies"]
 
 
-def test_the_extra_all_has_every_extra_but_those_for_work_on_the_program() -> None:
+def test_extra_all_combines_all_extras_except_those_for_development() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     (named,) = extras["all"]
     inner = re.fullmatch(r"synparse\[(.*)\]", named)

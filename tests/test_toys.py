@@ -1,5 +1,4 @@
-"""A model of any kind is one file: those in ``tests/toys`` train, parse, extract, decode and score; no file of the
-package knows of them."""
+"""Models of one file each, in ``tests/toys``, which train, parse, extract, decode and score without registration."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ LINES = ["The cat saw , they say , a big dog .", "", "Yes", "the dog met a man"]
 
 @pytest.fixture(params=TOYS)
 def toy(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a toy that is in the table of models, with a text, its preset and gold files beside it."""
+    """The name of a toy that is in the table of models, with a text, its preset and gold files next to it."""
     name: str = request.param
     module = import_module(f"tests.toys.{name}")
     monkeypatch.chdir(tmp_path)
@@ -40,7 +39,7 @@ def toy(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     return name
 
 
-def test_a_toy_of_each_kind() -> None:
+def test_toys_cover_each_structure() -> None:
     assert TOYS == [
         "toy_brackets",
         "toy_distances",
@@ -78,7 +77,7 @@ def test_from_text_to_scores(toy: str, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_confidence_sharpness_drawing_voting_and_likelihood(toy: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each comes from the model's class and from that of its structure."""
+    """The methods are those of the model's class and of its structure."""
     output(capsys, "train", "text.txt", "--model", toy, "-o", "run")
     parser = synparse.load("run")
     if parser.output == "trees":
@@ -129,7 +128,7 @@ def test_cut_off_and_resumed(toy: str) -> None:
     assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())
 
 
-def test_a_phrase_keeps_the_name_that_its_model_gives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_phrases_have_the_labels_of_their_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text("\n".join(" ".join(sentence.words) for sentence in sentences(60)) + "\n", "utf-8")
     Path("toy.toml").write_text(import_module("tests.toys.toy_brackets").PRESET, "utf-8")

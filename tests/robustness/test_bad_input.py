@@ -1,4 +1,4 @@
-"""Whatever is wrong with what the program is given: one clear line, the right exit code, and nothing lost."""
+"""Invalid input, settings and models are reported in one line with the correct exit code, and no data are lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write(name: str, content: str | bytes) -> str:
-    """``name``, with this content."""
+    """Write a file ``name`` with this content."""
     Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
     return name
 
@@ -55,7 +55,7 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize(("name", "content", "message"), BAD_FILES, ids=[name for name, _, _ in BAD_FILES])
-def test_files_that_are_no_text(call: Caller, model: Path, name: str, content: bytes, message: str) -> None:
+def test_files_without_text_are_refused(call: Caller, model: Path, name: str, content: bytes, message: str) -> None:
     write(name, content)
     trees_before = "(X (W fine))\n" if name == "latin.txt" else None
     assert call.refusal("train", name, "-o", "new").startswith(message)
@@ -68,7 +68,7 @@ def test_files_that_are_no_text(call: Caller, model: Path, name: str, content: b
     assert call.refusal("eval", "--gold", write("gold.mrg", TREES), name).startswith(name)
 
 
-def test_a_predicted_or_gold_file_that_is_no_tree(call: Caller) -> None:
+def test_predicted_or_gold_file_without_trees_is_refused(call: Caller) -> None:
     gold = write("gold.mrg", TREES)
     text = write("plain.txt", "the cat sat\ndogs bark now\n")
     assert "several words without brackets" in call.refusal("eval", "--gold", gold, text)
@@ -226,7 +226,7 @@ def test_no_model(call: Caller, trained: Path) -> None:
     assert call.refusal("extract", "-m", "empty", text) == f"empty: this folder holds no model; {hint} empty"
 
 
-def test_a_missing_model_leaves_an_earlier_output_and_part_alone(call: Caller, trained: Path) -> None:
+def test_missing_model_leaves_earlier_output_unchanged(call: Caller, trained: Path) -> None:
     write("trees.txt", "older")
     write("trees.txt.part", "mine")
     call.refusal("parse", "-m", "none", trained / "text.txt", "-o", "trees.txt")
@@ -234,7 +234,7 @@ def test_a_missing_model_leaves_an_earlier_output_and_part_alone(call: Caller, t
 
 
 def edit(**changes: Any) -> Callable[[bytes], bytes]:
-    """A change of checkpoint.json: values set, keys left out where the value is ``...``; ``a__b`` goes into a table."""
+    """A function that sets values of checkpoint.json, or deletes keys of value ``...`` (``a__b`` is in a table)."""
 
     def changed(content: bytes) -> bytes:
         document = json.loads(content)
@@ -266,7 +266,7 @@ JSON_CHANGES = [
 
 
 def cut(content: bytes) -> bytes:
-    """The first half."""
+    """The first half of a file."""
     return content[: len(content) // 2]
 
 
@@ -302,14 +302,14 @@ def test_a_damaged_model(
         calls += [("info", "-m", copy)]
     for arguments in calls:
         if arguments[0] == "info" and call(*arguments)[0] == 0:
-            continue  # what only the model itself can tell
+            continue  # only the model itself can detect this
         message = call.refusal(*arguments)
         assert message.startswith(str(copy)), message
         assert len(message) < 600
     assert contents(copy) == before
 
 
-def test_a_format_of_the_future(call: Caller, copy: Path) -> None:
+def test_newer_format_is_refused(call: Caller, copy: Path) -> None:
     path = copy / "best" / "checkpoint.json"
     path.write_bytes(edit(format=99, synparse="7.0")(path.read_bytes()))
     message = call.refusal("info", "-m", copy)
@@ -320,7 +320,7 @@ def test_a_format_of_the_future(call: Caller, copy: Path) -> None:
     )
 
 
-def test_a_model_behind_a_broken_link_is_not_replaced_by_another(call: Caller, copy: Path, trained: Path) -> None:
+def test_broken_link_to_a_model_is_reported(call: Caller, copy: Path, trained: Path) -> None:
     path = copy / "best" / "checkpoint.json"
     path.unlink()
     path.symlink_to("gone.json")
@@ -337,7 +337,7 @@ def test_a_model_without_training(call: Caller, copy: Path, trained: Path) -> No
     assert message == f"{copy}: this model has not been trained yet; resume with: synparse train --resume -o {copy}"
 
 
-def test_weights_that_are_no_numbers(call: Caller, copy: Path, trained: Path) -> None:
+def test_weights_that_are_nan_are_refused(call: Caller, copy: Path, trained: Path) -> None:
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -395,7 +395,7 @@ def test_unknown_names_and_values(call: Caller, trained: Path, arguments: tuple[
         options += ["-m", trained / "run"]
     if command == "train":
         options += ["-o", "new"]
-    wrong_name = "did you mean" in message  # is wrong usage
+    wrong_name = "did you mean" in message  # a usage error
     assert message in call.refusal(command, *rest, *options, code=2 if wrong_name else 1)
     assert not Path("new").exists()
 
@@ -433,7 +433,7 @@ def test_no_gpu(call: Caller, trained: Path) -> None:
     assert call.refusal("train", trained / "text.txt", "-o", "new", *TINY, "--device", "cuda") == message
 
 
-def test_the_advice_after_a_loss_that_is_no_number_can_be_followed(call: Caller, trained: Path, tmp_path: Path) -> None:
+def test_advice_after_nan_loss_can_be_followed(call: Caller, trained: Path, tmp_path: Path) -> None:
     explosive = {"name": "nt-asgd", "learning_rate": "1e6", "weight_decay": "1e3", "clip": "1e9"}
     settings = [part for name, value in explosive.items() for part in ("--set", f"optimizer.{name}={value}")]
     code, _, err = call("train", trained / "text.txt", "-o", tmp_path / "run", *TINY, *settings)
@@ -445,14 +445,14 @@ def test_the_advice_after_a_loss_that_is_no_number_can_be_followed(call: Caller,
     assert '"learning_rate": 0.0001' in (tmp_path / "run" / "last" / "checkpoint.json").read_text("utf-8")
 
 
-# --- runs that are there already --------------------------------------------------------------------------------------
+# --- existing model folders -------------------------------------------------------------------------------------------
 
 
-def test_an_existing_run_is_left_alone(call: Caller, copy: Path, trained: Path) -> None:
+def test_existing_model_is_not_replaced(call: Caller, copy: Path, trained: Path) -> None:
     before = contents(copy)
     assert "there is a model already; continue with --resume" in call.refusal("train", trained / "text.txt", "-o", copy)
     write("empty.txt", "\n")
-    call.refusal("train", "empty.txt", "-o", copy, "--overwrite")  # what cannot begin replaces nothing
+    call.refusal("train", "empty.txt", "-o", copy, "--overwrite")  # training that cannot start replaces nothing
     call.refusal("train", "none.txt", "-o", copy, "--overwrite")
     call.refusal("train", trained / "text.txt", "-o", copy, "--overwrite", "--set", "model.hidden_size=33")
     write("other.txt", toy_text(150))
@@ -466,7 +466,7 @@ def test_an_existing_run_is_left_alone(call: Caller, copy: Path, trained: Path) 
     assert contents(copy) == before
 
 
-def test_folders_that_are_no_model_are_not_overwritten(call: Caller, trained: Path) -> None:
+def test_other_folders_are_not_overwritten(call: Caller, trained: Path) -> None:
     Path("best").mkdir()
     write("best/photo.jpg", "mine")
     write("notes.txt", "mine, too")
@@ -475,8 +475,8 @@ def test_folders_that_are_no_model_are_not_overwritten(call: Caller, trained: Pa
     assert contents(Path()).keys() == {"best/photo.jpg", "notes.txt"}
 
 
-def test_one_kind_of_thing_in_a_folder(call: Caller, trained: Path) -> None:
-    """Or a command would take one of them, and nobody would see that the other is not used."""
+def test_folder_contains_only_one_type_of_output(call: Caller, trained: Path) -> None:
+    """Otherwise a command would use one of them and silently ignore the other."""
     text = trained / "text.txt"
     call.result("combine", trained / "run", "baseline:right", "-o", "vote")
     Path("seeds").mkdir()
@@ -504,7 +504,7 @@ def test_nothing_to_resume(call: Caller, trained: Path) -> None:
     assert err.startswith("new: nothing to resume, so training starts from the beginning\n")
 
 
-def test_a_model_without_the_state_to_go_on(call: Caller, copy: Path) -> None:
+def test_model_without_training_state_cannot_be_resumed(call: Caller, copy: Path) -> None:
     import shutil
 
     shutil.rmtree(copy / "last")

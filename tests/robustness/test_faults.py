@@ -1,4 +1,4 @@
-"""Every operation on files of reading and of writing fails once, in turn; a result is whole or told not to be."""
+"""Each file operation fails once: every result is complete, or the failure is reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAILED = OSError(errno.EIO, "Input/output error")
 
 
 class Faults:
-    """Counts operations; the one numbered ``at`` fails."""
+    """Counter of operations that makes the one numbered ``at`` fail."""
 
     def __init__(self, at: int) -> None:
         self.count, self.at = 0, at
@@ -48,7 +48,7 @@ class Faults:
 
 
 class FaultyFile(io.FileIO):
-    """A file whose reads and writes are counted, few bytes at a time."""
+    """A file whose reads and writes are counted and limited to a few bytes each."""
 
     faults: Faults
 
@@ -68,7 +68,7 @@ def faulty(faults: Faults, file: Any, mode: str) -> Any:
 
 
 def written(target: Path, at: int) -> tuple[int, bool]:
-    """How many operations one output had, where the one numbered ``at`` failed, and whether it went well."""
+    """Number of operations of one output, where operation ``at`` fails, and whether the output succeeded."""
     faults = Faults(at)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fdopen", lambda descriptor, mode: faulty(faults, descriptor, mode))
@@ -100,18 +100,18 @@ def test_every_operation_of_an_output_fails_once(tmp_path: Path, name: str, old:
     assert text.decode().splitlines() == LINES
     for at in range(1, points + 1):
         target = start(at)
-        assert not written(target, at)[1], "what is not written is told"
+        assert not written(target, at)[1], "the failure is not reported"
         left = {path.name: path.read_bytes() for path in target.parent.iterdir()}
         assert left.pop("mine.part") == b"mine"
         named = left.pop(name, None)
-        assert named == old or (at > points - 2 and named)  # the folder could not be synced: told, and all is there
+        assert named == old or (at > points - 2 and named)  # the file is complete if only its folder fails
         assert len(left) <= 1
         if not name.endswith(".gz"):
             assert all(text.startswith(part) for part in left.values())
 
 
 class Job:
-    """What `parse_into` asks of its job."""
+    """A job with the methods that `parse_into` calls."""
 
     form, input_options = "brackets", InputOptions(notify=lambda line: None)
 
@@ -124,11 +124,11 @@ class Job:
 
 
 class Killed(BaseException):
-    """What no handler catches."""
+    """An exception that is not caught by any handler."""
 
 
 class Ends(Faults):
-    """Nothing happens after the operation numbered ``at``, as after a kill."""
+    """Counter of operations after which nothing happens, as after a kill."""
 
     def next(self) -> None:
         self.count += 1
@@ -137,7 +137,7 @@ class Ends(Faults):
 
 
 def batched(folder: Path, faults: Faults) -> None:
-    """A batch of two files, in which an operation fails; it goes on where it was broken off."""
+    """Parse a batch of two files in which an operation fails, and resume it."""
 
     def opened(path: str, mode: str, **options: Any) -> Any:
         if mode == "a":
@@ -155,7 +155,7 @@ def batched(folder: Path, faults: Faults) -> None:
 
 @pytest.mark.parametrize("kind", [Faults, Ends], ids=["an error", "a kill"])
 def test_every_operation_of_a_batch_fails_once(tmp_path: Path, kind: type[Faults]) -> None:
-    """Nothing is lost, nothing is written twice, whatever fails and whatever fails in going on."""
+    """No tree is lost or written twice if an operation fails, also in a resumed batch."""
     whole = {}
     for name in "ab":
         (tmp_path / f"{name}.txt").touch()
@@ -171,7 +171,7 @@ def test_every_operation_of_a_batch_fails_once(tmp_path: Path, kind: type[Faults
         left = {path.name: path.read_text() for path in (tmp_path / "out").iterdir() if not PART.search(path.name)}
         assert json.loads(left.pop(claim.JOB)) == {"model": "none", "files": list(whole)}
         assert len(left.pop(claim.TEXTS).splitlines()) == 2
-        left.pop(".synparse-lock", None)  # of a process that is no more
+        left.pop(".synparse-lock", None)  # of a process that has ended
         assert left == whole
 
 
@@ -188,7 +188,7 @@ CORPORA = {
 @pytest.mark.parametrize("packed", ["", ".gz"])
 @pytest.mark.parametrize("name", CORPORA)
 def test_every_operation_of_a_reading_fails_once(tmp_path: Path, name: str, packed: str) -> None:
-    """What was read before is right, and the file is named; the end of a file is never believed in its place."""
+    """Sentences before the failure are correct, and the error names the file instead of ending it early."""
     data = "".join(CORPORA[name] for _ in range(200)).encode()
     path = tmp_path / (name + packed)
     path.write_bytes(gzip.compress(data, 0) if packed else data)
@@ -210,4 +210,4 @@ def test_every_operation_of_a_reading_fails_once(tmp_path: Path, name: str, pack
     for at in range(1, points + 1, max(1, points // 20)):
         _, sentences, message = read(at)
         assert sentences == whole[: len(sentences)]
-        assert message == f"{path}: cannot be read: input/output error" or sentences == whole  # looked at again
+        assert message == f"{path}: cannot be read: input/output error" or sentences == whole  # the read was repeated

@@ -1,4 +1,4 @@
-"""Odd words, odd numbers and odd states: each once cut a text, wrote an escape sequence or ended in a traceback."""
+"""Unusual words, numbers and training states do not truncate text, print escape sequences or raise tracebacks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_two_calls_that_write_one_file() -> None:
 
 
 def test_the_end_mark_as_a_word_of_the_text(call: Caller, model: Path) -> None:
-    """It ends no sentence, and is an unknown word."""
+    """An end-of-sentence token in the text does not end a sentence and is an unknown word."""
     Path("marks.txt").write_text("the <eos> dog\n<eos>\n")
     Path("words.txt").write_text("the qqq dog\nqqq\n")
     marks, words = (
@@ -45,7 +45,7 @@ def test_the_end_mark_as_a_word_of_the_text(call: Caller, model: Path) -> None:
 
 
 def trained_on(call: Caller, text: str) -> dict[str, int]:
-    """How much there was to learn from."""
+    """Number of words in the training text."""
     Path("text.txt").write_text(text)
     few = ["--set", "data.minimum_count=1", "--set", "train.epochs=1"]
     call.result("train", "text.txt", "-o", "run", "--overwrite", *TINY, *few)
@@ -90,7 +90,7 @@ def test_a_state_of_other_types(call: Caller, copy: Path, name: str, value: Any)
     assert "cannot be resumed" in call.refusal("train", "--resume", "-o", copy, "--set", "train.epochs=9")
 
 
-def test_a_score_that_is_no_number(call: Caller, copy: Path) -> None:
+def test_score_that_is_nan_is_refused(call: Caller, copy: Path) -> None:
     path = copy / "best" / "weights.safetensors"
     save_file({name: value * float("nan") for name, value in load_file(path).items()}, path)
     reseal(path.parent)
@@ -99,7 +99,7 @@ def test_a_score_that_is_no_number(call: Caller, copy: Path) -> None:
 
 
 def test_escape_sequences_in_a_model(call: Caller, copy: Path) -> None:
-    """A model from a stranger does not write to the terminal what it likes."""
+    """A downloaded model cannot send escape sequences to the terminal."""
     path = copy / "best" / "checkpoint.json"
     facts = json.loads(path.read_bytes())
     facts["preset"] = facts["training"]["text"] = "\x1b[2Jmine\x07"

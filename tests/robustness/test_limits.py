@@ -1,4 +1,4 @@
-"""Input that never ends, that is too long for the memory, or that lacks something: one line each, nothing lost."""
+"""Input that never ends, exceeds the memory or is incomplete is reported in one line, without loss of output."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["lines.txt", "pairs.jsonl", "train1"])
 def test_an_archive_that_is_a_bomb(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of text, of minimal pairs, of expressions: a line that goes on is told before memory is."""
+    """An endless line of text, minimal pairs or expressions is reported before memory runs out."""
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1 << 19)
     with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as out:
         out.writestr(name, b" " * (1 << 26))
@@ -57,7 +57,7 @@ def test_an_archive_that_is_a_bomb(name: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_no_broken_line_is_kept_in_memory(call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream of millions of lines has thousands of them."""
+    """A stream of millions of lines may contain thousands of malformed lines."""
     counts = list[int]()
 
     def step(*arguments: object) -> None:
@@ -100,7 +100,7 @@ def test_a_damaged_archive(call: Caller, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "too large" in call.refusal("convert", "wsj", "--format", "text")
 
 
-def test_numbers_that_are_none_are_never_extracted(call: Caller, copy: Path) -> None:
+def test_nan_is_never_extracted(call: Caller, copy: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     path = copy / "best" / "weights.safetensors"
@@ -128,7 +128,7 @@ os._exit(code)
 
 
 def limited(warm: str, model: str, megabytes: int, *arguments: str) -> tuple[int, str, str]:
-    """Exit code and output of a program that may take only so much memory beyond what it has after loading torch."""
+    """Exit code and output of a program with limited memory in addition to that used after loading torch."""
     program = LIMITED.format(model=model, megabytes=megabytes)
     with Path("out").open("w") as out, Path("err").open("w") as err:
         streams = (0, out.fileno(), err.fileno())
@@ -139,7 +139,7 @@ def limited(warm: str, model: str, megabytes: int, *arguments: str) -> tuple[int
 UDGN = ["embedding_size=16", "channels=2", "channel_size=8", "layers=2", "parser_layers=1", "mask_rate=0.3"]
 
 
-def test_memory_that_really_runs_out_in_parsing(call: Caller, warm: str) -> None:
+def test_memory_that_runs_out_in_parsing(call: Caller, warm: str) -> None:
     """The lines before the sentence that is too long are written."""
     options = [part for setting in UDGN for part in ("--set", f"model.{setting}")]
     Path("text.txt").write_text("the dog saw a cat\na man met the dog\n" * 20)

@@ -1,4 +1,4 @@
-"""Every figure of the evaluation conventions for nltk's Wall Street Journal sample, by the command that one types."""
+"""Every number of the tables of evaluation conventions for nltk's Wall Street Journal sample, by ``synparse eval``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(
 
 @cache
 def scores() -> dict[tuple[str, str], dict[str, Any]]:
-    """What ``synparse eval`` says of all baselines, by row of the table of conventions and by system."""
+    """Scores of all baselines from ``synparse eval``, by row of the table of conventions and by system."""
     names = [full_name(row[0]) for row in rows("| convention | sentences | gold spans")]
     arguments = [f"--baseline={name}" for name in SYSTEMS] + [f"--convention={name}" for name in names]
     environment = {"NLTK_DATA": str(DATA), "SYNPARSE_PTB": ""}
@@ -109,7 +109,7 @@ def test_the_table_of_secondary_measures(row: Sequence[str]) -> None:
 
 
 def test_gold_labels_and_the_collapsed_gold_tree() -> None:
-    """Two sentences below the tables give these."""
+    """Scores in the two sentences below the tables."""
     text, all_scores = PAPER.read_text("utf-8"), scores()
     counts = ", ".join(f"{label} {all_scores['on-lstm', 'gold']['by_label'][label][1]:,}" for label in LABELS)
     assert counts in text
@@ -119,7 +119,7 @@ def test_gold_labels_and_the_collapsed_gold_tree() -> None:
 
 
 def test_the_tables_are_there() -> None:
-    """A table that is not found would be a test that cannot fail."""
+    """If a table were missing, its test could not fail."""
     assert len(rows("| convention | sentences | gold spans")) == 18
     assert len(rows("| | depth | R/L |")) == 6
     assert len(rows("| convention | counted tokens")) == 9
@@ -130,7 +130,7 @@ HEAD_CONVENTIONS = {"UDGN": "udgn", "punctuation ignored": "no-punct", "all toke
 
 @pytest.fixture(scope="module")
 def heads(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str, str], dict[str, Any]]:
-    """What ``synparse eval`` says of both baselines of heads, by convention, bound, system and metric."""
+    """Scores of both baselines of heads from ``synparse eval``, by convention, length limit, system and metric."""
     folder = tmp_path_factory.mktemp("dependencies")
     with zipfile.ZipFile(DATA / "corpora" / "dependency_treebank.zip") as archive:
         archive.extractall(folder)

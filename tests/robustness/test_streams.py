@@ -28,7 +28,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write(name: str, text: str) -> str:
-    """``name``, with this text."""
+    """Write a file ``name`` with this text."""
     Path(name).write_bytes(text.encode())
     return name
 
@@ -39,7 +39,7 @@ def words_of(tree: str) -> list[str]:
 
 
 def mixed(count: int) -> list[str]:
-    """Lines of all lengths up to 40 words, empty ones among them, out of order."""
+    """Lines of 0 to 40 words in random order."""
     return [" ".join(f"w{i}.{j}" for j in range(i * 7 % 41)) for i in range(count)]
 
 
@@ -59,7 +59,7 @@ def test_any_decoder_on_a_long_sentence(call: Caller, model: Path, decoder: str)
     assert [len(words_of(tree)) for tree in out.splitlines()] == [1500, 1, 4]
 
 
-def test_the_order_is_that_of_the_input(call: Caller, model: Path) -> None:
+def test_trees_are_in_input_order(call: Caller, model: Path) -> None:
     lines = mixed(500)
     trees = call.result("parse", "-m", model, write("in.txt", "\n".join(lines) + "\n")).splitlines()
     assert [words_of(tree) for tree in trees] == [line.split() for line in lines]
@@ -74,9 +74,7 @@ def test_a_tree_does_not_depend_on_its_neighbours(call: Caller, model: Path) -> 
 
 @pytest.mark.parametrize("options", [(), ("--layer", "1"), ("--layer", "2")], ids=" ".join)
 @pytest.mark.parametrize("decoder", ["unbiased", "biased", "nary"])
-def test_extract_and_decode_give_what_parse_gives(
-    call: Caller, copy: Path, options: tuple[str, ...], decoder: str
-) -> None:
+def test_extract_and_decode_equal_parse(call: Caller, copy: Path, options: tuple[str, ...], decoder: str) -> None:
     path = copy / "best" / "checkpoint.json"
     content = json.loads(path.read_text())
     content["settings"]["parse"]["decoder"] = decoder
@@ -97,7 +95,7 @@ def test_extract_and_decode_in_a_pipe(trained: Path, warm: str) -> None:
 
 
 def test_a_pipe_with_a_name_is_looked_at_and_then_read(call: Caller, model: Path) -> None:
-    """As bash's <(...) gives it, and /dev/stdin: it cannot be opened twice."""
+    """A pipe from bash's <(...) or /dev/stdin cannot be opened twice."""
     for command in (["parse", "-m", model], ["draw"], ["convert", "--format", "text"]):
         text = b"Yes\n" if command[0] == "parse" else b"(S (UH Yes) (UH no))\n"
         reading, writing = os.pipe()
@@ -107,7 +105,7 @@ def test_a_pipe_with_a_name_is_looked_at_and_then_read(call: Caller, model: Path
         os.close(reading)
 
 
-def test_head_ends_it_quietly(trained: Path, warm: str) -> None:
+def test_parsing_ends_quietly_if_head_closes_the_pipe(trained: Path, warm: str) -> None:
     write("long.txt", toy_text() * 200)
     command = f"$RUN parse -m {trained}/run long.txt | head -1; exit ${{PIPESTATUS[0]}}"
     done = shell(command, Path(), warm)
@@ -116,7 +114,7 @@ def test_head_ends_it_quietly(trained: Path, warm: str) -> None:
 
 
 def feed(stream: IO[bytes], text: bytes) -> None:
-    """Write ``text`` until nobody reads it any more."""
+    """Write ``text`` until its reader is closed."""
     with suppress(OSError, ValueError):
         for start in range(0, len(text), 4096):
             stream.write(text[start : start + 4096])
@@ -128,7 +126,9 @@ def read_line(stream: IO[bytes] | None) -> bytes:
 
 
 def test_trees_come_before_the_input_ends(model: Path) -> None:
-    process = start("parse", "-m", str(model), bufsize=0)  # or readline would keep lines that communicate never sees
+    process = start(
+        "parse", "-m", str(model), bufsize=0
+    )  # otherwise readline would buffer lines that communicate does not return
     assert process.stdin is not None
     process.stdin.write(b"the cat sat\n" * 20)
     process.stdin.flush()
@@ -138,7 +138,7 @@ def test_trees_come_before_the_input_ends(model: Path) -> None:
 
 
 @pytest.mark.parametrize("line", [3, 17, 500])
-def test_what_was_read_before_an_error_is_parsed(call: Caller, model: Path, line: int) -> None:
+def test_lines_before_an_error_are_parsed(call: Caller, model: Path, line: int) -> None:
     Path("in.txt").write_bytes(b"the cat sat\n" * (line - 1) + b"na\xefve\n" + b"the end\n" * 50)
     code, out, err = call("parse", "-m", model, "in.txt")
     assert code == 1
@@ -178,7 +178,7 @@ def test_files_folders_patterns_gzip_and_standard_input(call: Caller, model: Pat
     assert (done.stdout, done.stderr) == (first + "(X (W four))\n", "")
 
 
-def test_raw_text_is_tokenised(call: Caller, model: Path) -> None:
+def test_raw_text_is_tokenized(call: Caller, model: Path) -> None:
     text = write("in.txt", "It rained. She can't stay!\n\nYes (no).\n")
     out = call.result("parse", "-m", model, "--tokenizer", "english", text)
     expected = [["It", "rained", "."], ["She", "ca", "n't", "stay", "!"], [], ["Yes", "-LRB-", "no", "-RRB-", "."]]
@@ -213,7 +213,7 @@ def test_output_into_a_file(call: Caller, model: Path) -> None:
     assert Path("again.txt").read_text() == trees
 
 
-def test_escape_sequences_in_words_come_out_as_they_went_in(call: Caller, model: Path) -> None:
+def test_escape_sequences_in_words_are_unchanged(call: Caller, model: Path) -> None:
     text = write("in.txt", "a \x1b[31mred\x1b[0m \x1b[0m b\n")
     trees = call.result("parse", "-m", model, text)
     assert words_of(trees) == ["a", "\x1b[31mred\x1b[0m", "\x1b[0m", "b"]
@@ -241,7 +241,7 @@ def test_an_error_keeps_the_part_and_an_older_file(call: Caller, model: Path) ->
 
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no /dev/shm here")
 def test_an_older_file_in_memory_is_kept(call: Caller) -> None:
-    """What lies below /dev is not always a device."""
+    """A path below /dev may be a regular file."""
     write("bad.jsonl", f"{DISTANCES}{{\n")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         older = Path(folder, "trees.txt")
@@ -253,7 +253,7 @@ def test_an_older_file_in_memory_is_kept(call: Caller) -> None:
 
 
 def test_a_descriptor_by_name() -> None:
-    """What is open is written, even if it is a file: no other one takes its name."""
+    """An open file is written directly and is not replaced by another file of its name."""
     os.link(write("t", ""), "same")
     write("d.jsonl", DISTANCES)
     done = shell("($RUN decode d.jsonl -o /dev/fd/7; $RUN decode d.jsonl -o /proc/self/fd/8) 7> t 8> u", Path())
@@ -279,12 +279,12 @@ def test_an_interruption_keeps_the_part_and_an_older_file(model: Path, number: s
 
 
 def parts() -> list[Path]:
-    """Outputs of ours that are not whole."""
+    """Temporary files of incomplete outputs."""
     return list(Path().glob("trees.txt.*.part"))
 
 
-def test_files_of_the_user_beside_an_output(call: Caller, model: Path) -> None:
-    """The input may be called like a part; a file or a link of the user that is called so is not touched."""
+def test_files_of_the_user_next_to_an_output(call: Caller, model: Path) -> None:
+    """The input, other files and links may have the name of a temporary output file and are not changed."""
     text = "Yes\n" * 5
     assert call("parse", "-m", model, write("t.txt.part", text), "-o", "t.txt") == (0, "", "")
     assert (Path("t.txt.part").read_text(), Path("t.txt").read_text()) == (text, "(X (W Yes))\n" * 5)
@@ -330,7 +330,7 @@ DISTANCES, TREE = '{"distances": [1]}\n', "(X (W w0))\n"
 
 
 def test_streams_that_are_set_not_to_wait() -> None:
-    """As ssh and node leave them: the input comes slowly, the output is taken slowly, and nothing is lost."""
+    """With non-blocking streams, as ssh and node leave them, slow input and slow output lose no data."""
     source, feed = os.pipe()
     drain, sink = os.pipe()
     os.set_blocking(source, False)
@@ -357,7 +357,7 @@ def test_closed_streams(closed: str) -> None:
     assert Path("trees.txt").read_text() == TREE
 
 
-def test_what_cannot_be_read_or_written_is_told() -> None:
+def test_unreadable_input_and_unwritable_output_are_reported() -> None:
     write("d.jsonl", DISTANCES)
     done = shell("$RUN decode d.jsonl >&-", Path())
     assert (done.returncode, done.stderr) == (
@@ -397,7 +397,7 @@ def test_eval_reads_what_parse_writes(call: Caller, trained: Path) -> None:
 
 
 def wait_for(condition: object, seconds: float = 60) -> None:
-    """Returns when ``what()`` is true."""
+    """Return when ``condition()`` is true."""
     assert callable(condition)
     end = time.monotonic() + seconds
     while not condition():
@@ -423,7 +423,7 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal
     call.result("parse", "-m", "cut", "text.txt")
     epochs = json.loads(Path("cut/last/checkpoint.json").read_text())["epoch"] + 1
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as the process had
+    torch.set_num_threads(1)  # as in the process
     try:
         call.result("train", "--resume", "-o", "cut", "--set", f"train.epochs={epochs}")
         call.result(*arguments, "-o", "whole", "--set", f"train.epochs={epochs}")
@@ -434,7 +434,7 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal
         assert torch.equal(value, whole[name]), name
 
 
-def test_a_kill_before_the_first_epoch_ends_leaves_a_run_to_go_on_with(call: Caller, warm: str) -> None:
+def test_training_killed_in_the_first_epoch_can_be_resumed(call: Caller, warm: str) -> None:
     write("text.txt", toy_text(600))
     process = Process(warm, "train", "text.txt", "-o", "run", *TINY, "--set", "train.epochs=1")
     wait_for(lambda: Path("run/last").exists())
@@ -446,7 +446,7 @@ def test_a_kill_before_the_first_epoch_ends_leaves_a_run_to_go_on_with(call: Cal
     call.result("parse", "-m", "run", "text.txt")
 
 
-def test_the_minutes_are_those_of_each_call(call: Caller, copy: Path) -> None:
+def test_time_limit_applies_to_each_call(call: Caller, copy: Path) -> None:
     path = copy / "last" / "trainer.pt"
     import torch
 
@@ -460,7 +460,7 @@ def test_the_minutes_are_those_of_each_call(call: Caller, copy: Path) -> None:
 
 @pytest.mark.parametrize("end", [".zst", ".bz2", ".XZ", ".zip"])
 def test_a_name_that_promises_another_compression(call: Caller, model: Path, tmp_path: Path, end: str) -> None:
-    """No program, not even this one, would read plain text under such a name."""
+    """No program would read plain text from a file with such a name."""
     (tmp_path / "a.txt").write_text("a dog\n", encoding="utf-8")
     target = tmp_path / f"trees{end}"
     assert "text is written plain or as .gz" in call.refusal("parse", "-m", model, tmp_path / "a.txt", "-o", target)
@@ -468,7 +468,7 @@ def test_a_name_that_promises_another_compression(call: Caller, model: Path, tmp
 
 
 def test_a_file_is_not_added_to_itself(model: Path, tmp_path: Path, warm: str) -> None:
-    """The end of the file would never come."""
+    """Otherwise the file would never end."""
     path = tmp_path / "a.txt"
     path.write_text("a dog\n", encoding="utf-8")
     with path.open("ab") as out:

@@ -1,6 +1,6 @@
 """Random lines of Unicode: as many trees as lines, and the words of each line as its leaves.
 
-``SYNPARSE_FUZZ_LINES`` sets how many lines are tried (3,000 if it is not set).
+``SYNPARSE_FUZZ_LINES`` sets the number of lines (default: 3,000).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ ODD = [
 
 
 def random_word(draw: random.Random) -> str:
-    """Anything without space, tab, line feed and NUL."""
+    """A random word without space, tab, line feed and NUL."""
     kind = draw.random()
     if kind < 0.3:
         return draw.choice(ODD)
@@ -130,7 +130,7 @@ def random_word(draw: random.Random) -> str:
 
 
 def random_lines(count: int, seed: int) -> Iterator[str]:
-    """Lines of 0 to some 40 words, with blanks of all kinds between them."""
+    """Lines of 0 to about 40 words, separated by various white space."""
     draw = random.Random(seed)
     for _ in range(count):
         words = [random_word(draw) for _ in range(min(40, int(draw.expovariate(0.15))))]
@@ -141,12 +141,12 @@ def random_lines(count: int, seed: int) -> Iterator[str]:
 
 
 def words_of(line: str) -> list[str]:
-    """What the program should take as words; a carriage return at the end of a line belongs to the line end."""
+    """The expected words. A carriage return at the end of a line belongs to the line end."""
     return [word for word in line.removesuffix("\r").replace("\t", " ").split(" ") if word]
 
 
 def leaves(tree: str) -> list[str]:
-    """The words of ``(X (W word) …)``, read without any code of ours. Fails where brackets do not balance."""
+    """The words of ``(X (W word) …)``, read independently of synparse. Fails if brackets do not balance."""
     depth, words = 0, []
     for piece in tree.replace("(", " ( ").replace(")", " ) ").split(" "):
         if piece == "(":
@@ -166,7 +166,7 @@ def escaped(words: list[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def lines() -> list[str]:
-    """The lines of the test; no word is called X or W, which ``leaves`` could not tell from a label."""
+    """The lines of the test, without the words X and W, which ``leaves`` could not distinguish from labels."""
     return [line if {"X", "W"}.isdisjoint(words_of(line)) else "" for line in random_lines(LINES, seed=2026)]
 
 

@@ -1,6 +1,6 @@
-"""Parsing in shards by a cluster of three nodes of Ray, if it is installed: the files of one process, whatever is lost.
+"""Parsing in shards by a cluster of three nodes of Ray, if it is installed: the files equal those of one process.
 
-The nodes are processes of this machine. They, and the first of their workers, are started once for all tests.
+The nodes are processes on this machine. The nodes and their first workers are started once for all tests.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PATIENT = {
 
 
 def add_nodes(cluster: Any, count: int, attempts: int = 5) -> None:
-    """Add nodes; one that does not start within half a minute, on a busy machine, is tried again."""
+    """Add nodes. Retry a node that does not start within half a minute, as on a busy machine."""
     for _ in range(count * attempts):
         with suppress(Exception):
             cluster.add_node(**NODE, include_dashboard=False)
@@ -55,7 +55,7 @@ def add_nodes(cluster: Any, count: int, attempts: int = 5) -> None:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Three nodes with a processor each, to the first of which this process is connected."""
+    """Three nodes with one CPU each. This process is connected to the first node."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in PATIENT.items():
             patch.setenv(name, value)
@@ -71,7 +71,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a file of some twenty shards, and one in a folder of its own."""
+    """A folder with a file of about 20 shards and another file in a subfolder."""
     folder = tmp_path_factory.mktemp("corpus") / "in"
     (folder / "deep").mkdir(parents=True)
     (folder / "a.txt").write_text(toy_text(100) * 360, encoding="utf-8")
@@ -86,14 +86,14 @@ def job(trained: Path) -> Job:
 
 @pytest.fixture(scope="module")
 def expected(source: Path, job: Job, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What one process writes."""
+    """The files that one process writes."""
     folder = tmp_path_factory.mktemp("one")
     parse_into(str(folder), [str(source)], job)
     return results(folder)
 
 
 def results(folder: Path) -> dict[str, bytes]:
-    """All files but those that say what was done."""
+    """Contents of all files except the notes on finished work."""
     contents = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     return {name: content for name, content in contents.items() if name not in (JOB, TEXTS, NAME)}
 
@@ -104,7 +104,7 @@ def parse(out: Path, source: Path, job: Job, make: MakeEngine | None = None, **o
 
 
 def engine(work: ShardWork) -> MakeEngine:
-    """What makes the engine whose workers do ``work``."""
+    """A function that creates an engine whose workers run ``work``."""
     return lambda _, held: RayEngine(work, None, None)
 
 
@@ -132,7 +132,7 @@ def test_workers_die(
         assert results(out) == expected
 
 
-def test_a_task_of_which_all_die_is_named(
+def test_task_that_kills_all_workers_is_named(
     cluster: Any, source: Path, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(induce.workers.ray, "RETRIES", 1)
@@ -167,7 +167,7 @@ def test_a_model_that_is_not_there(
     assert "no such model" in call.refusal(*arguments, tmp_path / "model")
     gone = Path(shutil.copytree(model, tmp_path / "gone"))
     job = Job(load_parser(gone, device="cpu"), "brackets", InputOptions())
-    shutil.rmtree(gone)  # workers are sent what was read
+    shutil.rmtree(gone)  # workers receive the loaded model
     parse(tmp_path / "out", source, job)
     assert results(tmp_path / "out") == expected
 
@@ -184,7 +184,7 @@ def test_the_call_is_killed_and_started_again(cluster: Any, model: Path, job: Jo
         before = manifest.stat().st_size if manifest.exists() else 0
         process = start(*arguments, "--address", cluster.address, env={**ENVIRONMENT, **PATIENT, "RAY_ADDRESS": ""})
         while process.poll() is None and killed < 2 and (not manifest.exists() or manifest.stat().st_size == before):
-            time.sleep(0.01)  # until something was done
+            time.sleep(0.01)  # until a shard is complete
         if killed == 2 or process.returncode is not None:
             _, errors = process.communicate()
             assert process.returncode == 0, errors
@@ -201,7 +201,7 @@ def test_a_node_is_lost(cluster: Any, source: Path, job: Job, expected: dict[str
     nodes.mkdir()
 
     def lose() -> None:
-        """End the node when it has begun a task that it would never finish."""
+        """Stop the node when it has started a task that never finishes."""
         while not (nodes / lost.node_id).exists():
             time.sleep(0.05)
         cluster.remove_node(lost, allow_graceful=False)

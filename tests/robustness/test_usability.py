@@ -1,4 +1,4 @@
-"""Small things that cost a newcomer time: completion, spelling of names, model folders as arguments, settings."""
+"""Conveniences of the command line: completion, spelling of names, model folders as arguments, settings."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def finished(**settings: Any) -> Finished:
         (finished(task="listops", gives="trees"), ["task"]),
     ],
 )
-def test_what_to_type_next_can_be_typed(event: Finished, commands: list[str]) -> None:
+def test_suggested_commands_are_valid(event: Finished, commands: list[str]) -> None:
     lines = next_steps(event)
     assert lines[0].startswith("next: synparse ")
     typed = [shlex.split(line.removeprefix("next:").strip().partition("  ")[0]) for line in lines]
@@ -90,13 +90,13 @@ def test_what_to_type_next_can_be_typed(event: Finished, commands: list[str]) ->
         called.make_context(command, arguments)
 
 
-def test_after_a_family_all_of_it_is_scored() -> None:
+def test_all_models_of_several_seeds_are_scored() -> None:
     assert next_steps(finished(gives="trees"), "runs/seed-*") == [
         "next: synparse eval -m 'runs/seed-*' --gold TREEBANK  scores of the trees"
     ]
 
 
-def test_train_ends_with_what_to_type_next(call: Caller, tmp_path: Path) -> None:
+def test_train_ends_with_suggested_commands(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(toy_text(40), encoding="utf-8")
     code, out, err = call("train", tmp_path / "text.txt", "-o", tmp_path / "run", *TINY)
     assert (code, out) == (0, "")
@@ -117,7 +117,7 @@ def test_a_model_or_an_output_named_twice_is_refused(call: Caller, model: Path, 
     assert not Path("a").exists()
 
 
-def test_a_folder_of_models_says_so(call: Caller, model: Path, tmp_path: Path) -> None:
+def test_folder_of_models_is_reported(call: Caller, model: Path, tmp_path: Path) -> None:
     for seed in "12":
         shutil.copytree(model, tmp_path / "runs" / f"seed-{seed}")
     hint = f"name one of them: -m {tmp_path / 'runs' / 'seed-1'}"
@@ -126,7 +126,7 @@ def test_a_folder_of_models_says_so(call: Caller, model: Path, tmp_path: Path) -
     )
 
 
-def test_what_is_cited_must_be_known(call: Caller) -> None:
+def test_unknown_citations_are_refused(call: Caller) -> None:
     assert "did you mean 'wsj10'?" in call.refusal("cite", "--gold", "wjs10", code=2)
     assert "no convention 'zz'" in call.refusal("cite", "--convention", "zz", code=2)
     assert "@software" in call.result("cite", "--convention", "udgn")
@@ -138,8 +138,8 @@ def test_an_output_among_the_files_of_a_folder_is_not_read(call: Caller, model: 
     assert (tmp_path / "trees.out").read_text(encoding="utf-8").count("\n") == 1
 
 
-def test_what_synparse_wrote_among_texts_is_no_text(call: Caller, model: Path, tmp_path: Path) -> None:
-    """A model has a vocabulary.txt, and parsed text would be parsed again."""
+def test_outputs_of_synparse_are_not_read_as_texts(call: Caller, model: Path, tmp_path: Path) -> None:
+    """A model folder contains vocabulary.txt, and parsed text must not be parsed again."""
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     (corpus / "a.txt").write_text("a dog\n", encoding="utf-8")
@@ -154,7 +154,7 @@ def test_what_synparse_wrote_among_texts_is_no_text(call: Caller, model: Path, t
     assert (code, out.count("\n")) == (0, 1)
 
 
-def test_a_folder_of_several_kinds_gives_the_commonest(call: Caller, tmp_path: Path) -> None:
+def test_folder_of_several_formats_is_read_in_the_most_frequent_one(call: Caller, tmp_path: Path) -> None:
     for name in ("a.mrg", "b.mrg"):
         (tmp_path / name).write_text("(S (A a) (B b))\n", encoding="utf-8")
     (tmp_path / "c.conllu").write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
