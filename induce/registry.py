@@ -81,7 +81,7 @@ class DecoderEntry:
     place: str  # "module:function"
     reads: type[Structure]
     gives: Output = "trees"
-    batch_function: str = ""  # "module:function" from rows of several sentences to their trees or heads, if faster
+    together: str = ""  # "module:function" from rows of several sentences to their trees or heads, if faster
     options: tuple[DecoderOption, ...] = ()  # keyword arguments of the function
 
 
@@ -265,20 +265,20 @@ DECODERS: dict[str, DecoderEntry] = {
         "induce.decoding.heads:eisner",
         HeadDistribution,
         "heads",
-        batch_function="induce.decoding.heads:eisner_together",
+        together="induce.decoding.heads:eisner_together",
         options=(ROOT_RULE,),
     ),
     "mbr-heads": DecoderEntry(
         "induce.decoding.heads:mbr_heads",
         HeadDistribution,
         "heads",
-        batch_function="induce.decoding.heads:mbr_heads_together",
+        together="induce.decoding.heads:mbr_heads_together",
     ),
     "mbr-arcs": DecoderEntry(
         "induce.decoding.heads:mbr_arcs",
         HeadDistribution,
         "heads",
-        batch_function="induce.decoding.heads:mbr_arcs_together",
+        together="induce.decoding.heads:mbr_arcs_together",
     ),
     "argmax": DecoderEntry("induce.decoding.heads:argmax", HeadDistribution, "heads"),
     "heads-to-tree": DecoderEntry("induce.decoding.phrases:heads_to_tree", HeadDistribution, options=(ROOT_RULE,)),
@@ -415,8 +415,8 @@ def decoder(name: str) -> Any:
 def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """Function from the rows of several sentences to their trees or heads."""
     entry = decoder_entry(name)
-    if entry.batch_function:
-        return partial(load(entry.batch_function), **_decoder_options(name))
+    if entry.together:
+        return partial(load(entry.together), **_decoder_options(name))
     decode = decoder(name)
     return lambda rows: list(map(decode, rows))
 
