@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Sequence
 from os.path import lexists
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,6 @@ from cli.options import (
     priors_option,
     ptb_option,
 )
-import gc
 from cli.progress import Counter
 from induce.storage.locate import DEFAULT_FOLDER, default_output
 

@@ -27,7 +27,7 @@ def test_packed_model_parses_like_its_folder(call: Caller, model: Path) -> None:
 
 
 def test_file_that_is_not_a_model_is_refused(call: Caller) -> None:
-    assert "no packed model" in call.refusal("parse", "-m", "in.txt", "in.txt")
+    assert "not a packed model" in call.refusal("parse", "-m", "in.txt", "in.txt")
 
 
 def test_cite(call: Caller, model: Path) -> None:

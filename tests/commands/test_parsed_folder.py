@@ -63,7 +63,7 @@ def test_incomplete_folder_is_refused(call: Caller, model: Path) -> None:
     for command in (("convert",), ("eval", "--gold", "one.trees"), ("combine", "-o", "vote"), ("draw",)):
         message = call.refusal(*command, "out")
         assert message == (
-            "out: 1 of 2 files are not whole, such as out/deep/b.txt.trees; go on with synparse parse --resume"
+            "out: 1 of 2 files are incomplete, such as out/deep/b.txt.trees; continue with synparse parse --resume"
         )
     call.result("parse", "-m", model, "in/deep/b.txt", "in/a.txt", "--output-dir", "out", "--resume")
     assert call.result("convert", "out") == call.result("convert", "one.trees")
