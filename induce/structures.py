@@ -265,7 +265,7 @@ class StackDecisions(Structure):
 
     @classmethod
     def trivial(cls, length: int) -> list[int]:
-        """The same slot for every word."""
+        """Slot 0 for every word."""
         return [0] * length
 
     @classmethod

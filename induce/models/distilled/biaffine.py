@@ -27,7 +27,7 @@ from induce.structures import HeadDistribution
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-FARTHEST = 10  # in words; larger distances share one weight
+MAX_DISTANCE = 10  # in words; larger distances share one weight
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class Biaffine(Model):
         self.pairs = nn.Linear(config.arc_size, config.arc_size, bias=False)
         self.heading = nn.Linear(config.arc_size, 1)
         self.rooting = nn.Linear(config.arc_size, 1)
-        self.distance = nn.Parameter(torch.zeros(2, FARTHEST))  # of a head before the word, and after it
+        self.distance = nn.Parameter(torch.zeros(2, MAX_DISTANCE))  # of a head before the word, and after it
 
     def prepare(self, corpus: EncodedCorpus) -> None:
         """Store the endings of the words of the vocabulary."""
@@ -95,7 +95,7 @@ class Biaffine(Model):
         """Score (N, N) of the distance between word and head."""
         index = torch.arange(count, device=self.distance.device)
         distance = index - index[:, None]
-        return self.distance[(distance > 0).long(), distance.abs().clamp(1, FARTHEST) - 1]
+        return self.distance[(distance > 0).long(), distance.abs().clamp(1, MAX_DISTANCE) - 1]
 
     def loss(self, batch: HeadSupervisedBatch, state: None = None) -> Loss:
         """Cross-entropy of the heads predicted by the teacher, in nats per word."""

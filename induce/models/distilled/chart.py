@@ -27,7 +27,7 @@ from induce.structures import SpanScores
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-WIDEST = 40  # in words; wider spans share one weight
+MAX_WIDTH = 40  # in words; wider spans share one weight
 GAPS = 4  # features of the punctuation in a gap: it separates, joins, closes, opens
 
 
@@ -70,7 +70,7 @@ class Chart(Model):
         self.start, self.end = (nn.Linear(2 * config.hidden_size + GAPS, config.span_size) for _ in range(2))
         self.pairs = nn.Linear(config.span_size, config.span_size, bias=False)
         self.starting, self.ending = (nn.Linear(config.span_size, 1) for _ in range(2))
-        self.width = nn.Parameter(torch.zeros(WIDEST + 1))
+        self.width = nn.Parameter(torch.zeros(MAX_WIDTH + 1))
 
     def prepare(self, corpus: EncodedCorpus) -> None:
         """Store the endings of the words of the vocabulary."""
@@ -89,7 +89,7 @@ class Chart(Model):
         scores = self.pairs(start) @ end.transpose(1, 2) / math.sqrt(self.config.span_size)
         scores = scores + self.starting(start) + self.ending(end).transpose(1, 2)
         index = torch.arange(scores.shape[1], device=scores.device)
-        scores = scores + self.width[(index - index[:, None]).clamp(0, WIDEST)]
+        scores = scores + self.width[(index - index[:, None]).clamp(0, MAX_WIDTH)]
         return scores[:, :-1]
 
     def loss(self, batch: SpanTargetBatch, state: None = None) -> Loss:

@@ -29,7 +29,7 @@ from treebank.base.errors import SynparseError
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-MOST_CLASSES = 1000  # if each word is its own class
+MAX_CLASSES = 1000  # if each word is its own class
 LONGEST = 1000  # words of a sentence whose tables fit into a gigabyte
 TABLE = 2_000_000  # numbers of the largest table of a block of sentences
 
@@ -68,10 +68,10 @@ class Ccm(FittedModel):
     def __init__(self, config: CcmConfig, vocabulary_size: int) -> None:
         super().__init__()
         self.config = config
-        if not config.classes and vocabulary_size > MOST_CLASSES:
+        if not config.classes and vocabulary_size > MAX_CLASSES:
             raise SynparseError(
                 f"model.classes=0 makes a class of each word, and here are {vocabulary_size:,} "
-                f"(at most {MOST_CLASSES:,}); it is for texts of tags"
+                f"(at most {MAX_CLASSES:,}); it is for texts of tags"
             )
         self.class_count = config.classes or vocabulary_size
         double = torch.float64
@@ -107,7 +107,7 @@ class Ccm(FittedModel):
             keys = np.concatenate([spans.sequences.ravel() for spans in blocks] or [np.zeros(0, dtype=np.int64)])
             self.keys.copy_(torch.from_numpy(frequent_keys(keys, self.config.sequences)))
             self._learn(blocks, random=True)
-        count = int(drawn(text.lengths[chosen]).sum())
+        count = int(span_event_count(text.lengths[chosen]).sum())
         for step in range(start, self.config.passes):
             total = self._learn(blocks)
             done = step + 1
@@ -183,7 +183,7 @@ class Ccm(FittedModel):
         tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
         total, count = 0.0, 0
         for rows, length, _, logs in self._trees(tokens, np.where(lengths > self.config.longest, 0, lengths)):
-            total, count = total + float(logs.sum()), count + len(rows) * drawn(length)
+            total, count = total + float(logs.sum()), count + len(rows) * span_event_count(length)
         nll = torch.tensor(-total / max(1, count), dtype=torch.float64)
         return Loss(nll, nll, count)
 
@@ -228,7 +228,7 @@ class SpanScorer:
         return ratios, rows[CONSTITUENT, words].sum(0) + rows[DISTITUENT, ~words].sum(0)
 
 
-def drawn(count: Any) -> Any:
+def span_event_count(count: Any) -> Any:
     """Number of sequences and contexts, two per span, in sentences of ``count`` words (a number or an array)."""
     return (count + 1) * (count + 2)
 

@@ -44,14 +44,14 @@ class Workspace:
         self._memory: dict[tuple[str, Precision], Array] = {}
 
     def empty(self, name: str, shape: tuple[int, ...], precision: Precision = np.float64) -> Array:
-        """Array ``name`` with arbitrary content; it overwrites the array that was last returned for ``name``."""
+        """Array ``name`` with arbitrary content, which overwrites the previous array of this name."""
         size, key = math.prod(shape), (name, precision)
         if key not in self._memory or len(self._memory[key]) < size:
             self._memory[key] = np.zeros(size, dtype=precision)
         return self._memory[key][:size].reshape(shape)
 
     def zeros(self, name: str, shape: tuple[int, ...], precision: Precision = np.float64) -> Array:
-        """Array ``name`` filled with 0; see `empty`."""
+        """Array ``name`` filled with 0, otherwise as `empty`."""
         array = self.empty(name, shape, precision)
         array.fill(0.0)
         return array

@@ -1,9 +1,9 @@
 """Weights and expected counts of dependency trees: tables ``[side, word, width, sentence]`` (see `dependency_sums`).
 
 *Fragments* are the sequences of words between punctuation marks. An arc between two fragments involves three half
-spans: the head's on the side of the arc, as far as it is built, and the dependent's on both sides. The arc is multiplied
-by ``penalty`` for each of them that does not reach the end of the fragment of its word. A fragment is therefore
-preferred as one subtree. Spitkovsky, Alshawi and Jurafsky (2011) use constraints instead of this preference.
+spans: the head's on the side of the arc, as far as it is built, and the dependent's on both sides. The arc is
+multiplied by ``penalty`` for each of them that does not reach the end of the fragment of its word. A fragment is
+therefore preferred as one subtree. Spitkovsky, Alshawi and Jurafsky (2011) use constraints instead of this preference.
 """
 
 from __future__ import annotations

@@ -31,13 +31,13 @@ from treebank.base.errors import SynparseError
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-SHORTEST = 0.75  # minimum ratio of a sentence's length to the longest of its block
+MIN_LENGTH_RATIO = 0.75  # minimum ratio of a sentence's length to the longest of its block
 TABLE = 200_000  # numbers of a table for one block of sentences: large enough for speed, small enough for the cache
-TOGETHER = 2_000_000  # the same for the sentences of one parsing batch
-MOST_CLASSES = 1000  # if each word is its own class
+PARSING_TABLE = 2_000_000  # the same for the sentences of one parsing batch
+MAX_CLASSES = 1000  # if each word is its own class
 LONGEST = 2000  # words of a sentence whose tables fit into a few gigabytes
 PREDICATE_LENGTHS = (3, 12)  # words of the shortest and longest sentence for predicate ratios
-GOLDEN = 0.6180339887498949
+GOLDEN_RATIO = 0.6180339887498949
 #: settings that differ from member to member -> multiples of the golden ratio and of 1/7 between two members, so that
 #: the values of a setting are spread evenly and those of two settings are independent
 MEMBER_STEPS = {"classes": (1, 0), "length_bias": (2, 1), "frequency_power": (3, 2)}
@@ -140,10 +140,10 @@ class Dmv(FittedModel):
         super().__init__()
         self.config, self.vocabulary_size = config, vocabulary_size
         self.words_are_classes = config.classes_high == 0
-        if self.words_are_classes and vocabulary_size > MOST_CLASSES:
+        if self.words_are_classes and vocabulary_size > MAX_CLASSES:
             raise SynparseError(
                 f"model.classes_high=0 makes a class of each word, and here are {vocabulary_size:,} "
-                f"(at most {MOST_CLASSES:,}); it is for texts of tags"
+                f"(at most {MAX_CLASSES:,}); it is for texts of tags"
             )
         members, size = config.members, self.class_count
         double = torch.float64
@@ -178,7 +178,7 @@ class Dmv(FittedModel):
         """Value of setting ``name`` for one member, spread evenly over the range of the setting."""
         low, high = getattr(self.config, f"{name}_low"), getattr(self.config, f"{name}_high")
         golden, sevenths = MEMBER_STEPS[name]
-        share = (0.5 + member * GOLDEN * golden + member * sevenths / 7) % 1 if self.config.members > 1 else 0.5
+        share = (0.5 + member * GOLDEN_RATIO * golden + member * sevenths / 7) % 1 if self.config.members > 1 else 0.5
         return float(low + share * (high - low))
 
     def preferences(self, member: int) -> Preferences:
@@ -219,7 +219,7 @@ class Dmv(FittedModel):
         members = self.ready()
         sums = GrammarSums(Preferences(0.0, self.config.fragment_penalty), single=True)
         whole = fragments.max(1, initial=0) == 0
-        for rows, count in blocks_of_like_length(lengths, whole, table=TABLE // len(members)):
+        for rows, count in blocks_of_similar_length(lengths, whole, table=TABLE // len(members)):
             size = max(1, TABLE // (count**2 * len(rows)))  # members whose tables fit
             sentences = tokens[rows, :count].T, fragments[rows, :count].T, lengths[rows]
             for some in (members[start : start + size] for start in range(0, len(members), size)):
@@ -256,7 +256,7 @@ class Dmv(FittedModel):
         logs = np.zeros((len(members), len(lengths)))
         for index, member in enumerate(members):
             sums, words = GrammarSums(Preferences(0.0, 1.0)), np.log(self.word_given_class[member].cpu().numpy())
-            for rows, count in blocks_of_like_length(lengths, np.ones(len(lengths), dtype=bool)):
+            for rows, count in blocks_of_similar_length(lengths, np.ones(len(lengths), dtype=bool)):
                 ids = tokens[rows, :count].T
                 unweighted = np.ones(ids.shape)
                 classes = self.classes[member].cpu().numpy()[ids]
@@ -274,7 +274,7 @@ class Dmv(FittedModel):
 
     def parsing_cost(self, length: int) -> float:
         """Quadratic in the length: a batch fills the tables several times."""
-        return 4096 * max(length, 4) ** 2 / TOGETHER
+        return 4096 * max(length, 4) ** 2 / PARSING_TABLE
 
     def _block(self, member: int, ids: np.ndarray, fragments: np.ndarray, lengths: np.ndarray) -> SentenceBlock:
         """Sentences (N, B) of ``lengths`` (B,), with the classes and word weights of a member."""
@@ -284,7 +284,7 @@ class Dmv(FittedModel):
         return SentenceBlock(classes, np.where(inside, fragments, -1), head, root, lengths)
 
 
-def blocks_of_like_length(
+def blocks_of_similar_length(
     lengths: np.ndarray, whole: np.ndarray, *, table: int = TABLE
 ) -> Iterator[tuple[np.ndarray, int]]:
     """Blocks of sentences of similar length: their indices and the largest length.
@@ -293,7 +293,7 @@ def blocks_of_like_length(
     without penalties take half the time. One table of a block has at most ``table`` numbers.
     """
     for group in (np.flatnonzero(whole), np.flatnonzero(~whole)):
-        batches = batches_of_similar_length(lengths[group], lambda count: table // count**2, min_ratio=SHORTEST)
+        batches = batches_of_similar_length(lengths[group], lambda count: table // count**2, min_ratio=MIN_LENGTH_RATIO)
         for rows, count in batches:
             yield group[rows], count
 
@@ -408,7 +408,7 @@ class _Learner:
         self.blocks = []
         lengths = self.text.lengths[fit]
         whole = self.text.fragments[self.text.offsets[fit] + lengths - 1] == 0
-        for rows, count in blocks_of_like_length(lengths, whole):
+        for rows, count in blocks_of_similar_length(lengths, whole):
             positions = self.text.places(fit[rows], count)
             ids, fragments = self.text.ids[positions], self.text.fragments[positions]
             self.blocks.append(self.model._block(self.member, ids, fragments, self.text.lengths[fit[rows]]))

@@ -1,9 +1,10 @@
-"""The dependency model with valence over word classes: its probabilities, sums over trees, and EM's two steps.
+"""Dependency model with valence over word classes: probabilities, sums over trees, and the two steps of EM.
 
-Klein and Manning (2004); choices that see whether there is a child already are extended valence (Headden et al. 2009).
-A head makes children on one side from the nearest outwards: with 1 - stop(h, side, v) it goes on, and then
-choose(d | h, side, v) says which class the child has; v is whether it has a child on that side. Beside these
-probabilities stand fixed *preferences*, weights of single words and arcs that are not learned (see `Preferences`).
+A head h generates its dependents on one side from the nearest outwards (Klein and Manning 2004). It continues with
+probability 1 - stop(h, side, v) and then draws the class d of the next dependent from choose(d | h, side, v). The
+valence v is 1 if h already has a dependent on that side, else 0. Extended valence (Headden et al. 2009) conditions
+``choose`` on v as well. In addition there are fixed *preferences*: weights of words and arcs that are not learned (see
+`Preferences`).
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from induce.models.em.dependency_tables import Fragments, TreeCounts, TreeWeight
 
 Array = np.ndarray
 
-SINGLE = 64  # words of a sentence whose sums stay in the range of float32
+MAX_FLOAT32_WORDS = 64  # words of the longest sentence whose sums stay in the range of float32
 
 
 @dataclass(frozen=True)
 class SentenceBlock:
-    """B sentences of up to N words, (N, B) each: classes, numbers of fragments, weights as head and as root.
+    """B sentences of up to N words, (N, B) each: classes, indices of fragments, weights as head and as root.
 
-    ``lengths`` (B,): the words of each. Behind them stand a class that there is, a fragment that is none of theirs, and
-    finite weights. Where the same sentences stand there ``copies`` times, one set after the other, ``fragments`` is
-    that of the first set.
+    ``lengths`` (B,): the words of each sentence. Padding has any valid class, a fragment index that differs from those
+    of the words, and finite weights. If the block contains ``copies`` copies of a set of sentences, one after the
+    other, ``fragments`` describes the first copy only.
     """
 
     classes: Array
@@ -39,9 +40,10 @@ class SentenceBlock:
 
 @dataclass(frozen=True)
 class Preferences:
-    """What is not learned: arcs weigh exp(-``length_bias`` (distance - 1)); see `Fragments` for ``penalty``.
+    """Weights of arcs that are not learned.
 
-    The bias is one number, or one for each sentence of a block (B,).
+    An arc has the factor exp(-``length_bias`` (distance - 1)). The bias is one number, or one for each sentence of a
+    block (B,). See `Fragments` for ``penalty``.
     """
 
     length_bias: float | Array
@@ -50,7 +52,7 @@ class Preferences:
 
 @dataclass(frozen=True)
 class Smoothing:
-    """What is added to expected counts: to a class as root, as child, to stop and to go on; see `from_counts`."""
+    """Numbers added to expected counts (see `ValenceGrammar.from_counts`)."""
 
     root: float = 0.1
     choose: float = 0.5
@@ -63,8 +65,8 @@ class Smoothing:
 class ValenceGrammar:
     """Probabilities over K classes: ``root`` (K,), ``stop`` (K, 2, 2) of [head, side, v], ``choose`` (K, 2, 2, K).
 
-    Side 0 is right of the head, 1 left. The same class serves for expected counts, with ``goes_on`` beside them, and
-    for M grammars side by side: M K classes of heads, where class k of member m is m K + k, and K of children.
+    Side 0 is right of the head, side 1 left. The same class also stores expected counts. It can hold M grammars at
+    once, with M K classes of heads, in which class k of member m is m K + k, and K classes of dependents.
     """
 
     root: Array
@@ -73,16 +75,17 @@ class ValenceGrammar:
 
     @classmethod
     def zeros(cls, classes: int) -> ValenceGrammar:
-        """A place to sum expected counts in."""
+        """Expected counts of 0."""
         shape = (classes, 2, 2)
         return cls(np.zeros(classes), np.zeros(shape), np.zeros((*shape, classes)))
 
     @classmethod
     def from_counts(cls, counts: ValenceGrammar, smoothing: Smoothing) -> ValenceGrammar:
-        """The probabilities that expected uses make most likely, smoothed (EM's second step).
+        """Maximum-likelihood probabilities for the expected uses ``counts``, smoothed (the M step).
 
-        ``choose`` and ``stop`` are numbers added to each count. With extended valence choices for v = 0 and 1 lean on
-        those for both together, as if these had been seen ``backoff`` times; without it they are these.
+        The numbers in ``smoothing`` are added to each count. With extended valence, ``choose`` for v = 0 and for v = 1
+        is interpolated with the shared estimate over both, which has the weight of ``backoff`` uses. Otherwise the
+        shared estimate is used for both.
         """
         root = counts.root + smoothing.root
         goes_on = counts.choose.sum(3)
@@ -97,9 +100,9 @@ class ValenceGrammar:
 
 
 class GrammarSums:
-    """Sums over the trees of sentences under a grammar. Keeps its memory from block to block.
+    """Sums over the trees of sentences under a grammar, with memory that is reused for all blocks.
 
-    ``single``: in float32, but for sentences of more than `SINGLE` words.
+    ``single``: use float32, except for sentences of more than `MAX_FLOAT32_WORDS` words.
     """
 
     def __init__(self, preferences: Preferences, *, single: bool = False) -> None:
@@ -107,13 +110,13 @@ class GrammarSums:
         self._workspace, self._tables = Workspace(), Workspace()
 
     def trees(self, grammar: ValenceGrammar, block: SentenceBlock) -> TreeCounts:
-        """Expected uses of arcs and stops in a block of sentences; good until the next call."""
+        """Expected uses of arcs and stops in a block of sentences, valid until the next call."""
         return self._sums(self.weights(grammar, block), block)
 
     def weights(self, grammar: ValenceGrammar, block: SentenceBlock) -> TreeWeights:
-        """What trees of a block of sentences are made of; good until the next call."""
+        """Weights of arcs, stops and roots in a block of sentences, valid until the next call."""
         pairs = self._pairs(block.classes, grammar.choose.shape[3])
-        precision = np.float32 if self.single and len(block.classes) <= SINGLE else np.float64
+        precision = np.float32 if self.single and len(block.classes) <= MAX_FLOAT32_WORDS else np.float64
         goes_on = (grammar.choose * (1 - grammar.stop)[..., None]).astype(precision)  # (K, 2, 2, K)
         first, later = (self._tables.empty(name, pairs.shape, precision) for name in ("first", "later"))
         for side in (0, 1):
@@ -128,11 +131,12 @@ class GrammarSums:
         return weights.of_precision(precision)
 
     def harmonic_heads(self, block: SentenceBlock) -> TreeCounts:
-        """Where EM begins: each word draws its head by itself, whether that makes a tree or not.
+        """Expected uses for the start of EM, in which each word draws its head independently of the other words.
 
-        It is the root by its weight among the words of its sentence, else a head's chance falls with the distance,
-        1 / distance, times the head's weight, and the penalty if they lie in different fragments. How
-        many children a head has on a side is taken as drawn from a Poisson distribution. ``log_total`` is 0.
+        The heads need not form a tree. A word is the root in proportion to its root weight. Otherwise the probability
+        of a head is proportional to its head weight / distance, times the penalty if the two words are in different
+        fragments. The number of dependents of a head on one side is assumed to be Poisson-distributed. ``log_total``
+        is 0.
         """
         count = len(block.classes)
         inside = np.arange(count)[:, None] < block.lengths
@@ -145,7 +149,7 @@ class GrammarSums:
         root /= root.sum(0)
         into = arcs.sum(0)
         tables = by_reading(arcs * np.divide(inside * (1 - root), into, out=np.zeros_like(into), where=into > 0))
-        means = tables.sum(2)  # (2, N, B): children of each word on each side
+        means = tables.sum(2)  # (2, N, B): expected dependents of each word on each side
         childless = np.exp(-means)
         share = np.divide(1 - childless, means, out=np.zeros_like(means), where=means > 0)[:, :, None]
         held = np.stack([inside, inside[::-1]])
@@ -174,7 +178,7 @@ class GrammarSums:
         return tree_counts(weights, fragments, workspace=self._workspace)
 
     def _pairs(self, classes: Array, size: int) -> Array:
-        """The number of each pair of head and child class, (2, N, N, B), of ``size`` child classes; 0 without child."""
+        """Index (2, N, N, B) of each pair of head class and dependent class, or 0 outside the sentence."""
         count, batch = classes.shape
         pairs = np.zeros((2, count, count, batch), dtype=np.int64)
         for side in (0, 1):
@@ -185,7 +189,7 @@ class GrammarSums:
         return pairs
 
     def _arc_preferences(self, block: SentenceBlock, precision: type[np.floating]) -> Array:
-        """Weight of each arc (2, N, N, B) before the grammar; 0 where there is no child."""
+        """Preference weight of each arc (2, N, N, B), or 0 outside the sentence."""
         count, batch = block.classes.shape
         near = np.exp(-np.multiply.outer(np.arange(count) - 1.0, self.preferences.length_bias)).reshape(count, -1)
         near[0] = 0
@@ -198,5 +202,5 @@ class GrammarSums:
 
 
 def _read(table: Array, side: int) -> Array:
-    """Rows for words in the reading of a side."""
+    """Rows of ``table`` in the direction of ``side``."""
     return table[::-1] if side else table

@@ -1,4 +1,4 @@
-"""How probable each word of a sentence is: to a model of next words, and to one of masked words.
+"""Log-probabilities of the words of sentences under next-word models and masked language models.
 
 B sentences, N words of the longest one, V words in the vocabulary, E units of the vectors that the output layer reads.
 """
@@ -15,12 +15,12 @@ from torch.nn import functional
 from induce.data.batches import SentenceBatch
 from induce.models.base import next_words
 
-ROWS = 512  # rows of logits held at once
-COPIES = 4096  # words of the copies of sentences, each with another word masked, that are read at once
+LOGIT_ROWS = 512  # rows of logits in memory at once
+MAX_COPIED_WORDS = 4096  # words per batch of masked copies of sentences
 
 
 class NextWordModel(Protocol):
-    """A model whose output layer reads one vector for each place of a text."""
+    """A model whose output layer reads one vector for each position of a text."""
 
     decoder_bias: Any  # (V,)
 
@@ -30,13 +30,13 @@ class NextWordModel(Protocol):
         ...
 
     def predictions(self, tokens: Tensor, state: Any = None) -> tuple[Tensor, Any]:
-        """Vectors (T, B, E) after each of ``tokens`` (T, B), and the state to carry on."""
+        """Vectors (T, B, E) after each of ``tokens`` (T, B), and the final state."""
         ...
 
 
 def target_log_probabilities(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
     """Log-probabilities (R,) in nats of ``targets`` (R,) under softmax(hidden (R, E) weight (V, E)ᵀ + bias (V,))."""
-    blocks = zip(hidden.split(ROWS), targets.split(ROWS), strict=True)
+    blocks = zip(hidden.split(LOGIT_ROWS), targets.split(LOGIT_ROWS), strict=True)
     parts = [
         -functional.cross_entropy(functional.linear(rows, weight, bias), labels, reduction="none")
         for rows, labels in blocks
@@ -45,9 +45,9 @@ def target_log_probabilities(hidden: Tensor, weight: Tensor, bias: Tensor, targe
 
 
 def next_word_log_probabilities(model: NextWordModel, batch: SentenceBatch) -> Tensor:
-    """Log-probability (B, N + 1) of each word after those before it, and of the mark behind the last; 0 at padding.
+    """Log-probability (B, N + 1) of each word given the previous words, and of the end-of-sentence token.
 
-    Every sentence is read by itself, after a boundary mark.
+    Each sentence is read separately, after a boundary token. Padding has 0.
     """
     words = next_words(batch)
     output, _ = model.predictions(words.tokens)
@@ -60,7 +60,7 @@ def next_word_log_probabilities(model: NextWordModel, batch: SentenceBatch) -> T
 
 
 def next_word_vectors(model: NextWordModel, batch: SentenceBatch) -> Tensor:
-    """Vectors (B, N, E) that the output layer reads behind each word of a sentence, which is read by itself."""
+    """Vectors (B, N, E) that the output layer reads after each word. Each sentence is read separately."""
     output, _ = model.predictions(next_words(batch).tokens)
     return output[1:-1].transpose(0, 1)
 
@@ -68,15 +68,17 @@ def next_word_vectors(model: NextWordModel, batch: SentenceBatch) -> Tensor:
 def masked_word_log_probabilities(
     batch: SentenceBatch, read: Callable[[Tensor, Tensor], Tensor], mask: int, weight: Tensor, bias: Tensor
 ) -> Tensor:
-    """Log-probability (B, N) of each word where it alone is masked (Salazar et al. 2020, eq. 1); 0 at padding.
+    """Log-probability (B, N) of each word if it alone is masked (Salazar et al. 2020, eq. 1), or 0 at padding.
 
-    ``read`` makes vectors (R, N, E) of tokens (R, N) and their lengths (R,). Unknown words are never masked in
-    training, so such a model has no probability of them: theirs is 0 here, and they count for nothing.
+    ``read`` maps tokens (R, N) and lengths (R,) to vectors (R, N, E). Unknown words are never masked in training, so
+    the model has no probability for them: their entry is 0, and they do not count.
     """
     tokens, lengths = batch.tokens, batch.lengths.to(batch.tokens.device)
     row, column = (tokens > 1).nonzero(as_tuple=True)
     scores = weight.new_zeros(tokens.shape)
-    for rows, columns in zip(*(part.split(max(1, COPIES // tokens.shape[1])) for part in (row, column)), strict=True):
+    for rows, columns in zip(
+        *(part.split(max(1, MAX_COPIED_WORDS // tokens.shape[1])) for part in (row, column)), strict=True
+    ):
         copies = tokens[rows]
         copies[torch.arange(len(rows), device=rows.device), columns] = mask
         hidden = read(copies, lengths[rows])[torch.arange(len(rows), device=rows.device), columns]

@@ -23,7 +23,7 @@ class Maxima(Protocol):
         ...
 
     def children(self, sentence: int, parent: int, lefts: Tensor, rights: Tensor) -> tuple[int, int, int]:
-        """Best split of one span, and its left and right symbol; ``lefts`` and ``rights`` are (splits, M)."""
+        """Best split of one span and its two symbols, from the children ``lefts`` and ``rights`` (splits, M)."""
         ...
 
 

@@ -18,7 +18,7 @@ from induce.settings.field import setting
 
 @dataclass(frozen=True, kw_only=True)
 class CpcfgConfig:
-    """Sizes of a compound PCFG; the defaults are the paper's."""
+    """Sizes of a compound PCFG, with the defaults of the paper."""
 
     nonterminals: int = setting(30, at_least=1, at_most=10_000, help="nonterminal symbols")
     preterminals: int = setting(60, at_least=1, at_most=10_000, help="preterminal symbols")
@@ -32,8 +32,8 @@ class CpcfgConfig:
 class CompoundPcfg(Grammar):
     """Compound PCFG (section 2.3): z ~ N(0, I) for each sentence, and every rule is a network of its symbol and z.
 
-    Training maximises the evidence lower bound with one sample of q(z | sentence) = N(mean, variance), parsing and
-    log-probabilities take the mean. The likelihood given z is summed over all trees exactly.
+    Training maximizes the evidence lower bound with one sample of q(z | sentence) = N(mean, variance). Parsing and
+    log-probabilities use the mean. The likelihood given z is summed over all trees exactly.
     """
 
     Config = CpcfgConfig
@@ -72,6 +72,6 @@ class CompoundPcfg(Grammar):
 
 
 def _concatenate_pairs(symbols: Tensor, z: Tensor) -> Tensor:
-    """Each symbol's embedding (K, E) beside each sentence's vector (B, Z): (B, K, E + Z)."""
+    """Concatenation of each symbol's embedding (K, E) with each sentence's vector (B, Z): (B, K, E + Z)."""
     rows = (len(z), len(symbols), -1)
     return torch.cat([symbols[None].expand(rows), z[:, None].expand(rows)], -1)

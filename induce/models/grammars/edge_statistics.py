@@ -37,7 +37,7 @@ def word_edges(corpus: EncodedCorpus, size: int) -> Tensor:
 
 
 def segment_starts(segments: Tensor) -> Tensor:
-    """Whether a segment begins at each word (B, N + 1); true at the end of the sentence.
+    """Whether a segment begins at each word (B, N + 1), and true at the end of the sentence.
 
     ``segments`` (B, N): the number of the segment of each word.
     """

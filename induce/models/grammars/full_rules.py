@@ -1,8 +1,8 @@
 """Inside and outside of a full grammar: rules A -> B C with a probability for each triple (Kim et al. 2019).
 
-Only two kinds of product cost more than S² a split. For a span of w words, with K = w - 3 ways to split it into two
+Only two types of product cost more than S² per split. For a span of w words, with K = w - 3 ways to split it into two
 phrases, the outer products of the children are summed first, M = sum_k b(i, k) b(k, j)^T (S² K), and the rules are
-applied once (S³). Rules with words as children are contracted with the emissions once a word, not once a span:
+applied once (S³). Rules with words as children are contracted with the emissions once per word, not once per span:
 ``left_word[i]`` (S, S) maps a phrase that begins after word i to the phrase of both, ``right_word[j]`` one that ends
 before word j, and ``pair[i]`` (T, S) the emissions of word i + 1 to the phrase of words i and i + 1.
 
@@ -24,7 +24,7 @@ from induce.models.grammars.rules import KernelRules, SpanWeights
 
 
 class Blocks(NamedTuple):
-    """The rules by the kind of their children, parents last; with a leading (B,) for one grammar a sentence."""
+    """Rules by the type of their children, parents last, with a leading (B,) for one grammar per sentence."""
 
     phrases: Tensor  # (S S, S): both children are phrases
     left_word: Tensor  # (T, S S): by the left child, then the right one and the parent
@@ -147,7 +147,7 @@ class FullRules(KernelRules):
         d_root = d @ whole if self.root.dim() == 1 else d[:, None] * whole
         d_left, d_right = torch.zeros_like(chart.left_word), torch.zeros_like(chart.right_word)
         if count > 2:
-            # a word before the phrases that begin behind it, and after those that end before it; by all widths at once
+            # a word before the phrases that begin after it, and after those that end before it; all widths at once
             phrases = chart.by_start[1:, :, 2:].reshape(-1, count - 2, size).transpose(1, 2)
             parents = outside.by_start[:-1, :, 3:].reshape(-1, count - 2, size)
             d_left[:-1] = torch.bmm(phrases, parents).view(count - 1, batch, size, size)
@@ -190,7 +190,7 @@ def split_rules(rules: Tensor) -> Blocks:
 
 
 def join_rules(blocks: Blocks, size: int, words: int) -> Tensor:
-    """The inverse of `split_rules`, for gradients; (..., S, M, M)."""
+    """Inverse of `split_rules` for gradients, (..., S, M, M)."""
     lead = blocks.phrases.shape[:-2]
     rules = blocks.phrases.new_empty(*lead, size + words, size + words, size)
     rules[..., :size, :size, :] = blocks.phrases.reshape(*lead, size, size, size)

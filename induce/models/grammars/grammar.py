@@ -1,8 +1,8 @@
-"""What the neural grammars share: likelihoods of sentences, span marginals, best trees; an MLP with residual layers.
+"""Base class of the neural grammars: likelihoods of sentences, span marginals and best trees.
 
-A model says how its symbols' embeddings become probabilities (`Grammar.tables`); sentences of a batch are taken
-together where they are of one length. A grammar in this form derives no sentence of one word: such a word has a
-preterminal that is drawn evenly.
+A subclass defines how the embeddings of its symbols become probabilities (`Grammar.tables`). The sentences of a batch
+that have one length are processed together. A grammar of this form does not derive sentences of one word; the
+preterminal of such a word is drawn uniformly.
 
 Shapes: B sentences, N words, V vocabulary, S nonterminals, T preterminals.
 """
@@ -28,9 +28,9 @@ from induce.structures import Brackets, SpanScores, Structure
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-MEMORY = 0.1  # share of the newest batch in the running mean of what the rules cost a word
-COUNTED = 16  # one batch of so many is counted for `edges`,
-COUNTED_MEMORY = 0.02  # and has this share in the counts
+MEMORY = 0.1  # share of the newest batch in the running mean of the cost of the rules per word
+COUNTED = 16  # one batch in this number of batches is counted for `edges`
+COUNTED_MEMORY = 0.02  # share of a counted batch in `edges`
 LONGEST = 400  # words; longer sentences are parsed in pieces
 
 
@@ -51,25 +51,25 @@ class Residual(nn.Module):
         self.second = nn.Linear(size, size)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Of the shape of ``x``."""
+        """Output of the shape of ``x``."""
         return x + functional.relu(self.second(functional.relu(self.first(x))))
 
 
 def perceptron(inputs: int, size: int, outputs: int | None = None, *, layers: int = 2) -> nn.Sequential:
-    """A linear layer, ``layers`` residual ones, and one to ``outputs`` numbers where that is given."""
+    """A linear layer, ``layers`` residual layers, and a linear layer to ``outputs`` numbers if that is given."""
     last = [] if outputs is None else [nn.Linear(size, outputs)]
     return nn.Sequential(nn.Linear(inputs, size), *(Residual(size) for _ in range(layers)), *last)
 
 
 def spread_weights(model: nn.Module) -> None:
-    """Draw all matrices as in the released program of Kim et al. (2019): Glorot, uniform."""
+    """Initialize all matrices as in the released code of Kim et al. (2019): Glorot, uniform."""
     for parameter in model.parameters():
         if parameter.dim() > 1:
             nn.init.xavier_uniform_(parameter)
 
 
 class Grammar(Model):
-    """A model whose sentences are derived by a grammar; subclasses give the `tables`."""
+    """Base class of models that derive sentences by a grammar, which subclasses define in `tables`."""
 
     reads = (FragmentBatch, SpanSupervisedBatch)
     gives = (SpanScores, Brackets)
@@ -83,14 +83,14 @@ class Grammar(Model):
     def __init__(self, config: Any, vocabulary_size: int) -> None:
         super().__init__()
         self.config = config
-        self.register_buffer("growth", torch.zeros(()))  # what the rules cost a word: the scale of charts
-        # how often spans of each nonterminal begin, and end, where a stretch between punctuation marks does
+        self.register_buffer("growth", torch.zeros(()))  # cost of the rules per word: the scale of charts
+        # expected number of spans of each nonterminal that begin, and end, at the edge of a segment
         self.register_buffer("edges", torch.zeros(2, self.config.nonterminals))
         self.register_buffer("batches", torch.zeros((), dtype=torch.long))
         self.register_buffer("word_edges", torch.ones(2, vocabulary_size))  # see `word_edges`
 
     def prepare(self, corpus: EncodedCorpus) -> None:
-        """Count which words begin and end stretches between punctuation marks."""
+        """Count the words that begin and end segments between punctuation marks."""
         self.word_edges.copy_(word_edges(corpus, self.word_edges.shape[1]))
 
     def tables(self, tokens: Tensor) -> Tables:
@@ -98,7 +98,7 @@ class Grammar(Model):
         raise NotImplementedError
 
     def loss(self, batch: SentenceBatch, state: Any = None) -> Loss:
-        """Negative log-likelihood; of a batch with weights of spans that of the weighted trees."""
+        """Negative log-likelihood of the sentences, or of the weighted trees if the batch has span weights."""
         total = batch.tokens.new_zeros((), dtype=self.growth.dtype)
         if self.training and isinstance(batch, FragmentBatch):
             self._count(batch)
@@ -110,14 +110,14 @@ class Grammar(Model):
         return Loss(total / len(batch.lengths), total / words, words, rows=len(batch.lengths))
 
     def log_probability(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability of each sentence (B,) in nats; of a compound grammar a bound below it."""
+        """Log-probability of each sentence (B,) in nats, or a lower bound for a compound grammar."""
         result = self.growth.new_zeros(len(batch.lengths))
         for rows, tokens in same_length(batch):
             result[rows] = self._log_probability(tokens, None)
         return result
 
     def _log_probability(self, tokens: Tensor, weights: Tensor | None) -> Tensor:
-        """Of sentences of one length, ``tokens`` (B, N); ``weights`` (B, N, N + 1) of spans."""
+        """Log-probability (B,) of sentences ``tokens`` (B, N), with ``weights`` (B, N, N + 1) of spans."""
         tables, count = self.tables(tokens), tokens.shape[1]
         emissions = emitted(tables, tokens)
         if count == 1:
@@ -131,7 +131,7 @@ class Grammar(Model):
 
     @torch.no_grad()
     def _count(self, batch: FragmentBatch) -> None:
-        """Bring `edges` up to date by one batch of `COUNTED`."""
+        """Update `edges` by one batch in `COUNTED`."""
         self.batches += 1
         if int(self.batches) % COUNTED != 1:
             return
@@ -206,7 +206,7 @@ def emitted(tables: Tables, tokens: Tensor) -> Tensor:
 
 
 def same_length(batch: SentenceBatch) -> Iterator[tuple[Tensor, Tensor]]:
-    """Rows of the batch and their words (rows, N), for each length; nothing for sentences without words."""
+    """Rows of the batch and their words (rows, N) for each length above 0."""
     lengths = batch.lengths.to(batch.tokens.device)
     for length in lengths.unique().tolist():
         if length:
@@ -215,7 +215,7 @@ def same_length(batch: SentenceBatch) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def pieces(count: int) -> list[tuple[int, int]]:
-    """Where a sentence of ``count`` words is cut so that no piece has more than `LONGEST`: pieces of like length."""
+    """Start and end of pieces of similar length and at most `LONGEST` words that cover ``count`` words."""
     number = -(-count // LONGEST)
     ends = [count * k // number for k in range(number + 1)]
     return list(pairwise(ends))

@@ -18,7 +18,7 @@ from induce.settings.field import setting
 
 @dataclass(frozen=True, kw_only=True)
 class NpcfgConfig:
-    """Sizes of a neural PCFG; the defaults are the paper's."""
+    """Sizes of a neural PCFG, with the defaults of the paper."""
 
     nonterminals: int = setting(30, at_least=1, at_most=10_000, help="nonterminal symbols")
     preterminals: int = setting(60, at_least=1, at_most=10_000, help="preterminal symbols")
@@ -42,7 +42,7 @@ class NeuralPcfg(Grammar):
         spread_weights(self)
 
     def tables(self, tokens: Tensor) -> Tables:
-        """The same for all sentences."""
+        """Grammar that all sentences share."""
         symbols = self.config.nonterminals + self.config.preterminals
         root = self.root(self.start)[0].softmax(-1)
         rules = self.rules(self.nonterminal).softmax(-1).view(self.config.nonterminals, symbols, symbols)

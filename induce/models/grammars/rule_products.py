@@ -1,4 +1,4 @@
-"""Products of charts with rules that all sentences share, or that each sentence has for itself."""
+"""Products of charts with rules that are shared by all sentences or specific to each sentence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def product(x: Tensor, weights: Tensor) -> Tensor:
-    """``x`` (R, B, K) times ``weights`` (K, L), or (B, K, L) for each sentence its own; (R, B, L)."""
+    """Product (R, B, L) of ``x`` (R, B, K) with ``weights`` (K, L), or (B, K, L) for separate weights per sentence."""
     if weights.dim() == 2:
         return (x.reshape(-1, x.shape[-1]) @ weights).view(*x.shape[:2], -1)
     return torch.bmm(x.transpose(0, 1), weights).transpose(0, 1).contiguous()

@@ -6,7 +6,7 @@ probabilities of the words i to j - 1, b(i, i + 1) (T,) the emissions of a word,
 
     b(i, j)[A] = w(i, j) sum_k sum_BC p(A -> B C) b(i, k)[B] b(k, j)[C]
 
-and Z = root . b(0, N). A subclass of `Rules` says how it represents p(A -> B C): it gives the `Rules.table` for best
+and Z = root . b(0, N). A subclass of `Rules` defines the representation of p(A -> B C): `Rules.table` for best
 trees, and either `Rules.combine`, from which the rest follows by autograd, or hand-written passes (`KernelRules`).
 
 No logarithm is inside a chart. That is safe since emissions arrive scaled: each word's are divided by their mean and
@@ -110,7 +110,7 @@ class Rules(ABC):
     def log_partition(
         self, emissions: Tensor, *, weights: Tensor | None = None, growth: float | Tensor = 0.0
     ) -> Tensor:
-        """log Z (B,) in nats of sentences of one length; differentiable in emissions and rules.
+        """Log-partition function log Z (B,) in nats of sentences of one length, differentiable in emissions and rules.
 
         ``emissions`` (B, N, T): log probabilities of each word given each preterminal, N at least 2. ``weights``
         (B, N, N + 1): of each span of two or more words, at least 0. ``growth``: the scale described above, for all or
@@ -166,7 +166,7 @@ class Rules(ABC):
         return log_z, marginals
 
     def best_trees(self, emissions: Tensor) -> list[LabelledSpans]:
-        """Spans ``(start, end, nonterminal)`` of the most probable tree of each sentence; see `best_trees`."""
+        """Spans ``(start, end, nonterminal)`` of the most probable tree of each sentence (`best_trees`)."""
         return best_trees(emissions, self.root, self.maxima())
 
     def _double(self) -> Self:
@@ -201,11 +201,14 @@ class KernelRules(Rules):
 
     @abstractmethod
     def inside_chart(self, emissions: Tensor, weights: SpanWeights, *, keep: bool) -> tuple[Tensor, Any]:
-        """Z (B,) and the chart, with ``inside`` by width; with ``keep`` all that `gradients` needs."""
+        """Z (B,) and the chart, whose ``inside`` is ordered by width.
+
+        With ``keep``, the chart contains everything that `gradients` needs.
+        """
 
     @abstractmethod
     def outside(self, d: Tensor, chart: Any, weights: SpanWeights) -> Any:
-        """Gradients at the inside probabilities before their weights, for ``d`` (B,) at Z; ``by_width``."""
+        """Gradients (``by_width``) at the inside probabilities before their weights, for ``d`` (B,) at Z."""
 
     @abstractmethod
     def gradients(self, emissions: Tensor, d: Tensor, chart: Any, outside: Any) -> tuple[Tensor, ...]:
@@ -226,7 +229,7 @@ class KernelRules(Rules):
 
 
 class _Inside(torch.autograd.Function):
-    """Z (B,) of scaled emissions (N, B, T); the backward pass is the outside pass."""
+    """Z (B,) of scaled emissions (N, B, T), with the outside pass as the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, kind: type[KernelRules], weights: SpanWeights, emissions: Tensor, *parts: Tensor) -> Tensor:

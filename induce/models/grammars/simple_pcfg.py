@@ -1,8 +1,7 @@
 """Simple PCFG: a grammar that draws the two children of a rule one by one (Liu, Yang, Kim & Tu 2023).
 
 ``docs/models/simple-pcfg.md`` maps the paper's equations to these functions. Shapes as in
-`induce.models.grammars.grammar`;
-M = S + T symbols.
+`induce.models.grammars.grammar`; M = S + T symbols.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from induce.settings.field import setting
 
 @dataclass(frozen=True, kw_only=True)
 class SimplePcfgConfig:
-    """Sizes of a simple PCFG; the defaults are the paper's largest."""
+    """Sizes of a simple PCFG, with the largest ones of the paper as defaults."""
 
     nonterminals: int = setting(4096, at_least=1, at_most=100_000, help="nonterminal symbols")
     preterminals: int = setting(8192, at_least=1, at_most=100_000, help="preterminal symbols")
@@ -45,7 +44,7 @@ class SimplePcfg(Grammar):
         spread_weights(self)
 
     def tables(self, tokens: Tensor) -> Tables:
-        """The same for all sentences."""
+        """Grammar that all sentences share."""
         parents, children = self.parent(self.nonterminal), torch.cat([self.nonterminal, self.preterminal])
         root = self.root(self.start)[0].softmax(-1)
         left, right = ((parents @ side(children).t()).softmax(-1) for side in (self.left, self.right))

@@ -59,7 +59,7 @@ class SimpleRules(KernelRules):
         return SimpleMaxima(self.left.log(), self.right.log())
 
     def inside_chart(self, emissions: Tensor, weights: SpanWeights, *, keep: bool) -> tuple[Tensor, SimpleChart]:
-        """See `KernelRules`; ``keep`` has no effect."""
+        """See `KernelRules`, but ``keep`` has no effect."""
         count, batch, _ = emissions.shape
         size = self.root.shape[-1]
         both = torch.cat([self.left, self.right], -2).transpose(-1, -2)  # (..., M, 2 S)

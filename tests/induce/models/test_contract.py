@@ -33,9 +33,9 @@ from treebank.core.tree import Tree
 
 MODEL_NAMES = sorted(MODELS)
 TEXT = 100  # sentences
-LONGER = {"cpcfg": 200}  # where after 100 sentences the best trees are tied
-EPOCHS = {"udgn": 4}  # where 2 are too few for the loss to fall
-#: weights that the margin of StructFormer makes free: it takes back what is added to all distances, or to all heights
+LONGER = {"cpcfg": 200}  # sentences, because the best trees are tied after 100
+EPOCHS = {"udgn": 4}  # because the loss does not decrease in 2 epochs
+#: weights without gradient, because the margin of StructFormer cancels an offset of all distances or all heights
 FREE = {"structformer": {"parser.distance.bias", "parser.height.bias"}}
 CHARTS = {"npcfg", "cpcfg", "simple-pcfg", "dmv", "ccm", "dmv-ccm"}  # models whose parsing takes cubic time
 DECODED = (Brackets, Heads)  # structures without numbers that could be close
@@ -44,54 +44,55 @@ pytestmark = pytest.mark.parametrize("name", MODEL_NAMES, scope="module")
 
 @pytest.fixture
 def parses(name: str) -> None:
-    """Skips what a language model without structure cannot do."""
+    """Skip the test if the model predicts no structure."""
     if not model_class(name).gives:
         pytest.skip(f"{name} gives no trees")
 
 
 def short(name: str, *more: str) -> RunConfig:
-    """Settings of a run."""
+    """Settings of a short training run."""
     return settings(name, f"train.epochs={EPOCHS.get(name, 2)}", *more)
 
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tuple[Path, list[Event]]]:
-    """Folder and events of a whole run of a model on a reading, made once for all tests."""
+    """Function from a model and a loader to the folder and events of a complete run, cached for all tests."""
     folder = tmp_path_factory.mktemp("learned")
 
     @cache
     def run(name: str, reading: str) -> tuple[Path, list[Event]]:
-        index = folder / name / reading
-        return index, list(trainer(short(name, f"loader.name={reading}"), index, count=LONGER.get(name, TEXT)).train())
+        run_folder = folder / name / reading
+        config = short(name, f"loader.name={reading}")
+        return run_folder, list(trainer(config, run_folder, count=LONGER.get(name, TEXT)).train())
 
     return run
 
 
 @pytest.fixture
 def run(name: str, learned: Callable[[str, str], tuple[Path, list[Event]]]) -> Path:
-    """The folder of a run that is only parsed with."""
+    """Folder of a complete run with the default loader, which tests do not change."""
     return learned(name, short(name).loader_name)[0]
 
 
 def parsed(parser: ModelParser, words: Sequence[Sequence[str]]) -> Iterator[Any]:
-    """The trees, or the words and heads, that a parser gives."""
+    """Trees, or words and heads, predicted by ``parser``."""
     return parser.parse(words) if parser.output == "trees" else parser.parse_heads(words)
 
 
 def parsers(run: Path) -> list[ModelParser]:
-    """A parser for each structure that the model gives."""
-    weights_list = load_parser(run)
-    others = [structure for structure in weights_list.gives if structure is not weights_list.structure]
-    return [weights_list, *(load_parser(run, decoder=decoders_of((structure,))[0]) for structure in others)]
+    """Parsers for all structures that the model predicts, the default structure first."""
+    default = load_parser(run)
+    others = [structure for structure in default.gives if structure is not default.structure]
+    return [default, *(load_parser(run, decoder=decoders_of((structure,))[0]) for structure in others)]
 
 
 def numbers(reading: Reading) -> np.ndarray:
-    """The structure of a sentence by a model."""
+    """Row of a structure as an array."""
     return np.asarray(reading.row)
 
 
 def readings(name: str) -> list[str]:
-    """A batch that the model can learn from."""
+    """Names of the loaders whose batches the model can learn from."""
     reads = set(model_class(name).reads)
     return [reading for reading, entry in LOADERS.items() if reads & set(entry.batches)]
 
@@ -106,20 +107,20 @@ def test_presets_name_every_setting_of_the_model(name: str) -> None:
         model_settings(model_class(name).Config, preset.model, name)
 
 
-def test_loss_falls(name: str, learned: Callable[[str, str], tuple[Path, list[Event]]]) -> None:
-    """Whatever the model can learn from."""
+def test_loss_decreases_on_every_loader(name: str, learned: Callable[[str, str], tuple[Path, list[Event]]]) -> None:
+    """Fitted models are scored once, at the end, all others by their checks."""
     for reading in readings(name):
         events = learned(name, reading)[1]
-        if issubclass(model_class(name), FittedModel):  # scored on the development text once, at the end
+        if issubclass(model_class(name), FittedModel):  # one score on the development set, at the end
             losses = [event.loss for event in events if isinstance(event, Progress)]
-            assert losses[3] < losses[0], reading  # of one text: later members read it again
+            assert losses[3] < losses[0], reading  # passes of the first member over one text
             continue
         checks = [event for event in events if isinstance(event, Check)]
         assert checks[-1].development_loss < checks[0].development_loss - 0.1, reading
 
 
 def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
-    """In evaluation mode, too: in training the bias in front of a batch normalisation has none but rounding errors."""
+    """Gradients are not zero in evaluation mode. In training, those of a bias before batch normalization vanish."""
     if issubclass(model_class(name), FittedModel):
         assert not list(trainer(settings(name), tmp_path / "run").run.model.parameters())
         return
@@ -136,11 +137,11 @@ def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("parses")
-def test_padding_and_order_change_nothing(name: str, run: Path) -> None:
+def test_trees_do_not_depend_on_padding_and_order(name: str, run: Path) -> None:
     words = [sentence.words * k for sentence, k in zip(sentences(6), [1, 2, 3] * 2, strict=True)]
     for parser in parsers(run):
-        names_seen = [parser.recipe(item) for item in words]
-        encoded = [(parser.checkpoint.vocabulary.encode(item.forms), item.kept) for item in names_seen]
+        prepared = [parser.recipe(sentence) for sentence in words]
+        encoded = [(parser.checkpoint.vocabulary.encode(item.forms), item.kept) for item in prepared]
         with torch.inference_mode():
             batched = parser.ask(parser.batch(encoded)).rows()
             for row, sentence in zip(batched, encoded, strict=True):
@@ -154,7 +155,7 @@ def test_padding_and_order_change_nothing(name: str, run: Path) -> None:
 
 
 @pytest.mark.usefixtures("parses")
-def test_threads_change_no_tree(name: str, run: Path) -> None:
+def test_trees_do_not_depend_on_the_number_of_threads(name: str, run: Path) -> None:
     longest = 4 if name in CHARTS else 31
     words = [sentence.words * (1 + 3 * k % longest) for k, sentence in enumerate(sentences(longest // 3 + 8))]
     before = torch.get_num_threads()
@@ -175,7 +176,7 @@ def test_threads_change_no_tree(name: str, run: Path) -> None:
 
 
 @pytest.mark.usefixtures("parses")
-def test_save_and_load_give_the_same_trees(run: Path, tmp_path: Path) -> None:
+def test_saved_and_loaded_model_predicts_the_same_trees(run: Path, tmp_path: Path) -> None:
     words = [sentence.words for sentence in sentences(20, seed=2)]
     before = [list(parsed(parser, words)) for parser in parsers(run)]
     result = checkpoint.read(run / "best")
@@ -188,8 +189,8 @@ MARKED = ["the", "(", "big", "-", "dog", ")", ",", "they", "say", ",", "met", "a
 
 
 @pytest.mark.usefixtures("parses")
-def test_probabilities_are_probabilities_with_punctuation_and_brackets(name: str, tmp_path: Path) -> None:
-    """With random weights, in sentences with punctuation, brackets and joined words, whatever the priors are."""
+def test_probabilities_are_valid_with_punctuation_and_brackets(name: str, tmp_path: Path) -> None:
+    """Random weights, and sentences with punctuation, brackets and joined words, under the default priors."""
     run = trainer(short(name), tmp_path / "run").run
     run.model.prepare(run.corpus)
     run.position.step = 1
@@ -207,20 +208,20 @@ def test_probabilities_are_probabilities_with_punctuation_and_brackets(name: str
             assert row.max() <= 1 + 1e-9
             if parser.structure is HeadDistribution:
                 assert row.sum(1).max() <= 1 + 1e-4
-            elif "spans" not in short(name).loader_name:  # a chart parser scores each span by itself
+            elif "spans" not in short(name).loader_name:  # a chart parser scores each span separately
                 count = len(row)
                 total = sum(row[i, j] for i in range(count) for j in range(i + 2, count + 1))
                 assert total == pytest.approx(count - 1, rel=1e-3)
 
 
-def test_a_model_without_trees_says_so(name: str, run: Path) -> None:
+def test_parser_of_a_model_without_trees_raises_an_error(name: str, run: Path) -> None:
     if model_class(name).gives:
         pytest.skip("this model gives trees")
     with pytest.raises(SynparseError, match=f"model '{name}' gives no trees; score it with"):
         load_parser(run)
 
 
-def test_interrupted_run_is_resumed_bit_by_bit(
+def test_resumed_run_equals_uninterrupted_run(
     name: str, tmp_path: Path, learned: Callable[[str, str], tuple[Path, list[Event]]]
 ) -> None:
     for reading in readings(name):
@@ -238,15 +239,15 @@ def test_interrupted_run_is_resumed_bit_by_bit(
             assert torch.equal(value, weights[key]), (reading, key)
 
 
-def test_what_a_model_cannot_learn_from_is_refused(name: str, tmp_path: Path) -> None:
+def test_unsupported_loader_raises_an_error(name: str, tmp_path: Path) -> None:
     reads = readings(name)
     for reading in {"stream", "sentences", "masked"}.difference(reads):
         with pytest.raises(SynparseError, match=f"model '{name}' reads {' or '.join(reads)}, not {reading}"):
             trainer(settings(name, f"loader.name={reading}"), tmp_path / "run")
 
 
-def test_gold_trees_change_no_weight(name: str, tmp_path: Path) -> None:
-    """Training on sentences with trees, tags and heads, right or nonsense, gives the weights of plain sentences."""
+def test_gold_trees_change_weights_only_if_the_model_learns_trees(name: str, tmp_path: Path) -> None:
+    """Weights after training on plain sentences, and on sentences with wrong trees, tags and heads."""
     plain = sentences(TEXT // 2)
     nonsense = [
         replace(
@@ -254,7 +255,7 @@ def test_gold_trees_change_no_weight(name: str, tmp_path: Path) -> None:
         )
         for k, item in enumerate(plain)
     ]
-    if MODELS[name].learns_trees:  # and only of them it does: from the right trees they learn something else
+    if MODELS[name].learns_trees:  # compare correct trees with wrong ones
         plain = with_trees(plain)
     weights = [_weights(name, tmp_path / str(k), text) for k, text in enumerate((plain, nonsense))]
     same = [torch.equal(value, weights[1][key]) for key, value in weights[0].items()]

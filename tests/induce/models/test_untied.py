@@ -1,4 +1,4 @@
-"""Output tables of their own, plain SGD, and the presets of targeted syntactic evaluation that need both."""
+"""Untied output embeddings, plain SGD, and the presets of targeted syntactic evaluation that need both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNTIED = ("model.tied_embeddings=false", "model.output_size=12", "optimizer.name
 
 
 @pytest.mark.parametrize("name", ["lstm", "onlstm", "onlstm-syd"])
-def test_an_output_table_of_its_own(tmp_path: Path, name: str) -> None:
+def test_untied_model_trains_all_weights(tmp_path: Path, name: str) -> None:
     run = trainer(settings(name, *UNTIED), tmp_path / "run")
     assert run.run.model.decoder_weight.shape == (len(run.run.vocabulary), 12)
     assert run.run.model.initial_state(1)[-1].h.shape[-1] == 12
@@ -31,13 +31,13 @@ def test_an_output_table_of_its_own(tmp_path: Path, name: str) -> None:
     assert all(not torch.equal(value, before[key]) for key, value in run.run.model.state_dict().items())
 
 
-def test_an_output_size_needs_a_table() -> None:
+def test_output_size_needs_untied_embeddings() -> None:
     config = settings("lstm")
     with pytest.raises(SynparseError, match="output_size = 12 needs tied_embeddings = false"):
         model_settings(model_class("lstm").Config, {**config.model, "output_size": 12}, "lstm")
 
 
-def test_the_rate_of_sgd_falls_and_grows_with_the_segment() -> None:
+def test_sgd_step_depends_on_loss_and_segment_length() -> None:
     parameter = nn.Parameter(torch.zeros(1))
     config = settings(
         "lstm", "optimizer.name=sgd", "optimizer.learning_rate=2", "optimizer.decay=0.25", "optimizer.weight_decay=0"
@@ -54,7 +54,7 @@ def test_the_rate_of_sgd_falls_and_grows_with_the_segment() -> None:
 
 
 @pytest.mark.parametrize("name", ["lstm", "onlstm"])
-def test_the_presets_have_the_sizes_of_the_paper(name: str) -> None:
+def test_agreement_presets_have_the_sizes_of_the_paper(name: str) -> None:
     with torch.device("meta"):
         model = make_model(load_preset(f"{name}-agreement"), 50_000)
     assert model.embedding.weight.shape == (50_000, 200)

@@ -1,4 +1,4 @@
-"""The biaffine parser learns the heads that it is given, and scores what its page says."""
+"""The biaffine parser: loss, distillation from heads, and endings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TINY = BiaffineConfig(embedding_size=8, hidden_size=6, arc_size=5, dropout=0.0, 
 
 
 def batch_of(*lengths: int) -> HeadSupervisedBatch:
-    """Sentences of random words, the head of each the word behind it."""
+    """Sentences of random words in which the head of each word is the next word."""
     draw = np.random.RandomState(1)
     longest = max(lengths)
     tokens, heads = torch.zeros(len(lengths), longest, dtype=torch.int64), torch.zeros(len(lengths), longest, longest)
@@ -33,7 +33,7 @@ def batch_of(*lengths: int) -> HeadSupervisedBatch:
     return HeadSupervisedBatch(tokens, torch.tensor(lengths), uniforms, heads)
 
 
-def test_loss_is_the_cross_entropy_of_the_rows_that_say_something() -> None:
+def test_loss_is_the_cross_entropy_of_nonzero_rows() -> None:
     torch.manual_seed(0)
     scores = torch.randn(2, 3, 3, dtype=torch.float64)
     scores[1, :, 2] = -math.inf  # padding
@@ -60,7 +60,7 @@ def test_heads_are_distributions_over_words_and_the_root() -> None:
         np.testing.assert_allclose(square.sum(1), 1, atol=1e-6)
 
 
-def test_it_learns_the_given_heads() -> None:
+def test_training_reproduces_the_teacher_heads() -> None:
     torch.manual_seed(0)
     model, batch = Biaffine(TINY, 12), batch_of(6, 5, 4, 6)
     optimizer = torch.optim.Adam(model.parameters(), 0.02)
@@ -74,7 +74,7 @@ def test_it_learns_the_given_heads() -> None:
         assert (square.argmax(1) == target[: len(square), : len(square)].argmax(1)).all()
 
 
-def test_words_are_known_by_their_endings() -> None:
+def test_words_with_equal_endings_share_ending_features() -> None:
     text = [Sentence(("walking", "talking", "cats")), Sentence(("dogs", "walking"))]
     corpus, _ = read_corpora(text, "cased")
     encoded = corpus.encode(corpus.vocabulary(100, 1))
@@ -87,7 +87,7 @@ def test_words_are_known_by_their_endings() -> None:
     assert model.reader.ending.max() < BUCKETS
 
 
-def test_words_become_unknown_at_random_in_training_and_only_there() -> None:
+def test_words_become_unknown_at_random_only_in_training() -> None:
     batch = batch_of(6, 4)
     noisy = some_unknown(batch.tokens, batch.uniforms, 0.5)
     real = batch.tokens > 0
@@ -99,7 +99,7 @@ def test_words_become_unknown_at_random_in_training_and_only_there() -> None:
     assert scored.count == 10
 
 
-def test_references_are_squares_over_the_words_that_are_kept() -> None:
+def test_reference_heads_are_squares_without_punctuation() -> None:
     text = [Sentence(("Yes", ",", "dogs", "bark", ".")), Sentence(("Cats", "sleep"))]
     corpus, _ = read_corpora(text, "words", references=with_chains)
     encoded = corpus.encode(corpus.vocabulary(100, 1))
@@ -109,4 +109,5 @@ def test_references_are_squares_over_the_words_that_are_kept() -> None:
     assert squares[0, 2].tolist() == squares[0, :, 2].tolist() == [0, 0, 0]
     np.testing.assert_allclose(squares[1].sum(1), 1, atol=1e-3)
     assert squares[1, 1].argmax() == 2  # dogs <- bark
-    assert squares[1, 0].tolist() == pytest.approx([1 / 3] * 3, abs=1e-3)  # the comma, its head, is no word
+    # the head of the first word is the comma, which is removed
+    assert squares[1, 0].tolist() == pytest.approx([1 / 3] * 3, abs=1e-3)

@@ -1,4 +1,4 @@
-"""The chart parser learns the spans that it is given, and scores what its page says."""
+"""The chart parser: loss, distillation from trees, and punctuation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def batch_of(count: int, rows: int = 3) -> SpanTargetBatch:
     return SpanTargetBatch(tokens, torch.full((rows,), count), torch.zeros_like(tokens), spans)
 
 
-def test_inner_spans_are_of_two_words_or_more_and_not_the_whole() -> None:
+def test_inner_spans_exclude_words_and_full_sentences() -> None:
     inner = inner_spans(torch.tensor([4, 3]), 4)
     assert [tuple(span) for span in inner[0].nonzero().tolist()] == [(0, 2), (0, 3), (1, 3), (1, 4), (2, 4)]
     assert [tuple(span) for span in inner[1].nonzero().tolist()] == [(0, 2), (1, 3)]
@@ -51,7 +51,7 @@ def test_loss_is_the_cross_entropy_of_each_inner_span() -> None:
     assert loss.nll.item() == pytest.approx(nats / 12, abs=1e-9)
 
 
-def test_it_learns_the_given_trees() -> None:
+def test_training_reproduces_the_teacher_trees() -> None:
     torch.manual_seed(0)
     model, batch = Chart(TINY, 12), batch_of(5)
     optimizer = torch.optim.Adam(model.parameters(), 0.02)
@@ -65,7 +65,7 @@ def test_it_learns_the_given_trees() -> None:
         assert {(start, end) for start, end, *_ in mbr(row)} >= {(0, 2), (0, 3), (0, 4)}
 
 
-def test_punctuation_between_words_is_seen() -> None:
+def test_punctuation_between_words_changes_scores() -> None:
     model, batch = Chart(TINY, 12).eval(), batch_of(4)
     cut = FragmentBatch(batch.tokens, batch.lengths, torch.tensor([[0, 0, 1, 0]] * 3))
     with torch.inference_mode():
@@ -74,7 +74,7 @@ def test_punctuation_between_words_is_seen() -> None:
         other = model.structure(cut, Query(SpanScores)).score
     assert torch.equal(whole, same)
     assert not torch.allclose(whole[:, 0, 2], other[:, 0, 2])
-    assert torch.equal(whole[:, 1, 4], other[:, 1, 4])  # neither end is beside the comma
+    assert torch.equal(whole[:, 1, 4], other[:, 1, 4])  # neither end is next to the comma
 
 
 def test_targets_are_shares_of_the_reference_trees() -> None:

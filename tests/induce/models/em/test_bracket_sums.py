@@ -1,4 +1,4 @@
-"""Sums over binary trees with a weight for each bracket: against all trees there are, and out of float64's range."""
+"""Sums over binary trees with bracket weights: against enumeration, and outside the range of float64."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Span = tuple[int, int]
 
 
 def trees(start: int, end: int) -> Iterator[tuple[tuple[Span, ...], float]]:
-    """The brackets of every binary tree from start to end, and its probability if every split is at a random place."""
+    """Brackets of every binary tree from start to end, and its probability if split positions are random."""
     if end - start == 1:
         yield (), 1.0
         return
@@ -29,7 +29,7 @@ def random_weights(count: int, batch: int, spread: float = 1.0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("count", range(1, 7))
-def test_all_trees(count: int) -> None:
+def test_bracket_counts_equal_enumeration(count: int) -> None:
     weights = random_weights(count, 3)
     counts = bracket_counts(weights)
     total, expected = np.zeros(3), np.zeros_like(weights)
@@ -43,7 +43,7 @@ def test_all_trees(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", range(1, 7))
-def test_random_splits(count: int) -> None:
+def test_random_split_probability_equals_enumeration(count: int) -> None:
     expected = np.zeros((count, count + 1))
     for spans, probability in trees(0, count):
         for span in spans:
@@ -51,8 +51,8 @@ def test_random_splits(count: int) -> None:
     np.testing.assert_allclose(random_split_probability(count), expected, atol=1e-12)
 
 
-def test_derivatives() -> None:
-    """The probability of a bracket is the derivative of log Z by the log of its weight."""
+def test_probability_is_derivative_of_log_total() -> None:
+    """Probability of a bracket as the derivative of log Z by the log of its weight."""
     weights, step = random_weights(7, 1), 1e-5
     probability = bracket_counts(weights).probability
     for span in [(0, 7), (0, 2), (2, 5), (5, 7)]:
@@ -64,8 +64,8 @@ def test_derivatives() -> None:
         np.testing.assert_allclose((totals[0] - totals[1]) / (2 * step), probability[span], atol=1e-8)
 
 
-def test_many_words_and_large_weights() -> None:
-    """N - 1 brackets whatever the weights; with weights of 1 the number of trees."""
+def test_large_weights_do_not_overflow() -> None:
+    """N - 1 expected brackets for any weights, and the number of trees for weights of 1."""
     heavy = bracket_counts(random_weights(120, 1, 300.0))
     assert float(heavy.log_total[0]) > 710  # e^710 is the largest float64
     assert heavy.probability.sum() == pytest.approx(119)

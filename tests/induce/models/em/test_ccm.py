@@ -1,4 +1,4 @@
-"""The constituent-context model and its product with DMV: all trees there are, stops anywhere, any text."""
+"""The constituent-context model and its product with DMV: against enumeration, resumed runs, unusual texts."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def random_tables(spans: Spans, classes: int) -> SpanTables:
     return SpanTables(keys, sequences, contexts, (2.0, 8.0))
 
 
-def test_likelihood_and_brackets_from_the_definition() -> None:
-    """Σ_trees P(tree) Π_spans P(sequence | in the tree?) P(context | in the tree?), over spans of no word, too."""
+def test_likelihood_and_brackets_equal_enumeration() -> None:
+    """Σ_trees P(tree) Π_spans P(sequence | in the tree?) P(context | in the tree?), including empty spans."""
     classes = np.array([[0], [2], [1], [2], [0]])
     spans = Spans.of(classes, 3)
     tables = random_tables(spans, 3)
@@ -82,8 +82,8 @@ def test_likelihood_and_brackets_from_the_definition() -> None:
     assert log_tree_count(5) == pytest.approx(np.log(len(every)))
 
 
-def test_spans_know_their_words_and_their_context() -> None:
-    """Equal sequences have one key wherever they stand; unequal ones, and the same words in another order, do not."""
+def test_span_keys_identify_sequences_and_contexts() -> None:
+    """Equal sequences have equal keys at all positions, and different or reordered sequences do not."""
     spans = Spans.of(np.array([[1, 0], [2, 1], [1, 2], [2, 0]]), 3)
     named = {}
     for sentence in range(2):
@@ -102,8 +102,8 @@ def test_frequent_sequences_are_kept() -> None:
     assert frequent_keys(keys, 4).tolist() == [3, 5, 7, UNUSED]
 
 
-def test_passes_make_the_text_likelier() -> None:
-    """That is what EM promises; added counts are few beside these."""
+def test_em_passes_increase_the_likelihood() -> None:
+    """EM guarantees this without smoothing, and the smoothing here is small."""
     corpus = sample()
     model = Ccm(CcmConfig(**QUICK, smooth_constituent=1e-3, smooth_distituent=1e-3), len(corpus.vocabulary))
     losses = [step.nll for step in model.fit(corpus)]
@@ -112,7 +112,7 @@ def test_passes_make_the_text_likelier() -> None:
 
 
 def test_tags_make_better_trees_than_chance() -> None:
-    """On short sentences of the built-in sample."""
+    """Evaluation on short sentences of the built-in sample."""
     gold = [example for example in sample_treebank("train").sentences if len(example.words) <= 12 and example.tree][
         :300
     ]
@@ -135,7 +135,7 @@ def joint(corpus: EncodedCorpus, **settings: float) -> DmvCcm:
     return DmvCcm(DmvCcmConfig(**{**QUICK, **settings}), len(corpus.vocabulary))
 
 
-def test_passes_make_both_models_of_a_tree_likelier() -> None:
+def test_joint_em_passes_increase_the_likelihood() -> None:
     corpus = sample()
     little = ("constituent", "distituent", "choose", "stop", "root")
     model = joint(corpus, **{f"smooth_{name}": 1e-3 for name in little})
@@ -143,8 +143,8 @@ def test_passes_make_both_models_of_a_tree_likelier() -> None:
     assert all(later < earlier for earlier, later in pairwise(losses))
 
 
-def test_heads_and_brackets_of_two_models() -> None:
-    """Every word has one head, N words have N - 1 brackets, and each part has a say in both."""
+def test_joint_heads_and_brackets_depend_on_both_models() -> None:
+    """Every word has one head, N words have N - 1 brackets, and both models affect both structures."""
     corpus = sample()
     model = joint(corpus)
     list(model.fit(corpus))
@@ -164,7 +164,7 @@ def test_heads_and_brackets_of_two_models() -> None:
 
 
 @pytest.mark.parametrize("fresh", [fresh, joint], ids=["ccm", "dmv-ccm"])
-def test_a_stopped_run_goes_on_bit_for_bit(fresh: Callable[[EncodedCorpus], Ccm]) -> None:
+def test_resumed_fit_equals_uninterrupted_fit(fresh: Callable[[EncodedCorpus], Ccm]) -> None:
     corpus = sample(60)
     whole = fresh(corpus)
     list(whole.fit(corpus))
@@ -180,8 +180,8 @@ def test_a_stopped_run_goes_on_bit_for_bit(fresh: Callable[[EncodedCorpus], Ccm]
         assert torch.equal(table, again.state_dict()[name]), name
 
 
-def test_fewer_sequences_and_sentences() -> None:
-    """Limits bound the memory; what is not counted by itself is counted together."""
+def test_limits_on_sequences_and_sentences_bound_the_counts() -> None:
+    """Sequences above the limit share one count."""
     corpus = sample()
     few, all_ = learned(corpus, sequences=10), learned(corpus)
     assert few.sequences.shape == (2, 11)
@@ -195,7 +195,7 @@ def test_fewer_sequences_and_sentences() -> None:
     [["Hello"], ["one sentence and no more"], ["a , b"], ["same same same"] * 30, ["、。 … !"] * 2 + ["x"]],
     ids=["one word", "one sentence", "two words", "one type", "mostly punctuation"],
 )
-def test_any_text_will_do(sentences: list[str]) -> None:
+def test_unusual_texts_give_finite_results(sentences: list[str]) -> None:
     corpus = corpus_of([Sentence(tuple(sentence.split())) for sentence in sentences])
     batch = corpus.sentences(np.arange(len(corpus)))
     for model in (fresh(corpus), joint(corpus)):
@@ -204,7 +204,7 @@ def test_any_text_will_do(sentences: list[str]) -> None:
         assert torch.isfinite(model.loss(batch).nll)
 
 
-def test_a_text_of_long_sentences_only() -> None:
+def test_long_sentences_are_used_if_all_are_long() -> None:
     corpus = corpus_of([Sentence(tuple(f"w{i % 7}" for i in range(50)))] * 5)
     assert float(learned(corpus).sequences.sum()) > 0
 
@@ -214,7 +214,7 @@ def test_blocks_of_one_length() -> None:
     assert [(rows.tolist(), count) for rows, count in blocks_of_one_length(lengths)] == [([2], 2), ([0, 3], 3)]
 
 
-def test_what_cannot_be_done() -> None:
+def test_too_many_classes_or_words_raise_an_error() -> None:
     with pytest.raises(SynparseError, match="it is for texts of tags"):
         Ccm(CcmConfig(classes=0), 5000)
     corpus = sample(30)

@@ -1,4 +1,4 @@
-"""Sums over dependency trees: against all trees there are, autograd, finite differences, and out of float64's range."""
+"""Sums over dependency trees: against enumeration, autograd, finite differences, outside the range of float64."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def random_weights(count: int, batch: int, seed: int = 0, spread: float = 1.0) -
 
 
 def children(heads: tuple[int, ...], word: int, side: int) -> list[int]:
-    """The children of ``word`` on one side (0 right, 1 left), nearest first."""
+    """Dependents of ``word`` on one side (0 right, 1 left), nearest first."""
     dependents = [child for child, head in enumerate(heads) if head == word and (child > word) == (side == 0)]
     return sorted(dependents, reverse=side == 1)
 
 
 def reach(heads: tuple[int, ...], word: int, side: int, before: int | None = None) -> int:
-    """The last word of the half span of ``word``, built only as far as the child ``before``."""
+    """Last word of the half span of ``word``, built only as far as the dependent ``before``."""
     last = word
     for child in children(heads, word, side):
         if child == before:
@@ -48,7 +48,7 @@ def reach(heads: tuple[int, ...], word: int, side: int, before: int | None = Non
 
 
 def uses(heads: tuple[int, ...], numbers: np.ndarray | None, penalty: float) -> tuple[list[np.ndarray], float]:
-    """How often a tree uses each weight, straight from the definition; and the product of its penalties."""
+    """Number of uses of each weight in a tree by definition, and the product of its penalties."""
     count = len(heads)
     first, later = np.zeros((count, count)), np.zeros((count, count))
     stop, root, factor = np.zeros((2, count, 2)), np.zeros(count), 1.0
@@ -72,7 +72,7 @@ def uses(heads: tuple[int, ...], numbers: np.ndarray | None, penalty: float) -> 
 
 
 def by_all_trees(weights: TreeWeights, numbers: np.ndarray | None, penalty: float) -> TreeCounts:
-    """`tree_counts` by enumeration; ``numbers`` (N, B) of fragments."""
+    """Result of `tree_counts` by enumeration, for fragment indices ``numbers`` (N, B)."""
     count, batch = weights.root.shape
     counts = TreeCounts(*(np.zeros_like(getattr(weights, name)) for name in NAMES), np.zeros(batch))
     for sentence in range(batch):
@@ -103,7 +103,7 @@ def some_fragments(count: int, batch: int, seed: int = 1) -> np.ndarray:
 
 @pytest.mark.parametrize("penalty", [1.0, 0.1])
 @pytest.mark.parametrize("count", range(1, 7))
-def test_sums_are_those_over_all_trees(count: int, penalty: float) -> None:
+def test_tree_counts_equal_enumeration(count: int, penalty: float) -> None:
     weights = random_weights(count, 3 if count < 5 else 1)
     numbers = some_fragments(*weights.root.shape)
     fragments = Fragments.of(numbers, penalty)
@@ -112,14 +112,14 @@ def test_sums_are_those_over_all_trees(count: int, penalty: float) -> None:
 
 
 @pytest.mark.parametrize("fragmented", [False, True])
-def test_plain_twin_agrees(fragmented: bool) -> None:
+def test_tree_counts_equal_plain_tree_counts(fragmented: bool) -> None:
     for count in (1, 2, 5, 13):
         weights = random_weights(count, 4, seed=count)
         fragments = Fragments.of(some_fragments(count, 4), 0.2) if fragmented else None
         assert_same(tree_counts(weights, fragments), plain_tree_counts(weights, fragments))
 
 
-def test_counts_are_finite_differences() -> None:
+def test_counts_equal_finite_differences() -> None:
     weights = random_weights(6, 1, seed=4)
     fragments = Fragments.of(some_fragments(6, 1), 0.3)
     counts, step = tree_counts(weights, fragments), 1e-5
@@ -146,8 +146,8 @@ def test_four_hundred_words() -> None:
     np.testing.assert_allclose(by_head(counts.first + counts.later).sum(0) + counts.root, 1.0, rtol=1e-6)
 
 
-def test_out_of_range_is_done_in_logarithms() -> None:
-    """Weights that no common scale brings into range: those of the right half are 10 ** 300 times smaller."""
+def test_sums_out_of_range_are_computed_in_logarithms() -> None:
+    """Weights that no common scale brings into range, because half of them are 10 ** 300 times smaller."""
     weights = random_weights(8, 2)
     weights.first[:, 4:, :, 1] *= 1e-300
     weights.later[:, 4:, :, 1] *= 1e-300
@@ -158,7 +158,7 @@ def test_out_of_range_is_done_in_logarithms() -> None:
     assert np.isfinite(counts.log_total).all()
 
 
-def test_no_tree_at_all_has_no_counts() -> None:
+def test_sentence_without_tree_has_counts_of_zero() -> None:
     weights = random_weights(3, 2)
     weights.root[:, 1] = 0
     counts = tree_counts(weights)
@@ -167,7 +167,7 @@ def test_no_tree_at_all_has_no_counts() -> None:
     assert counts.first[..., 0].any()
 
 
-def test_sentences_of_a_batch_do_not_touch() -> None:
+def test_sentences_of_a_batch_are_independent() -> None:
     weights = random_weights(7, 5)
     numbers = some_fragments(7, 5)
     batched = tree_counts(weights, Fragments.of(numbers, 0.1))
@@ -178,8 +178,8 @@ def test_sentences_of_a_batch_do_not_touch() -> None:
 
 
 @pytest.mark.parametrize("fragmented", [False, True])
-def test_sentences_of_other_lengths_side_by_side(fragmented: bool) -> None:
-    """Each has what it has by itself, whatever stands behind it; the plain twin agrees."""
+def test_sentences_of_different_lengths_equal_single_sentences(fragmented: bool) -> None:
+    """Padding after a sentence does not change its counts, nor those of `plain_tree_counts`."""
     count, lengths = 9, np.array([9, 4, 1, 7])
     weights = random_weights(count, 4)
     batched = TreeWeights(*(getattr(weights, name) for name in NAMES), lengths)
@@ -188,7 +188,7 @@ def test_sentences_of_other_lengths_side_by_side(fragmented: bool) -> None:
     counts = tree_counts(batched, Fragments.of(numbers, 0.1) if fragmented else None)
     assert_same(counts, plain_tree_counts(batched, Fragments.of(numbers, 0.1) if fragmented else None))
     for sentence, length in enumerate(lengths.tolist()):
-        word_slices = slice(0, length), slice(count - length, count)  # words in the reading of either side
+        word_slices = slice(0, length), slice(count - length, count)  # words in the direction of each side
         first, later, stop = (
             np.stack([getattr(weights, name)[side, word_slices[side]][..., [sentence]] for side in (0, 1)])
             for name in ("first", "later", "stop")
@@ -204,20 +204,26 @@ def test_sentences_of_other_lengths_side_by_side(fragmented: bool) -> None:
         assert counts.first[..., sentence].sum() == pytest.approx(expected.first.sum())
 
 
-def test_memory_that_is_used_again_changes_nothing() -> None:
-    """Batches of other shapes before, one of them beyond the range of numbers."""
+def test_reused_workspace_gives_equal_counts() -> None:
+    """The workspace was used for batches of other shapes and for weights out of range."""
     workspace = Workspace()
     for seed, (count, batch) in enumerate([(9, 4), (5, 7), (12, 2), (9, 4)]):
         weights = random_weights(count, batch, seed=seed)
         fragments = Fragments.of(some_fragments(count, batch, seed), 0.1) if seed % 2 else None
-        used, _ = _counts(weights, fragments, np.full(batch, 0.2), workspace)  # without the check that finds lost ones
+        used, _ = _counts(
+            weights,
+            fragments,
+            np.full(batch, 0.2),
+            workspace,
+            # without the check for sentences out of range
+        )
         new, _ = _counts(weights, fragments, np.full(batch, 0.2), Workspace())
         assert_same(used, new, 1e-12)
         weights.first[:] = 1e200
         tree_counts(weights, fragments, workspace=workspace)
 
 
-def test_reading_order_and_back() -> None:
+def test_by_head_inverts_by_reading() -> None:
     matrix = np.random.default_rng(0).random((6, 6, 2))
     matrix[np.arange(6), np.arange(6)] = 0
     np.testing.assert_array_equal(by_head(by_reading(matrix)), matrix)
@@ -231,7 +237,7 @@ def test_log_total_has_the_gradient_of_autograd() -> None:
 
 @pytest.mark.parametrize("fragmented", [False, True])
 def test_single_precision_agrees(fragmented: bool) -> None:
-    """Expected uses in float32 against float64, and a sentence that float32 cannot hold."""
+    """Expected uses in float32 against float64, with one sentence outside the range of float32."""
     weights = random_weights(40, 6)
     fragments = Fragments.of(some_fragments(40, 6), 0.1) if fragmented else None
     for table in (weights.first, weights.later):

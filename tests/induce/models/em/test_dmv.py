@@ -1,4 +1,4 @@
-"""The dependency model with valence: learning that can stop anywhere, any text, what it says of sentences."""
+"""The dependency model with valence: resumed runs, unusual texts, predictions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.decoding.heads import mbr_heads
 from induce.models.base import Query, SentenceTooLong
 from induce.models.em.dependency_tables import by_head
-from induce.models.em.dmv import LONGEST, Dmv, DmvConfig, blocks_of_like_length
+from induce.models.em.dmv import LONGEST, Dmv, DmvConfig, blocks_of_similar_length
 from induce.models.em.valence_grammar import GrammarSums
 from induce.structures import HeadDistribution
 from treebank.base.errors import SynparseError
@@ -59,8 +59,8 @@ def heads_of(model: Dmv, batch: SentenceBatch) -> torch.Tensor:
     return structure.probability
 
 
-def test_a_stopped_run_goes_on_bit_for_bit() -> None:
-    """From any step, with nothing but the buffers kept."""
+def test_resumed_fit_equals_uninterrupted_fit() -> None:
+    """Only the buffers are restored, after different steps."""
     corpus = sample(40)
     whole = learned(corpus)
     for stop in (1, 3, 4):
@@ -77,7 +77,7 @@ def test_a_stopped_run_goes_on_bit_for_bit() -> None:
             assert torch.equal(table, again.state_dict()[name]), name
 
 
-def test_steps_say_where_learning_stands() -> None:
+def test_steps_report_progress() -> None:
     corpus = sample(60)
     steps = list(fresh(corpus).fit(corpus))
     assert [step.done for step in steps] == list(range(1, 9))
@@ -112,8 +112,8 @@ def test_every_word_has_one_head() -> None:
         assert heads.count(ROOT) == 1
 
 
-def test_batches_do_not_matter() -> None:
-    """Order, company and padding leave a sentence's heads alone."""
+def test_heads_do_not_depend_on_the_batch() -> None:
+    """Order, other sentences and padding do not change the heads."""
     corpus = sample()
     model = learned(corpus)
     batched = heads_of(model, batch_of(corpus, [3, 9, 5]))
@@ -123,8 +123,8 @@ def test_batches_do_not_matter() -> None:
         torch.testing.assert_close(batched[row : row + 1, :count, :count], alone)
 
 
-def test_members_vote_together_as_they_do_one_by_one() -> None:
-    """All members side by side in float32 against each alone in float64."""
+def test_joint_votes_equal_the_mean_of_single_members() -> None:
+    """All members in one float32 batch against each member in float64."""
     corpus = sample()
     model = learned(corpus, members=3)
     batch = batch_of(corpus, range(20))
@@ -139,11 +139,11 @@ def test_members_vote_together_as_they_do_one_by_one() -> None:
     np.testing.assert_allclose(heads_of(model, batch).numpy(), expected, atol=1e-5)
 
 
-def test_blocks_hold_every_sentence_once() -> None:
+def test_blocks_contain_every_sentence_once() -> None:
     draw = np.random.default_rng(0)
     lengths, whole = draw.integers(0, 30, 200), draw.random(200) < 0.5
     indices: list[int] = []
-    for rows, count in blocks_of_like_length(lengths, whole, table=3000):
+    for rows, count in blocks_of_similar_length(lengths, whole, table=3000):
         assert lengths[rows].max() == count
         assert len(rows) * count**2 <= 3000
         assert len(set(whole[rows].tolist())) == 1
@@ -151,7 +151,7 @@ def test_blocks_hold_every_sentence_once() -> None:
     assert sorted(indices) == np.flatnonzero(lengths).tolist()
 
 
-def test_punctuation_matters_and_can_be_missing() -> None:
+def test_punctuation_changes_heads_and_is_optional() -> None:
     corpus = sample()
     model, batch = learned(corpus), batch_of(corpus, range(60))
     assert batch.fragments.any()
@@ -169,8 +169,8 @@ def test_only_finished_members_vote() -> None:
         assert model.ready() == ([0] if step.done < 8 else [0, 1])
 
 
-def test_log_probabilities_are_of_words() -> None:
-    """Those of all sentences of one and two words of a tiny vocabulary leave something for longer ones."""
+def test_log_probabilities_sum_to_less_than_one() -> None:
+    """Sum over all sentences of one and two words of a tiny vocabulary."""
     corpus = corpus_of([Sentence(("a", "b", "a", "b", "a", "c"))] * 20)
     model = learned(corpus, classes_low=2, classes_high=2)
     size = len(corpus.vocabulary)
@@ -191,9 +191,9 @@ def test_log_probabilities_are_of_words() -> None:
         SCRIPT,
         HUNDRED,
     ],
-    ids=["one word", "one sentence", "two fragments", "one type", "mostly punctuation", "no blanks", "100 words"],
+    ids=["one word", "one sentence", "two fragments", "one type", "mostly punctuation", "no spaces", "100 words"],
 )
-def test_any_text_will_do(sentences: list[str]) -> None:
+def test_unusual_texts_give_finite_results(sentences: list[str]) -> None:
     corpus = corpus_of([Sentence(tuple(sentence.split())) for sentence in sentences])
     model = learned(corpus)
     heads = heads_of(model, batch_of(corpus, range(len(corpus))))
@@ -201,24 +201,24 @@ def test_any_text_will_do(sentences: list[str]) -> None:
     assert torch.isfinite(model.log_probability(batch_of(corpus, range(len(corpus))))).all()
 
 
-def test_a_text_of_long_sentences_only() -> None:
-    """Where no sentence is short enough the shortest ones are learned from."""
+def test_long_sentences_are_used_if_all_are_long() -> None:
+    """If no sentence is short enough, the shortest ones are used."""
     corpus = corpus_of([Sentence(tuple(f"w{i % 7}" for i in range(50)))] * 5)
     assert torch.isfinite(heads_of(learned(corpus), batch_of(corpus, [0]))).all()
 
 
-def test_tags_are_classes_of_their_own() -> None:
+def test_zero_classes_make_each_word_a_class() -> None:
     corpus = corpus_of([Sentence(("DT", "NN", "VBZ"))] * 5 + [Sentence(("NN", "VBZ", "NN"))] * 5)
     model = learned(corpus, members=1, classes_low=0, classes_high=0)
     assert model.classes[0].tolist() == list(range(len(corpus.vocabulary)))
 
 
-def test_many_words_cannot_all_be_classes() -> None:
+def test_too_many_words_as_classes_raise_an_error() -> None:
     with pytest.raises(SynparseError, match="it is for texts of tags"):
         Dmv(DmvConfig(classes_low=0, classes_high=0), 5000)
 
 
-def test_too_long_a_sentence_is_named() -> None:
+def test_too_long_sentence_is_reported_with_its_index() -> None:
     corpus = sample(30)
     model = fresh(corpus)
     tokens = torch.ones(2, LONGEST + 1, dtype=torch.int64)
@@ -231,13 +231,13 @@ def test_too_long_a_sentence_is_named() -> None:
     "settings",
     [{"classes_low": 50}, {"length_bias_low": 9.0}, {"classes_low": 0}, {"backoff": 0.0}],
 )
-def test_settings_that_do_not_fit(settings: dict[str, float]) -> None:
+def test_inconsistent_settings_raise_an_error(settings: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"model\."):
         DmvConfig(**settings).check()  # type: ignore[arg-type]
 
 
-def test_expected_heads_are_counted() -> None:
-    """`mbr_heads` sums probabilities where `eisner` multiplies them, and the root's own entry counts."""
+def test_mbr_heads_maximize_expected_heads() -> None:
+    """The trees of `mbr_heads` have the largest sum of probabilities, with the root entry."""
     assert mbr_heads([[0.1, 0.9], [0.2, 0.8]]) == (1, ROOT)
     assert mbr_heads([[0.9, 0.1], [0.8, 0.2]]) == (ROOT, 0)
     assert mbr_heads([]) == ()

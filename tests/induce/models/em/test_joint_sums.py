@@ -1,4 +1,4 @@
-"""Sums over trees that are scored by arcs and by brackets: against all trees there are, and each part by itself."""
+"""Sums over trees with weights of arcs and brackets: against enumeration and against the grammar alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treebank.core.sentence import ROOT
 
 
 def brackets_of(heads: tuple[int, ...]) -> set[tuple[int, int]]:
-    """What each head covers after each of its children, the right ones first, straight from the definition."""
+    """Spans of each head after each of its dependents, right ones first, by definition."""
     brackets = set()
 
     def cover(word: int) -> tuple[int, int]:
@@ -29,7 +29,7 @@ def brackets_of(heads: tuple[int, ...]) -> set[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("count", range(2, 6))
-def test_all_trees(count: int) -> None:
+def test_joint_counts_equal_enumeration(count: int) -> None:
     weights = random_weights(count, 2)
     brackets = np.random.default_rng(count).normal(size=(count, count + 1, 2))
     counts = joint_counts(weights, brackets)
@@ -52,7 +52,7 @@ def test_all_trees(count: int) -> None:
         np.testing.assert_allclose(getattr(counts.trees, name), sums / total, atol=1e-12, err_msg=name)
 
 
-def test_without_brackets_it_is_the_grammar() -> None:
+def test_zero_bracket_logs_give_the_counts_of_the_grammar() -> None:
     weights = random_weights(9, 3, seed=1)
     joint, plain = joint_counts(weights, np.zeros((9, 10, 3))).trees, tree_counts(weights)
     for name in ("first", "later", "stop", "root", "log_total"):

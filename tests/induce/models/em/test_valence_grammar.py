@@ -1,4 +1,4 @@
-"""The dependency grammar over classes: weights by definition, EM's promise, smoothing; and classes of predicates."""
+"""The dependency grammar over classes: weights by definition, EM, smoothing, and predicate ratios."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def a_block(count: int, batch: int, seed: int = 0, weighted: bool = False) -> Se
 
 
 def weights_by_definition(grammar: ValenceGrammar, block: SentenceBlock, length_bias: float) -> TreeWeights:
-    """The weights of the trees word by word."""
+    """Weights of trees, computed word by word."""
     count, batch = block.classes.shape
     first, later = np.zeros((2, 2, count, count, batch))
     stop, root = np.zeros((2, count, 2, batch)), np.zeros((count, batch))
@@ -65,7 +65,7 @@ def test_sums_follow_the_definition(count: int) -> None:
 
 
 def test_probabilities_of_all_sentences_sum_to_one() -> None:
-    """With room for long sentences the totals of all class sequences are what the grammar leaves for them."""
+    """Sum over all class sequences of up to five words under a grammar that prefers short sentences."""
     grammar = a_grammar(1)
     grammar.stop[:] = 0.9
     sums, total = GrammarSums(PLAIN), 0.0
@@ -99,7 +99,7 @@ def test_em_never_lowers_the_likelihood(extended: bool) -> None:
 
 
 def test_counts_add_up() -> None:
-    """Every sentence has one root, every word but it one head and four sides to stop on."""
+    """One root per sentence, one head for each other word, and two stops for each word."""
     sums, block = GrammarSums(Preferences(0.2, 0.1)), a_block(9, 6)
     for trees in (sums.trees(a_grammar(), block), sums.harmonic_heads(block)):
         counts = ValenceGrammar.zeros(CLASSES)
@@ -110,21 +110,21 @@ def test_counts_add_up() -> None:
 
 
 def test_harmonic_start_by_definition() -> None:
-    """Three words, a mark after the second: heads drawn one by one, and children as if from a Poisson distribution."""
+    """Independent heads and Poisson-distributed dependents of three words with punctuation after the second."""
     fragments, unweighted, head = np.array([[0], [0], [1]]), np.ones((3, 1)), np.array([[0.5], [1.0], [1.0]])
     block = SentenceBlock(np.zeros((3, 1), dtype=int), fragments, head, unweighted, np.array([3]))
     counts = GrammarSums(Preferences(length_bias=9.0, penalty=0.1)).harmonic_heads(block)
     np.testing.assert_allclose(counts.root[:, 0], 1 / 3)
     arcs = by_head(counts.first + counts.later)[..., 0]
-    near, far = 1.0, 0.1 / 2  # weights of heads of the first word: its neighbour, and the word behind the mark
+    near, far = 1.0, 0.1 / 2  # weights of heads of the first word: the second and the third word
     assert arcs[1, 0] == pytest.approx(2 / 3 * near / (near + far))
     assert arcs[0, 1] == pytest.approx(2 / 3 * 0.5 / (0.5 + 0.1))
-    right = arcs[1, 2]  # the second word's only child on its right
+    right = arcs[1, 2]  # the only dependent on the right of the second word
     assert counts.stop[0, 1, :, 0] == pytest.approx([np.exp(-right), 1 - np.exp(-right)])
     assert counts.first[0, 1, 1, 0] == pytest.approx(1 - np.exp(-right))
 
 
-def test_harmonic_start_leaves_out_what_is_behind_a_sentence() -> None:
+def test_harmonic_start_ignores_padding() -> None:
     long, short = a_block(7, 1, weighted=True), a_block(4, 1, seed=3, weighted=True)
     both = [np.concatenate([getattr(short, name), getattr(long, name)[4:]]) for name in ("classes", "fragments")]
     weights = [np.concatenate([getattr(short, name), getattr(long, name)[4:]]) for name in ("head", "root")]
@@ -143,8 +143,8 @@ def test_probabilities_are_smoothed() -> None:
     np.testing.assert_allclose(grammar.stop, 0.5)
 
 
-def test_planted_predicates_are_found() -> None:
-    """Each sentence holds one word of class 2 and two to four of the other classes."""
+def test_predicate_class_has_the_largest_ratio() -> None:
+    """Sentences with one word of class 2 and two to four words of the other classes."""
     draw = np.random.default_rng(0)
     lengths = draw.integers(3, 6, 400)
     sentences = [draw.permutation([2, *draw.choice([0, 1, 3], length - 1, p=[0.6, 0.3, 0.1])]) for length in lengths]
@@ -154,9 +154,9 @@ def test_planted_predicates_are_found() -> None:
     assert ratios[2] > 5 * np.delete(ratios, 2).max()
 
 
-def test_no_short_sentence_says_nothing_of_predicates() -> None:
+def test_predicate_ratios_are_one_without_sentences() -> None:
     np.testing.assert_array_equal(predicate_ratios(np.zeros(0, int), np.zeros(0, int), np.zeros(0), count=3), 1.0)
 
 
-def test_frequent_words_weigh_less() -> None:
+def test_frequent_words_have_smaller_weights() -> None:
     assert frequency_weights(np.array([0.0, 1e-3]), scale=1e-3, power=0.5) == pytest.approx([1.0, 0.5**0.5])

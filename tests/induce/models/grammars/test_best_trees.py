@@ -11,7 +11,7 @@ from tests.induce.models.grammars.test_rules import KINDS, S, grammar, labelled_
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("separate", [False, True], ids=["shared", "own-grammars"])
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_finds_the_best_of_all_labelled_trees(kind: str, separate: bool, count: int) -> None:
+def test_best_trees_equal_the_best_of_all_labeled_trees(kind: str, separate: bool, count: int) -> None:
     rules, emissions = grammar(kind, batch=(2,) if separate else ()), words(2, count)
     best_spans = rules.best_trees(emissions)
     for k in range(2):
@@ -29,7 +29,7 @@ def test_finds_the_best_of_all_labelled_trees(kind: str, separate: bool, count: 
 
 
 def _probability(spans: list, rules: object, table: list, emissions: torch.Tensor) -> float:
-    """Of the labelled tree, with the best preterminals."""
+    """Probability of the labeled tree with the best preterminals."""
     label = {(start, end): nonterminal for start, end, nonterminal in spans}
 
     def best(start: int, end: int) -> list[float]:

@@ -1,4 +1,4 @@
-"""What the neural grammars share: sentences of every length, batches of several, the scale of charts."""
+"""Base class of the neural grammars: sentences of any length, mixed batches, the scale of charts."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def batch(*lengths: int) -> SentenceBatch:
 
 
 @pytest.mark.parametrize("kind", ["npcfg", "simple-pcfg"])
-def test_probabilities_of_all_sentences_of_a_length_make_one(kind: str) -> None:
-    """Of three symbols' trees; a sentence of one word is drawn on its own, and so are those of two."""
+def test_probabilities_of_one_length_sum_to_at_most_one(kind: str) -> None:
+    """The sum is 1 for sentences of one word, and at most 1 for sentences of two words."""
     for length in (1, 2):
         grid = torch.cartesian_prod(*[torch.arange(WORDS)] * length).view(-1, length)
         total = model(kind).log_probability(SentenceBatch(grid, torch.full((len(grid),), length))).exp().sum()
@@ -54,7 +54,7 @@ def test_probabilities_of_all_sentences_of_a_length_make_one(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["npcfg", "cpcfg", "simple-pcfg"])
-def test_the_loss_is_that_of_the_sentences_one_by_one(kind: str) -> None:
+def test_batch_loss_equals_the_loss_of_single_sentences(kind: str) -> None:
     grammar, mixed = model(kind), batch(5, 1, 3, 5)
     alone = [grammar.log_probability(mixed.select(torch.tensor([k]))) for k in range(4)]
     assert grammar.log_probability(mixed).tolist() == pytest.approx(torch.cat(alone).tolist(), rel=1e-5)
@@ -76,7 +76,7 @@ def test_sentences_of_every_length_get_trees(kind: str, monkeypatch: pytest.Monk
     assert {(3, 9), (6, 9)} <= set(mbr(scores[3])) & {(start, end) for start, end, _ in trees[3]}
 
 
-def test_the_scale_of_charts_follows_the_training() -> None:
+def test_chart_scale_follows_training() -> None:
     grammar = model("npcfg").train()
     for _ in range(60):
         before = float(grammar.growth)
@@ -86,21 +86,21 @@ def test_the_scale_of_charts_follows_the_training() -> None:
     assert math.isfinite(before)
 
 
-def test_symbols_are_counted_where_stretches_begin_and_end() -> None:
-    """Of three words in stretches of one and two, the only phrases but the whole begin or end at the boundary."""
+def test_symbols_are_counted_at_segment_edges() -> None:
+    """Both inner spans of three words, in segments of one and two words, begin at a segment start."""
     grammar, plain = model("npcfg").train(), batch(3)
     grammar.loss(FragmentBatch(plain.tokens, plain.lengths, torch.tensor([[0, 1, 0]])))
     with torch.no_grad():
         marginals = grammar.eval().structure(plain, Query(SpanScores)).rows()[0]
-    first, second = marginals[0, 2], marginals[1, 3]  # both begin where a stretch does, one ends so
+    first, second = marginals[0, 2], marginals[1, 3]  # both begin at a segment start, one ends at a segment end
     assert first + second == pytest.approx(1, abs=1e-5)
     begins, ends = grammar.edges.sum(1).tolist()
     assert begins == pytest.approx(module.COUNTED_MEMORY * 1, rel=1e-4)
     assert ends == pytest.approx(module.COUNTED_MEMORY * second, rel=1e-4)
 
 
-def test_words_are_counted_where_stretches_begin_and_end() -> None:
-    """Of `2 3, 2 | 3 2`: word 2 begins two of three stretches and ends two, word 3 one and one, of five places."""
+def test_words_are_counted_at_segment_edges() -> None:
+    """In `2 3, 2 | 3 2`, word 2 begins and ends two of three segments, and word 3 begins and ends one."""
     corpus = EncodedCorpus(
         Vocabulary(("<eos>", "<unk>", "a", "b", "c")),
         np.array([2, 3, 2, 0, 3, 2, 0], dtype=np.int32),
@@ -117,7 +117,7 @@ def test_words_are_counted_where_stretches_begin_and_end() -> None:
     assert begins[2] > 1 > begins[3]
 
 
-def test_a_batch_that_needs_double_precision_gives_trees() -> None:
+def test_batch_that_needs_double_precision_has_trees() -> None:
     grammar, sentence = model("npcfg"), batch(5, 60)
     with torch.no_grad():
         expected = grammar.structure(sentence, Query(SpanScores)).score
@@ -125,7 +125,7 @@ def test_a_batch_that_needs_double_precision_gives_trees() -> None:
         torch.testing.assert_close(grammar.structure(sentence, Query(SpanScores)).score, expected, rtol=0, atol=1e-4)
 
 
-def test_probabilities_of_symbols_add_up_to_those_of_spans() -> None:
+def test_symbol_probabilities_sum_to_span_probabilities() -> None:
     grammar = model("npcfg")
     with torch.no_grad():
         scores = grammar.structure(batch(1, 4, 5), Query(SpanScores, symbols=True))

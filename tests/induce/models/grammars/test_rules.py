@@ -20,7 +20,7 @@ S, T = 2, 3
 
 
 def grammar(kind: str, seed: int = 0, *, batch: tuple[int, ...] = ()) -> Rules:
-    """Random rules in float64; with a ``batch``, one grammar a sentence."""
+    """Random rules in float64, with one grammar per sentence if ``batch`` is given."""
     draw = torch.Generator().manual_seed(seed)
 
     def table(*shape: int) -> Tensor:
@@ -100,7 +100,7 @@ def bracketings(start: int, end: int) -> list[tuple[tuple[int, int], ...]]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [5, 6])
 def test_equals_the_sum_over_all_unlabelled_trees(kind: str, count: int) -> None:
-    """With the weights of all spans outside a tree 0, Z is that tree's share; all trees' shares make Z."""
+    """Z as the sum over trees of Z with the weights of all spans outside the tree set to 0."""
     rules, emissions = grammar(kind), words(1, count)
     shares = []
     for tree in bracketings(0, count):
@@ -154,7 +154,7 @@ def test_marginals_are_gradients_at_the_logarithms_of_weights(kind: str) -> None
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("growth", [-30.0, 0.0, 30.0])
-def test_no_scale_is_too_bad(kind: str, growth: float) -> None:
+def test_any_growth_gives_the_same_result(kind: str, growth: float) -> None:
     rules = type(grammar(kind))(*(part.float() for part in grammar(kind)))
     emissions = words(2, 90).float()
     emissions[:, 40:60] -= 80.0
@@ -176,7 +176,7 @@ def test_400_words(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_tree_has_no_probability(kind: str) -> None:
+def test_sentence_without_tree_has_probability_zero(kind: str) -> None:
     nothing = torch.zeros(1, 4, 5, dtype=torch.float64)
     log_z, marginals = grammar(kind).span_marginals(words(1, 4), weights=nothing)
     assert log_z.item() == -math.inf
