@@ -1,8 +1,8 @@
-"""Runs every benchmark and keeps the figures of this machine beside those of others.
+"""Run all benchmarks, and store the figures of this machine next to those of others.
 
 ``make bench`` or ``python bench/all.py`` writes ``bench/machines/PROCESSOR.json`` and the table in
-``docs/benchmarks.md``, one column a machine. ``--quick`` leaves out the papers' sizes. It takes at most 20 minutes:
-what is not done by then is left out, and says so.
+``docs/benchmarks.md``, one column per machine. ``--quick`` leaves out the papers' sizes. It takes at most 20 minutes:
+the remaining benchmarks are left out with a message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MINUTES = 20.0
 
 
 def measure(options: dict[str, list[str]]) -> dict[str, float]:
-    """Figures of all benchmarks by name."""
+    """Figures of all benchmarks, by name."""
     deadline = time.monotonic() + 60 * MINUTES
     figures: dict[str, float] = {}
     for name in benchmarks():
@@ -42,7 +42,7 @@ def measure(options: dict[str, list[str]]) -> dict[str, float]:
 
 
 def table(machines: list[dict[str, Any]]) -> str:
-    """Markdown: facts of the machines, then a row for every figure that any of them has."""
+    """Markdown table with the facts of the machines and a row for each figure."""
     heads = [machine["machine"]["processor"] for machine in machines]
     rows = [["", *heads], ["---"] * (len(heads) + 1)]
     for fact in ("features", "cores", "threads", "load", "torch", "python"):
@@ -56,7 +56,7 @@ def table(machines: list[dict[str, Any]]) -> str:
 
 
 def write_page(page: Path, machines: Path) -> None:
-    """Put the table of all files in ``machines`` between the two marks of ``page``."""
+    """Write the table of all files in ``machines`` between the two comments of ``page``."""
     files = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(machines.glob("*.json"))]
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
@@ -64,7 +64,7 @@ def write_page(page: Path, machines: Path) -> None:
 
 
 def main() -> None:
-    """Measure, store, and write the table."""
+    """Run the benchmarks, store the figures, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()

@@ -47,7 +47,7 @@ LAST = "run/last"
 
 
 class Failing(TorchDispatchMode):
-    """Count of allocating operations; every ``every``-th fails in a child process, from number ``first`` on."""
+    """Counter of allocations, which fails every ``every``-th of them, from ``first`` on, in a child process."""
 
     def __init__(self, folder: Path, first: int, every: int) -> None:
         super().__init__()

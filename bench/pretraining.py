@@ -1,9 +1,9 @@
-"""Models of the free English text, which other programs here score: ``python bench/pretraining.py [--minutes 10]``.
+"""Train models on a free English text for other benchmarks: ``python bench/pretraining.py [--minutes 10]``.
 
 The text is the sample of Brown, the training part of EWT and the validation part of WikiText-2, cut into sentences and
 words by the rule ``english``: 34,817 sentences, 697,613 tokens. Each model is its small preset with one vocabulary for
-all; LSTM and ON-LSTM, which read the text about once, have little dropout and twice the learning rate. Runs are kept in
-``bench/results/text``; called again, the program goes on where it was.
+all. LSTM and ON-LSTM, which read the text about once, have little dropout and twice the learning rate. Runs are stored
+in ``bench/results/text``; a second call continues where the first one stopped.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ RUNS = HERE / "results" / "text"
 TEXTS = ("raw/brown_sample.txt", "raw/en_ewt_train.txt", "raw/wikitext2/valid.txt")
 MODELS = ("lstm", "onlstm", "prpn", "udgn", "structformer", "transformer")
 SETTINGS = ("data.vocabulary_size=12000", "data.minimum_count=2")  # the same words for all
-ONCE = (  # for a model that reads the text once, and so cannot learn it by heart
+ONCE = (  # for a model that reads the text once, and thus cannot memorize it
     *(f"model.{part}_dropout=0.05" for part in ("embedding", "input", "hidden", "output")),
     *("model.weight_dropout=0.0", "optimizer.learning_rate=0.003"),
 )
 OWN = {"lstm": ONCE, "onlstm": ONCE}
-RARE = "UNKNOWNWORD"  # stands for <unk> of WikiText while the text is cut into words
+RARE = "UNKNOWNWORD"  # replaces <unk> of WikiText during tokenization
 LEAST = 10.0  # seconds, of which a start takes most
 
 
 def sentences(data: Path) -> Iterator[str]:
-    """The text, words separated by spaces; headings of WikiText are left out, and its ``@-@`` is a hyphen again."""
+    """Tokenized sentences of the text, without headings of WikiText. Its ``@-@`` becomes a hyphen."""
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder, "text.txt")
         for name in TEXTS:
@@ -55,7 +55,7 @@ def sentences(data: Path) -> Iterator[str]:
 
 
 def text(data: Path, folder: Path) -> Path:
-    """The file of the text in ``folder``, written if it is not there."""
+    """Path of the text in ``folder``, which is written if it does not exist."""
     path = folder / "text.txt"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,9 +64,9 @@ def text(data: Path, folder: Path) -> Path:
 
 
 def train(model: str, minutes: float, data: Path, folder: Path, settings: Sequence[str] = ()) -> Path:
-    """The run of ``model`` after so many minutes of a processor in all, starts and what reads the text included.
+    """Train ``model`` up to ``minutes`` of CPU time in total, including starts and reading, and return its run.
 
-    What was spent, in seconds, is in ``NAME.seconds.json`` beside the run.
+    The CPU time in seconds is stored in ``NAME.seconds.json`` next to the run.
     """
     run = folder / model
     call = ["train", str(text(data, folder)), "--preset", f"{model}-small", "-o", str(run), "--seed", "1"]
@@ -78,9 +78,9 @@ def train(model: str, minutes: float, data: Path, folder: Path, settings: Sequen
 
 
 def stopped(arguments: Sequence[str], seconds: float) -> float:
-    """Run synparse, end it when it has had so many ``seconds`` of a processor, and give those that it had.
+    """Run synparse for at most ``seconds`` of CPU time, and return the CPU seconds that it used.
 
-    A limit of minutes would give a model less on a busy machine. The count is Linux's.
+    ``--max-minutes`` limits wall-clock time, which trains a model less on a busy machine. Needs /proc of Linux.
     """
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parent)}
     process = subprocess.Popen(
@@ -101,33 +101,33 @@ def stopped(arguments: Sequence[str], seconds: float) -> float:
 
 
 def seconds_file(run: Path) -> Path:
-    """Where the processor seconds of a run are."""
+    """Path of the file with the CPU seconds of a run."""
     return run.with_name(f"{run.name}.seconds.json")
 
 
 def spent(run: Path) -> float:
-    """The processor seconds of a run so far."""
+    """CPU seconds of a run so far."""
     file = seconds_file(run)
     return float(file.read_text(encoding="utf-8")) if file.exists() else 0.0
 
 
 def describe(models: Sequence[str], folder: Path) -> str:
-    """Markdown: how long each model was trained, how often it read the text, and how it did in what it read last."""
+    """Markdown table of the CPU minutes, passes over the text, and last perplexity of each model."""
     lines = ["| | minutes of a processor | passes | perplexity of the last pass |", "| --- |" + " ---: |" * 3]
     for model in models:
         run = folder / model
         events = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-        progress = [event for event in events if event["event"] == "progress"]  # none of a few sentences
+        progress = [event for event in events if event["event"] == "progress"]  # very short trainings have none
         read = [f"{event['epoch'] - 1 + event['share']:.2f} | {event['perplexity']:.0f}" for event in progress[-1:]]
         lines.append(f"| `{model}` | {spent(run) / 60:.1f} | {''.join(read) or ' | '} |")
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Train the models named, or all."""
+    """Train the selected models."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--minutes", type=float, default=10.0, help="of a processor, for each")
+    parser.add_argument("--minutes", type=float, default=10.0, help="CPU minutes of each model")
     parser.add_argument("--only", nargs="+", default=MODELS, choices=MODELS)
     options = parser.parse_args()
     for model in options.only:

@@ -1,6 +1,6 @@
-"""Times a training step of PRPN beside a plain loop over the same equations, and beside its matrix products alone.
+"""Time a training step of PRPN against a plain loop over the same equations, and against its matrix products.
 
-``python bench/prpn.py`` prints ratios taken side by side in one process, by turns, and writes
+``python bench/prpn.py`` prints ratios measured alternately in one process, and writes
 ``bench/results/prpn.json``. ``--size small|paper`` measures one size. Loss and gradients of the two are compared first.
 """
 
@@ -39,7 +39,7 @@ SIZES = {"small": ("prpn-small", 27, 5_000), "paper": ("prpn-lm-ptb", 35, 10_000
 
 
 def drawn(model: Prpn, steps: int, batch: int) -> Masks:
-    """Dropout masks as the model draws them, of ones where nothing is dropped: the plain loop wants them all."""
+    """Dropout masks as the model draws them, completed by masks of ones, which the plain loop needs."""
     masks = model.draw_masks(steps, batch)
     full_mask = torch.ones(model.config.hidden_size)
     reading = [layer if layer.recurrent is not None else layer._replace(recurrent=full_mask) for layer in masks.reading]
@@ -47,7 +47,7 @@ def drawn(model: Prpn, steps: int, batch: int) -> Masks:
 
 
 def plain_layer(layer: ReadingLayer, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks) -> Tensor:
-    """States (T, B, H) of a reading layer by the plain loop, the products with its input step by step, too."""
+    """States (T, B, H) of a reading layer by the plain loop, which also multiplies its input step by step."""
     assert layer.key is not None
     cell, (from_x, from_h) = layer.cell, layer.key.weight.split([x.shape[-1], layer.units], 1)
     from_input, key_from_input = [], []
@@ -71,7 +71,7 @@ def plain_layer(layer: ReadingLayer, x: Tensor, gate: Tensor, tapes: Tapes, mask
 
 
 def plain_loss(model: Prpn, tokens: Tensor, targets: Tensor, masks: Masks) -> Tensor:
-    """The loss by the paper's equations, step by step, left to automatic differentiation."""
+    """Loss by the paper's equations, step by step, for automatic differentiation."""
     steps, batch = tokens.shape
     parsing_state, *tapes = model.initial_state(batch)
     words = functional.embedding(tokens, model.embedding.weight)
@@ -92,7 +92,7 @@ def plain_loss(model: Prpn, tokens: Tensor, targets: Tensor, masks: Masks) -> Te
 
 
 def products(config: PrpnConfig, words: int, steps: int, batch: int) -> Callable[[], None]:
-    """The matrix products of a step, forward and backward, and nothing else: what no program could do without."""
+    """Matrix products of a training step, forward and backward: the minimal work of any implementation."""
     units, size, slots = config.hidden_size, config.embedding_size, config.slots
     rows = steps * batch
     large = [(size * (config.lookback + 1), units)]  # rows times (in, out), for all steps at once
@@ -127,7 +127,7 @@ def products(config: PrpnConfig, words: int, steps: int, batch: int) -> Callable
 
 
 def same(model: Prpn, tokens: Tensor, targets: Tensor) -> float:
-    """The largest difference between losses and gradients of the two in double precision, over the largest gradient."""
+    """Largest difference of losses and gradients in double precision, relative to the largest gradient."""
     model = Prpn(model.config, model.embedding.num_embeddings).double().train()
     torch.manual_seed(2)
     masks = drawn(model, *tokens.shape)
@@ -141,7 +141,7 @@ def same(model: Prpn, tokens: Tensor, targets: Tensor) -> float:
 
 
 def by_turns(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Processor seconds of the best round of each of ``runs``, taken by turns after one round to warm up."""
+    """CPU seconds of the best round of each of ``runs``, measured alternately after a warm-up."""
     for run in runs.values():
         run()
     seconds = dict.fromkeys(runs, math.inf)

@@ -1,4 +1,4 @@
-"""Times our bracket reader against nltk's corpus reader on nltk's WSJ sample (3,914 trees), in one process, by turns.
+"""Time the bracket reader against nltk's corpus reader on nltk's WSJ sample (3,914 trees), alternately.
 
 ``python bench/reading.py --data DIR`` (default ``$NLTK_DATA``, else ``../shared/data/nltk_data``) prints a table and
 writes ``bench/results/reading.json``.
@@ -26,15 +26,15 @@ from treebank.io.bracketed import read_bracketed, read_trees  # noqa: E402
 
 
 def seconds(read: Callable[[], Iterable[object]]) -> tuple[float, int]:
-    """Processor seconds that going through ``read()`` takes, and how many trees came; none of them is kept."""
-    gc.collect()  # nobody pays for what the one before has left behind; the collector stays on
+    """CPU seconds of iterating over ``read()``, and the number of trees. No tree is kept in memory."""
+    gc.collect()  # so that no reader pays for the garbage of the previous one; the collector stays on
     start = time.process_time()
     count = sum(1 for _ in read())
     return time.process_time() - start, count
 
 
 def extract(data: Path, folder: str) -> list[str]:
-    """The sample's .mrg files, unpacked into ``folder``, in order."""
+    """Unpack the .mrg files of the sample into ``folder``, and return their paths in order."""
     with zipfile.ZipFile(data / "corpora/treebank.zip") as archive:
         names = sorted(name for name in archive.namelist() if "/combined/" in name and name.endswith(".mrg"))
         archive.extractall(folder, names)
@@ -42,7 +42,7 @@ def extract(data: Path, folder: str) -> list[str]:
 
 
 def measure(data: Path, rounds: int) -> dict[str, dict[str, float]]:
-    """Seconds of each reader, by turns: best, median and number of trees."""
+    """Best, median and first seconds of each reader, measured alternately, and the number of trees."""
     import nltk
 
     nltk.data.path.insert(0, str(data))
@@ -81,13 +81,11 @@ def main() -> None:
     results = measure(options.data, options.rounds)
     machine = {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()}
     base = results["nltk parsed_sents"]
-    print(
-        f"{machine['cores']} cores, Python {machine['python']}, {machine['system']}; {options.rounds} rounds by turns"
-    )
+    print(f"{machine['cores']} cores, Python {machine['python']}, {machine['system']}; {options.rounds} rounds")
     print(f"{'reader':26}{'trees':>7}{'best s':>9}{'median s':>10}{'first s':>9}{'ratio':>8}{'ratio of first':>16}")
     for name, row in results.items():
         row["ratio"] = base["median"] / row["median"]
-        row["ratio_first"] = base["first"] / row["first"]  # with nothing remembered from earlier rounds
+        row["ratio_first"] = base["first"] / row["first"]  # without caches of earlier rounds
         print(
             f"{name:26}{row['trees']:7}{row['seconds']:9.3f}{row['median']:10.3f}{row['first']:9.3f}{row['ratio']:7.1f}x"
             f"{row['ratio_first']:15.1f}x"

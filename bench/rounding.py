@@ -1,7 +1,7 @@
-"""How many sentences a model parses alike when its products' factors are rounded to bfloat16.
+"""Share of sentences with the same parse when the factors of products are rounded to bfloat16.
 
-``python bench/rounding.py RUN… --text TEXT [--sentences 1500]``. The program does not round when it parses: this says
-why.
+``python bench/rounding.py RUN… --text TEXT [--sentences 1500]``. It shows why synparse does not round when it
+parses.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from treebank.core.sentence import Sentence  # noqa: E402
 
 
 def parsed(parser: ModelParser, text: list[Sentence]) -> Iterator[str]:
-    """The tree or the heads of each sentence, as one string."""
+    """Tree or heads of each sentence, as a string."""
     return map(str, parser.parse(text) if parser.output == "trees" else parser.parse_heads(text))
 
 
 def main() -> None:
-    """Parse, round, parse again, compare."""
+    """Parse with and without rounding, and print the share of equal parses."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", metavar="RUN")
     parser.add_argument("--text", required=True)

@@ -1,9 +1,9 @@
-"""Parsing by workers against one process, and corpora on disk: times, their ratios, and the memory of each process.
+"""Times and memory of parsing with workers, of corpora on disk, and of training with two processes.
 
-``python bench/scale.py [--words MILLIONS] [--minutes M]`` makes a text of some million words (1 by default) with the
-built-in sampler, trains `onlstm-small` for a moment, prints a table and writes ``bench/results/scale.json``. Each
-figure is of a program of its own, its start included; only the cost of a shard is that of calls in this one. ``--part``
-takes one of ``parse``, ``shards``, ``corpus`` and ``train``.
+``python bench/scale.py [--words MILLIONS] [--minutes M]`` makes a text of MILLIONS of words (default: 1) from the
+built-in sample, trains `onlstm-small` briefly, prints a table and writes ``bench/results/scale.json``. Each figure is
+measured in a process of its own and includes its start, except the cost of a shard. ``--part`` selects ``parse``,
+``shards``, ``corpus`` or ``train``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MODEL = ["--set", "train.epochs=1", "--set", "data.vocabulary_size=1000", "--max
 
 
 def timed(*arguments: str, program: tuple[str, ...] = ("-m", "synparse")) -> tuple[float, float]:
-    """Seconds that a call of the program takes, and the most memory in MB of its first process."""
+    """Wall-clock seconds of a call, and the peak memory (MB) of its first process."""
     began = time.monotonic()
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
@@ -43,7 +43,7 @@ def timed(*arguments: str, program: tuple[str, ...] = ("-m", "synparse")) -> tup
 
 
 def parsing(folder: Path, text: Path, words: int) -> dict[str, float]:
-    """One process against one worker and two, and a tenth of the text for the memory."""
+    """Words per second and memory of one process, one worker and two workers, and of a tenth of the text."""
     run, tenth = str(folder / "run"), folder / "tenth.txt"
     timed("train", "-o", run, *MODEL)
     less = write_text(tenth, words // 10)
@@ -59,7 +59,7 @@ def parsing(folder: Path, text: Path, words: int) -> dict[str, float]:
 
 
 def shards(folder: Path) -> dict[str, float]:
-    """What it costs to cut a text into shards: lines without a word, one worker, the least of three rounds by turns."""
+    """Cost of each shard, from empty lines parsed by one worker: the minimum of three alternating rounds."""
     from induce.parsing.load import load_parser
     from induce.parsing.writer import Job
     from induce.storage.builtin import NAME as ENGLISH
@@ -84,7 +84,7 @@ def shards(folder: Path) -> dict[str, float]:
 
 
 def corpus(folder: Path, text: Path, words: int, minutes: float) -> dict[str, float]:
-    """Preparing a text, against counting its words; training from it."""
+    """Speed and memory of preparing a text, relative to ``wc -w``, and memory of training from the result."""
     began = time.monotonic()
     subprocess.run(["wc", "-w", text], check=True, capture_output=True)
     counting = time.monotonic() - began
@@ -101,7 +101,7 @@ def corpus(folder: Path, text: Path, words: int, minutes: float) -> dict[str, fl
 
 
 def training(folder: Path, text: Path, words: int) -> dict[str, float]:
-    """One pass over the text by one process, and by two of which each has half of every batch."""
+    """Words per second of one pass over the text by one process, and by two that share every batch."""
     figures = {}
     for count in (1, 2):
         program = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count), "-m", "synparse")
@@ -118,8 +118,8 @@ def main() -> None:
     """Print and write the table."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--words", type=float, default=1.0, help="millions of words")
-    options.add_argument("--minutes", type=float, default=0.5, help="of training from a corpus on disk")
-    options.add_argument("--part", choices=["parse", "shards", "corpus", "train"], help="only this")
+    options.add_argument("--minutes", type=float, default=0.5, help="minutes of training from a corpus on disk")
+    options.add_argument("--part", choices=["parse", "shards", "corpus", "train"], help="measure only this part")
     options.add_argument("--folder", help="where to make texts and models, a temporary folder by default")
     arguments = options.parse_args()
     with TemporaryDirectory(dir=arguments.folder) as path:

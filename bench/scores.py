@@ -1,8 +1,8 @@
-"""Several models and the baselines on several treebanks: one table of UF1, with intervals and the minutes of training.
+"""Table of UF1 with intervals and training minutes, for models and baselines on several treebanks.
 
 ``python bench/scores.py NAME=RUN… --gold NAME=TREEBANK…`` scores each under ``on-lstm`` (``--convention``), prints a
-table in Markdown, and writes ``bench/results/scores.json``. Without arguments it trains a model for a moment on the
-built-in sample, which says only that it works.
+table in Markdown, and writes ``bench/results/scores.json``. Without arguments, a model is trained briefly on the
+built-in sample to test the program.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Entry = dict[str, Any]
 
 
 def named(text: str) -> tuple[str, str]:
-    """NAME and PLACE of ``NAME=PLACE``."""
+    """Name and value of ``NAME=VALUE``. Raises ArgumentTypeError if there is no ``=``."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=PLACE")
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
 
 
 def minutes(run: str) -> float | None:
-    """How long a run had trained when it was as it is kept, its teachers not included; None of an ensemble."""
+    """Training minutes of the stored model, without its teachers, or None for an ensemble."""
     try:
         return read_trained(run).facts.seconds / 60
     except SynparseError:
@@ -44,7 +44,7 @@ def minutes(run: str) -> float | None:
 
 
 def score(gold: str, runs: Sequence[str], convention: str) -> dict[str, Entry]:
-    """What ``synparse eval`` says of the baselines and each run, by name or folder."""
+    """Output of ``synparse eval`` for the baselines and runs, by name or folder."""
     systems = [part for name in BASELINES for part in ("--baseline", name)] + [
         part for run in runs for part in ("-m", run)
     ]
@@ -55,7 +55,7 @@ def score(gold: str, runs: Sequence[str], convention: str) -> dict[str, Entry]:
 def table(
     models: Sequence[tuple[str, str]], scores: dict[str, dict[str, Entry]], spent: dict[str, float | None]
 ) -> str:
-    """A row for each system, a column for each treebank."""
+    """Markdown table with a row for each system and a column for each treebank."""
     lines = ["| UF1 | minutes | " + " | ".join(scores) + " |", "| --- |" + " --- |" * (1 + len(scores))]
     for name, key in [*((name, name) for name in BASELINES), *models]:
         cells = [
@@ -68,7 +68,7 @@ def table(
 
 
 def main() -> None:
-    """Score, print and write."""
+    """Score the models, and print and write the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("model", nargs="*", type=named, metavar="NAME=RUN")
     options.add_argument("--gold", action="append", type=named, metavar="NAME=TREEBANK")

@@ -1,6 +1,7 @@
-"""Times scoring: beside a plain recursion over nested trees, and the whole command beside only reading its files.
+"""Time scoring against a plain recursion over nested trees, and the command against only reading its files.
 
-``python bench/scoring.py`` (with nltk's treebank sample in $NLTK_DATA) prints ratios taken by turns in one run and
+``python bench/scoring.py`` (with nltk's treebank sample in $NLTK_DATA) prints ratios measured
+alternately in one run and
 writes ``bench/results/scoring.json``.
 """
 
@@ -39,7 +40,7 @@ EVAL = (
 
 
 def by_turns(runs: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """The best of several rounds, in seconds, taken by turns."""
+    """Wall-clock seconds of the best of several alternating rounds."""
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(ROUNDS):
         for name, run in runs.items():
@@ -50,7 +51,7 @@ def by_turns(runs: dict[str, Callable[[], Any]]) -> dict[str, float]:
 
 
 def nested_spans(tree: Any, start: int, spans: set[tuple[int, int]]) -> int:
-    """Adds the span of every inner node of a nested list; returns where it ends."""
+    """Add the span of every inner node of a nested list to ``spans``, and return its end."""
     end = start
     for child in tree:
         end = nested_spans(child, end, spans) if isinstance(child, list) else end + 1
@@ -60,7 +61,7 @@ def nested_spans(tree: Any, start: int, spans: set[tuple[int, int]]) -> int:
 
 
 def plain(pairs: list[tuple[Any, Any]]) -> float:
-    """UF1 by a recursion over both trees of each pair, a call for every node."""
+    """UF1 by a recursion over both trees of each pair, with one call per node."""
     scores = []
     for trees in pairs:
         span_sets: list[set[tuple[int, int]]] = [set(), set()]
@@ -76,14 +77,14 @@ def plain(pairs: list[tuple[Any, Any]]) -> float:
 
 
 def as_list(tree: Any) -> Any:
-    """An nltk tree as nested lists; a word with a tag is the word."""
+    """Nested lists of an nltk tree, without tags."""
     if len(tree) == 1 and isinstance(tree[0], str):
         return tree[0]
     return [child if isinstance(child, str) else as_list(child) for child in tree]
 
 
 def scoring() -> dict[str, float]:
-    """UF1 of ready trees under on-lstm: ours, and a plain recursion over the same trees."""
+    """Seconds of UF1 (on-lstm) of trees in memory, by synparse and by a plain recursion."""
     gold, convention = load_whole("wsj"), CONVENTIONS["on-lstm"]
     views = view_treebank(gold, convention.tokens)
     predicted = [Tree.from_spans(view.tree.words, right(view.tree, None)) for view in views]  # type: ignore[arg-type]
@@ -107,7 +108,7 @@ def scoring() -> dict[str, float]:
 
 
 def command() -> dict[str, float]:
-    """``synparse eval`` on two files of 40,000 trees, and only reading both."""
+    """Seconds of ``synparse eval`` on two files of 40,000 trees, and of only reading both."""
     trees = [str(sentence.tree) for sentence in load_whole("wsj").sentences]
     with tempfile.TemporaryDirectory() as name:
         paths = [str(Path(name) / "gold.mrg"), str(Path(name) / "predicted.mrg")]
@@ -121,7 +122,7 @@ def command() -> dict[str, float]:
 
 
 def call(program: str, arguments: list[str]) -> None:
-    """Run a short program in a process of its own."""
+    """Run a short program in its own process."""
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     subprocess.run([sys.executable, "-c", program, *arguments], env=environment, check=True, stdout=subprocess.DEVNULL)
 

@@ -1,9 +1,9 @@
-"""How alike sentences are by UDGN, StructFormer and Transformer, before and after fine-tuning: docs/similarity.md.
+"""Similarity of sentences by UDGN, StructFormer and Transformer, before and after fine-tuning: docs/similarity.md.
 
 ``python bench/similarity.py [--minutes 8] [--tuning 3] [--docs]`` trains the three models of text as
 `bench.pretraining` says, fine-tunes each on the rated pairs of the STS benchmark's training part, with the parser
 frozen and not (the Transformer has none), and scores all of them on the test pairs of STS-B and SICK, and their heads
-on EWT's development part. With ``--docs`` it puts the table into the page. What is there already is not done again.
+on EWT's development part. With ``--docs`` it writes the table into the page. Existing results are not computed again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WAYS = {"fine-tuned": (), "fine-tuned, parser frozen": ("model.frozen=parser",)}
 
 
 def tune(model: str, way: str, minutes: float, data: Path, folder: Path) -> Path:
-    """The run of ``model`` fine-tuned: for so many minutes of a processor, or until its development loss stays."""
+    """Fine-tune ``model`` for ``minutes`` of CPU time at most, and return its run."""
     run = folder / f"{model}-{'frozen' if WAYS[way] else 'tuned'}"
     if not (run / "last").exists():
         rated = [str(data / RATED.format("train")), "--dev", str(data / RATED.format("dev"))]
@@ -43,7 +43,7 @@ def tune(model: str, way: str, minutes: float, data: Path, folder: Path) -> Path
 
 
 def scores(run: Path, data: Path) -> dict[str, Any]:
-    """Correlations of a run and of a bag of words on each set, and the attachment of its heads if it has any."""
+    """Correlations of a run and of a bag of words on each test set, and UAS and UUAS if the run has heads."""
     path, weights = run.with_name(f"{run.name}-similarity.json"), run / "last" / "weights.safetensors"
     if not path.exists() or path.stat().st_mtime < weights.stat().st_mtime:
         tests = [str(data / name) for name in TESTS.values()]
@@ -72,7 +72,7 @@ def scores(run: Path, data: Path) -> dict[str, Any]:
 
 
 def row(name: str, groups: Mapping[str, Any], heads: Mapping[str, float] | None = None) -> str:
-    """A line of the table."""
+    """Row of the Markdown table."""
     cells = []
     for path in TESTS.values():
         for kind in ("spearman", "pearson"):
@@ -84,7 +84,7 @@ def row(name: str, groups: Mapping[str, Any], heads: Mapping[str, float] | None 
 
 
 def table(minutes: float, data: Path, folder: Path) -> str:
-    """Markdown: correlations times 100 with 95 % intervals, UAS / UUAS."""
+    """Markdown table of correlations times 100 with 95 % intervals, and of UAS / UUAS."""
     titles = [f"{name}, {kind}" for name in TESTS for kind in ("Spearman", "Pearson")]
     lines = [f"| | {' | '.join(titles)} | UAS / UUAS |", "| --- |" + " --- |" * (len(titles) + 1)]
     for model in SCORED:

@@ -1,10 +1,10 @@
-"""Skills from demonstrations in Craft, and what they are good for afterwards: tables of docs/models/ocn.md.
+"""Skills learned from demonstrations in Craft, and their transfer to new tasks: tables of docs/models/ocn.md.
 
 ``python bench/skills.py [--minutes 12] [--seeds 3] [--docs]`` trains ``ocn``, ``moe``, ``ompn`` and ``compile`` on the
-thesis's first setting (S1: AC, CD and DA), lets options learn ADC, CAD and DCA from a sparse reward, beside single
-actions that learn the same, and does so with the second setting, too (S2: AB and BA, CD and DC, their options put
-together, for BADC, ACBD and CABD). Runs and scores are kept in ``bench/results/skills``, what matters most first;
-called again, the program goes on where it was. ``--docs`` runs nothing, and puts tables of what there is into the page.
+first setting of the thesis (S1: AC, CD and DA). The options then learn ADC, CAD and DCA from a sparse reward, against
+primitive actions. The second setting (S2) merges the options of AB and BA with those of CD and DC, for BADC, ACBD and
+CABD. Runs and scores are stored in ``bench/results/skills``, the most important first; a second call continues where
+the first one stopped. ``--docs`` trains nothing, and writes tables of the stored scores into the page.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ FIRST = "AC CD DA"
 HALVES = {"ab": "AB BA", "cd": "CD DC"}  # of the second setting, two options each
 LEARNED = ("ocn", "moe", "ompn", "compile")
 LATER = ("ADC", "CAD", "DCA"), ("BADC", "ACBD", "CABD")
-CALL = 4  # single actions for each call of an option, so that both have taken about as many
+CALL = 4  # primitive actions per call of an option, for about equal numbers of actions
 MORE = "ocn of 43200"
 LEAST = 10.0  # seconds, of which a start takes most
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run: how it is begun, and what the rows of the table are called that it belongs to."""
+    """A run, with its command and the setting and system of its row in the table."""
 
     setting: str
     system: str
@@ -47,23 +47,23 @@ class Job:
 
     @property
     def name(self) -> str:
-        """The folder of the run."""
+        """Name of the folder of the run."""
         return f"{self.setting}-{self.system}-{self.seed}".replace(" ", "-")
 
 
 def trained(model: str, seed: int) -> Job:
-    """A model of the demonstrations of S1, by its preset."""
+    """Training of ``model`` on the demonstrations of S1."""
     return Job("S1", model, seed, ("task", "train", "craft", "--model", model))
 
 
 def of_more(seed: int) -> Job:
-    """OCN with as many updates, of three times as many demonstrations."""
+    """Training of OCN on three times as many demonstrations, with the same number of updates."""
     sets = (part for setting in ("task.expressions=43200", "train.epochs=4") for part in ("--set", setting))
     return Job("S1", MORE, seed, ("task", "train", "craft", *sets))
 
 
 def half(name: str, seed: int) -> Job:
-    """One of the two models whose options S2 puts together."""
+    """Training of one of the two models whose options are merged in S2."""
     sets = (f"task.sketches={HALVES[name]}", "task.expressions=9600", "model.tasks=2", "model.options=2")
     return Job(
         name, "ocn", seed, ("task", "train", "craft", *(part for setting in sets for part in ("--set", setting)))
@@ -71,7 +71,7 @@ def half(name: str, seed: int) -> Job:
 
 
 def transferred(sketch: str, system: str, seed: int, iterations: int) -> Job:
-    """A new task, by the options of earlier runs or by single actions (``scratch``)."""
+    """Transfer to the task ``sketch`` with the options of earlier runs, or with primitive actions (``scratch``)."""
     if system == "scratch":
         runs: tuple[str, ...] = ("--from-scratch",)
         iterations *= CALL
@@ -89,7 +89,7 @@ def transferred(sketch: str, system: str, seed: int, iterations: int) -> Job:
 
 
 def jobs(seeds: int, iterations: int) -> Iterator[Job]:
-    """All runs, what matters most first."""
+    """All runs, the most important first."""
     everyone = range(1, seeds + 1)
     yield from (trained("ocn", seed) for seed in everyone)
     yield from (trained(model, 1) for model in LEARNED[1:])
@@ -104,7 +104,7 @@ def jobs(seeds: int, iterations: int) -> Iterator[Job]:
 
 
 def spent(run: Path) -> tuple[float, bool]:
-    """Processor seconds of a run so far, and whether it came to its end."""
+    """CPU seconds of a run so far, and whether it is finished."""
     file = run.with_name(f"{run.name}.seconds.json")
     if not file.exists():
         return 0.0, False
@@ -113,7 +113,7 @@ def spent(run: Path) -> tuple[float, bool]:
 
 
 def work(job: Job, minutes: float, folder: Path) -> None:
-    """Bring a run to its end, or to so many minutes of a processor, and score it."""
+    """Train a run to its end, or up to ``minutes`` of CPU time, and score it."""
     run = folder / job.name
     seconds, ended = spent(run)
     left = 60 * minutes - seconds
@@ -131,7 +131,7 @@ def work(job: Job, minutes: float, folder: Path) -> None:
 
 
 def values(job: Job, folder: Path) -> dict[str, float]:
-    """The scores of a run in percent, those of single tasks as means."""
+    """Scores of a run in percent, with the means over tasks."""
     text = (folder / f"{job.name}.scores.json").read_text(encoding="utf-8")
     scores: dict[str, float] = json.loads(text)["scores"][0]["values"]
     for kind in ("success", "calls"):
@@ -141,7 +141,7 @@ def values(job: Job, folder: Path) -> dict[str, float]:
 
 
 def rows_of(done: Sequence[Job]) -> dict[tuple[str, str], list[Job]]:
-    """Runs that differ by their seed alone, by setting and system."""
+    """Runs grouped by setting and system, so that the runs of a group differ only in their seed."""
     groups: dict[tuple[str, str], list[Job]] = {}
     for job in done:
         groups.setdefault((job.setting, job.system), []).append(job)
@@ -149,19 +149,19 @@ def rows_of(done: Sequence[Job]) -> dict[tuple[str, str], list[Job]]:
 
 
 def cells(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> list[str]:
-    """Mean and deviation of each value over several runs; nothing where one has none."""
+    """Mean and deviation of each value over several runs, or "" if a run lacks the value."""
     return [spread([row[name] for row in rows]) if all(name in row for row in rows) else "" for name in names]
 
 
 def minutes_of(part: Sequence[Job], folder: Path) -> str:
-    """Processor minutes of single runs, a mean, and how many were stopped before their end."""
+    """Mean CPU minutes of the runs, and the number of runs that were cut off."""
     had = [spent(folder / job.name) for job in part]
     cut = sum(not ended for _, ended in had)
     return f"{statistics.mean(seconds for seconds, _ in had) / 60:.1f}" + (f" ({cut} cut off)" if cut else "")
 
 
 def tables(done: Sequence[Job], folder: Path) -> str:
-    """Markdown: what was learned from demonstrations, what each option of OCN does, and what was learned with them."""
+    """Markdown tables of learning from demonstrations, of the options of OCN, and of new tasks."""
     names = ["actions", "F1 tol 0", "F1 tol 1", "F1 own", "align", "NMI", "success", "calls"]
     demonstration_rows = [
         f"| learned from demonstrations | seeds | minutes | {' | '.join(names)} |",
@@ -199,11 +199,11 @@ def main() -> None:
     """Train, transfer, score, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=Path, default=RUNS)
-    parser.add_argument("--minutes", type=float, default=12.0, help="of a processor, for each run at most")
+    parser.add_argument("--minutes", type=float, default=12.0, help="limit of CPU minutes for each run")
     parser.add_argument("--iterations", type=int, default=40, help="of each transfer")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", nargs="+", metavar="SETTING", help="such as S1, ADC or ab")
-    parser.add_argument("--docs", action="store_true", help=f"write the tables of what there is into {PAGE.name}")
+    parser.add_argument("--docs", action="store_true", help=f"write the tables of the stored scores into {PAGE.name}")
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
     todo = list(jobs(options.seeds, options.iterations))

@@ -1,10 +1,10 @@
-"""F1 of words and sentences of every tokenisation rule against treebanks of Universal Dependencies.
+"""F1 of words and sentences of every tokenization rule against treebanks of Universal Dependencies.
 
     python bench/tokenizing.py [FOLDER] [--rules unicode,english]
 
 FOLDER (by default ``../shared/data/ud``) is searched for ``.conllu`` files; the raw text is rebuilt from their tokens
 and ``SpaceAfter``, paragraphs from ``# newpar`` and ``# newdoc``. ``tokens`` counts a range (``don't``) as one token,
-``words`` counts its parts where they spell it. A rule whose package is missing is left out. The table is printed, and
+``words`` counts its parts if they spell it. A rule whose package is missing is left out. The table is printed, and
 ``bench/results/tokenizing.json`` written.
 """
 
@@ -35,12 +35,12 @@ HEADER = ["treebank", "rule", "tokens", "words", "sentences", "kB/s"]
 
 
 def rules_of(path: Path, rules: str | None) -> list[str]:
-    """The rules to try on a treebank: those given, else the default and those for its language."""
+    """Requested rules, or else the default and the rules for the language of the treebank."""
     return rules.split(",") if rules else ["unicode", *FOR_LANGUAGE.get(path.name[:2], [])]
 
 
 def row(path: Path, cut: Tokenization) -> list[str]:
-    """One line of the table: names, F1 in percent, and speed on one core."""
+    """Row of the table: names, F1 in percent, and kB per second on one core."""
     gold = raw_gold(
         sentence.annotation for sentence in read_conllu(str(path), keep_annotation=True) if sentence.annotation
     )

@@ -1,4 +1,4 @@
-"""Small texts and the smallest settings of every model, for programs that try what happens when something fails."""
+"""Small texts and the smallest settings of every model, for the programs that test failures."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ TASKS = {
     "logic": ["task.expressions=80", "loader.batch_size=20", "model.slot_size=6"],
     "craft": ["task.expressions=24", "model.hidden_size=6", "model.inner_size=6", "loader.batch_size=12"],
 }
-FOCUS = {"chart": "focus.mrg", "biaffine": "heads"}  # what those learn from that learn from nothing else
+FOCUS = {"chart": "focus.mrg", "biaffine": "heads"}  # teachers of the models that need one
 ALL = ["train.epochs=1"]
 TEXT_ONLY = ["optimizer.learning_rate=0.01", "data.minimum_count=1", "data.development_share=0.1"]
 
 
 def text(count: int, seed: int = 1) -> str:
-    """Sentences such as ``The big dog saw a cat .``, one a line."""
+    """Sentences such as ``The big dog saw a cat .``, one per line."""
     draw, lines = random.Random(seed), []
     for _ in range(count):
         words = ["The", draw.choice(["dog", "cat", "man"]), draw.choice(["saw", "met"]), draw.choice(["a", "the"])]
@@ -65,7 +65,7 @@ def text(count: int, seed: int = 1) -> str:
 
 
 def trees(count: int, seed: int = 2) -> str:
-    """Such sentences with a tree each."""
+    """Bracketed trees of the sentences of `text`, one per line."""
     lines = []
     for line in text(count, seed).splitlines():
         leaves = [f"(W {word})" for word in line.split()]
@@ -75,14 +75,14 @@ def trees(count: int, seed: int = 2) -> str:
 
 
 def write(folder: Path, count: int = 24) -> None:
-    """Write text.txt, trees of it in focus.mrg, and trees of other sentences in trees.mrg into ``folder``."""
+    """Write text.txt, its trees in focus.mrg, and trees of other sentences in trees.mrg into ``folder``."""
     (folder / "text.txt").write_text(text(count), encoding="utf-8")
     (folder / "focus.mrg").write_text(trees(count, seed=1), encoding="utf-8")
     (folder / "trees.mrg").write_text(trees(count), encoding="utf-8")
 
 
 def training(model: str, *, resume: bool, run: str = "run") -> list[str]:
-    """The call that trains the smallest ``model``, or the task of that name; with ``resume`` it goes on, or begins."""
+    """Command line that trains the smallest ``model``, or a model of the task of that name."""
     command = ["task", "train", model] if model in TASKS else ["train", "text.txt", "--model", model]
     inputs = ["--trees", "trees.mrg"] if model.endswith("-syd") else []
     inputs += ["--teacher", FOCUS[model]] if model in FOCUS else []

@@ -1,16 +1,19 @@
-"""How good trees from text alone are by the minutes of training: each kind of model, focused grammars, and their vote.
+"""UF1 by minutes of training: each type of model, grammars that learn from trees, and their ensemble.
 
 ``python bench/trees.py [TEXT --gold GOLD] [--minutes 5 20 60 180] [--seeds 3] [--only KIND…] [--out FOLDER]`` goes from
-a text to scores in one run. Every kind is trained from each seed and scored (UF1, convention ``on-lstm``) when it has
-had so many minutes of its own; ``focused`` is a grammar that begins with the trees of the ON-LSTM of the same seed,
-``second`` and ``second-simple`` are grammars that begin with those of ``focused``. The vote is of these three;
-``chart`` is a chart parser that learns the trees of ``second``, ``best`` is the vote that ``synparse train --best``
-makes of as many minutes (``--seed`` gives another series of its models), and ``best/…`` the first of each kind that it
-trains on the way. ``--only`` trains some of these; what learns from others, or lets them vote, needs them.
-Without TEXT all this is done with the built-in sample, in a moment, which says only that it works.
+a text to scores in one run. Every KIND of model is trained from each seed, and scored (UF1, convention ``on-lstm``)
+after each number of minutes:
 
-It prints a table, and writes ``bench/results/trees.json`` and ``trees.svg``. Runs stay in FOLDER: called again, it goes
-on where it was. Each training has one core, but ``best`` has all there are, as it would elsewhere.
+- ``focused`` is a grammar that starts from the trees of the ON-LSTM of the same seed; ``second`` and ``second-simple``
+  are grammars that start from the trees of ``focused``; ``vote`` is the ensemble of these three.
+- ``chart`` is a chart parser that learns the trees of ``second``.
+- ``best`` is the ensemble of ``synparse train --best`` with the same number of minutes, and ``best/…`` the first model
+  of each type in it.
+
+``--only`` selects some of these; students and ensembles need their teachers and members. Without TEXT, the program is
+tested briefly on the built-in sample. It prints a table, and writes ``bench/results/trees.json`` and ``trees.svg``.
+Runs stay in FOLDER, and a second call continues where the first one stopped. Each training has one core, but ``best``
+has all cores.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ STUDENTS = {  # by name: preset and teachers
 }
 VOTERS = ("focused", "second", "second-simple")
 PRIORS = read_recipe("best").parts[2].settings[0].partition("=")[2]  # of the grammars that vote
-SIDE = "right"  # to which the trees of the text branch; `synparse train --best` finds it
+SIDE = "right"  # branching direction of the text; `synparse train --best` determines it
 VOTE, BEST = "vote", "best"
 ON_THE_WAY = {  # of `synparse train --best`, by name: a folder in RUN/parts
     "best/onlstm": "onlstm-1",
@@ -60,7 +63,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured, and where its runs are."""
+    """Text, gold trees, minutes, seeds and models to measure, with the folder of the runs."""
 
     text: Sequence[str]
     gold: str
@@ -68,14 +71,14 @@ class Plan:
     seeds: Sequence[int]
     out: Path
     settings: Sequence[str]  # of every training
-    kinds: Sequence[str]  # what is trained; the vote needs all that vote in it
+    kinds: Sequence[str]  # models to train; an ensemble needs all its members
 
     def run(self, kind: str, seed: int) -> Path:
         return self.out / f"{kind}-{seed}"
 
 
 def train(plan: Plan, kind: str, seed: int, minutes: float) -> float:
-    """Bring a run to so many minutes in all; the processor seconds that this took."""
+    """Train a run up to ``minutes`` in total, and return the CPU seconds of this call."""
     run = plan.run(kind, seed)
     if (run / "last").exists():
         left = minutes - seconds_of(run) / 60
@@ -91,7 +94,7 @@ def train(plan: Plan, kind: str, seed: int, minutes: float) -> float:
 
 
 def seconds_of(run: Path) -> float:
-    """How long a run has trained."""
+    """Training time of a run in seconds."""
     return float(json.loads((run / "last" / "checkpoint.json").read_text(encoding="utf-8"))["seconds"])
 
 
@@ -104,7 +107,7 @@ def score(plan: Plan, *systems: str) -> dict[str, float]:
 
 
 def measure(plan: Plan, rows: list[Row]) -> None:
-    """Add a row for every score that is not there yet; the file of results grows with each."""
+    """Add a row for every missing score, and write the results after each."""
     done = {(row["kind"], row["seed"], row["minutes"]) for row in rows}
 
     def note(kind: str, seed: int, minutes: float, value: float, processor: float) -> None:
@@ -139,7 +142,7 @@ def measure(plan: Plan, rows: list[Row]) -> None:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Markdown: a line for each kind, a column for each number of minutes; mean ± deviation (maximum) over seeds."""
+    """Markdown table by model and minutes: mean ± deviation (maximum) over seeds."""
     columns = sorted({row["minutes"] for row in rows if row["minutes"]})
     lines = [
         "| UF1 | " + " | ".join(f"{minutes:g} min" for minutes in columns) + " |",
@@ -156,14 +159,14 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Mean, and deviation and maximum where there are several."""
+    """Mean, with deviation and maximum if there are several values."""
     if len(values) < 2:
         return f"{values[0]:.1f}" if values else ""
     return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f} ({max(values):.1f})"
 
 
 def write(plan: Plan, rows: Sequence[Row]) -> None:
-    """The results so far."""
+    """Write the results so far."""
     RESULTS.mkdir(exist_ok=True)
     content = {"machine": describe(), "text": list(plan.text), "gold": plan.gold, "rows": rows}
     for path in (plan.out / "trees.json", RESULTS / "trees.json"):
@@ -171,7 +174,7 @@ def write(plan: Plan, rows: Sequence[Row]) -> None:
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
-    """A line for each kind: mean UF1 by minutes, with bars of one deviation; baselines across."""
+    """Draw mean UF1 by minutes for each model, with bars of one deviation, and the baselines."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -226,7 +229,7 @@ def main() -> None:
     if find_spec("matplotlib"):
         draw(rows, RESULTS / "trees.svg")
     else:
-        print("no picture: it needs matplotlib, pip install 'synparse[draw]'", file=sys.stderr)
+        print("no picture without matplotlib; run: pip install 'synparse[draw]'", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Times UDGN: a training step beside one of a Transformer of the same width and depth, and its parser beside the whole.
+"""Time UDGN: a training step against a Transformer of the same width and depth, and its parser against the model.
 
-``python bench/udgn.py`` prints ratios taken side by side in one process, by turns, and writes
-``bench/results/udgn.json``. ``--size small|paper`` measures one size. Times are of the processor, so with more than one
-thread they add up; run it with OMP_NUM_THREADS=1.
+``python bench/udgn.py`` prints ratios measured alternately in one process, and writes
+``bench/results/udgn.json``. ``--size small|paper`` measures one size. Times are CPU times, summed over threads; run it
+with OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SIZES = {  # presets of both, words of a step, vocabulary
 
 
 def by_turns(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Processor seconds of the best round of each of ``runs``, taken by turns after one round to warm up."""
+    """CPU seconds of the best round of each of ``runs``, measured alternately after a warm-up."""
     for run in runs.values():
         run()
     seconds = dict.fromkeys(runs, math.inf)
@@ -52,7 +52,7 @@ def by_turns(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float
 
 
 def multiplications(module: nn.Module) -> int:
-    """Multiplications of one word with the weight matrices of ``module``, embeddings aside."""
+    """Number of multiplications per word with the weight matrices of ``module``, without embeddings."""
     tables = {id(layer.weight) for layer in module.modules() if isinstance(layer, nn.Embedding)}
     return sum(
         parameter.numel() for parameter in module.parameters() if parameter.dim() == 2 and id(parameter) not in tables
@@ -60,7 +60,7 @@ def multiplications(module: nn.Module) -> int:
 
 
 def measured(size: str, rounds: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Words a second of training steps and of parsing, and their ratios."""
+    """Words per second of training steps and of parsing, and their ratios."""
     preset, peer_preset, words, vocabulary = SIZES[size]
     torch.manual_seed(1)
     model = Udgn(UdgnConfig(**load_preset(preset).model), vocabulary)

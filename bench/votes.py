@@ -1,8 +1,8 @@
-"""How fast an ensemble of models votes by the number of sentences that a process takes at a time.
+"""Speed of an ensemble by the number of sentences that are parsed at a time.
 
-``python bench/votes.py RUN --text TEXT [--sentences 1500] [--sizes 128 512] [--rounds 3]`` has one process parse the
-text with each size by turns, and prints seconds of the processor, the least of all rounds, and the ratios. ``RUN`` is
-an ensemble. The trees should be the same whatever the size.
+``python bench/votes.py RUN --text TEXT [--sentences 1500] [--sizes 128 512] [--rounds 3]`` parses the text
+in one process with each size alternately, and prints the minimal CPU seconds of all rounds, and the ratios. ``RUN`` is
+an ensemble. The trees should not depend on the size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treebank.core.sentence import Sentence  # noqa: E402
 
 
 def main() -> None:
-    """Parse by turns and compare."""
+    """Parse the text with each size alternately, and print times and equal trees."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run")
     parser.add_argument("--text", required=True)
@@ -34,7 +34,7 @@ def main() -> None:
     text = [Sentence(tuple(line.split())) for line in lines]
     vote = load_parser(options.run)
     if not isinstance(vote, Ensemble):
-        parser.error(f"{options.run} is no ensemble")
+        parser.error(f"{options.run}: not an ensemble; make one with synparse combine")
     seconds: dict[int, list[float]] = {size: [] for size in options.sizes}
     trees: list[str] = []
     for _ in range(options.rounds):

@@ -20,19 +20,20 @@ BENCH = sorted((ROOT / "bench").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", BENCH, ids=lambda path: path.name)
-def test_a_benchmark_imports_no_test(path: Path) -> None:
+def test_benchmark_imports_no_tests_except_support_code(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names = [name for name in names if not name.startswith("tests.support")]
         assert not [name for name in names if name.split(".")[0] in ("tests", "conftest")]
 
 
-def test_options_are_those_of_benchmarks_that_there_are() -> None:
+def test_quick_and_full_options_name_existing_benchmarks() -> None:
     assert set(QUICK) == set(FULL) <= set(benchmarks())
     assert {*benchmarks(), *TOOLS} == {path.stem for path in BENCH}
 
 
-def test_numbers_of_nested_results() -> None:
+def test_numbers_of_nested_results_have_paths() -> None:
     result = {"machine": "x", "train small": {"words/s": 3, "same": True}, "rows": [{"ms": 0.5}]}
     assert dict(numbers(result)) == {"train small / words/s": 3.0, "rows / 0 / ms": 0.5}
     sized = [{"grammar": "full", "length": count, "words a second": 2.5 * count} for count in (10, 20)]
@@ -58,7 +59,7 @@ def test_slowdown_is_distinguished_from_noise(old: list[float], new: list[float]
     assert is_slower is slower
 
 
-def test_the_table_has_a_column_for_every_machine(tmp_path: Path) -> None:
+def test_table_has_one_column_per_machine(tmp_path: Path) -> None:
     facts = '"features": ["avx2"], "cores": 2, "threads": 2, "load": 0.1, "torch": "2", "python": "3"'
     for name, figures in (("One", '{"a": 1, "b": 2}'), ("Two", '{"b": 3.5}')):
         text = f'{{"machine": {{"processor": "{name}", {facts}}}, "figures": {figures}}}'
@@ -83,7 +84,7 @@ def test_cpu_has_a_name() -> None:
     assert slug("Intel(R) Xeon(R) CPU @ 2.50GHz") == "intel-xeon-cpu"
 
 
-def test_scores_by_minutes_and_over_seeds() -> None:
+def test_table_of_trees_has_means_over_seeds_by_minutes() -> None:
     base = {"kind": "right", "seed": 0, "minutes": 0.0, "UF1": 37.0}
     values = {(1, 5.0): 40.0, (2, 5.0): 44.0, (1, 20.0): 50.0}
     rows = [base, *({"kind": "prpn", "seed": s, "minutes": m, "UF1": value} for (s, m), value in values.items())]
@@ -163,7 +164,7 @@ def test_table_of_languages_is_resumed(
     assert "scores are stored already" in capsys.readouterr().err
 
 
-def test_the_free_text_is_cut_into_sentences(tmp_path: Path) -> None:
+def test_free_text_is_split_into_sentences(tmp_path: Path) -> None:
     texts = [
         "Atlanta's vote was `` fair '' .\n",
         "It isn't. We saw 12.\n",
@@ -213,7 +214,7 @@ def test_the_tables_of_skills(tmp_path: Path) -> None:
     assert "| ADC | single actions | 1 | 3.0 (1 cut off) | 2.50 |" in text
 
 
-def test_the_table_of_pairs() -> None:
+def test_table_of_pairs_has_a_row_per_phenomenon() -> None:
     half = {"value": 50.0, "interval": [9.5, 90.5], "pairs": 2}
     score = {"system": "lstm", "phenomena": {"a": half}, "groups": {"short": half}, "overall": half, "mean": 50.0}
     score |= {"known": None, "own_tree": {"connected": half, "apart": None}, "unknown_percent": 100, "tied_percent": 0}
@@ -239,7 +240,7 @@ def test_a_row_of_similarity() -> None:
     assert row == "| x | " + "50.0 [40.0, 60.0] | " * 4 + "30.0 / 40.0 |"
 
 
-def test_correlations_of_a_choice() -> None:
+def test_correlations_of_choice_need_four_runs_of_a_type() -> None:
     runs = [choice.Measured(f"r{k}", kind, 40.0 + k, {"all": 2.0 * k}) for k, kind in enumerate("aaaabbb")]
     table = choice.correlations([*runs, choice.Measured("r7", "b", 99.0, {"all": 0.0})])
     assert set(table) == {"all"}
@@ -252,7 +253,7 @@ def test_correlations_of_a_choice() -> None:
     assert "| R5 | `b` | 45.0 |  |  | 10.0 |  |  |  |" in written
 
 
-def test_cells_of_the_tables() -> None:
+def test_table_cells_have_intervals() -> None:
     assert tables.ranged({"value": 97.25, "interval": [96.0, 98.04]}) == "97.2 [96.0, 98.0]"
     assert tables.correlated({"value": -0.5, "low": -0.9, "high": 0.1}) == "-0.50 [-0.90, 0.10]"
     assert tables.table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |"
