@@ -47,7 +47,7 @@ def best(run: Callable[[], Any], rounds: int) -> float:
 def measure(size: str, count: int, rounds: int) -> dict[str, float]:
     """Expressions per second in batches and alone, in testing and training, and the largest difference of scores."""
     config = resolve(task="listops", preset=PRESETS[size], settings=["task.longest=30", "model.padding=exact"])
-    examples = Examples(ListOps(), ListOps().generate(config.data, "test", count))
+    examples = Examples(ListOps(), ListOps().generate(config.task, "test", count))
     vocabulary = examples.vocabulary(0, 0)
     torch.manual_seed(1)
     model = make_model(config, len(vocabulary))
