@@ -571,4 +571,4 @@ def test_standard_input_is_named(trained: Path) -> None:
 def test_a_file_name_that_is_not_utf8() -> None:
     done = subprocess.run([*PROGRAM, "decode", b"caf\xe9.jsonl"], capture_output=True)
     assert done.returncode == 1
-    assert done.stderr == b"synparse: caf\\udce9.jsonl: cannot be read: no such file or directory\n"
+    assert done.stderr == b"synparse: caf\\udce9.jsonl: no such file or folder\n"

@@ -75,8 +75,10 @@ def test_no_broken_line_is_kept_in_memory(call: Caller, model: Path, monkeypatch
 def test_a_leaf_without_a_tag_or_a_word(call: Caller, leaf: str) -> None:
     Path("t.mrg").write_text(f"(S (A a) {leaf})\n")
     assert "needs a tag and a word" in call.refusal("convert", "t.mrg")
-    Path("t.mrg").write_text("(S (A a) (.) () (CODE) (NP))\n")
+    Path("t.mrg").write_text("(S (A a) (.) ())\n")
     assert call.result("convert", "t.mrg", "--format", "text") == "a .\n"
+    Path("t.mrg").write_text("(S (A a) (CODE))\n")
+    assert "the bracket (CODE) has no word" in call.refusal("convert", "t.mrg")
 
 
 def archive(content: bytes) -> bytes:

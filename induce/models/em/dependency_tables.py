@@ -2,13 +2,8 @@
 
 *Fragments* are the sequences of words between punctuation marks. An arc between two fragments involves three half
 spans: the head's on the side of the arc, as far as it is built, and the dependent's on both sides. The arc is
-<<<<<<< HEAD
 multiplied by ``penalty`` for each of them that does not reach the end of the fragment of its word. A fragment is
 therefore preferred as one subtree. Spitkovsky, Alshawi and Jurafsky (2011) use constraints instead of this preference.
-=======
-multiplied by ``penalty`` for each of them that does not reach the end of the fragment of its word. A fragment is therefore
-preferred as one subtree. Spitkovsky, Alshawi and Jurafsky (2011) use constraints instead of this preference.
->>>>>>> 989f5db (em, eval: fix line lengths and imports)
 """
 
 from __future__ import annotations

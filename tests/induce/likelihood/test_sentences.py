@@ -15,7 +15,6 @@ from induce.likelihood.units import sentence_units
 from induce.models.base import FittedModel, Model, NotTrained, scores_sentences, scores_words
 from induce.registry import MODELS, model_class
 from tests.support.tiny import sentences, settings, train, trainer
-from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 
 NEXT = sorted(name for name in MODELS if scores_words(model_class(name)) and MaskedBatch not in model_class(name).reads)
@@ -104,12 +103,3 @@ def test_equal_sentences_have_equal_scores_whatever_the_batch(tmp_path: Path) ->
     assert (scores[-1].log_probability, scores[-1].words) == (None, ())
     names = [name for name, _ in scores[-2].surprisals]
     assert names == ["the", "zebra", "saw", "<eos>"]
-
-
-def test_model_of_a_task_is_refused(tmp_path: Path) -> None:
-    config = settings("lstm", "train.epochs=1")
-    train(config, tmp_path / "run")
-    metadata = next((tmp_path / "run").rglob("checkpoint.json"))
-    metadata.write_text(metadata.read_text("utf-8").replace('"task": ""', '"task": "listops"'), encoding="utf-8")
-    with pytest.raises(SynparseError):
-        SentenceScorer(str(tmp_path / "run"))

@@ -85,7 +85,7 @@ def test_error_of_a_seed_is_reported(text: str, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(family, "cores", lambda: 2)
     (tmp_path / "family" / "seed-2").mkdir(parents=True)
     (tmp_path / "family" / "seed-2" / "best").write_text("mine", encoding="utf-8")
-    with pytest.raises(SynparseError, match=r"seed 2: .*this is no model"):
+    with pytest.raises(SynparseError, match=r"seed 2: .*not a model"):
         list(train_family(request(tmp_path / "family", text), [1, 2]))
 
 
