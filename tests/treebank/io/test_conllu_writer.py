@@ -90,7 +90,7 @@ def test_raw_text_gets_ids_text_and_spacing(tmp_path: Path) -> None:
         ("sent_id = s1", "id = s1", "0 sent_id, 1 text"),
         ("I don't.", "I do not.", "text"),
         ("\t0\troot\t0:root", "\t9\troot\t0:root", "head 9"),
-        ("\tNote=x\n\n", "\tNote=x\n", "no blank line"),
+        ("\tNote=x\n\n", "\tNote=x\n", "no empty line"),
         ("\tI\tI\t", "\tI\t\t", "empty cell"),
     ],
 )
