@@ -48,7 +48,7 @@ def unseal(content: Any) -> dict[str, Any]:
 
 
 def write_metadata(path: str | os.PathLike[str], record: Any, *, format_number: int) -> None:
-    """Write a dataclass as a metadata file; the file is replaced as a whole."""
+    """Write a dataclass as a metadata file, replacing the file as a whole."""
     write_whole(path, metadata_bytes(record, format_number=format_number))
 
 
@@ -104,7 +104,7 @@ def read_bounded(path: str | os.PathLike[str], limit: int, *, folder: int | None
 
 
 def open_regular(path: str | os.PathLike[str], *, folder: int | None = None) -> BinaryIO:
-    """A regular file opened for reading; with ``folder``, the file of that name in the folder of this descriptor.
+    """Open a regular file for reading, relative to the folder with descriptor ``folder`` if that is given.
 
     Raises MetadataError if the file is missing or not a regular file.
     """
