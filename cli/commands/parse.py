@@ -10,7 +10,6 @@ import click
 
 from cli.command import command, option
 from cli.options import (
-    MODEL,
     OUTPUT,
     SkippedSentences,
     decoder_option,
@@ -72,7 +71,7 @@ EXAMPLES = [
 @option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Number of parallel workers (default: number of cores)."
 )
-@option("--address", metavar="HOST:PORT", help="With --engine ray: address of a running cluster.", group=MODEL)
+@option("--address", metavar="HOST:PORT", help="With --engine ray: address of a running cluster.")
 def parse(
     input: Sequence[str],
     model: str | None,
