@@ -178,6 +178,7 @@ def test_model_of_a_task_is_refused_by_text_commands(call: Caller) -> None:
         "run: this 'tree-lstm' was trained on the task listops, not on text; score it with synparse task eval listops"
     )
     assert call.refusal("perplexity", "in.txt", "-m", "run") == problem
+    assert call.refusal("perplexity", "in.txt", "-m", "run", "--per", "sentence") == problem
     refusal = "model 'tree-lstm' gives no trees; score it with synparse task eval listops"
     assert call.refusal("parse", "-m", "run", "in.txt") == refusal
     Path("gold.conllu").write_text("1\ta\t_\tX\tX\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
