@@ -1,7 +1,7 @@
 """Run all benchmarks, and store the figures of this machine next to those of others.
 
 ``make bench`` or ``python bench/all.py`` writes ``bench/machines/PROCESSOR.json`` and the table in
-``docs/benchmarks.md``, one column per machine. ``--quick`` leaves out the papers' sizes. It takes at most 20 minutes:
+``docs/results/speed.md``, one column per machine. ``--quick`` leaves out the papers' sizes. At most 20 minutes:
 the remaining benchmarks are left out with a message.
 """
 
@@ -21,7 +21,7 @@ from bench.figures import FULL, QUICK, benchmarks, run  # noqa: E402
 from bench.machine import describe, slug  # noqa: E402
 
 MACHINES = HERE / "machines"
-PAGE = HERE.parent / "docs" / "benchmarks.md"
+PAGE = HERE.parent / "docs" / "results" / "speed.md"
 BEGIN, END = "<!-- table of machines -->", "<!-- end of the table -->"
 MINUTES = 20.0
 

@@ -1,4 +1,4 @@
-"""Correlation of UF1 with numbers that need no gold trees: the table of docs/ensembles.md.
+"""Correlation of UF1 with numbers that need no gold trees, for docs/how-to/best-trees.md.
 
 ``python bench/choice.py RUN… --gold NAME=TREEBANK… [--sentences 1000] [--docs]`` scores each run on the first sentences
 of each treebank, measures on their words the criteria that need no trees, and correlates the two over all runs, and
@@ -25,7 +25,7 @@ from induce.analysis.correlation import spearman  # noqa: E402
 from treebank.base.atomic_write import write_whole  # noqa: E402
 from treebank.corpora.catalog import load_whole  # noqa: E402
 
-PAGE = HERE.parent / "docs" / "ensembles.md"
+PAGE = HERE.parent / "docs" / "how-to" / "best-trees.md"
 FEWEST = 4  # runs of a correlation; three runs give no interval
 CRITERIA = {
     "others": "agreement with other kinds",

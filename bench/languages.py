@@ -3,15 +3,15 @@
 ``python bench/languages.py`` trains the preset on the text of each treebank (its training part or, without one, its
 test part), scores it under `udgn`, and prints a table. Each score is stored in ``bench/results/languages.json``
 immediately: the same command continues where it was stopped, and ``--fresh`` starts from scratch. ``--docs`` writes the
-table into ``docs/models/dmv.md``, between the comments that name this program. Treebanks come from ``--data`` (folders
-``ud/UD_…`` as in Universal Dependencies, ``gum/dep``, ``craft/dep``, the zip of nltk's dependency_treebank). A missing
-treebank is left out with a message. ``--only``, ``--seeds``, ``--model``, ``--preset`` and ``--set`` select. Seconds
-are CPU time of one thread.
+table into ``docs/reference/models/dmv.md`` between the comments that name this program. Treebanks come from ``--data``
+(folders ``ud/UD_…`` as in Universal Dependencies, ``gum/dep``, ``craft/dep``, the zip of nltk's dependency_treebank). A
+missing treebank is left out with a message. ``--only``, ``--seeds``, ``--model``, ``--preset`` and ``--set`` select.
+Seconds are CPU time of one thread.
 
 ``--comparators`` adds columns of other models: plain DMV and eleven minutes of UDGN.
 
 ``--pupil biaffine`` also trains that model as a student on the heads of each run, and scores the student and the
-ensemble of both; ``--docs`` then writes into ``docs/models/biaffine.md``.
+ensemble of both; ``--docs`` then writes into ``docs/reference/models/biaffine.md``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def parts(name: str, treebank: str, code: str, packed: str = "") -> Language:
     return Language(name, UD.format(treebank, code, "train") + packed, (UD.format(treebank, code, "dev"),))
 
 
-PAGES = HERE.parent / "docs" / "models"
+PAGES = HERE.parent / "docs" / "reference" / "models"
 
 EWT = parts("English EWT", "English-EWT", "en_ewt", ".gz")
 LANGUAGES = (

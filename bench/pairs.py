@@ -1,4 +1,4 @@
-"""Minimal pairs scored by four types of model that learned from the same text: the tables of docs/pairs.md.
+"""Minimal pairs scored by four types of model trained on one text: tables of docs/how-to/minimal-pairs.md.
 
 ``python bench/pairs.py [--minutes 10] [--marvin-linzen 200] [--blimp 100] [--docs]`` trains ``lstm``, ``onlstm``,
 ``prpn`` and ``udgn`` as `bench.pretraining` says, scores each, next to a unigram and a 5-gram model of the text, on the
@@ -24,7 +24,7 @@ from bench.pretraining import DATA, MODELS, RUNS, describe, text, train  # noqa:
 from treebank.base.atomic_write import write_whole  # noqa: E402
 
 SCORED = MODELS[:4]
-PAGE = HERE.parent / "docs" / "pairs.md"
+PAGE = HERE.parent / "docs" / "how-to" / "minimal-pairs.md"
 COLLECTIONS = {"marvin-linzen": 200, "blimp": 100}  # pairs of each phenomenon
 Score = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""Similarity of sentences by UDGN, StructFormer and Transformer, before and after fine-tuning: docs/similarity.md.
+"""Sentence similarity by UDGN, StructFormer and Transformer, also fine-tuned: docs/how-to/sentence-vectors.md.
 
 ``python bench/similarity.py [--minutes 8] [--tuning 3] [--docs]`` trains the three models of text as
 `bench.pretraining` says, fine-tunes each on the rated pairs of the STS benchmark's training part, with the parser
@@ -24,7 +24,7 @@ from bench.pretraining import DATA, MODELS, RUNS, describe, stopped, train  # no
 from treebank.base.atomic_write import write_whole  # noqa: E402
 
 SCORED = MODELS[3:]
-PAGE = HERE.parent / "docs" / "similarity.md"
+PAGE = HERE.parent / "docs" / "how-to" / "sentence-vectors.md"
 RATED = "sts/stsb_open_subset/sts-{}.csv"
 TESTS = {"STS-B": RATED.format("test"), "SICK": "sts/sick/SICK_test_annotated.txt"}
 GOLD = "ud/UD_English-EWT/en_ewt-ud-dev.conllu"

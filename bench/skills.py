@@ -1,4 +1,4 @@
-"""Skills learned from demonstrations in Craft, and their transfer to new tasks: tables of docs/models/ocn.md.
+"""Skills learned from demonstrations in Craft, and their transfer to new tasks: tables of docs/reference/models/ocn.md.
 
 ``python bench/skills.py [--minutes 12] [--seeds 3] [--docs]`` trains ``ocn``, ``moe``, ``ompn`` and ``compile`` on the
 first setting of the thesis (S1: AC, CD and DA). The options then learn ADC, CAD and DCA from a sparse reward, against
@@ -26,7 +26,7 @@ from bench.pretraining import stopped  # noqa: E402
 from treebank.base.atomic_write import write_whole  # noqa: E402
 
 RUNS = HERE / "results" / "skills"
-PAGE = HERE.parent / "docs" / "models" / "ocn.md"
+PAGE = HERE.parent / "docs" / "reference" / "models" / "ocn.md"
 FIRST = "AC CD DA"
 HALVES = {"ab": "AB BA", "cd": "CD DC"}  # of the second setting, two options each
 LEARNED = ("ocn", "moe", "ompn", "compile")

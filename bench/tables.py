@@ -1,4 +1,4 @@
-"""The papers' smaller tables and figures, measured with short trainings on free data, for docs/tables.md.
+"""The papers' smaller tables and figures, measured on free data, for docs/how-to/reproduce-papers.md.
 
 ``python bench/tables.py [--minutes 2] [--docs]`` trains series of small models, each for the given CPU minutes, and
 scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9), the channels of the models of
@@ -28,7 +28,7 @@ from bench.pretraining import RUNS as TEXT_RUNS  # noqa: E402
 from treebank.base.atomic_write import write_whole  # noqa: E402
 
 RUNS = HERE / "results" / "tables"
-PAGE = HERE.parent / "docs" / "tables.md"
+PAGE = HERE.parent / "docs" / "how-to" / "reproduce-papers.md"
 EWT_GOLD = "ud/UD_English-EWT/en_ewt-ud-dev.conllu"
 CRAFT, CRAFT_GOLD = "raw/craft_train.txt.gz", "craft/const/craft-dev.ptb"
 SAMPLE = "sample"  # the built-in text and its trees, simple enough for minutes

@@ -21,7 +21,9 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = re.compile(r"\]\((?:\.\./)+((?:treebank|induce|cli|bench|tests)/[\w/]+\.py)")
-REFERENCE = {"Options": "options.md", "Settings": "settings.md", "Python reference": "functions.md"}
+GENERATED = {"Options": "reference/cli.md", "Settings": "reference/settings.md", "Python API": "reference/api.md"}
+SECTIONS = {"Models": "reference/models/", "Results": "results/"}  # title in the navigation -> folder of its pages
+README_LINK = re.compile(r"\]\((?:\.\./)+README\.md")
 EXAMPLE = re.compile(r"(?m)^>>> .*\n?(?:^(?!$).*\n?)*")
 ADDRESS = re.compile(r"<function (\w+) at 0x\w+>")  # of a default that is a function
 QUOTED = re.compile(r"(: |-> )'([^']*)'")  # an annotation
@@ -56,14 +58,15 @@ CLASSES = (  # what a program holds in its hands
 
 
 def on_config(config: Any) -> Any:
-    """Fill the navigation: all models, what is generated, and any page that nobody has put anywhere."""
+    """Complete the navigation: pages of models and results, generated pages, and pages that no section lists."""
     pages = sorted(path.relative_to(config.docs_dir).as_posix() for path in Path(config.docs_dir).rglob("*.md"))
     for entry in config.nav:
         for title, inner in entry.items():
-            if title == "Models":
-                inner += [page for page in pages if page.startswith("models/") and page != "models/index.md"]
+            if title in SECTIONS:
+                listed = set(_listed(inner))
+                inner += [page for page in pages if page.startswith(SECTIONS[title]) and page not in listed]
             elif title == "Reference":
-                inner += [{name: page} for name, page in REFERENCE.items()]
+                inner += [{name: page} for name, page in GENERATED.items()]
     missing = [page for page in pages if page not in set(_listed(config.nav))]
     config.nav += [{"More": missing}] if missing else []
     return config
@@ -79,7 +82,7 @@ def _listed(nav: Any) -> Iterator[str]:
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are generated."""
-    made = {"options.md": options_page(), "settings.md": settings_page(), "functions.md": functions_page()}
+    made = dict(zip(GENERATED.values(), (options_page(), settings_page(), api_page()), strict=True))
     made["readme.md"] = (ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
     for path in Path(config.docs_dir).rglob("*.md"):
         for source in SOURCE.findall(path.read_text(encoding="utf-8")):
@@ -94,7 +97,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Point links to the source and to the README at the pages of the site."""
     up = os.path.relpath(".", os.path.dirname(page.file.src_uri) or ".")
     markdown = SOURCE.sub(lambda match: f"]({up}/source/{match[1]}.md", markdown)
-    return markdown.replace("](../README.md", f"]({up}/readme.md")
+    return README_LINK.sub(f"]({up}/readme.md", markdown)
 
 
 def on_page_content(html: str, **_: Any) -> str:
@@ -153,11 +156,11 @@ def _settings(title: str, table: Any, prefix: str) -> str:
     return f"## {title}\n\n" + "\n".join(rows)
 
 
-def functions_page() -> str:
+def api_page() -> str:
     """Signature and docstring of every function of ``synparse``, and of the public parts of what they take and give."""
     import synparse
 
-    parts = ["# Python reference", "`import synparse`; [Python](python.md) shows it at work."]
+    parts = ["# Python reference", "`import synparse`; [Python](../how-to/python.md) shows it at work."]
     for name in synparse.__all__:
         found = getattr(synparse, name)
         if inspect.isfunction(found):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FACT = "edges"  # key in checkpoint.json
 FREQUENT_WORDS = 50
-CLEAR_DIFFERENCE = 10.0  # percentage points between both edges; see docs/decoding.md
+CLEAR_DIFFERENCE = 10.0  # percentage points between both edges; see docs/reference/decoders.md
 EVIDENCE_SCALE = 8.0  # points beyond twice the standard error at which priors have 63 % of their strength
 MIN_LENGTH = 3  # words of a sentence that counts: two words have only one tree
 MAX_SENTENCES = 5_000

@@ -1,4 +1,4 @@
-"""Perplexity of a text under a trained model, counted as published (see ``docs/perplexity.md``)."""
+"""Perplexity of a text under a trained model, counted as published (see ``docs/explanation/perplexity.md``)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def kinds(outputs: list[dict[str, Any]]) -> list[list[str]]:
 
 def test_the_tour_runs_and_shows_what_is_stored_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    notebook = json.loads((ROOT / "docs" / "tour.ipynb").read_text(encoding="utf-8"))
+    notebook = json.loads((ROOT / "docs" / "tutorials" / "tour.ipynb").read_text(encoding="utf-8"))
     stored = [cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
     fresh_outputs = run_cells(notebook)
     assert [kinds(outputs) for outputs in fresh_outputs] == [kinds(outputs) for outputs in stored]

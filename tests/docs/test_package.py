@@ -16,12 +16,12 @@ from tests.support.fork_server import Call
 from treebank.base.errors import SynparseError
 
 ROOT = Path(__file__).resolve().parents[2]
-SNIPPETS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text("utf-8"), flags=re.S)
+SNIPPETS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "how-to" / "python.md").read_text("utf-8"), flags=re.S)
 
 
 @pytest.fixture(scope="module")
 def after_docs(tmp_path_factory: pytest.TempPathFactory, warm: str) -> tuple[str, Path]:
-    """Output of the snippets of docs/python.md, run one after another in an empty folder with shorter training."""
+    """Output of the snippets of docs/how-to/python.md, run in order in an empty folder with shorter training."""
     folder = tmp_path_factory.mktemp("docs")
     program = re.sub(r"max_minutes=0\.(1|05)", "max_minutes=0.03", "\n".join(SNIPPETS))
     assert program.count("max_minutes=0.03") == 2

@@ -43,10 +43,10 @@ def commands(page: str) -> list[str]:
 
 
 def test_the_commands_are_found() -> None:
-    for page in ("README.md", "docs/quickstart.md"):
+    for page in ("README.md", "docs/tutorials/first-parser.md"):
         assert commands(page)[1:3] == ["synparse draw input.txt", "synparse train"]
     assert sum(line.startswith("synparse ") for line in commands("README.md")) >= 7
-    assert sum(line.startswith("synparse ") for line in commands("docs/quickstart.md")) >= 7
+    assert sum(line.startswith("synparse ") for line in commands("docs/tutorials/first-parser.md")) >= 7
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def own_files(folder: Path) -> None:
     (folder / "trees-of-another-parser.txt").write_text(trees, encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-parser.md"])
 def test_every_command_runs_as_printed(page: str, folder: Path) -> None:
     for command in commands(page):
         done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True)

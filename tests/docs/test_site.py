@@ -34,12 +34,12 @@ def test_nothing_is_loaded_from_outside(site: Path) -> None:
 
 
 def test_generated_pages_exist(site: Path) -> None:
-    options = (site / "options.html").read_text(encoding="utf-8")
+    options = (site / "reference" / "cli.html").read_text(encoding="utf-8")
     assert all(f'id="synparse-{name}"' in options for name in COMMANDS)
-    settings = (site / "settings.html").read_text(encoding="utf-8")
+    settings = (site / "reference" / "settings.html").read_text(encoding="utf-8")
     assert all(f'id="model-{name}"' in settings for name in MODELS)
     assert "size of the vocabulary" in settings
-    functions = (site / "functions.html").read_text(encoding="utf-8")
+    functions = (site / "reference" / "api.html").read_text(encoding="utf-8")
     assert "synparse.evaluate(gold: Any" in functions
     assert all(f'id="{name}"' in functions for name in ("tree", "treefrom_spans", "modelparserparse", "modelloss"))
     assert (site / "source" / "induce" / "models" / "language" / "onlstm.py.html").exists()
@@ -53,14 +53,14 @@ def test_every_page_is_in_the_navigation(site: Path) -> None:
 
 
 def test_every_command_is_in_the_table_of_commands() -> None:
-    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
     assert not [name for name in COMMANDS if f"| `synparse {name}" not in page]
 
 
 def test_options_and_intervals_are_not_broken_between_lines(site: Path) -> None:
-    tables = (site / "tables.html").read_text(encoding="utf-8")
+    tables = (site / "how-to" / "reproduce-papers.html").read_text(encoding="utf-8")
     assert '<code class="whole">eval --text</code>' in tables
     assert "<pre><code>synparse convert ptb/02 --format text" in tables
     assert '<span class="whole">--json</span>' in tables
-    chart = (site / "models" / "chart.html").read_text(encoding="utf-8")
+    chart = (site / "reference" / "models" / "chart.html").read_text(encoding="utf-8")
     assert re.search(r'<td>55\.2 <span class="whole">\[54\.4, 56\.0\]</span></td>', chart)

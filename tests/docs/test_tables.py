@@ -1,4 +1,4 @@
-"""The commands of docs/tables.md run, one after another, with models of a few thousand weights and a few sentences."""
+"""The commands of docs/how-to/reproduce-papers.md run in order, with tiny models and a few sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.reference import ROOT
 from tests.support.tiny import SETTINGS
 from treebank.corpora.sample import sample_treebank
 
-PAGE = "docs/tables.md"
+PAGE = "docs/how-to/reproduce-papers.md"
 ROWS = [
     "1\tdogs\t_\tNOUN\tNNS\t_\t2\tnsubj\t_\t_",
     "2\tbark\t_\tVERB\tVBP\t_\t0\troot\t_\t_",

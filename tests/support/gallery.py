@@ -16,7 +16,7 @@ import tempfile
 from cli.main import run
 from tests.support.reference import ROOT
 
-PAGE = ROOT / "docs" / "gallery.md"
+PAGE = ROOT / "docs" / "how-to" / "gallery.md"
 PICTURES = ROOT / "docs" / "pictures"
 
 
@@ -48,7 +48,7 @@ def make() -> dict[str, str]:
 
 def picture_names() -> list[str]:
     """The names of the pictures on the page."""
-    return re.findall(r"\]\(pictures/([\w.-]+)\)", PAGE.read_text(encoding="utf-8"))
+    return re.findall(r"\]\(\.\./pictures/([\w.-]+)\)", PAGE.read_text(encoding="utf-8"))
 
 
 def terminal() -> str:

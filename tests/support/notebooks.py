@@ -1,6 +1,7 @@
 """Notebooks without a server: run the cells of a notebook in this process and store their outputs.
 
-``python -m tests.support.notebooks docs/tour.ipynb`` runs a notebook in an empty folder and writes its outputs into it.
+``python -m tests.support.notebooks docs/tutorials/tour.ipynb`` runs a notebook in an empty folder and stores its
+outputs.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Evaluation:
         return "\n".join(table.html() for table in self.tables())
 
     def to_json(self) -> dict[str, Any]:
-        """The output of ``synparse eval --format json`` (see docs/conventions.md)."""
+        """The output of ``synparse eval --format json`` (see docs/reference/conventions.md)."""
         scored = self.scored
         head = {"name": scored.name, "sentences": len(scored), "sha256": self.sha256, "note": scored.note}
         document: dict[str, Any] = {"gold": head, "scores": [score.to_json() for score in self.scores]}

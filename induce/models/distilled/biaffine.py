@@ -2,7 +2,7 @@
 
 It uses no gold trees and does not predict words. A grammar such as DMV sees only word classes. The student reads full
 sentences and learns from all predictions of the teacher, so it can become more accurate than the teacher. The order in
-this file: settings, network, loss. See docs/models/biaffine.md.
+this file: settings, network, loss. See docs/reference/models/biaffine.md.
 
 Shapes: B sentences, N words, E units of an embedding, H of one direction of the LSTM, A of the arcs.
 """

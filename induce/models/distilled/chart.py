@@ -2,7 +2,7 @@
 
 It uses no gold trees. It scores each span from the LSTM states at both its ends, and predicts the tree with the largest
 sum of scores. It parses about five times as fast as the grammars that it is distilled from. The order in this file:
-settings, network, loss. See docs/models/chart.md.
+settings, network, loss. See docs/reference/models/chart.md.
 
 Shapes: B sentences, N words, H units of one direction of the LSTM, A of the ends of spans.
 """

@@ -1,7 +1,8 @@
 """Constituent-context model (Klein and Manning 2002) over induced word classes or tags.
 
 The model is fitted by expectation-maximization on short sentences, from trees that are split at random positions. It
-predicts the probability of each bracket. The word classes are induced from the same corpus. See docs/models/ccm.md.
+predicts the probability of each bracket. The word classes are induced from the same corpus. See
+docs/reference/models/ccm.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The model is fitted by expectation-maximization, without gradients. It first induces the word classes, then estimates
 how likely each class is to be a predicate, then fits the grammar from a harmonic start, with short sentences first. One
 model contains several *members*: grammars with different classes and preferences. It parses with the mean of their arc
-marginals. See docs/models/dmv.md.
+marginals. See docs/reference/models/dmv.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Both models score the same tree. A dependency tree whose heads attach their right dependents first, then their left
 dependents, is also a binary tree of brackets. Its score is the product of the scores of the two models. EM fits each
-model to the expected trees of the product. See docs/models/ccm.md.
+model to the expected trees of the product. See docs/reference/models/ccm.md.
 """
 
 from __future__ import annotations

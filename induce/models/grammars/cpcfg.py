@@ -1,7 +1,7 @@
 """Compound PCFG: a neural PCFG whose probabilities also depend on a vector of each sentence (Kim, Dyer & Rush 2019).
 
-``docs/models/cpcfg.md`` maps the paper's equations to these functions. Shapes as in `induce.models.grammars.grammar`;
-M = S + T symbols, Z numbers in a sentence's vector.
+``docs/reference/models/cpcfg.md`` maps the paper's equations to these functions. Shapes as in
+`induce.models.grammars.grammar`; M = S + T symbols, Z numbers in a sentence's vector.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Neural PCFG: a grammar whose rule probabilities come from embeddings of its symbols (Kim, Dyer & Rush 2019).
 
-``docs/models/npcfg.md`` maps the paper's equations to these functions. Shapes as in `induce.models.grammars.grammar`;
-M = S + T symbols.
+``docs/reference/models/npcfg.md`` maps the paper's equations to these functions. Shapes as in
+`induce.models.grammars.grammar`; M = S + T symbols.
 """
 
 from __future__ import annotations

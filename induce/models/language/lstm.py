@@ -1,7 +1,8 @@
 """AWD-LSTM: a language model without structure (Merity, Keskar & Socher 2017), the baseline of perplexities.
 
 The sizes, the five dropouts and the two penalties are those around ON-LSTM; the layers are torch's own LSTM. Two
-dropout conventions are those of AWD-LSTM's released program and differ from ON-LSTM's: ``docs/models/lstm.md``.
+dropout conventions are those of AWD-LSTM's released program and differ from ON-LSTM's:
+``docs/reference/models/lstm.md``.
 
 Shapes: T steps, B streams, E embedding, H units of a layer.
 """

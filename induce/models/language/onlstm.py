@@ -1,9 +1,8 @@
 """ON-LSTM: ordered neurons (Shen, Tan, Sordoni & Courville 2019), as in the released program.
 
 Read from the top: the settings, one layer, whose recurrence is in ``induce/models/language/onlstm_kernel.py``, the
-language model.
-``docs/models/onlstm.md`` maps the paper's equations to these functions and lists every place where the released
-program, which is followed here, departs from the paper.
+language model. ``docs/reference/models/onlstm.md`` maps the paper's equations to these functions and lists every place
+where the released program, which is followed here, departs from the paper.
 
 Shapes: T steps, B sentences or streams, E embedding, H units of a layer, C units a chunk, n = H / C chunks.
 """

@@ -1,9 +1,9 @@
 """Ordered Memory (Shen, Tan, Hosseini, Lin, Sordoni & Courville 2019. Shen 2022, thesis, section 3.5).
 
 Read from the top: the settings, the masked attention that says where the head of the stack is, the gated recursive cell
-that joins two constituents, the recurrence over words and slots, the language model. ``docs/models/ordered-memory.md``
-maps the thesis's equations to these functions and lists every place where the released program, which is followed here,
-departs from them.
+that joins two constituents, the recurrence over words and slots, the language model.
+``docs/reference/models/ordered-memory.md`` maps the thesis's equations to these functions and lists every place where
+the released program, which is followed here, departs from them.
 
 Shapes: T steps, B sentences or streams, N slots, D units of a slot. Slot 0 is the lowest, slot N - 1 the top.
 """

@@ -1,9 +1,9 @@
 """PRPN: parsing, reading and predict networks (Shen, Lin, Huang & Courville 2018), as in the released program.
 
 This file has the settings and the language model. The parsing network, which computes distances and gates, is in
-``prpn_parsing.py``; the reading network, which attends to earlier states through the gates, and the predict network
-are in ``prpn_reading.py``. Formulas in which the paper differs from the program are settings; ``docs/models/prpn.md``
-lists them and maps equations to functions.
+``prpn_parsing.py``; the reading network, which attends to earlier states through the gates, and the predict network are
+in ``prpn_reading.py``. Formulas in which the paper differs from the program are settings;
+``docs/reference/models/prpn.md`` lists them and maps equations to functions.
 
 Shapes: T steps, B sentences or streams, E embedding, H hidden units, S slots of memory, L words of look-back. Slot k
 of a step at time t is the state of time t - 1 - k: the newest first.

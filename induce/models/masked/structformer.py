@@ -1,8 +1,8 @@
 """StructFormer: constituents and heads from masked words (Shen et al. 2021), as in the released program.
 
 Read from the top: the settings, the parser that gives distances and heights, what makes a head distribution of them,
-the masked language model. ``docs/models/structformer.md`` says which function is which part of the paper, where the
-released program stands apart, and what a long sentence costs.
+the masked language model. ``docs/reference/models/structformer.md`` says which function is which part of the paper,
+where the released program stands apart, and what a long sentence costs.
 
 In this file, as in the paper, a distance belongs to the gap *after* a word; `structure` gives them as everywhere else.
 

@@ -1,8 +1,8 @@
 """UDGN: unsupervised dependency graph network (Shen 2022, thesis, chapter 4), as in the released program.
 
 Read from the top: the settings, the parser, the undirected mask, one layer of the dependency graph network, the masked
-language model. ``docs/models/udgn.md`` maps the thesis's equations to these functions and lists every place where the
-released program, which is followed here, departs from the thesis.
+language model. ``docs/reference/models/udgn.md`` maps the thesis's equations to these functions and lists every place
+where the released program, which is followed here, departs from the thesis.
 
 Shapes: B sentences, N words, E embedding, K channels, D units of a channel.
 """

@@ -1,7 +1,7 @@
 """Option-Controller Network (Shen 2022, thesis, chapter 5), and the mixture of experts that it is compared with.
 
 In this order: the settings; cells, the networks of options and controllers; the soft call and return; behavior
-cloning. ``docs/models/ocn.md`` maps the thesis's equations to these functions.
+cloning. ``docs/reference/models/ocn.md`` maps the thesis's equations to these functions.
 
 Shapes: B demonstrations, N steps, F features of an observation, C cells with parameters of their own (K options, one
 controller), D units inside a cell, H of its hidden state, A actions.

@@ -1,8 +1,9 @@
 """An Option-Controller Network over words (after Shen 2022, thesis, chapter 5): the next action is the next word.
 
-Controller, options, soft call and return are those of `induce.tasks.craft.ocn`. The observation before a
-word is the preceding word. Each option has a vector for the next word; its products with the embeddings are the scores
-of the words. Control returns to the controller between segments, which ideally are chunks. See ``docs/models/ocn.md``.
+Controller, options, soft call and return are those of `induce.tasks.craft.ocn`. The observation before a word is the
+preceding word. Each option has a vector for the next word; its products with the embeddings are the scores of the
+words. Control returns to the controller between segments, which ideally are chunks. See
+``docs/reference/models/ocn.md``.
 
 Shapes: B sentences, N words, E units of an embedding, K options, S = N + 1 steps. The last step
 predicts the end-of-sentence token.

@@ -1,4 +1,4 @@
-"""The built-in corpus is what docs/sample.md promises."""
+"""The built-in corpus is what docs/reference/sample.md promises."""
 
 from __future__ import annotations
 
