@@ -7,20 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from math import isfinite
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from induce.data.batches import (
-    Batch,
-    FragmentBatch,
-    HeadSupervisedBatch,
-    MaskedBatch,
-    SentenceBatch,
-    SpanSupervisedBatch,
-    SpanTargetBatch,
-    StreamBatch,
-    SupervisedBatch,
-    SupervisedStreamBatch,
-)
 from induce.structures import (
     Brackets,
     Distances,
@@ -31,9 +19,11 @@ from induce.structures import (
     StackDecisions,
     Structure,
 )
-from induce.tasks.batches import DemonstrationBatch, LabelledBatch, RatedBatch
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
+
+if TYPE_CHECKING:
+    from induce.data.batches import Batch
 
 Entry = TypeVar("Entry")
 Output = Literal["trees", "heads"]
@@ -130,7 +120,12 @@ class LoaderEntry:
     """A way to cut training data into batches (``loader.name``)."""
 
     place: str  # "module:class" of the loader
-    batches: tuple[type[Batch], ...]  # types of its batches, with and without supervision
+
+    @property
+    def batches(self) -> tuple[type[Batch], ...]:
+        """Types of its batches, with and without supervision."""
+        types: tuple[type[Batch], ...] = load(self.place).makes
+        return types
 
     @property
     def settings(self) -> type:
@@ -232,14 +227,14 @@ TASKS: dict[str, TaskEntry] = {
 }
 
 LOADERS: dict[str, LoaderEntry] = {
-    "stream": LoaderEntry("induce.data.stream:StreamLoader", (StreamBatch, SupervisedStreamBatch)),
-    "sentences": LoaderEntry("induce.data.sentences:SentenceLoader", (SentenceBatch, SupervisedBatch)),
-    "fragments": LoaderEntry("induce.data.fragments:FragmentLoader", (FragmentBatch, SpanSupervisedBatch)),
-    "spans": LoaderEntry("induce.data.fragments:SpanLoader", (SpanTargetBatch,)),
-    "masked": LoaderEntry("induce.data.sentences:MaskedLoader", (MaskedBatch, HeadSupervisedBatch)),
-    "expressions": LoaderEntry("induce.tasks.expressions:ExpressionLoader", (LabelledBatch,)),
-    "pairs": LoaderEntry("induce.tasks.similarity.training:PairLoader", (RatedBatch,)),
-    "demonstrations": LoaderEntry("induce.tasks.craft.loader:DemonstrationLoader", (DemonstrationBatch,)),
+    "stream": LoaderEntry("induce.data.stream:StreamLoader"),
+    "sentences": LoaderEntry("induce.data.sentences:SentenceLoader"),
+    "fragments": LoaderEntry("induce.data.fragments:FragmentLoader"),
+    "spans": LoaderEntry("induce.data.fragments:SpanLoader"),
+    "masked": LoaderEntry("induce.data.sentences:MaskedLoader"),
+    "expressions": LoaderEntry("induce.tasks.expressions:ExpressionLoader"),
+    "pairs": LoaderEntry("induce.tasks.similarity.training:PairLoader"),
+    "demonstrations": LoaderEntry("induce.tasks.craft.loader:DemonstrationLoader"),
 }
 
 OPTIMIZERS: dict[str, OptimizerEntry] = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from induce.data.batches import FragmentBatch, SpanSupervisedBatch, SpanTargetBatch
+from induce.data.batches import Batch, FragmentBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.data.by_length import batches_of_equal_length
 from induce.data.loaders import Step, WordBatchSettings, shuffled
 from induce.data.punctuation import SEPARATED, bracket_conflicts, join_conflicts
@@ -84,6 +84,7 @@ class FragmentLoader:
     either penalty.
     """
 
+    makes: ClassVar[tuple[type[Batch], ...]] = (FragmentBatch, SpanSupervisedBatch)
     Config: ClassVar[type] = FragmentSettings
 
     def __init__(
@@ -165,6 +166,7 @@ class FragmentLoader:
 class SpanLoader(FragmentLoader):
     """Batches of sentences of the same length with the share of the reference trees that have each span."""
 
+    makes: ClassVar[tuple[type[Batch], ...]] = (SpanTargetBatch,)
     Config = SpanSettings
 
     def penalty(self, progress: float) -> float:

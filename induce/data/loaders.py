@@ -33,6 +33,7 @@ class Loader(Protocol):
     """
 
     Config: ClassVar[type]
+    makes: ClassVar[tuple[type[Batch], ...]]  # types of its batches, with and without supervision
 
     def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
         """Steps of pass ``number`` (from 1) after ``start``, shuffled by ``rng``, a `numpy.random.RandomState`."""

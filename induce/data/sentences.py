@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch, SupervisedBatch
+from induce.data.batches import Batch, HeadSupervisedBatch, MaskedBatch, SentenceBatch, SupervisedBatch
 from induce.data.by_length import batches_by_size, batches_by_words
 from induce.data.loaders import BatchSettings, Step, WordBatchSettings, shuffled
 from induce.settings.field import BY_GRADIENTS, setting
@@ -38,6 +38,7 @@ class SentenceLoader:
     padding. Batches of similar length are shuffled once; their order is the same in every pass.
     """
 
+    makes: ClassVar[tuple[type[Batch], ...]] = (SentenceBatch, SupervisedBatch)
     Config = SentenceSettings
 
     def __init__(
@@ -81,6 +82,7 @@ class MaskedLoader:
     The batches are those of the released program of UDGN.
     """
 
+    makes: ClassVar[tuple[type[Batch], ...]] = (MaskedBatch, HeadSupervisedBatch)
     Config = WordBatchSettings
 
     def __init__(

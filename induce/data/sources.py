@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.data.prepared import PreparedCorpus, is_prepared, prepare
 from induce.data.tokens import leaf
-from induce.registry import LOADERS, MODELS, TASKS, Output, load
+from induce.registry import LOADERS, MODELS, Output
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig, entry_of
 from treebank.base.errors import SynparseError
@@ -67,7 +67,7 @@ class Sources:
             raise SynparseError("--trees and --teacher exclude each other: a model learns from one type of trees")
         self._check_teachers(config)
         prepared = [path for path in self.text if is_prepared(path)]
-        if prepared and (len(self.text) > 1 or self.trees or self.teachers or config.task_name):
+        if prepared and (len(self.text) > 1 or self.trees or self.teachers or not config.learns_text):
             raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
         expand([path for path in (*self.text, *self.dev) if isinstance(path, str) and not is_prepared(path)])
 
@@ -121,17 +121,12 @@ def load_corpora(
     references: References | None = None,
     watch: Watch | None = None,
 ) -> tuple[Any, Any]:
-    """Normalized training and development text, or the examples of a task.
+    """Normalized training and development text.
 
     The only annotation are the trees of ``treebank``. ``references`` yields the trees or heads of teachers for each
     sentence. For separate development text it is called only if the model learns from teachers alone. ``watch`` counts
     the sentences of the text.
     """
-    if config.task_name:
-        loaded: tuple[Any, Any] = load(TASKS[config.task_name].examples)(
-            config, names_of(sources.text), names_of(sources.dev)
-        )
-        return loaded
     from induce.data.corpus import read_corpora
 
     if any(map(is_prepared, sources.text)):

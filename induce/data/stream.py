@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from induce.data.batches import StreamBatch, SupervisedStreamBatch
+from induce.data.batches import Batch, StreamBatch, SupervisedStreamBatch
 from induce.data.loaders import BatchSettings, Step
 from induce.settings.field import BY_GRADIENTS, setting
 
@@ -63,6 +63,7 @@ class StreamSettings(BatchSettings):
 class StreamLoader:
     """A text in parallel columns, with the state of the model carried from one segment to the next."""
 
+    makes: ClassVar[tuple[type[Batch], ...]] = (StreamBatch, SupervisedStreamBatch)
     Config = StreamSettings
 
     def __init__(

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
+from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import UNKNOWN
-
-if TYPE_CHECKING:
-    from induce.data.corpus import EncodedCorpus
 
 FACT = "edges"  # key in checkpoint.json
 FREQUENT_WORDS = 50
@@ -97,11 +95,13 @@ class Edges:
         )
 
 
-def edges_of(corpus: EncodedCorpus) -> Edges:
-    """Edges of the first `MAX_SENTENCES` sentences.
+def edges_of(corpus: Any) -> Edges | None:
+    """Edges of the first `MAX_SENTENCES` sentences of a text, or None for data of another type.
 
     Symbols for unknown words do not count as frequent words.
     """
+    if not isinstance(corpus, EncodedCorpus):
+        return None
     offsets = np.asarray(corpus.offsets[: MAX_SENTENCES + 1])
     ids = np.asarray(corpus.ids[: offsets[-1]])
     counts = np.bincount(ids, minlength=len(corpus.vocabulary))

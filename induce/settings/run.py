@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from induce.data.normalization import RECIPES
 from induce.data.tokens import TOKENS
@@ -17,7 +17,7 @@ from induce.settings.field import BY_GRADIENTS, check_values, make_settings, set
 from treebank.base.errors import SynparseError
 from treebank.tokenize import TOKENIZATIONS
 
-TEXT = "task.name=|similarity"  # condition: the run learns from text
+TEXT = "task.reads_text=true"  # condition: the run learns from text
 FREQUENT = f"{TEXT} and data.vocabulary="  # condition: the vocabulary consists of frequent tokens
 
 
@@ -122,8 +122,13 @@ class ParseConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoTask:
-    """Settings of a run without a task."""
+class TaskSettings:
+    """Settings of a task. This class itself belongs to the task of learning from text, which has no settings."""
+
+    reads_text: ClassVar[bool] = True  # whether settings of the text in [data] have an effect
+
+    def check_run(self, config: RunConfig) -> None:
+        """Raise SynparseError if the settings of the task do not fit the others of the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,11 +144,16 @@ class RunConfig:
     optimizer_name: str
     optimizer: Any
     task_name: str = ""  # empty: the model learns from text
-    task: Any = NoTask()
+    task: Any = TaskSettings()
     data: DataConfig = field(default_factory=DataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     parse: ParseConfig = field(default_factory=ParseConfig)
     on_sample: Mapping[str, Any] = field(default_factory=dict)  # table.key -> value for the built-in sample
+
+    @property
+    def learns_text(self) -> bool:
+        """Whether the model learns from sentences, not from the examples of a task."""
+        return not self.task_name
 
     def as_dict(self) -> dict[str, Any]:
         """Settings as plain dictionaries, as a checkpoint stores them."""
@@ -176,7 +186,7 @@ TABLE_NAMES = ("model", *COMPONENTS, *TABLES)
 def component_class(table: str, name: str) -> type:
     """Dataclass of the settings of a task, loader or optimizer. Raises SynparseError for an unknown name."""
     if table == "task" and not name:
-        return NoTask
+        return TaskSettings
     settings: type = known(COMPONENTS[table], name, table).settings
     return settings
 
@@ -256,7 +266,7 @@ def _check_combinations(config: RunConfig) -> None:
 
 
 def value_of(config: RunConfig, name: str) -> Any:
-    """Value of ``table.key`` in a run, of a name such as ``loader.name``, or of ``model.learns_trees``."""
+    """Value of ``table.key`` in a run, of a name such as ``loader.name``, or of a fact such as ``task.reads_text``."""
     table, _, key = name.partition(".")
     if key == "name":
         return getattr(config, f"{table}_name")

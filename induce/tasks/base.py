@@ -5,14 +5,11 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Place
 from treebank.core.tree import Span
-
-if TYPE_CHECKING:
-    from induce.settings.run import RunConfig
 
 OPEN, CLOSE = "(", ")"
 SHARES = {"test": 10, "dev": 5}  # percent of all expressions; the rest is for training
@@ -88,10 +85,6 @@ class Task(Protocol):
     labels: ClassVar[tuple[str, ...]]
     sides: ClassVar[int]  # number of expressions of an example
     measure: ClassVar[str]  # what the size of an example counts
-
-    def check(self, config: RunConfig) -> None:
-        """Raises SynparseError if the settings do not fit the task."""
-        ...
 
     def generate(self, config: Any, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different examples of ``part``, the same at every call, with ``longer`` also of larger sizes."""

@@ -18,6 +18,8 @@ from treebank.base.errors import SynparseError
 class Examples:
     """Examples of one task, with the interface of a training text."""
 
+    trees = 0  # sentences with a tree to learn from
+
     def __init__(self, task: Task, examples: Iterable[Example]) -> None:
         self.task, self.examples = task, list(examples)
         self.digest: Any = hashlib.sha256()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from induce.data.batches import Batch
 from induce.data.by_length import batches_by_size
@@ -69,6 +69,8 @@ class LengthLoader:
 
 class ExpressionLoader(LengthLoader):
     """Labeled expressions in batches."""
+
+    makes: ClassVar[tuple[type[Batch], ...]] = (LabelledBatch,)
 
     def __init__(
         self, items: Sequence[Item], config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False

@@ -10,17 +10,14 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from induce.settings.field import setting
+from induce.settings.run import TaskSettings
 from induce.tasks.base import Example, Expression, Group, bad, binary_tree, distinct, size_groups
 from treebank.core.sentence import Place
 from treebank.core.tree import Span
 from treebank.io.expand import expand
 from treebank.io.lines import open_lines
-
-if TYPE_CHECKING:
-    from induce.settings.run import RunConfig
 
 OPERATORS = ("[MIN", "[MAX", "[MED", "[SM")
 END = "]"
@@ -33,8 +30,10 @@ GROUPS = (10, 20, 30, 50, 100, 200)  # the largest number of tokens of each grou
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListOpsSettings:
+class ListOpsSettings(TaskSettings):
     """Settings of the task."""
+
+    reads_text = False
 
     expressions: int = setting(
         20_000, at_least=1, at_most=1e9, help="training expressions to generate if no file is given"
@@ -56,9 +55,6 @@ class ListOps:
     labels = DIGITS
     sides = 1
     measure = "tokens"
-
-    def check(self, config: RunConfig) -> None:
-        """Accept all settings."""
 
     def generate(self, config: ListOpsSettings, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different expressions of ``part``, for training with up to ``config.longest`` tokens."""

@@ -12,18 +12,16 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from induce.settings.field import setting
+from induce.settings.run import TaskSettings
 from induce.tasks.base import CLOSE, OPEN, Example, Expression, Group, bad, distinct, size_groups
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
 from treebank.core.sentence import Place
 from treebank.core.tree import Span
 from treebank.io.lines import member_lines, open_lines
-
-if TYPE_CHECKING:
-    from induce.settings.run import RunConfig
 
 VARIABLES = tuple("abcdef")
 AND, OR, NOT = "and", "or", "not"
@@ -51,8 +49,10 @@ PARTITIONS = {  # table 4: patterns excluded from training pairs
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogicSettings:
+class LogicSettings(TaskSettings):
     """Settings of the task."""
+
+    reads_text = False
 
     expressions: int = setting(20_000, at_least=1, at_most=1e9, help="training pairs to generate if no file is given")
     operators: int = setting(6, at_least=0, at_most=1e9, help="maximum operators of a training formula")
@@ -75,9 +75,6 @@ class Logic:
     labels = RELATIONS
     sides = 2
     measure = "operators"
-
-    def check(self, config: RunConfig) -> None:
-        """Accept all settings."""
 
     def generate(self, config: LogicSettings, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different pairs of ``part``, for training with up to ``config.operators`` operators."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from induce.data.tokens import TOKENS
-from induce.registry import check_loader, find_task, fitting_decoder
+from induce.registry import check_loader, fitting_decoder
 from induce.settings.run import RunConfig, entry_of, kind_of, model_settings
 from treebank.base.errors import SynparseError
 
@@ -26,8 +26,7 @@ def check_fits(config: RunConfig) -> None:
         raise SynparseError(f"optimizer.name={config.optimizer_name}: model {config.model_name!r} needs {need}")
     if config.train.precision != "float32" and not getattr(kind, "rounds", False):
         raise SynparseError(f"model {config.model_name!r} learns in float32 only; leave out train.precision")
-    if config.task_name:
-        find_task(config.task_name).check(config)
+    config.task.check_run(config)
     if kind.gives:
         fitting_decoder(config.model_name, kind.gives, config.parse.decoder)
 
@@ -41,7 +40,7 @@ def check_enough(config: RunConfig, training: Any, texts: Iterable[str]) -> None
             f"{where}: {size} to learn from after normalization "
             f"{config.data.normalization!r}; at least {MIN_WORDS} are needed, and about 100,000 for useful trees"
         )
-    with_trees = not config.task_name and bool(training.trees)
+    with_trees = bool(training.trees)
     if with_trees != entry_of(config).learns_trees:
         problem = "learns no trees" if with_trees else "learns from trees, and the training text has none"
         raise SynparseError(f"model {config.model_name!r} {problem}")

@@ -76,7 +76,7 @@ class Finished:
     gives: str = ""  # what the model parses into: "trees", "heads", or nothing
     decoder: str = ""  # by which it does
     branching: str = ""  # why by this one, where the text decides
-    on_sample: bool = False  # whether it learned from the built-in sample
+    on_sample: bool = False  # whether it learned from the built-in sample, or from generated examples
     measure: str = "perplexity"  # as in `Progress`
 
 

@@ -231,7 +231,7 @@ class Trainer:
         )
 
     def _finished(self, reason: str) -> Finished:
-        run, at, task = self.run, self.run.position, self.run.config.task_name
+        run, at = self.run, self.run.position
         accuracy = next((check.development_accuracy for check in reversed(at.history) if check.best), None)
         decoder, evidence = _decoder(run)
         return Finished(
@@ -245,12 +245,12 @@ class Trainer:
             best_bits=self._bits(at.best_loss),
             scored=self.scored,
             best_accuracy=accuracy,
-            task=task,
+            task=run.config.task_name,
             gives=decoder_entry(decoder).gives if decoder else "",
             decoder=decoder,
             branching=evidence,
             measure=run.model.measure,
-            on_sample=not task and not run.facts.texts,
+            on_sample=not run.facts.texts,
         )
 
     def _bits(self, loss: float) -> float | None:

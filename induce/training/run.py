@@ -172,7 +172,7 @@ def _encode(
         note = "too few sentences to set some aside: the training text serves as development text"
     facts = replace(facts, training=_about(training), development=_about(development), joining=tuple(joining))
     corpus = encode(training, vocabulary, joining)
-    facts = facts if config.task_name else replace(facts, edges=edges_of(corpus))
+    facts = replace(facts, edges=edges_of(corpus))
     held_out = corpus if development is training else encode(development, vocabulary, joining)
     return _Encoded(vocabulary, corpus, development, held_out, note, facts)
 

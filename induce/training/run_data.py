@@ -11,6 +11,7 @@ from induce.data.prepared import PreparedText
 from induce.data.sources import Sources, load_corpora, load_trees, names_of
 from induce.data.tokens import leaf
 from induce.data.vocabulary_choice import choose_vocabulary, encode, joining_of
+from induce.registry import TASKS, load
 from induce.settings.run import RunConfig, entry_of
 from induce.storage.facts import RunFacts, TreesFacts
 from induce.training.request import Stop
@@ -46,6 +47,10 @@ def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop =
     from induce.parsing.load import choose_device
     from induce.training import distillation
 
+    if not config.learns_text:
+        texts = names_of(sources.text), names_of(sources.dev)
+        training, development = load(TASKS[config.task_name].examples)(config, *texts)
+        return RunData(training, development, _facts(sources, None, ""), config, choose_device(device), ())
     entry = entry_of(config)
     if entry.needs_teacher and (sources.dev or sources.sample):
         distillation.check_development(sources.teachers)

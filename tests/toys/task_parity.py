@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from induce.settings.field import setting
+from induce.settings.run import TaskSettings
 from induce.tasks.base import Example, Expression, Group, distinct, size_groups
 
 PRESET = """
@@ -30,8 +30,10 @@ normalization = "raw"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParitySettings:
+class ParitySettings(TaskSettings):
     """Settings of the task."""
+
+    reads_text = False
 
     expressions: int = setting(60, at_least=1, at_most=1e6, help="training examples to generate")
     max_size: int = setting(8, at_least=1, at_most=100, help="maximum bits of a training example")
@@ -46,9 +48,6 @@ class Parity:
     labels = ("even", "odd")
     sides = 1
     measure = "bits"
-
-    def check(self, config: Any) -> None:
-        """Accept all settings."""
 
     def generate(self, config: ParitySettings, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different examples of ``part``."""

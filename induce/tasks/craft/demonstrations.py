@@ -12,7 +12,7 @@ import numpy as np
 
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.settings.field import setting
-from induce.settings.run import RunConfig
+from induce.settings.run import RunConfig, TaskSettings
 from induce.tasks.base import SHARES, bad
 from induce.tasks.craft.demonstrator import demonstrate
 from induce.tasks.craft.episodes import LIMIT
@@ -47,13 +47,21 @@ class Demonstration:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CraftSettings:
+class CraftSettings(TaskSettings):
     """Settings of the task."""
+
+    reads_text = False
 
     expressions: int = setting(
         20_000, at_least=1, at_most=1e9, help="training demonstrations to generate if no file is given"
     )
     sketches: str = setting("AC CD DA", help="tasks to learn, each by the letters of its subtasks or by name")
+
+    def check_run(self, config: RunConfig) -> None:
+        """Raises SynparseError if ``model.tasks`` differs from the number of ``task.sketches``."""
+        count, expected = len(read_sketches(self.sketches)), config.model.get("tasks", 0)
+        if expected != count:
+            raise SynparseError(f"setting model.tasks = {expected}, and task.sketches names {count}; make them agree")
 
 
 class Craft:
@@ -62,12 +70,6 @@ class Craft:
     Config: ClassVar[type] = CraftSettings
     name: ClassVar[str] = "craft"
     words: ClassVar[tuple[str, ...]] = ACTIONS
-
-    def check(self, config: RunConfig) -> None:
-        """Raises SynparseError if ``model.tasks`` differs from the number of ``task.sketches``."""
-        count, expected = len(read_sketches(config.task.sketches)), config.model.get("tasks", 0)
-        if expected != count:
-            raise SynparseError(f"setting model.tasks = {expected}, and task.sketches names {count}; make them agree")
 
     def generate(self, config: CraftSettings, part: str, count: int) -> Iterator[Demonstration]:
         """``count`` demonstrations of ``part``, the tasks of ``task.sketches`` alternately, the same at every call."""
@@ -196,6 +198,8 @@ def replay(demonstrations: Sequence[Demonstration], sketches: Sequence[str]) -> 
 
 class Demonstrations:
     """Demonstrations with the interface of a training text."""
+
+    trees = 0  # sentences with a tree to learn from
 
     def __init__(self, demonstrations: Iterable[Demonstration], sketches: Sequence[str]) -> None:
         self.demonstrations, self.sketches = list(demonstrations), tuple(sketches)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from induce.data.batches import Batch
 from induce.data.loaders import BatchSettings
 from induce.data.vocabulary import FIRST
 from induce.tasks.batches import DemonstrationBatch
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 class DemonstrationLoader(LengthLoader):
     """Batches of demonstrations of similar length."""
+
+    makes: ClassVar[tuple[type[Batch], ...]] = (DemonstrationBatch,)
 
     def __init__(
         self, items: Trajectories, config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False

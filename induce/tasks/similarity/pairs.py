@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from induce.settings.field import setting
-from induce.settings.run import RunConfig
+from induce.settings.run import RunConfig, TaskSettings
 from induce.tasks.base import bad
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Place
@@ -35,10 +35,15 @@ class RatedPair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimilaritySettings:
+class SimilaritySettings(TaskSettings):
     """Settings of the task."""
 
     pretrained: str = setting("", help="model folder whose model is fine-tuned; empty: a new model")
+
+    def check_run(self, config: RunConfig) -> None:
+        """Raises SynparseError if a vocabulary is given with a pretrained model, which has its own."""
+        if config.data.vocabulary and self.pretrained:
+            raise SynparseError("setting data.vocabulary: task.pretrained has its own vocabulary; leave one out")
 
 
 class Similarity:
@@ -47,11 +52,6 @@ class Similarity:
     Config: ClassVar[type] = SimilaritySettings
     name: ClassVar[str] = "similarity"
     words: ClassVar[tuple[str, ...]] = ()
-
-    def check(self, config: RunConfig) -> None:
-        """Raises SynparseError if a vocabulary is given with a pretrained model, which has its own."""
-        if config.data.vocabulary and config.task.pretrained:
-            raise SynparseError("setting data.vocabulary: task.pretrained has its own vocabulary; leave one out")
 
     def read(self, paths: Iterable[str]) -> list[RatedPair]:
         """The pairs of files, in the format of their first line. Raises TreebankError if a line is malformed."""

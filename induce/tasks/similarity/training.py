@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from induce.data.batches import Batch
 from induce.data.loaders import BatchSettings, pad
 from induce.data.normalization import RECIPES
 from induce.data.tokens import split
@@ -53,6 +54,8 @@ class EncodedPairs(NamedTuple):
 
 class RatedPairs:
     """Rated pairs with the interface of a training text."""
+
+    trees = 0  # sentences with a tree to learn from
 
     def __init__(self, pairs: Iterable[RatedPair], data: DataConfig, pretrained: str = "") -> None:
         self.pairs, self.data, self.pretrained = list(pairs), data, pretrained
@@ -108,6 +111,8 @@ def cut_words(sentence: str, rule: str) -> Sentence:
 
 class PairLoader(LengthLoader):
     """Batches of rated pairs of similar length."""
+
+    makes: ClassVar[tuple[type[Batch], ...]] = (RatedBatch,)
 
     def __init__(
         self, corpus: EncodedPairs, config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False
