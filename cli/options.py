@@ -31,11 +31,21 @@ priors_option = option(
     help="Priors instead of the model's: none, or NAME:STRENGTH,… such as branching:0.1.",
     group=MODEL,
 )
-layer_option = option("--layer", type=click.IntRange(min=1), metavar="N", help="Layer to read trees from.", group=MODEL)
-distances_option = option(
-    "--distances",
-    type=click.Choice(["lm", "syd"]),
-    help="Distances of a model trained with --trees: the language model's or the supervised ones.",
+model_option = option(
+    "-m",
+    "--model",
+    metavar="PATH",
+    help="Trained model, such as mine or mine@layer=2 (default: ./synparse-model).",
+    group=MODEL,
+)
+models_option = option(
+    "-m",
+    "--model",
+    "models",
+    multiple=True,
+    metavar="PATH",
+    help="Trained model, such as mine or mine@layer=2, or a pattern such as 'runs/seed-*' (repeatable; default: "
+    "./synparse-model).",
     group=MODEL,
 )
 max_length_option = option(
@@ -104,24 +114,9 @@ def _use_threads(context: click.Context, parameter: click.Parameter, count: int 
         use_threads(count)
 
 
-def model_option(command: Any) -> Any:
-    """Add ``--model`` for one trained model."""
-    return option("-m", "--model", metavar="PATH", help="Trained model (default: ./synparse-model).", group=MODEL)(
-        command
-    )
-
-
-def models_option(command: Any) -> Any:
-    """Add ``--model`` for one or more trained models, as the argument ``models``."""
-    return option(
-        "-m",
-        "--model",
-        "models",
-        multiple=True,
-        metavar="PATH",
-        help="Trained model, or a pattern such as 'runs/seed-*' (repeatable; default: ./synparse-model).",
-        group=MODEL,
-    )(command)
+def parsing_options(command: Any) -> Any:
+    """Add the options for reading trees from a model: ``--decoder``, ``--priors``, ``--device`` and ``--threads``."""
+    return decoder_option(priors_option(device_option(command)))
 
 
 def gold_option(required: bool = False) -> Decorator:
@@ -138,17 +133,27 @@ def format_option(*names: str, default: str | None = None, help: str = "Output f
 
 
 def plot_option(help: str) -> Decorator:
-    """Add ``--plot`` for an SVG file."""
-    return option("--plot", metavar="FILE.svg", callback=_check_plot, help=help, group=OUTPUT)
+    """Add ``--plot`` for an .svg, .pdf or .png file, which `check_plot` checks."""
+    return option("--plot", metavar="FILE", callback=_check_plot, help=f"{help} (.svg, .pdf or .png)", group=OUTPUT)
 
 
-def _check_plot(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Return the path. Raises SynparseError if it does not end in .svg or cannot be written."""
+def _check_plot(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    check_plot(path)
+    return path
+
+
+def check_plot(path: str | None, *, trees: bool = False, **reads: Any) -> None:
+    """Raises SynparseError if a picture cannot be written to ``path``, or would replace a file that the call ``reads``.
+
+    ``trees``: the picture shows trees or heads, which have more formats than plots.
+    """
     from induce.storage.outputs import check_output
+    from treebank.draw.files import SCENES, SUFFIXES, check_format
 
-    if value is not None:
-        check_output(value, suffixes=(".svg",))
-    return value
+    if path:
+        suffixes = SUFFIXES if trees else tuple(SCENES)
+        check_output(path, suffixes=suffixes, **reads)
+        check_format(path, suffixes)
 
 
 def on_error_option(*choices: str) -> Decorator:

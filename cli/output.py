@@ -1,4 +1,4 @@
-"""Output as tables, drawings, lines of text or JSON, on a terminal or in a file."""
+"""Output as lines of text or drawings, on a terminal or in a file."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import gzip
 import io
 import os
 import shutil
-import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any, Literal
-
-import click
+from typing import IO, TYPE_CHECKING, Any
 
 from treebank.base.atomic_write import begin, finish, real
 from treebank.base.errors import SynparseError, placed
-from treebank.base.json_text import json_text
 from treebank.io.compression import COMPRESSED
 from treebank.io.output_path import check_output
 
@@ -24,65 +20,6 @@ if TYPE_CHECKING:
 
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # names of an output file that mean standard output
 DESCRIPTORS = ("/dev/fd/", "/dev/stderr", "/proc/")  # written directly, even if a regular file is open there
-BEST = "*"  # precedes the best number of a table
-MIN_NAME_WIDTH = 12  # columns of a folded name
-
-
-def print_json(value: Any) -> None:
-    """Print ``value`` as indented JSON in UTF-8."""
-    click.echo(json_text(value, indent=2))
-
-
-def print_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1, dim: Collection[int] = ()
-) -> None:
-    """Print a table: colored on a terminal, plain elsewhere.
-
-    The first ``text_columns`` columns contain left-aligned text, all others right-aligned numbers. On a terminal, the
-    rows ``dim`` (from 0) are dimmed, and numbers that begin with `BEST` are bold.
-    """
-    if sys.stdout.isatty():
-        _print_rich(header, rows, text_columns, dim)
-    else:
-        click.echo(plain_table(header, rows, text_columns))
-
-
-def plain_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int, *, form: str = "simple"
-) -> str:
-    """The table as text in one of tabulate's formats, with unchanged cells."""
-    from tabulate import tabulate
-
-    align = ["left" if column < text_columns else "right" for column in range(len(header))]
-    return tabulate(rows, headers=header, tablefmt=form, colalign=align, disable_numparse=True)
-
-
-def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int, dim: Collection[int]) -> None:
-    """Print the table in the width of the terminal. Long names are folded, numbers are not."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    narrowest = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    narrowest[0] = min(narrowest[0], MIN_NAME_WIDTH)
-    needed = sum(narrowest) + len(header)
-    console = Console()
-    console.width = max(console.width, needed)
-    roomy = console.width >= needed + 2 * len(header) + MIN_NAME_WIDTH
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, int(roomy)), header_style="bold")
-    for column, title in enumerate(header):
-        if column == 0:
-            table.add_column(title, overflow="fold", min_width=narrowest[0])
-        else:
-            justify: Literal["left", "right"] = "left" if column < text_columns else "right"
-            table.add_column(title, justify=justify, no_wrap=True)
-    for number, row in enumerate(rows):
-        cells = [
-            Text(cell, "bold" if cell.startswith(BEST) and i >= text_columns else "") for i, cell in enumerate(row)
-        ]
-        table.add_row(*cells, style="dim" if number in dim else None)
-    console.print(table)
 
 
 def drawing(analysis: Analysis, gold: Analysis | None = None) -> str:

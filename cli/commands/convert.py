@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,15 +11,13 @@ from cli.command import command, option
 from cli.options import (
     SkippedSentences,
     format_option,
-    input_paths,
     max_length_option,
     on_error_option,
     output_option,
     ptb_option,
     reading_options,
 )
-from cli.output import open_output
-from cli.progress import reading
+from cli.text_call import TextCall
 from treebank.core.head_rules import HEAD_RULES
 from treebank.io.formats import WRITERS
 
@@ -100,26 +97,15 @@ def convert(
     INPUT is any number of treebank files (brackets, CoNLL-U), JSON lines with distances or spans (.jsonl), folders,
     patterns, treebank names such as wsj10, or - for standard input (the default).
     """
-    from induce.storage.outputs import check_output
+    if vocabulary_of and not normalize:
+        raise click.UsageError(f"--vocabulary-of requires --normalize {CONCAT_SYN}")
     from treebank.convert.convert import Conversion, Treebanks
     from treebank.convert.convert import convert as converted
     from treebank.convert.transform import Transformation
-    from treebank.corpora.catalog import is_name
-    from treebank.io.expand import expand
 
-    if vocabulary_of and not normalize:
-        raise click.UsageError(f"--vocabulary-of requires --normalize {CONCAT_SYN}")
-    paths = input_paths(input)
-    files = [path for path in paths if not is_name(path)]
-    check_output(output, inputs=[*files, *vocabulary_of])
+    call = TextCall("converting", input, output, reads=vocabulary_of, trees=True)
     transformation = Transformation(tuple(strip), binarize, max_length)
     conversion = Conversion(form, transformation, head_rules, normalize is not None, vocabulary_of)
     on_bad = SkippedSentences() if on_error == "skip" else None
-    hidden = not output and sys.stdout.isatty()
-    with reading("converting", expand(files, trees=True), input_options, hidden=hidden) as counted:
-        lines = converted(
-            Treebanks(paths, ptb, on_bad, counted), conversion, report=lambda line: click.echo(line, err=True)
-        )
-        with open_output(output) as write:
-            for text in lines:
-                write(text)
+    treebanks = Treebanks(call.paths, ptb, on_bad, call.counted(input_options))
+    call.write(converted(treebanks, conversion, report=lambda line: click.echo(line, err=True)))

@@ -14,15 +14,12 @@ from cli.options import (
     INPUT,
     MODEL,
     OUTPUT,
-    decoder_option,
+    check_plot,
     default_model,
-    device_option,
-    distances_option,
     gold_option,
     input_paths,
-    layer_option,
     note,
-    priors_option,
+    parsing_options,
     ptb_option,
     reading_options,
 )
@@ -41,11 +38,7 @@ EXAMPLES = [
 @command(examples=EXAMPLES)
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
 @option("-m", "--model", "models", multiple=True, metavar="PATH", help="Trained model (repeatable).", group=MODEL)
-@decoder_option
-@layer_option
-@distances_option
-@priors_option
-@device_option
+@parsing_options
 @gold_option()
 @ptb_option
 @option(
@@ -78,13 +71,10 @@ def draw(
     terminal.
     """
     from induce.parsing.pictures import FIRST, chosen_numbers, pictures
-    from induce.storage.outputs import check_output
     from treebank.corpora.catalog import load_gold
-    from treebank.draw.files import KINDS, check_format, write_pictures
+    from treebank.draw.files import write_pictures
 
-    if output:
-        check_output(output, inputs=[path for path in input if path != "-"], gold=gold, models=models, suffixes=KINDS)
-        check_format(output)
+    check_plot(output, trees=True, inputs=[path for path in input if path != "-"], gold=gold, models=models)
     choose = chosen_numbers(sentences) if sentences else lambda number: not output or number <= FIRST + 1
     treebank = load_gold(gold, ptb=ptb) if gold else None
     paths = list(input) if treebank else input_paths(input)

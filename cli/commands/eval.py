@@ -17,18 +17,14 @@ from cli.options import (
     SkippedSentences,
     baseline_option,
     convention_option,
-    decoder_option,
     default_model,
-    device_option,
-    distances_option,
     format_option,
     gold_option,
-    layer_option,
     max_length_option,
     models_option,
     note,
     on_error_option,
-    priors_option,
+    parsing_options,
     ptb_option,
 )
 from cli.progress import Counter
@@ -58,11 +54,7 @@ DETAILS = ("length", "height", "relation", "distance")
 @max_length_option
 @option("--head-rules", metavar="NAME", help="Gold heads from trees: collins, yamada-matsumoto, stanford.", group=INPUT)
 @models_option
-@decoder_option
-@layer_option
-@distances_option
-@priors_option
-@device_option
+@parsing_options
 @baseline_option
 @convention_option
 @option("--characters", is_flag=True, help="Score trees over characters, and word segmentation.", group=SCORING)
@@ -102,8 +94,6 @@ def evaluate(
     by: Sequence[str],
     on_error: str,
     decoder: str | None,
-    layer: int | None,
-    distances: str | None,
     priors: str | None,
     device: str,
     **plan_options: Any,
@@ -116,9 +106,10 @@ def evaluate(
     """
     if worst and form != "table":
         raise click.UsageError(f"--worst draws trees below a table, so it cannot be combined with --format {form}")
-    from cli.commands.eval_report import show
+    from cli.commands.eval_report import DETAIL_FILES, show
     from induce.parsing.systems import load_systems
     from induce.storage.model_spec import expand_models, is_model
+    from induce.storage.outputs import check_output_folder
     from treebank.evaluate.evaluate import evaluate as run_plan
     from treebank.evaluate.plan import EvaluationPlan
 
@@ -131,17 +122,11 @@ def evaluate(
         on_bad=SkippedSentences() if on_error == "skip" else None,
         **plan_options,
     )
+    if details:
+        reads = {"inputs": plan.predicted, "gold": plan_options["gold"], "models": runs}
+        check_output_folder(details, DETAIL_FILES, **reads)
     groups = expand_models(runs or _default_models(plan))
-    systems = load_systems(
-        groups,
-        tell=note,
-        watched=_track,
-        decoder=decoder,
-        layer=layer,
-        distances=distances,
-        priors=priors,
-        device=device,
-    )
+    systems = load_systems(groups, tell=note, watched=_track, decoder=decoder, priors=priors, device=device)
     show(run_plan(plan, systems, groups), form=form, worst=worst, details=details)
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from treebank.evaluate.evaluate import Evaluation
 
 
+DETAIL_FILES = SCORES, SENTENCES = ("scores.json", "sentences.tsv")
+
+
 def show(evaluation: Evaluation, *, form: str, worst: int | None, details: str | None) -> None:
     """Print the scores as ``form``, draw the ``worst`` trees, and write files into the folder ``details``."""
     show_result(evaluation, form)
@@ -46,15 +49,15 @@ def print_worst(evaluation: Evaluation, count: int) -> None:
 
 
 def save_sentences(folder: str, evaluation: Evaluation) -> None:
-    """Write ``scores.json`` and ``sentences.tsv`` into ``folder``, which is created if it does not exist."""
+    """Write `DETAIL_FILES` into ``folder``, which is created if it does not exist."""
     from treebank.base.errors import placed
     from treebank.evaluate.per_sentence import sentence_scores
 
     with placed(folder):
         os.makedirs(folder, exist_ok=True)
-    with open_output(os.path.join(folder, "scores.json")) as write:
+    with open_output(os.path.join(folder, SCORES)) as write:
         write(json_text(evaluation.to_json(), indent=2))
-    with open_output(os.path.join(folder, "sentences.tsv")) as write:
+    with open_output(os.path.join(folder, SENTENCES)) as write:
         columns = ["system", "metric", "convention", "place", "value", "matched", "predicted", "gold", "sentence"]
         write("\t".join(columns))
         for score in evaluation.scores:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +12,13 @@ from cli.command import command, option
 from cli.options import (
     OUTPUT,
     default_model,
-    device_option,
-    distances_option,
-    input_paths,
-    layer_option,
     model_option,
     note,
     output_option,
-    priors_option,
+    parsing_options,
     reading_options,
 )
-from cli.output import open_output
-from cli.progress import reading
+from cli.text_call import TextCall
 from induce.registry import DECODERS
 from treebank.base.atomic_write import write_whole
 from treebank.base.errors import SynparseError
@@ -32,6 +26,8 @@ from treebank.base.json_text import has_nan, json_text
 
 if TYPE_CHECKING:
     from induce.analysis.vectors import SentenceVector
+    from induce.parsing.parser import StructureParser
+    from induce.parsing.reading import Reading
     from treebank.io.read import InputOptions
 
 STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
@@ -47,10 +43,7 @@ EXAMPLES = [
 @command(examples=EXAMPLES)
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
 @model_option
-@layer_option
-@distances_option
-@priors_option
-@device_option
+@parsing_options
 @reading_options
 @output_option
 @option(
@@ -66,7 +59,6 @@ def extract(
     output: str | None,
     content: str | None,
     input_options: InputOptions,
-    device: str,
     **parsing: Any,
 ) -> None:
     """Write the syntactic distances or head probabilities of each sentence as one JSON line.
@@ -80,48 +72,48 @@ def extract(
     With --what vectors, a line has "words" and "vector", the mean of the final hidden states; a file that ends in .npz
     has the arrays "vectors" (sentences, units) and "words" (number of words per sentence).
     """
-    from induce.parsing.load import load_parser
-    from induce.storage.outputs import check_output
-    from treebank.io.expand import expand
-    from treebank.io.read import read_sentences
-
-    paths = input_paths(input)
-    files = expand(paths)  # a wrong path is reported before a model is loaded
     run = default_model(model)
-    check_output(output, inputs=paths, models=[run])
+    call = TextCall("extracting", input, output, models=[run])
     if content == VECTORS:
-        _extract_vectors(run, paths, files, output, input_options, device)
+        _extract_vectors(run, call, input_options, **parsing)
         return
-    parser = load_parser(run, tell=note, device=device, **parsing)
+    from induce.parsing.load import load_parser
+
+    parser = load_parser(run, tell=note, **parsing)
     if content:
         parser.offer(content)
-    options, hidden = parser.input_options(input_options), not output and sys.stdout.isatty()
-    with open_output(output) as write, reading("extracting", files, options, hidden=hidden) as counted:
-        for structure in parser.read(read_sentences(paths, input_options=counted)):
-            line = json_text(structure.to_json(parser.decoder))
-            if "NaN" in line and has_nan(structure.to_json(parser.decoder)):
-                raise SynparseError(f"model {parser.name!r}: its output is not a number; train it again")
-            write(line)
+    structures = parser.read(call.sentences(parser.input_options(input_options)))
+    call.write(_structure_line(structure, parser) for structure in structures)
+
+
+def _structure_line(structure: Reading, parser: StructureParser) -> str:
+    """One line of JSON. Raises SynparseError if it contains a number that is not a number."""
+    line = json_text(structure.to_json(parser.decoder))
+    if "NaN" in line and has_nan(structure.to_json(parser.decoder)):
+        raise SynparseError(f"model {parser.name!r}: its output is not a number; train it again")
+    return line
 
 
 def _extract_vectors(
-    run: str, paths: Sequence[str], files: Sequence[str], output: str | None, input_options: InputOptions, device: str
+    run: str, call: TextCall, input_options: InputOptions, decoder: str | None, priors: str | None, device: str
 ) -> None:
-    """Write the vector of each sentence."""
+    """Write the vector of each sentence. Raises UsageError for options of trees."""
+    if decoder or priors:
+        raise click.UsageError("--decoder and --priors have no effect on --what vectors; leave them out")
     from induce.analysis.vectors import Embedder
-    from treebank.io.read import read_sentences
 
     embedder = Embedder(run, device=device)
-    options, hidden = embedder.input_options(input_options), not output and sys.stdout.isatty()
-    with reading("extracting", files, options, hidden=hidden) as counted:
-        vectors = embedder.embed(read_sentences(paths, input_options=counted))
-        if output and output.lower().endswith(".npz"):
-            write_whole(output, _arrays(vectors))
-            return
-        with open_output(output) as write:
-            for sentence in vectors:
-                vector = [round(value, VECTOR_DIGITS) for value in sentence.vector.tolist()]
-                write(json_text({"words": list(sentence.words), "vector": vector}))
+    vectors = embedder.embed(call.sentences(embedder.input_options(input_options)))
+    if call.output and call.output.lower().endswith(".npz"):
+        write_whole(call.output, _arrays(vectors))
+        call.counter.close()
+        return
+    call.write(_vector_line(sentence) for sentence in vectors)
+
+
+def _vector_line(sentence: SentenceVector) -> str:
+    vector = [round(value, VECTOR_DIGITS) for value in sentence.vector.tolist()]
+    return json_text({"words": list(sentence.words), "vector": vector})
 
 
 def _arrays(vectors: Iterable[SentenceVector]) -> bytes:

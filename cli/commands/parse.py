@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,24 +11,20 @@ from cli.command import command, option
 from cli.options import (
     OUTPUT,
     SkippedSentences,
-    decoder_option,
     default_model,
-    device_option,
-    distances_option,
     format_option,
-    input_paths,
-    layer_option,
     model_option,
     note,
     on_error_option,
     output_option,
-    priors_option,
+    parsing_options,
     reading_options,
 )
-from cli.output import drawing, open_output
-from cli.progress import Counter, FilePositions
+from cli.output import drawing
+from cli.text_call import TextCall
 
 if TYPE_CHECKING:
+    from induce.parsing.writer import Job
     from treebank.core.sentence import Sentence
     from treebank.draw.picture import Analysis
     from treebank.io.read import InputOptions
@@ -48,11 +43,7 @@ EXAMPLES = [
 @command(examples=EXAMPLES)
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
 @model_option
-@decoder_option
-@layer_option
-@distances_option
-@priors_option
-@device_option
+@parsing_options
 @reading_options
 @on_error_option("stop", "blank")
 @output_option
@@ -76,15 +67,13 @@ def parse(
     input: Sequence[str],
     model: str | None,
     output: str | None,
-    output_dir: str | None,
-    resume: bool,
-    engine: str | None,
-    workers: int | None,
-    address: str | None,
     on_error: str,
     form: str | None,
     input_options: InputOptions,
-    **parsing: Any,
+    decoder: str | None,
+    priors: str | None,
+    device: str,
+    **folder_options: Any,
 ) -> None:
     """Parse text: one sentence per line in, one tree per line out, in the same order.
 
@@ -92,51 +81,57 @@ def parse(
     empty line. With --tokenizer, each sentence found in the raw text gives one line. A model of dependency heads
     writes CoNLL-U.
     """
-    _check_usage(output, output_dir, resume, engine, workers, address)
+    _check_usage(output, **folder_options)
     from induce.parsing.load import load_parser
-    from induce.parsing.writer import Job, parse_into
-    from induce.storage.outputs import check_output
-    from treebank.io.expand import expand
+    from induce.parsing.writer import Job
 
-    paths = input_paths(input)
-    files = expand(paths)  # a wrong path is reported before a model is loaded
     model = default_model(model)
-    check_output(output, inputs=paths, models=[model])
-    parser = load_parser(model, tell=note, **parsing)
+    call = TextCall("parsing", input, output, models=[model], folder=folder_options["output_dir"])
+    parser = load_parser(model, tell=note, decoder=decoder, priors=priors, device=device)
     form = form or ("conllu" if parser.output == "heads" else "brackets")
     if form == "conllu":
         parser.must_give("heads", "another --format")
     elif form != "drawing":
         parser.must_give("trees", "--format conllu")
-    skipped, positions = SkippedSentences(), FilePositions(files)
-    counter = Counter("parsing", hidden=not output and not output_dir and sys.stdout.isatty())
+    skipped = SkippedSentences()
     job = Job(
         parser,
         form,
         parser.input_options(input_options),
         draw=_drawing if form == "drawing" else None,
         on_bad=skipped if on_error == "blank" else None,
-        watch=lambda position: counter.step(positions.fraction(*position)),
+        watch=call.count,
     )
-    try:
-        if output_dir and (engine or workers):
-            from induce.workers.batch import parse_in_shards
-            from induce.workers.engines import engine_called
-
-            make_engine = engine_called(engine or "processes", workers, address)
-            written = parse_in_shards(output_dir, paths, job, make_engine, resume=resume, tell=counter.print)
-        elif output_dir:
-            written = parse_into(output_dir, paths, job, resume=resume, tell=counter.print)
-        else:
-            written = 0
-            with open_output(output) as write:
-                for line in job.lines(paths):
-                    write(line)
-                    written += 1
-    finally:
-        counter.close()
+    if folder_options["output_dir"]:
+        written = _write_folder(call, job, **folder_options)
+    else:
+        written = call.write(job.lines(call.paths))
     if skipped.count:
         click.echo(f"{skipped.count:,} of {written:,} sentences were malformed; their lines are empty", err=True)
+
+
+def _write_folder(
+    call: TextCall,
+    job: Job,
+    output_dir: str,
+    resume: bool,
+    engine: str | None,
+    workers: int | None,
+    address: str | None,
+) -> int:
+    """Write one output file for each input file and return the number of sentences."""
+    try:
+        if not engine and not workers:
+            from induce.parsing.writer import parse_into
+
+            return parse_into(output_dir, call.paths, job, resume=resume, tell=call.counter.print)
+        from induce.workers.batch import parse_in_shards
+        from induce.workers.engines import engine_called
+
+        make_engine = engine_called(engine or "processes", workers, address)
+        return parse_in_shards(output_dir, call.paths, job, make_engine, resume=resume, tell=call.counter.print)
+    finally:
+        call.counter.close()
 
 
 def _check_usage(
@@ -150,10 +145,8 @@ def _check_usage(
     """Raises UsageError if options exclude each other or a required option is missing."""
     if output and output_dir:
         raise click.UsageError("--output and --output-dir exclude each other")
-    if resume and not output_dir:
-        raise click.UsageError("--resume requires --output-dir")
-    if (engine or workers) and not output_dir:
-        raise click.UsageError("--engine and --workers require --output-dir")
+    if (resume or engine or workers) and not output_dir:
+        raise click.UsageError("--resume, --engine and --workers require --output-dir")
     if address and engine != "ray":
         raise click.UsageError("--address requires --engine ray")
 

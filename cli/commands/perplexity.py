@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,8 @@ from cli.options import (
     output_option,
     reading_options,
 )
-from cli.output import open_output
-from cli.progress import Counter, reading
+from cli.progress import Counter
+from cli.text_call import TextCall
 from cli.views import FORMATS, show
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import json_text
@@ -172,24 +171,16 @@ def _score_units(
 ) -> None:
     """Write one line per sentence, or per word with an empty line after each sentence."""
     from induce.likelihood.sentences import SentenceScorer
-    from induce.storage.outputs import check_output
-    from treebank.io.expand import expand
-    from treebank.io.read import read_sentences
 
     runs = default_models(models)
     if len(runs) > 1:
         raise click.UsageError(f"--per {per} takes one model")
-    paths = input_paths(text)
-    files = expand(paths)  # a wrong path is reported before a model is loaded
-    check_output(output, inputs=paths, models=runs)
+    call = TextCall("scoring", text, output, models=runs)
     scorer = SentenceScorer(runs[0], device=device)
     if per == "word" and not scorer.gives_words:
         raise SynparseError(f"model {scorer.name!r} has no probabilities of words; use --per sentence")
     line = _json_line if form == "json" else LINES[per]
-    options, hidden = scorer.input_options(input_options), not output and sys.stdout.isatty()
-    with open_output(output) as write, reading("scoring", files, options, hidden=hidden) as counted:
-        for score in scorer.score(read_sentences(paths, input_options=counted)):
-            write(line(score))
+    call.write(map(line, scorer.score(call.sentences(scorer.input_options(input_options)))))
 
 
 def _sentence_line(score: SentenceScore) -> str:

@@ -12,15 +12,12 @@ from cli.options import (
     OUTPUT,
     baseline_option,
     convention_option,
-    decoder_option,
     default_models,
-    device_option,
-    distances_option,
     gold_option,
-    layer_option,
     max_length_option,
     models_option,
     note,
+    parsing_options,
     ptb_option,
     reading_options,
 )
@@ -38,10 +35,7 @@ EXAMPLES = [
 @command(examples=EXAMPLES)
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @models_option
-@decoder_option
-@layer_option
-@distances_option
-@device_option
+@parsing_options
 @gold_option()
 @ptb_option
 @reading_options
@@ -64,8 +58,7 @@ def report(
     models: Sequence[str],
     output: str,
     decoder: str | None,
-    layer: int | None,
-    distances: str | None,
+    priors: str | None,
     device: str,
     input_options: InputOptions,
     **plan: Any,
@@ -82,6 +75,6 @@ def report(
     models = default_models(models)
     report_plan = ReportPlan(runs=models, text=text, input_options=input_options, **plan)
     check_output(output, inputs=text, gold=plan.get("gold"), models=models)
-    page = Report(report_plan, tell=note, decoder=decoder, layer=layer, distances=distances, device=device).html()
+    page = Report(report_plan, tell=note, decoder=decoder, priors=priors, device=device).html()
     with open_output(output) as write:
         write(page)

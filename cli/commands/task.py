@@ -32,9 +32,9 @@ from cli.options import (
     reading_options,
     settings_option,
 )
-from cli.output import print_json, print_table
 from cli.progress import Display, clock, remaining
 from cli.signals import ending_after_the_step
+from cli.views import print_json, print_table
 from induce.registry import TASKS, known, load
 from induce.storage.locate import default_output
 
@@ -272,9 +272,8 @@ def curves(models: Sequence[str], form: str, plot: str | None) -> None:
 
 
 def _draw(scenes: list[Scene], path: str | None) -> None:
-    """Write ``scenes`` below each other as SVG, if a path is given."""
+    """Write ``scenes`` as a picture, if a path is given."""
     if path:
-        from treebank.base.atomic_write import write_whole
-        from treebank.draw.svg import column, svg
+        from treebank.draw.files import write_scenes
 
-        write_whole(path, svg(column(scenes)).encode())
+        write_scenes(scenes, path)

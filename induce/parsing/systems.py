@@ -38,8 +38,6 @@ def load_systems(
     *,
     device: str = "auto",
     decoder: str | None = None,
-    layer: int | None = None,
-    distances: str | None = None,
     priors: str | None = None,
     tell: Callable[[str], None] | None = None,
     watched: Watched | None = None,
@@ -59,9 +57,7 @@ def load_systems(
 
     systems = []
     for folder in folders:
-        parser = load_parser(
-            folder, device=device, decoder=decoder, layer=layer, distances=distances, priors=priors, tell=tell
-        )
+        parser = load_parser(folder, device=device, decoder=decoder, priors=priors, tell=tell)
         system = system_of(parser, folder, alone=len(folders) == 1)
         if system.kind == "trees" and parser.tokenization == "characters":
             system = replace(system, characters=True)

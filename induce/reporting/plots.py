@@ -1,10 +1,11 @@
-"""Plots as scenes: lines, and values with their intervals, one system per row."""
+"""Plots as scenes: lines, values with their intervals, and tables of correlations as heat maps."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from treebank.draw.measure import em_width
 from treebank.draw.scene import Box, Ink, Point, Scene, Stroke, Text
@@ -14,15 +15,28 @@ SIZE = 13.0  # of letters
 ROW = 24.0  # of a plot of intervals
 BOLD = 1.25  # width of bold letters over that of regular ones
 INKS = (Ink.SHARED, Ink.MISSED, Ink.EXTRA, Ink.PLAIN, Ink.FAINT)
+CELL = 16.0  # of a heat map
 MAX_MARKS = 40  # a line with more points has no marks
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A named line through points (x, y)."""
+    """A named line through points (x, y), with a bar of ``deviations`` above and below each point if there are any."""
 
     name: str
     points: Sequence[Point]
+    deviations: Sequence[float] = ()
+
+    def finite(self) -> Line:
+        """The line without the points that are not finite."""
+        bars = self.deviations or [0.0] * len(self.points)
+        kept = [(point, bar) for point, bar in zip(self.points, bars, strict=True) if all(map(math.isfinite, point))]
+        return Line(self.name, [point for point, _ in kept], [bar for _, bar in kept] if self.deviations else ())
+
+    def bars(self) -> list[tuple[Point, Point]]:
+        """Lower and upper end of each bar."""
+        pairs = zip(self.points, self.deviations, strict=False)
+        return [((x, y - deviation), (x, y + deviation)) for (x, y), deviation in pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +67,7 @@ def draw_lines(lines: Sequence[Line], *, title: str, across: str, up: str, names
     With ``names``, x values are indices of names, which label the axis instead of numbers. Points that are not finite
     are left out. The name of a line is at its end, in its color; three of the colors also have dashes.
     """
-    finite = [Line(line.name, [point for point in line.points if all(map(math.isfinite, point))]) for line in lines]
-    known = [line for line in finite if line.points]
+    known = [line for line in (line.finite() for line in lines) if line.points]
     scene = Scene(title=title, description="; ".join(map(_in_words, known)) or "no numbers")
     if not known:
         return _nothing(scene)
@@ -63,6 +76,7 @@ def draw_lines(lines: Sequence[Line], *, title: str, across: str, up: str, names
     inks = [INKS[number % len(INKS)] for number in range(len(known))]
     for line, ink in zip(known, inks, strict=True):
         _draw_line(scene, [frame.position(point) for point in sorted(line.points)], ink)
+        scene.items += [Stroke(tuple(map(frame.position, bar)), ink, 1.0) for bar in line.bars()]
     _draw_names(scene, [(frame.position(max(line.points))[1], line.name) for line in known], inks, frame)
     return scene
 
@@ -91,6 +105,38 @@ def draw_intervals(rows: Sequence[Interval], *, title: str, across: str) -> Scen
     return scene
 
 
+def draw_heat_map(
+    rows: Sequence[tuple[str, Sequence[float]]],
+    *,
+    title: str,
+    across: str,
+    columns: Sequence[str],
+    marked: Collection[tuple[int, int]] = (),
+) -> Scene:
+    """A heat map of values from -1 to 1, with names of rows and columns. A dot is in each ``marked`` (row, column)."""
+    scene = Scene(title=title, description="; ".join(name for name, _ in rows) or "no numbers")
+    left, top = max((em_width(name) for name, _ in rows), default=0.0) * SIZE + 10, 2.2 * SIZE
+    scene.items.append(Text(0, SIZE, title, Ink.PLAIN, SIZE, "start", kind="axis"))
+    for number, (name, values) in enumerate(rows):
+        y = top + number * CELL
+        scene.items.append(Text(left - 6, y + CELL * 0.8, name, Ink.PLAIN, SIZE, "end", kind="tick"))
+        for column, value in enumerate(values):
+            if math.isfinite(value):
+                ink = Ink.SHARED if value > 0 else Ink.MISSED
+                scene.items.append(Box(left + column * CELL, y, CELL, CELL, ink, opacity=min(1.0, abs(value))))
+            if (number, column) in marked:
+                scene.items.append(Box(left + (column + 0.5) * CELL - 2, y + CELL / 2 - 2, 4, 4, Ink.PLAIN))
+    bottom = top + len(rows) * CELL
+    for column, name in enumerate(columns):
+        position = left + (column + 0.5) * CELL
+        scene.items.append(Text(position, bottom + 1.2 * SIZE, name, Ink.FAINT, SIZE * 0.8, kind="tick"))
+    note = f"{across}; blue: positive, orange: negative, darker: nearer to 1 or -1"
+    scene.items.append(Text(left, bottom + 2.6 * SIZE, note, Ink.PLAIN, SIZE, "start", kind="axis"))
+    width = max(len(columns) * CELL, em_width(note) * SIZE, em_width(title) * SIZE - left)
+    scene.width, scene.height = left + width + 10, bottom + 3.2 * SIZE
+    return scene
+
+
 @dataclass(frozen=True, slots=True)
 class _Frame:
     """Ranges of the axes, and the position of the area between them."""
@@ -104,7 +150,7 @@ class _Frame:
     @classmethod
     def around(cls, lines: Sequence[Line], names: Sequence[str]) -> _Frame:
         across = [x for line in lines for x, _ in line.points]
-        up = [y for line in lines for _, y in line.points]
+        up = [y for line in lines for _, y in [*line.points, *chain.from_iterable(line.bars())]]
         x = (0.0, max(len(names) - 1.0, 1.0)) if names else _widened(min(0.0, *across), max(across), 0.0)
         y = _widened(min(up), max(up), 0.06)
         widest = max(em_width(f"{mark:g}") for mark in ticks(*y))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from induce.storage.locate import PathType, folder_types, locate
 from induce.storage.model_spec import expand_models, parse_model_spec
+from treebank.base.errors import SynparseError
 from treebank.corpora.catalog import is_name
 from treebank.io import output_path
 from treebank.io.expand import expand
@@ -34,6 +36,21 @@ def check_output(
     for specifications in expand_models(models).values():
         reads += [locate(parse_model_spec(text).path).path for text in specifications]
     output_path.check_output(path, reads, suffixes=suffixes, is_protected=is_protected)
+
+
+def check_output_folder(folder: str | os.PathLike[str], files: Iterable[str] = (), **reads: Any) -> None:
+    """Raises SynparseError if ``folder`` is or would be inside a model folder, or is not a folder.
+
+    ``files`` are names of files to write in it, which are checked as by `check_output` if the folder exists.
+    """
+    path = os.path.realpath(folder)
+    if os.path.lexists(path) and not os.path.isdir(path):
+        raise SynparseError(f"{folder}: this is a file; name a folder to write")
+    if is_protected(path) or is_protected(os.path.dirname(path)):
+        raise SynparseError(f"{folder}: this folder is a model and cannot contain other files; name another folder")
+    if os.path.isdir(path):
+        for name in files:
+            check_output(os.path.join(folder, name), **reads)
 
 
 def is_protected(folder: str) -> bool:

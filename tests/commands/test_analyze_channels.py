@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -120,16 +118,12 @@ def test_unsuitable_models_and_data_are_refused(call: Caller, model: Path, udgn:
     assert "gone.conllu: no such file" in call.refusal(*arguments, "gone.conllu", "-m", udgn)
 
 
-def test_without_matplotlib(call: Caller, udgn: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    problem = call.refusal("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--plot", "map.svg")
-    assert problem == "--plot needs matplotlib, which is not installed: pip install 'synparse[draw]'"
-
-
-@pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib (the extra `draw`) is not installed")
 def test_the_heat_map(call: Caller, udgn: Path) -> None:
     arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--plot")
     call.result(*arguments, "map.svg")
-    assert "<svg" in Path("map.svg").read_text(encoding="utf-8")
-    assert call.refusal(*arguments, "map.txt") == "map.txt: unknown suffix; end the name in .svg"
+    picture = Path("map.svg").read_text(encoding="utf-8")
+    assert all(text in picture for text in ("det (", "nsubj (", "layer, ", "Channels of udgn"))
+    assert call.refusal(*arguments, "map.txt") == "map.txt: unknown suffix; end the name in .svg, .pdf, .png"
     assert call.refusal(*arguments, "gone/map.svg").startswith("gone/map.svg: there is no folder")
+    Path("gold.svg").symlink_to("gold.conllu")
+    assert "this file is read" in call.refusal(*arguments, "gold.svg")

@@ -129,8 +129,14 @@ def test_unreadable_scores_are_refused(call: Caller, content: str, setting: str,
     assert problem in call.refusal("analyze", "sweep", "scores.json", "--setting", setting, code=code)
 
 
-@pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib (the extra `draw`) is not installed")
 @pytest.mark.parametrize("setting", ["model.mask_rate", "model.activation"])
 def test_the_picture(call: Caller, setting: str) -> None:
-    call.result("analyze", "sweep", "scores.json", "--setting", setting, "--plot", "sweep.png")
+    call.result("analyze", "sweep", "scores.json", "--setting", setting, "--plot", "sweep.svg")
+    picture = Path("sweep.svg").read_text(encoding="utf-8")
+    assert all(text in picture for text in (setting, "UAS", "Scores on gold.conllu"))
+
+
+@pytest.mark.skipif(find_spec("typst") is None, reason="Typst (the extra `draw`) is not installed")
+def test_the_picture_as_png(call: Caller) -> None:
+    call.result("analyze", "sweep", "scores.json", "--setting", "model.mask_rate", "--plot", "sweep.png")
     assert Path("sweep.png").read_bytes().startswith(b"\x89PNG")

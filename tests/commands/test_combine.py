@@ -40,7 +40,7 @@ def test_packed_models_and_the_built_in_one_vote(call: Caller, model: Path, tmp_
     text.write_text("The dog saw a cat .\n", encoding="utf-8")
     call.result("pack", "-m", model, "-o", packed)
     call.result("combine", f"{packed}@layer=1,weight=3", "english", "-o", vote, "--pack")
-    assert call.result("parse", text, "-m", vote) == call.result("parse", text, "-m", model, "--layer", 1)
+    assert call.result("parse", text, "-m", vote) == call.result("parse", text, "-m", f"{model}@layer=1")
     assert "PPL" in call.result("perplexity", text, "-m", vote)
     packed.write_bytes(b"(X no model)")  # the ensemble has a copy
     assert call.result("parse", text, "-m", vote)
@@ -74,6 +74,6 @@ def test_unsuitable_calls_of_ensembles_are_refused(call: Caller, model: Path, tm
     call.result("combine", model, "-o", vote, "--overwrite")
     text = tmp_path / "text.txt"
     text.write_text("a b\n", encoding="utf-8")
-    assert "has no layers" in call.refusal("parse", text, "-m", vote, "--layer", 1)
+    assert "has no layers" in call.refusal("parse", text, "-m", f"{vote}@layer=1")
     assert "gives span_scores" in call.refusal("parse", text, "-m", vote, "--decoder", "eisner")
     assert "PPL" in call.result("perplexity", text, "-m", vote)  # that of the models in it

@@ -164,7 +164,7 @@ def test_errors_of_scoring_have_different_messages(call: Caller, parser: Path) -
 
 
 def test_there_is_one_parser_for_all_layers(call: Caller, parser: Path) -> None:
-    problem = call.refusal("parse", "-m", parser, "in.txt", "--layer", 2)
+    problem = call.refusal("parse", "-m", f"{parser}@layer=2", "in.txt")
     assert problem.endswith("there is no layer 2; this 'udgn' has one set of trees, as layer 1")
 
 

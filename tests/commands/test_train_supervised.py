@@ -46,23 +46,21 @@ def test_checkpoint_and_scores_say_which_trees_were_learned_from(call: Caller, p
 
 
 def test_each_set_of_distances_can_be_read(call: Caller, parser: Path) -> None:
-    distances = {name: call.result("extract", "-m", parser, "in.txt", "--distances", name) for name in ("lm", "syd")}
+    distances = {name: call.result("extract", "-m", f"{parser}@distances={name}", "in.txt") for name in ("lm", "syd")}
     assert distances["lm"] != distances["syd"] == call.result("extract", "-m", parser, "in.txt")
     for name, lines in distances.items():
         Path("d.jsonl").write_text(lines, encoding="utf-8")
         trees = call.result("decode", "d.jsonl")
-        assert trees == call.result("parse", "-m", parser, "in.txt", "--distances", name)
-    problem = (
-        "model 'onlstm-syd': the supervised distances are those of layer 2, not 1 (--distances lm has every layer)"
-    )
-    assert call.refusal("parse", "-m", parser, "in.txt", "--layer", "1") == problem
-    assert call.result("parse", "-m", parser, "in.txt", "--layer", "1", "--distances", "lm")
+        assert trees == call.result("parse", "-m", f"{parser}@distances={name}", "in.txt")
+    problem = "model 'onlstm-syd': the supervised distances are those of layer 2, not 1 (@distances=lm has every layer)"
+    assert call.refusal("parse", "-m", f"{parser}@layer=1", "in.txt") == problem
+    assert call.result("parse", "-m", f"{parser}@layer=1,distances=lm", "in.txt")
 
 
 def test_a_model_of_plain_text_has_one_set(call: Caller, model: Path) -> None:
-    assert call.result("parse", "-m", model, "in.txt", "--distances", "lm")
+    assert call.result("parse", "-m", f"{model}@distances=lm", "in.txt")
     problem = "model 'onlstm' has no distances 'syd': it does not learn from trees"
-    assert call.refusal("parse", "-m", model, "in.txt", "--distances", "syd") == problem
+    assert call.refusal("parse", "-m", f"{model}@distances=syd", "in.txt") == problem
 
 
 def test_trees_need_a_model_and_the_model_needs_trees(call: Caller, copy: Path) -> None:

@@ -351,11 +351,11 @@ def test_weights_that_are_nan_are_refused(call: Caller, copy: Path, trained: Pat
 
 
 def test_a_layer_out_of_range(call: Caller, trained: Path) -> None:
-    arguments = ("-m", trained / "run", trained / "text.txt", "--layer")
-    assert call.refusal("parse", *arguments, 3) == (
-        f"{trained / 'run' / 'best'}: there is no layer 3; this 'onlstm' has layers 1 to 2"
-    )
-    assert "--layer" in call.usage("extract", *arguments, 0)
+    run, text = trained / "run", trained / "text.txt"
+    problem = f"{run / 'best'}: there is no layer 3; this 'onlstm' has layers 1 to 2"
+    assert call.refusal("parse", text, "-m", f"{run}@layer=3") == problem
+    assert "layer cannot be 'x'" in call.refusal("extract", text, "-m", f"{run}@layer=x")
+    assert "No such option" in call.usage("extract", text, "-m", run, "--layer", 1)
     message = call.refusal("train", trained / "text.txt", "-o", "new", "--set", "parse.layer=9")
     assert message == "setting parse.layer = 9: there is no layer 9; this 'onlstm' has layers 1 to 3"
 

@@ -72,18 +72,18 @@ def test_a_tree_does_not_depend_on_its_neighbours(call: Caller, model: Path) -> 
         assert call.result("parse", "-m", model, write("one.txt", lines[i])).splitlines() == [joint_trees[i]]
 
 
-@pytest.mark.parametrize("options", [(), ("--layer", "1"), ("--layer", "2")], ids=" ".join)
+@pytest.mark.parametrize("options", ["", "@layer=1", "@layer=2"])
 @pytest.mark.parametrize("decoder", ["unbiased", "biased", "nary"])
-def test_extract_and_decode_equal_parse(call: Caller, copy: Path, options: tuple[str, ...], decoder: str) -> None:
+def test_extract_and_decode_equal_parse(call: Caller, copy: Path, options: str, decoder: str) -> None:
     path = copy / "best" / "checkpoint.json"
     content = json.loads(path.read_text())
     content["settings"]["parse"]["decoder"] = decoder
     path.write_bytes(sealed_json(content))
     text = write("in.txt", toy_text(40) + "\n( a ) -LRB- \u00a0x\u2028 …\n!\n" + "\n".join(mixed(60)) + "\n")
-    trees = call.result("parse", "-m", copy, text, *options)
-    write("d.jsonl", call.result("extract", "-m", copy, text, *options))
+    trees = call.result("parse", "-m", f"{copy}{options}", text)
+    write("d.jsonl", call.result("extract", "-m", f"{copy}{options}", text))
     assert call.result("decode", "d.jsonl") == trees
-    other = call.result("parse", "-m", copy, text, *options, "--decoder", "biased")
+    other = call.result("parse", "-m", f"{copy}{options}", text, "--decoder", "biased")
     assert call.result("decode", "d.jsonl", "--decoder", "biased") == other
 
 

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from treebank.base.atomic_write import write_whole
 from treebank.draw.latex import document
 from treebank.draw.layout import scene_of
 from treebank.draw.page import page
 from treebank.draw.picture import Picture
+from treebank.draw.scene import Scene
 from treebank.draw.svg import column, svg
 from treebank.draw.typeset import check_typst, pdf, png
 from treebank.io.output_path import check_output
 
-#: end of the name -> what makes the file of pictures and a title
-KINDS: dict[str, Callable[[Sequence[Picture], str], bytes]] = {
-    ".svg": lambda pictures, title: svg(column(list(map(scene_of, pictures)))).encode(),
-    ".pdf": lambda pictures, title: pdf(list(map(scene_of, pictures))),
-    ".png": lambda pictures, title: png(column(list(map(scene_of, pictures)))),
+#: suffix -> function that makes a file of scenes
+SCENES: dict[str, Callable[[Sequence[Scene]], bytes]] = {
+    ".svg": lambda scenes: svg(column(scenes)).encode(),
+    ".pdf": pdf,
+    ".png": lambda scenes: png(column(scenes)),
+}
+#: suffix -> function that makes a file of pictures with a title
+PAGES: dict[str, Callable[[Sequence[Picture], str], bytes]] = {
     ".html": lambda pictures, title: page(pictures, title).encode(),
     ".tex": lambda pictures, title: document(pictures).encode(),
 }
+SUFFIXES = (*SCENES, *PAGES)
 
 
-def check_format(path: str) -> str:
+def check_format(path: str, suffixes: Iterable[str] = SUFFIXES) -> str:
     """The suffix of a picture. Raises SynparseError for an unknown one and if a package that it needs is missing."""
-    check_output(path, suffixes=KINDS)
+    check_output(path, suffixes=suffixes)
     suffix = os.path.splitext(path)[1].lower()
     if suffix in (".pdf", ".png"):
         check_typst()
@@ -34,6 +39,14 @@ def check_format(path: str) -> str:
 
 
 def write_pictures(pictures: Sequence[Picture], path: str, *, title: str = "Trees") -> None:
-    """Draw all pictures into one file. An earlier file of that name is safe until they are drawn."""
-    made = KINDS[check_format(path)](pictures, title)
-    write_whole(path, made)
+    """Draw all pictures into one file. An existing file is replaced only after they are drawn."""
+    suffix = check_format(path)
+    if suffix in SCENES:
+        write_scenes(list(map(scene_of, pictures)), path)
+    else:
+        write_whole(path, PAGES[suffix](pictures, title))
+
+
+def write_scenes(scenes: Sequence[Scene], path: str) -> None:
+    """Write scenes below each other, or on pages of their own in a PDF, into an .svg, .pdf or .png file."""
+    write_whole(path, SCENES[check_format(path, SCENES)](scenes))

@@ -8,8 +8,7 @@ from functools import partial
 import click
 
 from cli.command import command, option
-from cli.options import SCORING, default_models, device_option, format_option, models_option, plot_option
-from cli.picture import draw_channels
+from cli.options import SCORING, check_plot, default_models, device_option, format_option, models_option, plot_option
 from cli.progress import reading
 from cli.views import FORMATS, show
 from treebank.base.errors import SynparseError
@@ -66,6 +65,7 @@ def channels(
     folders = [folder for group in expand_models(default_models(models)).values() for folder in group]
     if plot and len(folders) > 1:
         raise click.UsageError("--plot draws the channels of one model")
+    check_plot(plot, gold=gold, models=folders)
     if is_name(gold):
         raise SynparseError(f"{gold} has trees but no dependency relations; give a CoNLL-U file")
     correlate = partial(
@@ -76,5 +76,8 @@ def channels(
         with reading("parsing", files, DEFAULT_INPUT) as counted:
             reports.append(correlate(folder, read_sentences([gold], trees=True, input_options=counted)))
     if plot:
-        draw_channels(reports[0], plot)
+        from induce.reporting.analysis_plots import plot_channels
+        from treebank.draw.files import write_scenes
+
+        write_scenes([plot_channels(reports[0])], plot)
     show(reports[0] if len(reports) == 1 else ChannelComparison(reports), form)

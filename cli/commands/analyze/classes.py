@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from cli.command import command, option
-from cli.options import input_paths, output_option, seed_option
-from cli.output import open_output
+from cli.options import output_option, seed_option
+from cli.text_call import TextCall
 
 INDUCTION = "Induction"
 EXAMPLES = [
@@ -50,12 +50,9 @@ def classes(text: tuple[str, ...], classes: int, min_count: int, endings: float,
     A line has class, word and number of occurrences, separated by tabs.
     """
     from induce.data.class_table import classify_words
-    from induce.storage.outputs import check_output
-    from treebank.io.read import read_sentences
+    from treebank.io.read import DEFAULT_INPUT
 
-    paths = input_paths(text)
-    check_output(output, inputs=paths)
-    table = classify_words(read_sentences(paths), classes=classes, minimum_count=min_count, endings=endings, seed=seed)
-    with open_output(output) as write:
-        for line in table.lines():
-            write(line)
+    call = TextCall("reading", text, output)
+    sentences = call.sentences(DEFAULT_INPUT)
+    table = classify_words(sentences, classes=classes, minimum_count=min_count, endings=endings, seed=seed)
+    call.write(table.lines())

@@ -9,13 +9,11 @@ import click
 
 from cli.command import command
 from cli.options import (
-    decoder_option,
     default_model,
-    device_option,
     format_option,
     gold_option,
-    layer_option,
     model_option,
+    parsing_options,
     reading_options,
 )
 from cli.views import FORMATS, show
@@ -32,9 +30,7 @@ EXAMPLES = [
 @command("gaps", examples=EXAMPLES)
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @model_option
-@decoder_option
-@layer_option
-@device_option
+@parsing_options
 @gold_option()
 @reading_options
 @format_option(*FORMATS, default="table")
@@ -43,7 +39,6 @@ def gaps(
     model: str | None,
     gold: str | None,
     form: str,
-    decoder: str | None,
     input_options: InputOptions,
     **parsing: Any,
 ) -> None:
@@ -63,7 +58,7 @@ def gaps(
     from treebank.io.read import read_sentences
 
     folder = default_model(model)
-    parser = load_model_parser(folder, decoder=decoder, **parsing)
+    parser = load_model_parser(folder, **parsing)
     if gold is not None:
         score = chunk_boundaries(parser, folder, load_gold(gold))
     else:

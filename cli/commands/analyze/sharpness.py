@@ -11,12 +11,10 @@ import click
 from cli.command import command, option
 from cli.options import (
     SCORING,
-    decoder_option,
     default_models,
-    device_option,
     format_option,
-    layer_option,
     models_option,
+    parsing_options,
     reading_options,
 )
 from cli.views import FORMATS, show
@@ -38,9 +36,7 @@ EXAMPLES = [
 @command("sharpness", examples=EXAMPLES)
 @click.argument("text", nargs=-1, required=True, metavar="TEXT...")
 @models_option
-@decoder_option
-@layer_option
-@device_option
+@parsing_options
 @reading_options
 @option(
     "--scores",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.command import command, option
-from cli.options import format_option, note, plot_option
-from cli.picture import draw_sweep
+from cli.options import check_plot, format_option, note, plot_option
 from cli.views import FORMATS, show
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
@@ -34,6 +33,7 @@ def sweep_scores(scores: str, setting: str, form: str, plot: str | None) -> None
     from induce.analysis.sweep import sweep
     from treebank.io.lines import open_lines
 
+    check_plot(plot, inputs=[scores])
     try:
         value = parse_json("\n".join(line for _, line in open_lines(scores)))
     except ValueError as error:
@@ -43,7 +43,10 @@ def sweep_scores(scores: str, setting: str, form: str, plot: str | None) -> None
     except ValueError as error:
         raise SynparseError(f"{scores}: {error}") from None
     if plot:
-        draw_sweep(report, plot)
+        from induce.reporting.analysis_plots import plot_sweep
+        from treebank.draw.files import write_scenes
+
+        write_scenes([plot_sweep(report)], plot)
     show(report, form)
     if report.also and form == "json":
         note(f"these models also differ in {', '.join(report.also)}")

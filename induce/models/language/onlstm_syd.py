@@ -131,5 +131,5 @@ class OnLstmSyd(OnLstm):
             return super().structure(batch, query)
         if query.layer != self.config.supervised_layer:
             where = f"the supervised distances are those of layer {self.config.supervised_layer}"
-            raise SynparseError(f"model 'onlstm-syd': {where}, not {query.layer} (--distances lm has every layer)")
+            raise SynparseError(f"model 'onlstm-syd': {where}, not {query.layer} (@distances=lm has every layer)")
         return self.read_distances(batch, query.layer, self.supervised)

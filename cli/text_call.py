@@ -1,0 +1,78 @@
+"""A call that reads texts and writes lines, with a progress display."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cli.options import input_paths, note
+from cli.output import open_output
+from cli.progress import Counter, FilePositions
+
+if TYPE_CHECKING:
+    from treebank.core.sentence import Place, Sentence
+    from treebank.io.read import InputOptions
+
+
+class TextCall:
+    """Texts to read, lines to write, and the display of their progress."""
+
+    def __init__(
+        self,
+        activity: str,
+        texts: Sequence[str],
+        output: str | None,
+        *,
+        models: Sequence[str] = (),
+        reads: Sequence[str] = (),
+        folder: str | None = None,
+        trees: bool = False,
+    ) -> None:
+        """Check all paths before a model is loaded.
+
+        ``models`` and ``reads`` are models and other files that the call reads. ``folder`` is the output folder if
+        there is one. ``trees``: the texts are treebanks, which may be names such as ``wsj10``. Raises SynparseError if
+        a text is missing or the output would replace a file that is read.
+        """
+        from induce.storage.outputs import check_output, check_output_folder
+        from treebank.corpora.catalog import is_name
+        from treebank.io.expand import expand
+
+        self.paths, self.output = input_paths(texts), output
+        files = [path for path in self.paths if not (trees and is_name(path))]
+        self._positions = FilePositions(expand(files, trees=trees or None))
+        if folder:
+            check_output_folder(folder)
+        else:
+            check_output(output, inputs=[*files, *reads], models=models)
+        self.counter = Counter(activity, hidden=not output and not folder and sys.stdout.isatty())
+
+    def count(self, position: Place) -> None:
+        """Count a sentence."""
+        self.counter.step(self._positions.fraction(*position))
+
+    def counted(self, input_options: InputOptions) -> InputOptions:
+        """``input_options`` that count each sentence as it is read."""
+        return replace(input_options, on_sentence=self.count)
+
+    def sentences(self, input_options: InputOptions) -> Iterator[Sentence]:
+        """The sentences of the texts, counted as they are read."""
+        from treebank.io.read import read_sentences
+
+        return read_sentences(self.paths, input_options=self.counted(input_options))
+
+    def write(self, lines: Iterable[str]) -> int:
+        """Write lines to the output and return their number. A note is printed if there are none."""
+        count = 0
+        try:
+            with open_output(self.output) as write:
+                for line in lines:
+                    write(line)
+                    count += 1
+        finally:
+            self.counter.close()
+        if not count:
+            note(f"{', '.join(self.paths)}: there are no sentences, so there is no output")
+        return count
