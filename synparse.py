@@ -38,11 +38,11 @@ from treebank.base.version import VERSION as __version__  # noqa: E402
 if TYPE_CHECKING:
     import os
 
-    from induce.data.sources import Text
     from induce.parsing.ensemble import Ensemble
     from induce.parsing.parser import ModelParser
     from induce.training.events import Event
     from induce.training.loop import Trainer
+    from induce.training.sources import Text
     from treebank.core.sentence import Sentence
     from treebank.draw.notebook import Drawing
     from treebank.evaluate.evaluate import Evaluation

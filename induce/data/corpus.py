@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, repeat, tee
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from induce.data.normalization import RECIPES
 from induce.data.punctuation import JOINED, NOTHING, Singles, dropped, joining_marks
 from induce.data.tokens import split
+from induce.data.training_data import TrainingData
 from induce.data.vocabulary import Vocabulary
 from treebank.core.distances import distances_from_tree
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from induce.data.batches import SentenceBatch
 
 MIN_HEAD_MASS = 1e-3  # words with less total head probability count as unlabeled
@@ -140,25 +141,92 @@ class EncodedCorpus:
         return (self.gaps != NOTHING) & (self.gaps != JOINED)
 
 
-@dataclass
-class Corpus:
-    """A text under construction: provisional word indices, the words, and their numbers of occurrences."""
+class Text(TrainingData):
+    """Base class of texts, which stores the last encoding and the class vocabularies for several runs."""
 
-    ids: array[int] = field(default_factory=lambda: array("i"))
-    offsets: array[int] = field(default_factory=lambda: array("q", [0]))
-    gaps: bytearray = field(default_factory=bytearray)
-    singles: Singles = field(default_factory=Singles)
-    numbers: dict[str, int] = field(default_factory=dict)  # from 1: 0 is the end of a sentence
-    counts: array[int] = field(default_factory=lambda: array("q", [0]))
-    digest: Any = field(default_factory=hashlib.sha256)
-    trees: list[tuple[int, Sequence[int]]] = field(default_factory=list)  # first word, a distance for each word
-    reference_spans: array[int] = field(default_factory=lambda: array("i"))  # start and end of each span
-    reference_offsets: array[int] = field(default_factory=lambda: array("q", [0]))
-    reference_trees: int = 0  # number of trees per sentence
-    reference_heads: bytearray = field(default_factory=bytearray)  # float16: a matrix for each sentence
-    class_vocabularies: dict[tuple[int, ...], Vocabulary] = field(default_factory=dict)  # by settings
-    _encoded: tuple[tuple[str, ...], tuple[str, ...], EncodedCorpus] | None = None
-    _joining: list[str] | None = None
+    def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedCorpus:
+        """The text as indices of ``vocabulary``. The marks in ``joining`` join words."""
+        key = vocabulary.words, tuple(joining)
+        if key not in self._encodings:
+            self._encodings.clear()
+            self._encodings[key] = self._encode(vocabulary, joining)
+        return self._encodings[key]
+
+    @abstractmethod
+    def _encode(self, vocabulary: Vocabulary, joining: Sequence[str]) -> EncodedCorpus:
+        """The text as indices of ``vocabulary``, not stored."""
+
+    @cached_property
+    def _encodings(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], EncodedCorpus]:
+        return {}
+
+    @cached_property
+    def class_vocabularies(self) -> dict[tuple[int, ...], Vocabulary]:
+        """Vocabularies of word classes by number of classes, size and minimum count."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus(Text):
+    """A text in memory, as provisional word indices.
+
+    The arrays are those of an `EncodedCorpus`; word k of ``counts``, from 1, has the index k.
+    """
+
+    ids: np.ndarray
+    offsets: np.ndarray
+    gaps: np.ndarray  # provisional numbers of single marks (`induce.data.punctuation`)
+    singles: Singles
+    counts: Mapping[str, int]  # occurrences of each word
+    sha256: str
+    distances: np.ndarray
+    references: References | None = None
+    head_references: HeadReferences | None = None
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences."""
+        return len(self.offsets) - 1
+
+    @property
+    def words(self) -> int:
+        """Number of running words."""
+        return len(self.ids) - self.sentences
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether a sentence has a tree to learn from."""
+        return len(self.distances) > 0
+
+    def word_counts(self) -> Mapping[str, int]:
+        """Number of occurrences of each word."""
+        return self.counts
+
+    @cached_property
+    def joining(self) -> list[str]:
+        """Punctuation marks that join words in this text."""
+        return joining_marks(self.ids, self.gaps, self.singles.numbers)
+
+    def _encode(self, vocabulary: Vocabulary, joining: Sequence[str]) -> EncodedCorpus:
+        table = np.array([0, *map(vocabulary.id, self.counts)], dtype=np.int32)
+        gaps = self.singles.final(joining)[self.gaps]
+        supervision = self.distances, self.references, self.head_references
+        return EncodedCorpus(vocabulary, table[self.ids], self.offsets, gaps, *supervision)
+
+
+class CorpusBuilder:
+    """Sentences that become a `Corpus`."""
+
+    def __init__(self) -> None:
+        self.ids, self.offsets, self.gaps = array("i"), array("q", [0]), bytearray()
+        self.singles, self.digest = Singles(), hashlib.sha256()
+        self.numbers: dict[str, int] = {}  # from 1: 0 is the end of a sentence
+        self.counts = array("q", [0])
+        self._trees: list[tuple[int, Sequence[int]]] = []  # first word, a distance for each word
+        self._spans = array("i")  # start and end of each span of the reference trees
+        self._span_offsets = array("q", [0])
+        self._trees_per_sentence = 0
+        self._heads = bytearray()  # float16: a matrix for each sentence
 
     def add(
         self,
@@ -173,7 +241,7 @@ class Corpus:
         If words were dropped, ``word_indices`` are the indices of ``forms`` among ``words``, the original sentence.
         """
         if distances:
-            self.trees.append((len(self.ids), distances))
+            self._trees.append((len(self.ids), distances))
             self.digest.update(f"{list(distances)} ".encode())
         numbers, counts = self.numbers, self.counts
         for form in forms:
@@ -196,11 +264,11 @@ class Corpus:
 
         Call this method for every sentence or for none.
         """
-        self.reference_trees = len(trees)
+        self._trees_per_sentence = len(trees)
         for span in sorted(chain.from_iterable(trees)):
-            self.reference_spans.extend(span)
-        self.reference_offsets.append(len(self.reference_spans) // 2)
-        self.digest.update(self.reference_spans[2 * self.reference_offsets[-2] :].tobytes())
+            self._spans.extend(span)
+        self._span_offsets.append(len(self._spans) // 2)
+        self.digest.update(self._spans[2 * self._span_offsets[-2] :].tobytes())
 
     def refer_heads(self, heads: np.ndarray) -> None:
         """Add the head distributions (N, N) of the last sentence.
@@ -211,78 +279,42 @@ class Corpus:
         sums = heads.sum(1, keepdims=True)
         shares = np.divide(heads, sums, out=np.zeros(heads.shape), where=sums > MIN_HEAD_MASS)
         content = shares.astype(np.float16).tobytes()
-        self.reference_heads += content
+        self._heads += content
         self.digest.update(content)
 
-    @property
-    def sentences(self) -> int:
-        """Number of sentences."""
-        return len(self.offsets) - 1
-
-    @property
-    def words(self) -> int:
-        """Number of running words."""
-        return len(self.ids) - self.sentences
-
-    def word_counts(self) -> dict[str, int]:
-        """Number of occurrences of each word."""
-        return dict(zip(self.numbers, self.counts[1:], strict=True))
-
-    def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
-        """Vocabulary of the most frequent words that occur at least ``minimum_count`` times.
-
-        ``size`` includes the two special tokens.
-        """
-        return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
-
-    @property
-    def joining(self) -> list[str]:
-        """Punctuation marks that join words in this text."""
-        if self._joining is None:
-            ids, numbers = np.frombuffer(self.ids, dtype=np.int32), np.frombuffer(self.gaps, dtype=np.uint8)
-            self._joining = joining_marks(ids, numbers, self.singles.numbers)
-        return self._joining
-
-    def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedCorpus:
-        """The text as indices of ``vocabulary``.
-
-        The punctuation marks in ``joining`` join words. The last result is cached, so that several runs share it.
-        """
-        if self._encoded is None or self._encoded[:2] != (vocabulary.words, tuple(joining)):
-            self._encoded = vocabulary.words, tuple(joining), self._encode(vocabulary, joining)
-        return self._encoded[2]
-
-    def _encode(self, vocabulary: Vocabulary, joining: Sequence[str]) -> EncodedCorpus:
-        table = np.array([0, *map(vocabulary.id, self.numbers)], dtype=np.int32)
-        ids = table[np.frombuffer(self.ids, dtype=np.int32)]
-        gaps = self.singles.final(joining)[np.frombuffer(self.gaps, dtype=np.uint8)]
+    def build(self) -> Corpus:
+        """The corpus. It shares the memory of the builder, which cannot be extended afterwards."""
         offsets = np.frombuffer(self.offsets, dtype=np.int64)
-        references, heads = self._references(), self._head_references(np.diff(offsets) - 1)
-        return EncodedCorpus(vocabulary, ids, offsets, gaps, self._distances(), references, heads)
-
-    def _references(self) -> References | None:
-        if len(self.reference_offsets) == 1:
-            return None
-        spans = np.frombuffer(self.reference_spans, dtype=np.int32).reshape(-1, 2)
-        return References(spans, np.frombuffer(self.reference_offsets, dtype=np.int64), self.reference_trees)
-
-    def _head_references(self, lengths: np.ndarray) -> HeadReferences | None:
-        """Head distributions of sentences of these ``lengths``, if there are any."""
-        if not self.reference_heads:
-            return None
-        offsets = np.concatenate([[0], np.cumsum(lengths**2)])
-        return HeadReferences(np.frombuffer(self.reference_heads, dtype=np.float16), offsets)
+        references = heads = None
+        if len(self._span_offsets) > 1:
+            spans = np.frombuffer(self._spans, dtype=np.int32).reshape(-1, 2)
+            starts = np.frombuffer(self._span_offsets, dtype=np.int64)
+            references = References(spans, starts, self._trees_per_sentence)
+        if self._heads:
+            squares = np.concatenate([[0], np.cumsum((np.diff(offsets) - 1) ** 2)])
+            heads = HeadReferences(np.frombuffer(self._heads, dtype=np.float16), squares)
+        return Corpus(
+            np.frombuffer(self.ids, dtype=np.int32),
+            offsets,
+            np.frombuffer(self.gaps, dtype=np.uint8),
+            self.singles,
+            dict(zip(self.numbers, self.counts[1:], strict=True)),
+            self.digest.hexdigest(),
+            self._distances(),
+            references,
+            heads,
+        )
 
     def _distances(self) -> np.ndarray:
         """Gold distances parallel to the words: NaN without a tree, and empty for a text without trees.
 
         That of the first word of a sentence is larger than any other, as in the released program of Du et al. (2020).
         """
-        if not self.trees:
+        if not self._trees:
             return np.zeros(0, dtype=np.float32)
         values = np.full(len(self.ids), np.nan, dtype=np.float32)
-        largest = max(distances[0] for _, distances in self.trees)
-        for start, distances in self.trees:
+        largest = max(distances[0] for _, distances in self._trees)
+        for start, distances in self._trees:
             values[start : start + len(distances)] = [largest, *distances[1:]]
         return values
 
@@ -303,7 +335,7 @@ def read_corpora(
     (1 / ``development_share``)-th sentence is in the development corpus. Sentences without words are left out.
     """
     normalize = RECIPES[recipe]
-    training, development = Corpus(), Corpus()
+    training, development = CorpusBuilder(), CorpusBuilder()
     every = round(1 / development_share) if development_share else 0
     count = 0
     sentences, copies = tee(sentences) if references else (sentences, ())
@@ -326,7 +358,7 @@ def read_corpora(
             corpus.refer_heads(reference[np.ix_(normalized.kept, normalized.kept)])
         elif references:
             corpus.refer([spans_between(tree, normalized.kept) for tree in reference])
-    return training, development
+    return training.build(), development.build()
 
 
 def gold_distances(tree: Tree, word_indices: Sequence[int]) -> list[int]:

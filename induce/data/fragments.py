@@ -13,7 +13,7 @@ from induce.data.batches import Batch, FragmentBatch, SpanSupervisedBatch, SpanT
 from induce.data.by_length import batches_of_equal_length
 from induce.data.loaders import Step, WordBatchSettings, shuffled
 from induce.data.punctuation import SEPARATED, bracket_conflicts, join_conflicts
-from induce.settings.field import BY_GRADIENTS, setting
+from induce.setting import BY_GRADIENTS, setting
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from induce.data.batches import Batch
-from induce.settings.field import BY_GRADIENTS, setting
+from induce.setting import BY_GRADIENTS, setting
 
 if TYPE_CHECKING:
     from torch import Tensor

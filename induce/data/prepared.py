@@ -15,41 +15,32 @@ files, which the operating system removes with the process.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
-from induce.data.corpus import Corpus, EncodedCorpus
+from induce.data.corpus import CorpusBuilder, EncodedCorpus, Text
 from induce.data.corpus_checks import Watch
+from induce.data.corpus_facts import ARRAYS, BREAKS, FACTS, FORMAT, IDS, OFFSETS, REMEDY, WORDS, CorpusFacts, read_facts
 from induce.data.normalization import RECIPES
-from induce.data.punctuation import Singles, joining_marks
+from induce.data.punctuation import SINGLE, Singles, joining_marks
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
 from treebank.base.atomic_write import finish, own_name, sync
+from treebank.base.digest import describe_file
 from treebank.base.errors import SynparseError, placed
-from treebank.base.json_text import parse_json
-from treebank.base.version import VERSION
+from treebank.base.metadata import metadata_bytes
 from treebank.core.sentence import Sentence
 
-FORMAT = 1
-FACTS = "corpus.json"
-WORDS, IDS, OFFSETS, BREAKS = "words.txt", "ids.i32", "offsets.i64", "breaks.u1"
 FLUSH = 1 << 20  # words in memory while a corpus is written
-_REQUIRED_KEYS = ("normalization", "token", "tokenization", "sentences", "types", "sha256", "health", "notes", "files")
-_REMEDY = "copy the folder again, or prepare it again"
 CHUNK = 1 << 17  # sentences read at a time
-
-
-def is_prepared(path: object) -> bool:
-    """Whether ``path`` is the folder of a prepared corpus."""
-    return isinstance(path, str | os.PathLike) and (Path(path) / FACTS).is_file()
 
 
 def prepare(
@@ -60,8 +51,8 @@ def prepare(
     token: str = "word",
     tokenization: str = "",
     texts: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Write the corpus of ``sentences`` into ``folder`` and return the content of its corpus.json.
+) -> CorpusFacts:
+    """Write the corpus of ``sentences`` into ``folder`` and return its description.
 
     The folder is written under another name and renamed when it is complete. Raises SynparseError if it already exists,
     or if no sentence has a word.
@@ -71,7 +62,7 @@ def prepare(
     target = os.path.normpath(folder)
     part = own_name(target)
     os.makedirs(part)
-    normalize, watch, corpus = RECIPES[normalization], Watch(), Corpus()
+    normalize, watch, corpus = RECIPES[normalization], Watch(), CorpusBuilder()
     with placed(folder), _ArrayFiles(part) as files:
         for sentence in watch.sentences(sentences):
             normalized = normalize(sentence.words, sentence.tags)
@@ -86,42 +77,28 @@ def prepare(
             raise SynparseError(f"{' '.join(texts) or 'the text'}: no words are left after normalization")
         with open(os.path.join(part, WORDS), "wb") as stream:
             stream.writelines(word.encode("utf-8", "surrogatepass") + b"\n" for word in corpus.numbers)
-        facts = {
-            "format": FORMAT,
-            "synparse": VERSION,
-            "texts": list(texts),
-            "normalization": normalization,
-            "token": token,
-            "tokenization": tokenization,
-            "sentences": files.sentences,
-            "words": files.words,
-            "types": len(corpus.numbers),
-            "marks": list(corpus.singles.numbers),
-            "sha256": corpus.digest.hexdigest(),
-            "health": watch.health.to_json(),
-            "notes": list(watch.health.report(token=token)),
-        }
-        return _seal(part, target, facts)
-
-
-def _seal(part: str, folder: str, facts: dict[str, Any]) -> dict[str, Any]:
-    """Write corpus.json with the digests of the other files, and rename the folder ``part`` to ``folder``."""
-    for name in (WORDS, IDS, OFFSETS, BREAKS):
-        sync(os.path.join(part, name))
-    facts["files"] = {name: _file_facts(Path(part) / name) for name in (WORDS, IDS, OFFSETS, BREAKS)}
-    with open(os.path.join(part, FACTS), "w", encoding="utf-8") as stream:
-        json.dump(facts, stream, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
-    if os.path.lexists(folder):
-        raise SynparseError(f"{folder}: was made by another program meanwhile; name another folder with -o")
-    finish(part, folder)
-    return facts
-
-
-def _file_facts(path: Path) -> dict[str, Any]:
-    with path.open("rb") as stream:
-        return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
+        files.sync()
+        facts = CorpusFacts(
+            texts=tuple(texts),
+            normalization=normalization,
+            token=token,
+            tokenization=tokenization,
+            sentences=files.sentences,
+            words=files.words,
+            types=len(corpus.numbers),
+            marks=tuple(corpus.singles.numbers),
+            text_sha256=corpus.digest.hexdigest(),
+            health=watch.health.to_json(),
+            notes=tuple(watch.health.report(token=token)),
+            files={name: describe_file(os.path.join(part, name)) for name in (WORDS, *ARRAYS)},
+        )
+        with open(os.path.join(part, FACTS), "wb") as stream:
+            stream.write(metadata_bytes(facts, format_number=FORMAT))
+        sync(os.path.join(part, FACTS))
+        if os.path.lexists(folder):
+            raise SynparseError(f"{folder}: was made by another program meanwhile; name another folder with -o")
+        finish(part, target)
+        return facts
 
 
 class _ArrayFiles:
@@ -129,7 +106,12 @@ class _ArrayFiles:
 
     def __init__(self, part: str) -> None:
         self.part = part
-        self.sentences = self.words = self.entries = 0
+        self.sentences = self.entries = 0
+
+    @property
+    def words(self) -> int:
+        """Number of running words."""
+        return self.entries - self.sentences
 
     def __enter__(self) -> _ArrayFiles:
         self._ids, self._offsets, self._breaks = (
@@ -145,12 +127,17 @@ class _ArrayFiles:
         if kind:
             shutil.rmtree(self.part, ignore_errors=True)
 
-    def take(self, corpus: Corpus) -> None:
+    def sync(self) -> None:
+        """Wait until all files except the description are on the disk."""
+        for name in (WORDS, *ARRAYS):
+            sync(os.path.join(self.part, name))
+
+    def take(self, corpus: CorpusBuilder) -> None:
         """Write the sentences of ``corpus`` and remove them from it, without its words and counts."""
         self._ids.write(np.asarray(corpus.ids, dtype="<i4").tobytes())
         self._offsets.write((np.asarray(corpus.offsets[1:], dtype="<i8") + self.entries).tobytes())
         self._breaks.write(corpus.gaps)
-        self.sentences, self.words = self.sentences + corpus.sentences, self.words + corpus.words
+        self.sentences += len(corpus.offsets) - 1
         self.entries += len(corpus.ids)
         corpus.ids, corpus.offsets, corpus.gaps = corpus.ids[:0], corpus.offsets[:1], bytearray()
         for stream in (self._ids, self._offsets, self._breaks):
@@ -162,39 +149,55 @@ class PreparedCorpus:
     """A corpus on disk."""
 
     folder: Path
-    facts: dict[str, Any]
+    facts: CorpusFacts
+    words: tuple[str, ...]  # in the order of their numbers, which start at 1
     offsets: np.ndarray  # (sentences + 1,) int64, mapped into memory
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> PreparedCorpus:
-        """The corpus in a folder. Raises SynparseError if the digest of a file does not match."""
-        folder, facts = Path(path), cls.facts_of(path)
-        for name in (WORDS, IDS, OFFSETS, BREAKS):
-            if not (folder / name).is_file() or _file_facts(folder / name) != facts["files"][name]:
-                raise SynparseError(f"{folder / name}: this file is not what was written; {_REMEDY}")
-        return cls(folder, facts, np.memmap(folder / OFFSETS, dtype="<i8", mode="r"))
-
-    @staticmethod
-    def facts_of(path: str | os.PathLike[str]) -> dict[str, Any]:
-        """Content of corpus.json. Raises SynparseError if it is not the description of a corpus."""
-        file = Path(path) / FACTS
+        """The corpus in a folder. Raises SynparseError for damaged files and for numbers that do not fit together."""
+        folder, facts = Path(path), read_facts(path)
+        for name in (WORDS, *ARRAYS):
+            if not (folder / name).is_file() or describe_file(folder / name) != facts.files[name]:
+                raise SynparseError(f"{folder / name}: this file is not what was written; {REMEDY}")
         try:
-            facts: dict[str, Any] = parse_json(file.read_bytes())
-            if facts["format"] != FORMAT:
-                raise SynparseError(f"{file}: format {facts['format']!r} is unknown to synparse {VERSION}")
-            missing = [name for name in _REQUIRED_KEYS if name not in facts]
-            if missing or not {WORDS, IDS, OFFSETS, BREAKS} <= facts["files"].keys():
-                raise ValueError(f"{', '.join(missing) or 'files'} missing")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SynparseError(f"{file}: not the description of a corpus ({error}); {_REMEDY}") from None
-        return facts
+            words = (folder / WORDS).read_bytes().decode("utf-8", "surrogatepass").removesuffix("\n").split("\n")
+        except ValueError:
+            raise SynparseError(f"{folder / WORDS}: not UTF-8; {REMEDY}") from None
+        corpus = cls(folder, facts, tuple(words), np.memmap(folder / OFFSETS, dtype="<i8", mode="r"))
+        corpus._check_numbers()
+        return corpus
+
+    def _check_numbers(self) -> None:
+        """Raise SynparseError for a word, a sentence or a gap that does not exist."""
+        facts, offsets = self.facts, self.offsets
+        if len(self.words) != facts.types or len(set(self.words)) != facts.types:
+            raise SynparseError(f"{self.folder / WORDS}: does not contain {facts.types} different words; {REMEDY}")
+        entries = facts.sentences + facts.words
+        if offsets[0] != 0 or offsets[-1] != entries or (np.diff(offsets) < 2).any():
+            raise SynparseError(f"{self.folder / OFFSETS}: does not contain the starts of sentences; {REMEDY}")
+        for ids, lengths, gaps in self.chunks():
+            is_end = np.zeros(len(ids), dtype=bool)
+            is_end[np.cumsum(lengths) - 1] = True
+            if ((ids == 0) != is_end).any() or ids.min() < 0 or ids.max() > facts.types:
+                raise SynparseError(f"{self.folder / IDS}: contains numbers that are not words; {REMEDY}")
+            if gaps.max() >= SINGLE + len(facts.marks):
+                raise SynparseError(f"{self.folder / BREAKS}: contains numbers that are not punctuation; {REMEDY}")
+
+    def chunks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Word numbers, number of entries of each sentence, and gaps, for `CHUNK` sentences at a time."""
+        with open(self.folder / IDS, "rb") as ids, open(self.folder / BREAKS, "rb") as breaks:
+            for first in range(0, self.facts.sentences, CHUNK):
+                lengths = np.diff(self.offsets[first : first + CHUNK + 1])
+                count = int(lengths.sum())
+                yield np.fromfile(ids, "<i4", count), lengths, np.fromfile(breaks, "u1", count)
 
     def check(self, *, normalization: str, token: str, tokenization: str) -> None:
         """Raise SynparseError if the settings of a run differ from those that the corpus was prepared with."""
         settings = {"normalization": normalization, "token": token, "tokenization": tokenization}
         for name, value in settings.items():
-            if self.facts[name] != value:
-                problem = f"was prepared with data.{name} = {self.facts[name]!r}, and this run has {value!r}"
+            if (prepared := getattr(self.facts, name)) != value:
+                problem = f"was prepared with data.{name} = {prepared!r}, and this run has {value!r}"
                 raise SynparseError(f"{self.folder}: {problem}; prepare it with --set data.{name}={value}")
 
     def split(self, development_share: float) -> tuple[PreparedText, PreparedText]:
@@ -202,87 +205,64 @@ class PreparedCorpus:
         every = round(1 / development_share) if development_share else 0
         return PreparedText(self, every, held_out=False), PreparedText(self, every, held_out=True)
 
-    def words(self) -> list[str]:
-        """Words in the order of their numbers, which start at 1."""
-        text = (self.folder / WORDS).read_bytes().decode("utf-8", "surrogatepass")
-        return text.removesuffix("\n").split("\n")
 
-
-class PreparedText:
-    """Selected sentences of a corpus on disk, with the interface of a `Corpus`.
+class PreparedText(Text):
+    """Selected sentences of a corpus on disk.
 
     With ``held_out`` every ``every``-th sentence is selected, otherwise all others. If ``every`` is 0, no sentence is
     held out.
     """
 
-    trees = ()  # a corpus on disk has no trees
-
     def __init__(self, corpus: PreparedCorpus, every: int, *, held_out: bool) -> None:
         self.corpus, self.every, self.held_out = corpus, every, held_out
-        self.digest = hashlib.sha256(f"{corpus.facts['sha256']} {every} {held_out}".encode())
-        self.sentences, self.entries = 0, 0
-        self._counts = np.zeros(int(corpus.facts["types"]) + 1, dtype=np.int64)
+        self.sha256 = hashlib.sha256(f"{corpus.facts.text_sha256} {every} {held_out}".encode()).hexdigest()
+        self._sentences = self._entries = 0
+        self._counts = np.zeros(corpus.facts.types + 1, dtype=np.int64)
         for ids, lengths, _ in self._chunks():
-            self.sentences += len(lengths)
-            self.entries += len(ids)
+            self._sentences += len(lengths)
+            self._entries += len(ids)
             self._counts += np.bincount(ids, minlength=len(self._counts))
-        self._encoded: tuple[tuple[str, ...], tuple[str, ...], EncodedCorpus] | None = None
-        self.class_vocabularies: dict[tuple[int, ...], Vocabulary] = {}
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences."""
+        return self._sentences
 
     @property
     def words(self) -> int:
         """Number of running words."""
-        return self.entries - self.sentences
+        return self._entries - self._sentences
 
     def _chunks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Word numbers, number of entries of each sentence, and gaps, for `CHUNK` sentences at a time."""
-        corpus = self.corpus
-        with open(corpus.folder / IDS, "rb") as ids, open(corpus.folder / BREAKS, "rb") as breaks:
-            for first in range(0, len(corpus.offsets) - 1, CHUNK):
-                lengths = np.diff(corpus.offsets[first : first + CHUNK + 1])
-                count = int(lengths.sum())
-                numbers, dropped = np.fromfile(ids, "<i4", count), np.fromfile(breaks, "u1", count)
-                index = np.arange(first + 1, first + 1 + len(lengths))
-                held_out = index % self.every == 0 if self.every else np.zeros(len(index), dtype=bool)
-                chosen = held_out == self.held_out
-                mask = np.repeat(chosen, lengths)
-                yield numbers[mask], lengths[chosen], dropped[mask]
+        """The selected sentences of `PreparedCorpus.chunks`."""
+        first = 1
+        for numbers, lengths, gaps in self.corpus.chunks():
+            index = np.arange(first, first + len(lengths))
+            held_out = index % self.every == 0 if self.every else np.zeros(len(index), dtype=bool)
+            chosen = held_out == self.held_out
+            mask = np.repeat(chosen, lengths)
+            yield numbers[mask], lengths[chosen], gaps[mask]
+            first += len(lengths)
 
     def word_counts(self) -> dict[str, int]:
         """Number of occurrences of each word."""
         counts = self._counts[1:].tolist()
-        return {word: count for word, count in zip(self.corpus.words(), counts, strict=True) if count}
+        return {word: count for word, count in zip(self.corpus.words, counts, strict=True) if count}
 
-    def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
-        """Vocabulary of the most frequent words that occur at least ``minimum_count`` times.
+    @cached_property
+    def _singles(self) -> Singles:
+        return Singles(self.corpus.facts.marks)
 
-        ``size`` includes the two special tokens.
-        """
-        return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
-
-    @property
-    def singles(self) -> Singles:
-        """Numbers of punctuation marks, or no numbers if an old corpus does not distinguish marks."""
-        return Singles(self.corpus.facts.get("marks", ()))
-
-    @property
+    @cached_property
     def joining(self) -> list[str]:
         """Punctuation marks that join words, from the first `CHUNK` sentences of the corpus."""
-        numbers, _, gaps = next(self._chunks(), (np.zeros(0, "<i4"), None, np.zeros(0, "u1")))
-        return joining_marks(numbers, gaps, self.singles.numbers)
-
-    def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedCorpus:
-        """The text as indices of ``vocabulary``, in unnamed files.
-
-        The punctuation marks in ``joining`` join words. The last result is cached, so that several runs share it.
-        """
-        if self._encoded is None or self._encoded[:2] != (vocabulary.words, tuple(joining)):
-            self._encoded = vocabulary.words, tuple(joining), self._encode(vocabulary, joining)
-        return self._encoded[2]
+        numbers, _, gaps = next(self._chunks())
+        return joining_marks(numbers, gaps, self._singles.numbers)
 
     def _encode(self, vocabulary: Vocabulary, joining: Sequence[str]) -> EncodedCorpus:
-        final = self.singles.final(joining)
-        table = np.array([0, *map(vocabulary.id, self.corpus.words())], dtype=np.int32)
+        """The text as indices of ``vocabulary``, in unnamed files."""
+        final = self._singles.final(joining)
+        table = np.array([0, *map(vocabulary.id, self.corpus.words)], dtype=np.int32)
         with _unnamed(self) as ids, _unnamed(self) as offsets, _unnamed(self) as gaps:
             at = 0
             offsets.write(np.zeros(1, dtype=np.int64).tobytes())

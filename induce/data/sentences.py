@@ -12,7 +12,7 @@ import numpy as np
 from induce.data.batches import Batch, HeadSupervisedBatch, MaskedBatch, SentenceBatch, SupervisedBatch
 from induce.data.by_length import batches_by_size, batches_by_words
 from induce.data.loaders import BatchSettings, Step, WordBatchSettings, shuffled
-from induce.settings.field import BY_GRADIENTS, setting
+from induce.setting import BY_GRADIENTS, setting
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from induce.data.batches import Batch, StreamBatch, SupervisedStreamBatch
 from induce.data.loaders import BatchSettings, Step
-from induce.settings.field import BY_GRADIENTS, setting
+from induce.setting import BY_GRADIENTS, setting
 
 if TYPE_CHECKING:
     from torch import Tensor

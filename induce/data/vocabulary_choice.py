@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from induce.data.corpus import EncodedCorpus, Text
 from induce.data.flat_text import FlatText
 from induce.data.vocabulary import BOUNDARY, CLASS, UNKNOWN, Vocabulary
 from induce.data.word_classes import word_classes
 
 if TYPE_CHECKING:
-    from induce.data.corpus import Corpus, EncodedCorpus
-    from induce.data.prepared import PreparedText
-    from induce.settings.run import DataConfig
+    from induce.data.settings import DataConfig
+    from induce.data.training_data import TrainingData
 
 
-def choose_vocabulary(text: Corpus | PreparedText, data: DataConfig) -> Vocabulary:
+def choose_vocabulary(text: TrainingData, data: DataConfig) -> Vocabulary:
     """Vocabulary of a run: the file ``data.vocabulary``, the frequent words of the training ``text``, or classes."""
-    if data.token == "class":
+    if data.token == "class" and isinstance(text, Text):
         key = data.classes, data.vocabulary_size, data.minimum_count
         if key not in text.class_vocabularies:
             text.class_vocabularies[key] = class_vocabulary(text, data)
@@ -29,20 +28,12 @@ def choose_vocabulary(text: Corpus | PreparedText, data: DataConfig) -> Vocabula
     return text.vocabulary(data.vocabulary_size, data.minimum_count, data.unknown)
 
 
-def joining_of(text: Corpus | PreparedText, data: DataConfig) -> list[str]:
+def joining_of(text: TrainingData, data: DataConfig) -> list[str]:
     """Punctuation marks that join words in the training ``text``, if ``data.joining_marks`` is set."""
-    return text.joining if data.joining_marks else []
+    return list(text.joining) if data.joining_marks else []
 
 
-def encode(text: Any, vocabulary: Vocabulary, joining: Sequence[str]) -> Any:
-    """A text, or the examples of a task, as indices of a vocabulary.
-
-    The punctuation marks in ``joining`` join words.
-    """
-    return text.encode(vocabulary, joining) if joining else text.encode(vocabulary)
-
-
-def class_vocabulary(text: Corpus | PreparedText, data: DataConfig) -> Vocabulary:
+def class_vocabulary(text: Text, data: DataConfig) -> Vocabulary:
     """Vocabulary of ``data.classes`` classes of the words of ``text``, the most frequent class first.
 
     Rare words are represented as with ``data.unknown=shape``: in lower case, by shape and suffix.

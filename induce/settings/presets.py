@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, canonical, known, load, models_of
-from induce.settings.field import defaults_of, describe, make_settings
+from induce.setting import defaults_of, describe, make_settings
 from induce.settings.run import (
     TABLE_NAMES,
     TABLES,

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from induce.data.vocabulary import Vocabulary
 from induce.settings.run import RunConfig
-from induce.storage.facts import DAMAGED, FORMAT, CheckpointError, FileFacts, RunFacts, describe
+from induce.storage.facts import DAMAGED, FORMAT, CheckpointError, RunFacts
 from induce.storage.folders import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS, save, settle, whole
 from induce.storage.locate import CHECKPOINTS, PathType, locate
 from induce.storage.packed import unpack
+from treebank.base.digest import FileFacts, describe
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import json_text
 from treebank.base.metadata import (

@@ -1,4 +1,4 @@
-"""The facts about a training run that its checkpoints store next to the settings, and the files of a checkpoint."""
+"""The facts about a training run that its checkpoints store next to the settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from induce.decoding.branching_direction import Edges
-from treebank.base.digest import digest_bytes
 from treebank.base.metadata import MetadataError
 
 FORMAT = 2
@@ -16,19 +15,6 @@ DAMAGED = "the file is damaged; copy the model again, or train it again"
 
 class CheckpointError(MetadataError):
     """A model folder that is missing, damaged or of another format."""
-
-
-@dataclass(frozen=True)
-class FileFacts:
-    """Size and digest of a file of a checkpoint."""
-
-    bytes: int
-    sha256: str
-
-
-def describe(data: bytes) -> FileFacts:
-    """Size and digest of the content of a file."""
-    return FileFacts(len(data), digest_bytes(data))
 
 
 @dataclass(frozen=True, kw_only=True)

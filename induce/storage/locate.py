@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from induce.data.corpus_facts import FACTS as CORPUS
 from induce.storage import builtin
 from induce.storage.folders import FILES, SEAL, is_whole, versions
 from induce.storage.packed import is_packed
@@ -17,7 +18,6 @@ DEFAULT_FOLDER = "synparse-model"
 CHECKPOINTS = ("best", "last")  # folders of checkpoints in the folder of a training run
 ENSEMBLE = "ensemble.json"
 FAMILY = "family.json"
-CORPUS = "corpus.json"
 
 
 class PathType(StrEnum):

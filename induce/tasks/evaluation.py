@@ -158,7 +158,7 @@ def score_run(name: str, checkpoint: Checkpoint, examples: Examples, data: str, 
             counts = [trees.counts[sides * i + k] for i in members for k in range(sides)]
             by_group[group] = 100 * pooled_score(total(counts)).f1
     count = len(examples.examples)
-    signature = f"accuracy|task:{examples.task.name}|data:{data}|sha256:{examples.digest.hexdigest()[:12]}"
+    signature = f"accuracy|task:{examples.task.name}|data:{data}|sha256:{examples.sha256[:12]}"
     signature += f"|examples:{count}|v:{VERSION}"
     return TaskScore(name, signature, 100 * sum(outcomes) / count, accuracies, trees, by_group)
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+from induce.data.training_data import TrainingData
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.registry import find_task
 from induce.settings.run import RunConfig
 from induce.tasks.base import Example, Task, joins
 from induce.tasks.batches import Side
 from induce.tasks.expressions import Item
+from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
 
 
-class Examples:
-    """Examples of one task, with the interface of a training text."""
-
-    trees = 0  # sentences with a tree to learn from
+class Examples(TrainingData):
+    """Examples of one task."""
 
     def __init__(self, task: Task, examples: Iterable[Example]) -> None:
         self.task, self.examples = task, list(examples)
-        self.digest: Any = hashlib.sha256()
-        for example in self.examples:
-            self.digest.update(f"{task.labels[example.label]}\t{example}\n".encode())
+        lines = (f"{task.labels[example.label]}\t{example}\n" for example in self.examples)
+        self.sha256 = digest_bytes("".join(lines).encode())
 
     @property
     def sentences(self) -> int:
@@ -36,15 +33,11 @@ class Examples:
         """Number of tokens."""
         return sum(len(side.tokens) for example in self.examples for side in example.sides)
 
-    def word_counts(self) -> Mapping[str, int]:
-        """Empty, because the vocabulary of a task is closed and no word is unknown."""
-        return {}
-
     def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
         """Vocabulary of all words of the task, including those without an occurrence."""
         return Vocabulary([BOUNDARY, UNKNOWN, *self.task.words])
 
-    def encode(self, vocabulary: Vocabulary) -> Sequence[Item]:
+    def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> Sequence[Item]:
         """The examples as indices in ``vocabulary``."""
         return encode(self.examples, vocabulary)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from induce.settings.field import setting
+from induce.setting import setting
 from induce.settings.run import TaskSettings
 from induce.tasks.base import Example, Expression, Group, bad, binary_tree, distinct, size_groups
 from treebank.core.sentence import Place

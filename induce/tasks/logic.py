@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from induce.settings.field import setting
+from induce.setting import setting
 from induce.settings.run import TaskSettings
 from induce.tasks.base import CLOSE, OPEN, Example, Expression, Group, bad, distinct, size_groups
 from treebank.base.errors import SynparseError, UnknownNameError

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from induce.data.tokens import TOKENS
 from induce.registry import check_loader, fitting_decoder
 from induce.settings.run import RunConfig, entry_of, kind_of, model_settings
 from treebank.base.errors import SynparseError
+
+if TYPE_CHECKING:
+    from induce.data.training_data import TrainingData
 
 MIN_WORDS = 20  # of training text
 
@@ -31,7 +34,7 @@ def check_fits(config: RunConfig) -> None:
         fitting_decoder(config.model_name, kind.gives, config.parse.decoder)
 
 
-def check_enough(config: RunConfig, training: Any, texts: Iterable[str]) -> None:
+def check_enough(config: RunConfig, training: TrainingData, texts: Iterable[str]) -> None:
     """Raises SynparseError if there is too little text, or if trees are missing or cannot be learned from."""
     if training.words < MIN_WORDS:
         where = " ".join(texts) or "the training text"
@@ -40,7 +43,6 @@ def check_enough(config: RunConfig, training: Any, texts: Iterable[str]) -> None
             f"{where}: {size} to learn from after normalization "
             f"{config.data.normalization!r}; at least {MIN_WORDS} are needed, and about 100,000 for useful trees"
         )
-    with_trees = bool(training.trees)
-    if with_trees != entry_of(config).learns_trees:
-        problem = "learns no trees" if with_trees else "learns from trees, and the training text has none"
+    if training.has_trees != entry_of(config).learns_trees:
+        problem = "learns no trees" if training.has_trees else "learns from trees, and the training text has none"
         raise SynparseError(f"model {config.model_name!r} {problem}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from induce.settings.field import setting
+from induce.setting import setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from induce.data.sources import Sources, Text, prepared_rule
 from induce.settings.presets import changed, resolve
 from induce.settings.run import RunConfig
+from induce.training.corpora import prepared_rule
+from induce.training.sources import Sources, Text
 from treebank.base.errors import SynparseError
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE

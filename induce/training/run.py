@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from induce.data.sources import Sources
 from induce.data.vocabulary import Vocabulary
-from induce.data.vocabulary_choice import choose_vocabulary, encode, joining_of
+from induce.data.vocabulary_choice import choose_vocabulary, joining_of
 from induce.settings.run import RunConfig
 from induce.storage.facts import RunFacts, TextFacts
 from induce.storage.folders import whole
@@ -19,10 +18,12 @@ from induce.storage.run_folder import check_free, clear, resumable, settle_run
 from induce.training.compatibility import check_enough, check_fits
 from induce.training.request import RunRequest, Stop, continued, resolved_config
 from induce.training.run_data import RunData, load_run_data
+from induce.training.sources import Sources
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.data.loaders import Loader
+    from induce.data.training_data import TrainingData
     from induce.models.base import Model
     from induce.storage.checkpoint import Checkpoint
     from induce.training.distributed import ProcessGroup
@@ -94,8 +95,8 @@ def prepare_run(
 
 def make_run(
     config: RunConfig,
-    training: Any,
-    development: Any,
+    training: TrainingData,
+    development: TrainingData,
     folder: Path,
     *,
     device: str,
@@ -103,7 +104,7 @@ def make_run(
     resume: bool = False,
     group: ProcessGroup | None = None,
 ) -> Run:
-    """A run on ``training`` and ``development``, each a `Corpus`, or `Examples` of a task.
+    """A run on ``training`` and ``development``, data of the same type.
 
     With ``resume`` it continues from ``folder/last``. Raises SynparseError if settings, data and folder do not fit.
     """
@@ -152,14 +153,14 @@ class _Encoded(NamedTuple):
 
     vocabulary: Vocabulary
     corpus: Any  # the training text
-    development: Any  # before it is encoded
+    development: TrainingData  # before it is encoded
     held_out: Any  # the development text
     note: str  # on the development text, for the user
     facts: RunFacts
 
 
 def _encode(
-    config: RunConfig, training: Any, development: Any, facts: RunFacts, checkpoint: Checkpoint | None
+    config: RunConfig, training: TrainingData, development: TrainingData, facts: RunFacts, checkpoint: Checkpoint | None
 ) -> _Encoded:
     """The texts with the vocabulary of ``checkpoint``, or with a new one. Empty development text is replaced."""
     from induce.decoding.branching_direction import edges_of
@@ -171,22 +172,24 @@ def _encode(
         development = training
         note = "too few sentences to set some aside: the training text serves as development text"
     facts = replace(facts, training=_about(training), development=_about(development), joining=tuple(joining))
-    corpus = encode(training, vocabulary, joining)
+    corpus = training.encode(vocabulary, joining)
     facts = replace(facts, edges=edges_of(corpus))
-    held_out = corpus if development is training else encode(development, vocabulary, joining)
+    held_out = corpus if development is training else development.encode(vocabulary, joining)
     return _Encoded(vocabulary, corpus, development, held_out, note, facts)
 
 
-def make_trainer(config: RunConfig, training: Any, development: Any, folder: Path, **options: Any) -> Trainer:
+def make_trainer(
+    config: RunConfig, training: TrainingData, development: TrainingData, folder: Path, **options: Any
+) -> Trainer:
     """The trainer of `make_run`."""
     from induce.training.loop import Trainer
 
     return Trainer(make_run(config, training, development, folder, **options))
 
 
-def _about(text: Any) -> TextFacts:
+def _about(text: TrainingData) -> TextFacts:
     """Facts about a text, for the checkpoint."""
-    return TextFacts(sentences=text.sentences, words=text.words, sha256=text.digest.hexdigest())
+    return TextFacts(sentences=text.sentences, words=text.words, sha256=text.sha256)
 
 
 def _build(config: RunConfig, vocabulary: Vocabulary, device: str, checkpoint: Checkpoint | None) -> Model:

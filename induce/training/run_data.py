@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from induce.data.corpus_checks import Watch
 from induce.data.prepared import PreparedText
-from induce.data.sources import Sources, load_corpora, load_trees, names_of
 from induce.data.tokens import leaf
-from induce.data.vocabulary_choice import choose_vocabulary, encode, joining_of
+from induce.data.vocabulary_choice import choose_vocabulary, joining_of
 from induce.registry import TASKS, load
 from induce.settings.run import RunConfig, entry_of
 from induce.storage.facts import RunFacts, TreesFacts
+from induce.training.corpora import load_corpora, load_trees
 from induce.training.request import Stop
+from induce.training.sources import Sources, names_of
 
 if TYPE_CHECKING:
-    from induce.data.corpus import EncodedCorpus
+    from induce.data.training_data import TrainingData
     from treebank.core.sentence import Treebank
 
 
@@ -25,21 +26,20 @@ if TYPE_CHECKING:
 class RunData:
     """Text of a run in memory, before it is encoded."""
 
-    training: Any  # a `Corpus`, or `Examples` of a task
-    development: Any
+    training: TrainingData
+    development: TrainingData
     facts: RunFacts
     config: RunConfig
     device: str
     notes: Sequence[str]  # remarks on the text for the user
 
-    def encode(self) -> EncodedCorpus:
-        """The training text as word numbers. Several runs then share the memory of it. Not for a task."""
+    def encode(self) -> Any:
+        """The training text as word indices. Several runs then share its memory."""
         vocabulary = choose_vocabulary(self.training, self.config.data)
         joining = joining_of(self.training, self.config.data)
         if self.development.words:
-            encode(self.development, vocabulary, joining)
-        encoded: EncodedCorpus = encode(self.training, vocabulary, joining)
-        return encoded
+            self.development.encode(vocabulary, joining)
+        return self.training.encode(vocabulary, joining)
 
 
 def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop = lambda: False) -> RunData:
@@ -73,7 +73,7 @@ def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop =
         facts = replace(facts, annotation=distillation.annotation_type(teachers))
     notes = list(watch.health.report(token=leaf(config.data.token))) if watch.health.sentences else []
     if isinstance(training, PreparedText):
-        facts, notes = replace(facts, health=training.corpus.facts["health"]), training.corpus.facts["notes"]
+        facts, notes = replace(facts, health=training.corpus.facts.health), list(training.corpus.facts.notes)
     return RunData(training, development, facts, config, choose_device(device), notes)
 
 

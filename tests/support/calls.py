@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from cli.main import run
-from induce.storage.facts import describe
 from tests.support.fork_server import Call
 from tests.support.reference import ROOT
 from tests.support.tiny import SETTINGS, sentences
+from treebank.base.digest import describe
 from treebank.base.metadata import encode, seal
 
 TINY = [part for setting in SETTINGS["onlstm"] for part in ("--set", setting)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from induce.settings.field import setting
+from induce.setting import setting
 from induce.settings.run import TaskSettings
 from induce.tasks.base import Example, Expression, Group, distinct, size_groups
 

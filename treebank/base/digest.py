@@ -6,9 +6,28 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import IO, Any
 
 from treebank.base.errors import placed
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """Size and digest of a file."""
+
+    bytes: int
+    sha256: str
+
+
+def describe(data: bytes) -> FileFacts:
+    """Size and digest of the content of a file."""
+    return FileFacts(len(data), digest_bytes(data))
+
+
+def describe_file(path: str | os.PathLike[str]) -> FileFacts:
+    """Size and digest of a file."""
+    return FileFacts(os.path.getsize(path), digest_file(path))
 
 
 def digest_bytes(data: bytes) -> str:

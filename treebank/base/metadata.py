@@ -19,9 +19,11 @@ from treebank.base.atomic_write import write_whole
 from treebank.base.digest import digest_json
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import finite, json_text
+from treebank.base.registry import nearest
 from treebank.base.version import VERSION
 
 MAX_BYTES = 1 << 26
+MAX_INTEGER = 1 << 53  # greater whole numbers are not exact as floats
 DIGEST = "sha256"  # the field of a metadata file with the digest of the other fields
 
 Record = TypeVar("Record")
@@ -65,11 +67,19 @@ def read_metadata(
 
     Raises MetadataError if the file is missing, damaged or of another format.
     """
-    content = read_sealed(path, format_number=format_number, title=title, remedy=remedy)
+    data = read_bounded(path, MAX_BYTES)
+    return parse_metadata(data, record, name=os.fspath(path), format_number=format_number, title=title, remedy=remedy)
+
+
+def parse_metadata(
+    data: bytes, record: type[Record], *, name: str, format_number: int, title: str, remedy: str
+) -> Record:
+    """The dataclass in the content of a metadata file called ``name``. Raises MetadataError as `read_metadata` does."""
+    content = _parse_sealed(data, name=name, format_number=format_number, title=title, remedy=remedy)
     try:
         return decode(record, {key: value for key, value in content.items() if key not in ("format", "synparse")})
     except ValueError as error:
-        raise MetadataError(f"{os.fspath(path)}: not {title} ({error}); {remedy}") from None
+        raise MetadataError(f"{name}: not {title} ({one_line(error)}); {remedy}") from None
 
 
 def read_sealed(
@@ -79,9 +89,13 @@ def read_sealed(
 
     Raises MetadataError as `read_metadata` does.
     """
-    name = os.fspath(path)
+    data = read_bounded(path, MAX_BYTES, folder=folder)
+    return _parse_sealed(data, name=os.fspath(path), format_number=format_number, title=title, remedy=remedy)
+
+
+def _parse_sealed(data: bytes, *, name: str, format_number: int, title: str, remedy: str) -> dict[str, Any]:
     try:
-        content = json.loads(read_bounded(path, MAX_BYTES, folder=folder), parse_constant=_refuse_constant)
+        content = json.loads(data, parse_constant=_refuse_constant)
         if not isinstance(content, dict):
             raise ValueError("not a JSON object")
         if content.get("format") != format_number:
@@ -163,7 +177,7 @@ def decode(record: type[Record], content: Any) -> Record:
     schema = get_type_hints(record)
     for name in content:
         if name not in schema:
-            raise ValueError(f"unknown field {abbreviate(name)}")
+            raise ValueError(f"unknown field {abbreviate(name)}; {nearest(name, schema)}")
     required = [field.name for field in fields(record) if _default(field) is MISSING]  # type: ignore[arg-type]
     for name in required:
         if name not in content:
@@ -190,7 +204,7 @@ def _decode(name: str, expected: Any, value: Any) -> Any:
             raise ValueError(f"{name}: {error}") from None
     if expected is float and value is None:  # JSON has no infinity
         return math.inf
-    if expected is float and type(value) is int:
+    if expected is float and type(value) is int and abs(value) < MAX_INTEGER:
         return float(value)
     if origin is tuple and isinstance(value, list):
         return tuple(_decode(name, arguments[0], item) for item in value)

@@ -21,7 +21,7 @@ from induce.data.batches import HeadSupervisedBatch, SentenceBatch
 from induce.layers.bilstm_encoder import SentenceReader, some_unknown
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Model, Query
-from induce.settings.field import count, dropout_rate, setting
+from induce.setting import count, dropout_rate, setting
 from induce.structures import HeadDistribution
 
 if TYPE_CHECKING:

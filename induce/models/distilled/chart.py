@@ -21,7 +21,7 @@ from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
 from induce.data.punctuation import JOINED, MOST, NOTHING, SEPARATED
 from induce.layers.bilstm_encoder import SentenceReader, some_unknown
 from induce.models.base import Loss, Model, Query, bounded
-from induce.settings.field import count, dropout_rate, setting
+from induce.setting import count, dropout_rate, setting
 from induce.structures import SpanScores
 
 if TYPE_CHECKING:

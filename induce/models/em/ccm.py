@@ -23,7 +23,7 @@ from induce.data.word_classes import word_classes
 from induce.models.base import FitStep, FittedModel, Loss, Query
 from induce.models.em.bracket_sums import BracketCounts, bracket_counts, random_split_probability
 from induce.models.em.span_model import CONSTITUENT, DISTITUENT, UNUSED, Spans, SpanTables, frequent_keys
-from induce.settings.field import setting
+from induce.setting import setting
 from induce.structures import SpanScores, Structure
 from treebank.base.errors import SynparseError
 

@@ -24,7 +24,7 @@ from induce.models.base import FitStep, FittedModel, Query
 from induce.models.em.dependency_tables import by_head
 from induce.models.em.predicates import frequency_weights, predicate_ratios
 from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
-from induce.settings.field import setting
+from induce.setting import setting
 from induce.structures import HeadDistribution, Structure
 from treebank.base.errors import SynparseError
 

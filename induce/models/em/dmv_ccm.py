@@ -22,7 +22,7 @@ from induce.models.em.dependency_tables import by_head
 from induce.models.em.joint_sums import JointCounts, joint_counts
 from induce.models.em.span_model import Spans
 from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
-from induce.settings.field import setting
+from induce.setting import setting
 from induce.structures import HeadDistribution, SpanScores, Structure
 
 LONGEST = 80  # words of a sentence whose sums fit into a gigabyte

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from induce.models.grammars.grammar import Grammar, Tables, perceptron, spread_weights
 from induce.models.grammars.simple_rules import SimpleRules
-from induce.settings.field import setting
+from induce.setting import setting
 
 
 @dataclass(frozen=True, kw_only=True)

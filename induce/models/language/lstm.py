@@ -31,7 +31,7 @@ from induce.layers.awd_dropout import (
 from induce.layers.cross_entropy import cross_entropy
 from induce.models.base import Loss, Model, next_words
 from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
-from induce.settings.field import count, dropout_rate, setting, weight
+from induce.setting import count, dropout_rate, setting, weight
 
 RECURRENT = "weight_hh_l0"  # torch's name of the hidden-to-hidden matrix
 

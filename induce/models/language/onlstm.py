@@ -34,7 +34,7 @@ from induce.layers.cross_entropy import cross_entropy
 from induce.models.base import Loss, Model, NextWords, Query, bounded, next_words
 from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
 from induce.models.language.onlstm_kernel import recurrence
-from induce.settings.field import count, dropout_rate, setting, weight
+from induce.setting import count, dropout_rate, setting, weight
 from induce.structures import Distances
 
 WORDS_PER_PASS = 2**10  # of a batch, that go through all layers before the next ones when parsing, to reuse memory

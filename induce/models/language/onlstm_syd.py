@@ -22,7 +22,7 @@ from induce.layers.ranking import RANKINGS, rank
 from induce.models.base import Loss, Query, gold_distances, next_words
 from induce.models.language.onlstm import LayerState, OnLstm, OnLstmConfig, SegmentOutput
 from induce.models.language.onlstm_kernel import cumax
-from induce.settings.field import count, setting, weight
+from induce.setting import count, setting, weight
 from induce.structures import Distances
 from treebank.base.errors import SynparseError
 

@@ -25,7 +25,7 @@ from induce.layers.dropout import keep_mask
 from induce.models.base import Loss, Model, Query, bounded, next_words
 from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
 from induce.models.language.ordered_memory_kernel import CellWeights, fill_slots
-from induce.settings.field import count, dropout_rate, setting
+from induce.setting import count, dropout_rate, setting
 from induce.structures import StackDecisions
 
 MIN_OPEN_SHARE = 1e-5  # a slot with a smaller value of the mask is closed

@@ -26,7 +26,7 @@ from induce.models.base import Loss, Model, NextWords, Query, bounded, next_word
 from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
 from induce.models.language.prpn_parsing import Parsing, ParsingNetwork, ParsingState, looked_back, parsing_start
 from induce.models.language.prpn_reading import LayerMasks, PredictMasks, PredictNetwork, Reading, ReadingLayer, Tapes
-from induce.settings.field import count, dropout_rate, setting, weight
+from induce.setting import count, dropout_rate, setting, weight
 from induce.structures import Distances
 from treebank.base.errors import SynparseError
 

@@ -22,7 +22,7 @@ from induce.layers.ranking import RANKINGS, rank
 from induce.models.base import Loss, Query, bounded, gold_distances, next_words
 from induce.models.language.prpn import Masks, Prpn, PrpnConfig
 from induce.models.language.prpn_parsing import Parsing, gate_kind, looked_back, parsing_start
-from induce.settings.field import count, setting, weight
+from induce.setting import count, setting, weight
 from induce.structures import Distances
 
 

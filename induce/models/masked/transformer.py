@@ -19,7 +19,7 @@ from induce.layers.padding import real_words
 from induce.layers.transformer_layer import RELATIVE_BIASES, EncoderLayer
 from induce.models.base import Loss, Model
 from induce.models.em.word_probabilities import masked_word_log_probabilities
-from induce.settings.field import count, dropout_rate, setting, weight
+from induce.setting import count, dropout_rate, setting, weight
 
 POSITIONS = 500  # words with a position of their own; later ones share the last
 

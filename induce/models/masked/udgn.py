@@ -26,7 +26,7 @@ from induce.layers.padding import real_words
 from induce.models.base import Loss, Model, Query
 from induce.models.distilled.biaffine import head_loss
 from induce.models.em.word_probabilities import masked_word_log_probabilities
-from induce.settings.field import count, dropout_rate, setting, weight
+from induce.setting import count, dropout_rate, setting, weight
 from induce.structures import HeadDistribution
 
 EDGE = 1e-6  # added to the mask, so that no pair of words is cut off for good

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from induce.data.training_data import TrainingData
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
-from induce.settings.field import setting
+from induce.setting import setting
 from induce.settings.run import RunConfig, TaskSettings
 from induce.tasks.base import SHARES, bad
 from induce.tasks.craft.demonstrator import demonstrate
 from induce.tasks.craft.episodes import LIMIT
 from induce.tasks.craft.sketches import goals_of, read_sketch, read_sketches, treasure_of
 from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map, write_maps
+from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Place
 from treebank.io.expand import expand
@@ -196,14 +197,12 @@ def replay(demonstrations: Sequence[Demonstration], sketches: Sequence[str]) -> 
     return Trajectories(before, actions, offsets, np.array([numbers[each.sketch] for each in demonstrations], np.int64))
 
 
-class Demonstrations:
-    """Demonstrations with the interface of a training text."""
-
-    trees = 0  # sentences with a tree to learn from
+class Demonstrations(TrainingData):
+    """Demonstrations of the tasks ``sketches``."""
 
     def __init__(self, demonstrations: Iterable[Demonstration], sketches: Sequence[str]) -> None:
         self.demonstrations, self.sketches = list(demonstrations), tuple(sketches)
-        self.digest: Any = hashlib.sha256("".join(f"{each}\n" for each in self.demonstrations).encode())
+        self.sha256 = digest_bytes("".join(f"{each}\n" for each in self.demonstrations).encode())
 
     @property
     def sentences(self) -> int:
@@ -215,15 +214,11 @@ class Demonstrations:
         """Number of actions."""
         return sum(each.size for each in self.demonstrations)
 
-    def word_counts(self) -> Mapping[str, int]:
-        """Empty, because the vocabulary of actions is closed and no action is unknown."""
-        return {}
-
     def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
         """The actions."""
         return Vocabulary([BOUNDARY, UNKNOWN, *ACTIONS])
 
-    def encode(self, vocabulary: Vocabulary) -> Trajectories:
+    def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> Trajectories:
         """Worlds and actions, without the ends of subtasks."""
         return replay(self.demonstrations, self.sketches)
 

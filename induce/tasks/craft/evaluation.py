@@ -144,9 +144,7 @@ def score_policy(
         letters = sorted(set("".join(demonstrations.sketches)))
         table = 100 * option_success(model, letters, count=WORLDS, seed=SEED)
         options = {f"{letter} ({SUBTASKS[letter].name})": table[:, k].tolist() for k, letter in enumerate(letters)}
-    signature = (
-        f"craft|data:{data}|sha256:{demonstrations.digest.hexdigest()[:12]}|demonstrations:{demonstrations.sentences}"
-    )
+    signature = f"craft|data:{data}|sha256:{demonstrations.sha256[:12]}|demonstrations:{demonstrations.sentences}"
     return CraftScore(name, f"{signature}|worlds:{WORLDS}|v:{VERSION}", values, {}, options)
 
 

@@ -19,7 +19,7 @@ from induce.data.batches import SentenceBatch
 from induce.data.vocabulary import FIRST
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Model, Query
-from induce.settings.field import count, setting
+from induce.setting import count, setting
 from induce.structures import Distances
 from induce.tasks.batches import DemonstrationBatch
 

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
 from induce.models.base import Loss, Query
-from induce.settings.field import count, dropout_rate, setting
+from induce.setting import count, dropout_rate, setting
 from induce.structures import Distances
 from induce.tasks.craft.mixture_cross_entropy import mixture_cross_entropy, mixture_log_probabilities
 from induce.tasks.craft.ocn import Move, OptionProgram

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from induce.layers.padding import last_real, real_words
 from induce.models.language.ordered_memory import ATTENTIONS, OrderedMemoryLayer
-from induce.settings.field import count, dropout_rate, setting
+from induce.setting import count, dropout_rate, setting
 from induce.structures import StackDecisions
 from induce.tasks.batches import Side
 from induce.tasks.encoders.base import Encoder

@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from induce.layers.padding import last_real
 from induce.models.language.onlstm import OnLstmLayer
-from induce.settings.field import count, dropout_rate, setting
+from induce.setting import count, dropout_rate, setting
 from induce.structures import Distances
 from induce.tasks.batches import Side
 from induce.tasks.encoders.base import Encoder

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from induce.layers.padding import real_words
-from induce.settings.field import count, dropout_rate, setting
+from induce.setting import count, dropout_rate, setting
 from induce.tasks.batches import Side
 from induce.tasks.encoders.base import Encoder
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from induce.models.language.ordered_memory import RecursiveCell
-from induce.settings.field import count, dropout_rate
+from induce.setting import count, dropout_rate
 from induce.tasks.batches import Side
 from induce.tasks.encoders.base import Encoder
 

@@ -18,7 +18,7 @@ from induce.models.base import Loss, Model, Query
 from induce.models.masked.structformer import StructFormer, StructFormerConfig
 from induce.models.masked.transformer import Transformer, TransformerConfig
 from induce.models.masked.udgn import Udgn, UdgnConfig
-from induce.settings.field import setting
+from induce.setting import setting
 from induce.structures import Structure
 from induce.tasks.batches import RatedBatch
 

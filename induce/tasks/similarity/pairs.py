@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from induce.settings.field import setting
+from induce.setting import setting
 from induce.settings.run import RunConfig, TaskSettings
 from induce.tasks.base import bad
 from treebank.base.errors import SynparseError

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from induce.data.batches import Batch
 from induce.data.loaders import BatchSettings, pad
 from induce.data.normalization import RECIPES
+from induce.data.settings import DataConfig
 from induce.data.tokens import split
+from induce.data.training_data import TrainingData
 from induce.data.vocabulary import Vocabulary
 from induce.registry import SENTENCE_ENCODERS
 from induce.settings.presets import load_preset
-from induce.settings.run import DataConfig, RunConfig
+from induce.settings.run import RunConfig
 from induce.tasks.batches import RatedBatch
 from induce.tasks.expressions import LengthLoader
 from induce.tasks.similarity.pairs import RatedPair, Similarity
+from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.tokenize import tokenization
@@ -52,14 +54,12 @@ class EncodedPairs(NamedTuple):
         return read_trained(self.pretrained).weights() if self.pretrained else {}
 
 
-class RatedPairs:
-    """Rated pairs with the interface of a training text."""
-
-    trees = 0  # sentences with a tree to learn from
+class RatedPairs(TrainingData):
+    """Rated pairs, tokenized and normalized by the settings ``data``."""
 
     def __init__(self, pairs: Iterable[RatedPair], data: DataConfig, pretrained: str = "") -> None:
         self.pairs, self.data, self.pretrained = list(pairs), data, pretrained
-        self.digest: Any = hashlib.sha256("".join(f"{pair}\n" for pair in self.pairs).encode())
+        self.sha256 = digest_bytes("".join(f"{pair}\n" for pair in self.pairs).encode())
 
     @cached_property
     def cut(self) -> list[tuple[Sequence[str], Sequence[str]]]:
@@ -88,7 +88,7 @@ class RatedPairs:
             return read_trained(self.pretrained).vocabulary
         return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
 
-    def encode(self, vocabulary: Vocabulary) -> EncodedPairs:
+    def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedPairs:
         """The pairs as indices in ``vocabulary``."""
         encoded = []
         for pair, sides in zip(self.pairs, self.cut, strict=True):

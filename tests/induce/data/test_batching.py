@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from induce.data.batches import SentenceBatch
-from induce.data.corpus import Corpus, EncodedCorpus, read_corpora
+from induce.data.corpus import CorpusBuilder, EncodedCorpus, read_corpora
 from induce.data.fragments import FragmentLoader, FragmentSettings
 from induce.data.sentences import SentenceLoader, SentenceSettings
 from induce.data.stream import StreamLoader, StreamSettings, segments
@@ -22,10 +22,10 @@ NUMBERS = Vocabulary([BOUNDARY, UNKNOWN, *map(str, range(2, 200))])
 
 def corpus(sentences: Sequence[Sequence[int]]) -> EncodedCorpus:
     """Sentences of words that are written as numbers."""
-    text = Corpus()
+    text = CorpusBuilder()
     for sentence in sentences:
         text.add([str(word) for word in sentence])
-    return text.encode(NUMBERS)
+    return text.build().encode(NUMBERS)
 
 
 TEXT = [[5, 3], [4], [7, 7, 8], [9, 2]]

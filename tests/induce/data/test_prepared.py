@@ -10,7 +10,7 @@ import pytest
 
 import induce.data.prepared
 from induce.data.corpus import read_corpora
-from induce.data.prepared import PreparedCorpus, is_prepared, prepare
+from induce.data.prepared import PreparedCorpus, prepare
 from treebank.base.errors import SynparseError
 from treebank.corpora.sample import sample_treebank
 
@@ -31,7 +31,7 @@ def test_corpus_on_disk_equals_the_corpus_in_memory(folder: str, token: str, sha
     facts = prepare(SENTENCES, folder, token=token)
     parts = PreparedCorpus.read(folder).split(share)
     texts = read_corpora(SENTENCES, "words", token=token, development_share=share)
-    assert facts["words"] == sum(text.words for text in texts)
+    assert facts.words == sum(text.words for text in texts)
     vocabulary = texts[0].vocabulary(300, 2)
     assert parts[0].vocabulary(300, 2).words == vocabulary.words
     for part, text in zip(parts, texts, strict=True):
@@ -42,7 +42,7 @@ def test_corpus_on_disk_equals_the_corpus_in_memory(folder: str, token: str, sha
             for name in ("ids", "offsets", "breaks", "distances"):
                 assert np.array_equal(getattr(prepared, name), getattr(corpus, name))
             assert prepared.breaks.any() == (token == "word")
-    assert parts[0].digest.hexdigest() != parts[1].digest.hexdigest()
+    assert parts[0].sha256 != parts[1].sha256
 
 
 def test_failed_preparation_leaves_no_folder(folder: str) -> None:
@@ -73,11 +73,9 @@ def test_folders_of_the_user_are_not_overwritten(folder: str) -> None:
         prepare(sentences_and_a_folder(), folder)
     target.rmdir()
     prepare(SENTENCES[:9], folder)
-    assert PreparedCorpus.read(folder).facts["sentences"] == 9
+    assert PreparedCorpus.read(folder).facts.sentences == 9
     assert (existing / "a").read_text() == "existing"
     assert sorted(path.name for path in target.parent.iterdir()) == ["corpus", "corpus.part"]
-    assert is_prepared(folder)
-    assert not is_prepared(["a", "list"])
 
 
 def test_damaged_file_is_reported(folder: str) -> None:

@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 import torch
 
+from induce.data.corpus import CorpusBuilder
+from induce.data.settings import DataConfig
 from induce.data.tokens import SPACE, bits, characters
 from induce.data.vocabulary import Vocabulary
 from induce.data.vocabulary_choice import choose_vocabulary, class_vocabulary
 from induce.parsing.load import load_parser
 from induce.registry import LOADERS, MODELS, model_class
 from induce.settings.presets import resolve
-from induce.settings.run import DataConfig, RunConfig
+from induce.settings.run import RunConfig
 from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.training.events import Event, Finished, Started
@@ -94,8 +96,8 @@ def test_supervised_model_refuses_characters(name: str) -> None:
 def test_corpus_of_characters() -> None:
     config = settings("prpn", *LETTERS, "data.normalization=raw")
     text = corpora(config, 4)[0]
-    assert list(text.numbers)[:5] == ["T", "h", "e", SPACE, "o"]
-    assert text.words == len(text.ids) - text.sentences == sum(text.counts[1:])
+    assert list(text.counts)[:5] == ["T", "h", "e", SPACE, "o"]
+    assert text.words == len(text.ids) - text.sentences == sum(text.counts.values())
 
 
 def test_rare_characters_are_unknown(tmp_path: Path) -> None:
@@ -162,8 +164,9 @@ def test_resumed_run_of_characters_has_the_same_weights(tmp_path: Path) -> None:
 
 def test_short_text_is_measured_in_characters(tmp_path: Path) -> None:
     config = settings("prpn", *LETTERS)
-    short = corpora(config, 0)[0]
-    short.add(tuple("dog"))
+    builder = CorpusBuilder()
+    builder.add(tuple("dog"))
+    short = builder.build()
     with pytest.raises(SynparseError, match="3 characters to learn from"):
         make_trainer(config, short, short, tmp_path / "run", device="cpu")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from induce.data.corpus import read_corpora
+from induce.data.settings import DataConfig
 from induce.data.vocabulary import Vocabulary
 from induce.data.vocabulary_choice import choose_vocabulary
-from induce.settings.run import DataConfig
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Sentence
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from induce.data import sources
 from induce.parsing.load import load_parser
 from induce.storage import checkpoint
+from induce.training import corpora
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run
 from tests.support.calls import Caller
@@ -43,7 +43,7 @@ def test_refused_before_a_text_is_read(options: dict[str, Any], problem: str, mo
     def read(*_: Any) -> Any:
         raise AssertionError("the text was read")
 
-    monkeypatch.setattr(sources, "read_text", read)
+    monkeypatch.setattr(corpora, "read_text", read)
     with pytest.raises(SynparseError) as messages:
         prepare_run(RunRequest(run="new/run", text=["text.txt"], **options))
     assert problem in str(messages.value)

@@ -11,17 +11,16 @@ import pytest
 import torch
 
 from induce.data.corpus import gold_distances, read_corpora
-from induce.data.sources import prepare_text
-from induce.data.supervision import supervised
+from induce.data.settings import DataConfig
 from induce.layers.ranking import rank, ranking_loss
 from induce.models.base import gold_distances as gold_of
 from induce.models.base import next_words
 from induce.models.language.onlstm_syd import OnLstmSydConfig
 from induce.parsing.load import load_parser
 from induce.settings.presets import resolve
-from induce.settings.run import DataConfig
 from induce.storage import checkpoint
 from induce.storage.facts import RunFacts, TreesFacts
+from induce.training.corpora import prepare_text, supervised
 from induce.training.request import RunRequest
 from induce.training.run import load_data, make_trainer
 from tests.support.tiny import sentences, settings, train, trainer, with_trees
@@ -79,7 +78,7 @@ def test_gold_beside_the_stream() -> None:
             assert row[:-1] == [largest, *gold_distances(item.tree, range(len(item.words)))[1:]]
         at += len(item.words) + 1
     assert at == len(gold)
-    assert not read_corpora(text, "raw")[0].trees
+    assert not read_corpora(text, "raw")[0].has_trees
 
 
 @pytest.mark.parametrize("reading", ["stream", "sentences"])

@@ -121,7 +121,7 @@ def test_files_are_read_and_development_demonstrations_set_aside(tmp_path: Path)
     assert load_demonstrations(RUN, [str(path)], [str(path)])[1].demonstrations == paths
     generated = load_demonstrations(RUN, (), ())
     assert [part.sentences for part in generated] == [24, 6]
-    assert generated[0].digest.hexdigest() != generated[1].digest.hexdigest()
+    assert generated[0].sha256 != generated[1].sha256
     (tmp_path / "empty.txt").write_text("\n", encoding="utf-8")
     with pytest.raises(SynparseError, match="contains no demonstration"):
         load_demonstrations(RUN, [str(tmp_path / "empty.txt")], ())

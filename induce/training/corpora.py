@@ -1,101 +1,36 @@
-"""Data of a training run: text, development text, and trees if the model learns from them."""
+"""Corpora of a training run, read from its sources, and prepared corpora on disk."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, get_args
+from random import Random
+from typing import TYPE_CHECKING
 
-from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch, SpanTargetBatch
-from induce.data.prepared import PreparedCorpus, is_prepared, prepare
+from induce.data.corpus import Reference, read_corpora
+from induce.data.corpus_facts import read_facts
+from induce.data.prepared import PreparedCorpus, prepare
 from induce.data.tokens import leaf
-from induce.registry import LOADERS, MODELS, Output
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig, entry_of
+from induce.training.sources import Sources, Text, is_corpus, names_of, read_text
 from treebank.base.errors import SynparseError
+from treebank.core.baselines import find_baseline
 from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
 from treebank.corpora.catalog import load_whole
 from treebank.corpora.sample import sample_treebank
-from treebank.io.expand import expand
-from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
+from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
 
 if TYPE_CHECKING:
-    from induce.data.corpus import Reference
     from induce.data.corpus_checks import Watch
+    from induce.data.settings import DataConfig
+    from induce.data.training_data import TrainingData
     from treebank.core.sentence import Treebank
 
-References = Callable[[Iterable[Sentence]], Iterator["Reference"]]
-OUTPUTS: tuple[Output, ...] = get_args(Output)
-Text = str | Sequence[str]  # a path, a pattern, or a sentence as a list of words
-
-
-@dataclass(frozen=True)
-class Sources:
-    """Data of a run, as given by the user.
-
-    ``text`` and ``dev`` are paths, or in a program lists of words. Without ``text`` and ``trees``, the run uses the
-    built-in sample.
-    """
-
-    text: Sequence[Text] = ()
-    dev: Sequence[Text] = ()
-    trees: str | None = None
-    input_options: InputOptions = DEFAULT_INPUT
-    teachers: Sequence[str] = ()  # models, or files of trees or heads, that a model learns from
-
-    @property
-    def sample(self) -> bool:
-        """Whether the run uses the built-in sample."""
-        return not self.text and not self.trees
-
-    def check(self, config: RunConfig) -> None:
-        """Raise SynparseError if the sources do not suit the model, or if a path does not exist.
-
-        For example, some models learn from trees and others cannot.
-        """
-        name, learns_trees = config.model_name, entry_of(config).learns_trees
-        if self.trees and not learns_trees:
-            learners = " and ".join(name for name, entry in MODELS.items() if entry.learns_trees)
-            raise SynparseError(f"model {name!r} learns from plain text alone; --trees is for {learners}")
-        if self.text and not self.trees and not self.teachers and learns_trees:
-            raise SynparseError(
-                f"model {name!r} also learns from trees; give them with --trees TREEBANK, or a model with --teacher"
-            )
-        if self.trees and self.teachers:
-            raise SynparseError("--trees and --teacher exclude each other: a model learns from one type of trees")
-        self._check_teachers(config)
-        prepared = [path for path in self.text if is_prepared(path)]
-        if prepared and (len(self.text) > 1 or self.trees or self.teachers or not config.learns_text):
-            raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
-        expand([path for path in (*self.text, *self.dev) if isinstance(path, str) and not is_prepared(path)])
-
-    def _check_teachers(self, config: RunConfig) -> None:
-        """Raise SynparseError if a model needs teachers and has none, or has teachers and cannot learn from them."""
-        name, entry, reading = config.model_name, entry_of(config), config.loader_name
-        if entry.needs_teacher and not self.teachers:
-            raise SynparseError(
-                f"model {name!r} learns from {entry.teacher_output} of another model; name it with --teacher MODEL"
-            )
-        if self.teachers and config.data.token == "character":
-            raise SynparseError("--teacher is about words; data.token=character has none")
-        supervised = {SpanSupervisedBatch, SpanTargetBatch, HeadSupervisedBatch} & set(LOADERS[reading].batches)
-        if self.teachers and not entry.learns_trees and not (entry.teacher_output and supervised):
-            students = {
-                output: ", ".join(key for key, value in MODELS.items() if value.teacher_output == output)
-                for output in OUTPUTS
-            }
-            raise SynparseError(
-                f"model {name!r} (loader.name = {reading}) cannot learn from a teacher; "
-                f"--teacher is for {students['trees']} (trees), {students['heads']} (heads)"
-            )
-
-
-def names_of(text: Sequence[Text]) -> list[str]:
-    """Paths in ``text``, and one name for all lists of words."""
-    paths = [path for path in text if isinstance(path, str)]
-    return paths if len(paths) == len(text) else [*paths, f"{len(text) - len(paths)} sentences of a program"]
+References = Callable[[Iterable[Sentence]], Iterator[Reference]]
 
 
 def load_trees(config: RunConfig, sources: Sources) -> Treebank | None:
@@ -120,16 +55,14 @@ def load_corpora(
     treebank: Treebank | None,
     references: References | None = None,
     watch: Watch | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[TrainingData, TrainingData]:
     """Normalized training and development text.
 
     The only annotation are the trees of ``treebank``. ``references`` yields the trees or heads of teachers for each
     sentence. For separate development text it is called only if the model learns from teachers alone. ``watch`` counts
     the sentences of the text.
     """
-    from induce.data.corpus import read_corpora
-
-    if any(map(is_prepared, sources.text)):
+    if any(map(is_corpus, sources.text)):
         return _prepared(config, sources)
     options = replace(sources.input_options, tokenize=config.data.tokenization)
     recipe, token = config.data.normalization, leaf(config.data.token)
@@ -154,10 +87,8 @@ def load_corpora(
     return training, held_out
 
 
-def _prepared(config: RunConfig, sources: Sources) -> tuple[Any, Any]:
+def _prepared(config: RunConfig, sources: Sources) -> tuple[TrainingData, TrainingData]:
     """Training and development part of a corpus on disk, or all of it for training if ``sources.dev`` is given."""
-    from induce.data.corpus import read_corpora
-
     data = config.data
     if data.text_share < 1:
         raise SynparseError(f"{sources.text[0]}: a prepared corpus is learned from whole, without data.text_share")
@@ -172,9 +103,7 @@ def _prepared(config: RunConfig, sources: Sources) -> tuple[Any, Any]:
 
 def prepared_rule(text: Sequence[Text]) -> str:
     """Tokenization rule of a corpus on disk, or an empty string for other text."""
-    if not text or not is_prepared(text[0]):
-        return ""
-    return str(PreparedCorpus.facts_of(str(text[0])).get("tokenization", ""))
+    return read_facts(str(text[0])).tokenization if text and is_corpus(text[0]) else ""
 
 
 def prepare_text(
@@ -199,18 +128,14 @@ def prepare_text(
         tokenization=data.tokenization,
         texts=text,
     )
-    size = (
-        f"{facts['sentences']:,} sentences, {facts['words']:,} {leaf(data.token)}s, {facts['types']:,} different ones"
-    )
-    return [*facts["notes"], f"{folder}: {size}"]
+    size = f"{facts.sentences:,} sentences, {facts.words:,} {leaf(data.token)}s, {facts.types:,} different ones"
+    return [*facts.notes, f"{folder}: {size}"]
 
 
 def _training(
     config: RunConfig, sources: Sources, treebank: Treebank | None, sample: bool, options: InputOptions
 ) -> Iterable[Sentence]:
     """Training sentences: those of the text, without trees, followed by those of ``treebank``."""
-    from induce.data.supervision import spread, supervised
-
     if treebank is None:
         text: Iterable[Sentence] = sample_treebank("train").sentences if sample else read_text(sources.text, options)
         return spread(text, config.data.text_share)
@@ -219,11 +144,27 @@ def _training(
     return chain((replace(sentence, tree=None) for sentence in plain), annotated)
 
 
-def read_text(text: Sequence[Text], options: InputOptions = DEFAULT_INPUT) -> Iterator[Sentence]:
-    """Sentences of files, followed by those given as lists of words."""
-    paths = [path for path in text if isinstance(path, str)]
-    if paths:
-        yield from read_sentences(paths, input_options=options)
-    for words in text:
-        if not isinstance(words, str):
-            yield words if isinstance(words, Sentence) else Sentence(tuple(words))
+def in_share(index: int, share: float) -> bool:
+    """Whether sentence ``index``, from 1, is in an evenly spread ``share`` of a text."""
+    return int(index * share) > int((index - 1) * share)
+
+
+def spread(sentences: Iterable[Sentence], share: float) -> Iterator[Sentence]:
+    """An evenly spread ``share`` of the sentences."""
+    return (sentence for index, sentence in enumerate(sentences, start=1) if in_share(index, share))
+
+
+def supervised(sentences: Sequence[Sentence], config: DataConfig, *, seed: int) -> Iterator[Sentence]:
+    """Sentences of a treebank, an evenly spread ``tree_share`` of them with trees.
+
+    With ``trees = "random"`` each of these trees is replaced by a random binary tree (Du et al. 2020, table 4).
+    """
+    generator, build = Random(seed), find_baseline("random")
+    for index, sentence in enumerate(sentences, start=1):
+        tree = sentence.tree
+        if not in_share(index, config.tree_share):
+            tree = None
+        elif tree is not None and config.trees == "random":
+            gold = tree.without_traces()
+            tree = Tree.from_spans(gold.words, build(gold, generator))
+        yield replace(sentence, tree=tree)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, load
-from induce.settings.field import check_values, describe, make_settings
+from induce.setting import check_values, describe, make_settings
 from induce.settings.presets import load_preset, preset_names, resolve
 from induce.settings.run import TABLES, declared_settings, effective_settings, holds
 from induce.training.compatibility import check_fits

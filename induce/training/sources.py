@@ -1,0 +1,101 @@
+"""Sources of a training run: text, development text, trees and teachers, as given by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch, SpanTargetBatch
+from induce.registry import LOADERS, MODELS, Output
+from induce.settings.run import RunConfig, entry_of
+from induce.storage.locate import PathType, locate
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
+from treebank.io.expand import expand
+from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
+
+OUTPUTS: tuple[Output, ...] = get_args(Output)
+Text = str | Sequence[str]  # a path, a pattern, or a sentence as a list of words
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Data of a run, as given by the user.
+
+    ``text`` and ``dev`` are paths, or in a program lists of words. Without ``text`` and ``trees``, the run uses the
+    built-in sample.
+    """
+
+    text: Sequence[Text] = ()
+    dev: Sequence[Text] = ()
+    trees: str | None = None
+    input_options: InputOptions = DEFAULT_INPUT
+    teachers: Sequence[str] = ()  # models, or files of trees or heads, that a model learns from
+
+    @property
+    def sample(self) -> bool:
+        """Whether the run uses the built-in sample."""
+        return not self.text and not self.trees
+
+    def check(self, config: RunConfig) -> None:
+        """Raise SynparseError if the sources do not suit the model, or if a path does not exist.
+
+        For example, some models learn from trees and others cannot.
+        """
+        name, learns_trees = config.model_name, entry_of(config).learns_trees
+        if self.trees and not learns_trees:
+            learners = " and ".join(name for name, entry in MODELS.items() if entry.learns_trees)
+            raise SynparseError(f"model {name!r} learns from plain text alone; --trees is for {learners}")
+        if self.text and not self.trees and not self.teachers and learns_trees:
+            raise SynparseError(
+                f"model {name!r} also learns from trees; give them with --trees TREEBANK, or a model with --teacher"
+            )
+        if self.trees and self.teachers:
+            raise SynparseError("--trees and --teacher exclude each other: a model learns from one type of trees")
+        self._check_teachers(config)
+        prepared = [path for path in self.text if is_corpus(path)]
+        if prepared and (len(self.text) > 1 or self.trees or self.teachers or not config.learns_text):
+            raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
+        expand([path for path in (*self.text, *self.dev) if isinstance(path, str) and path not in prepared])
+
+    def _check_teachers(self, config: RunConfig) -> None:
+        """Raise SynparseError if a model needs teachers and has none, or has teachers and cannot learn from them."""
+        name, entry, reading = config.model_name, entry_of(config), config.loader_name
+        if entry.needs_teacher and not self.teachers:
+            raise SynparseError(
+                f"model {name!r} learns from {entry.teacher_output} of another model; name it with --teacher MODEL"
+            )
+        if self.teachers and config.data.token == "character":
+            raise SynparseError("--teacher is about words; data.token=character has none")
+        supervised = {SpanSupervisedBatch, SpanTargetBatch, HeadSupervisedBatch} & set(LOADERS[reading].batches)
+        if self.teachers and not entry.learns_trees and not (entry.teacher_output and supervised):
+            students = {
+                output: ", ".join(key for key, value in MODELS.items() if value.teacher_output == output)
+                for output in OUTPUTS
+            }
+            raise SynparseError(
+                f"model {name!r} (loader.name = {reading}) cannot learn from a teacher; "
+                f"--teacher is for {students['trees']} (trees), {students['heads']} (heads)"
+            )
+
+
+def names_of(text: Sequence[Text]) -> list[str]:
+    """Paths in ``text``, and one name for all lists of words."""
+    paths = [path for path in text if isinstance(path, str)]
+    return paths if len(paths) == len(text) else [*paths, f"{len(text) - len(paths)} sentences of a program"]
+
+
+def is_corpus(text: Text) -> bool:
+    """Whether ``text`` is the path of a prepared corpus."""
+    return isinstance(text, str) and locate(text).type is PathType.CORPUS
+
+
+def read_text(text: Sequence[Text], options: InputOptions = DEFAULT_INPUT) -> Iterator[Sentence]:
+    """Sentences of files, followed by those given as lists of words."""
+    paths = [path for path in text if isinstance(path, str)]
+    if paths:
+        yield from read_sentences(paths, input_options=options)
+    for words in text:
+        if not isinstance(words, str):
+            yield words if isinstance(words, Sentence) else Sentence(tuple(words))
