@@ -34,7 +34,7 @@ from induce.models.em.dependency_tables import Array, Fragments, TreeCounts, Tre
 from induce.models.em.plain_dependency_sums import plain_tree_counts
 
 Precision = type[np.floating]
-TOLERANCE = {np.float32: 1e-3, np.float64: 1e-6}  # maximum difference from one head per word
+TOLERANCE = {np.float32: 1e-3, np.float64: 1e-6}  # maximum difference from one head and two stops per word
 
 
 class Workspace:
@@ -56,6 +56,10 @@ class Workspace:
         array.fill(0.0)
         return array
 
+    def clear(self) -> None:
+        """Release all arrays, so that the next ones contain no infinite number of an earlier batch."""
+        self._memory.clear()
+
 
 def tree_counts(
     weights: TreeWeights, fragments: Fragments | None = None, *, workspace: Workspace | None = None
@@ -65,12 +69,16 @@ def tree_counts(
     If no tree of a sentence has a positive weight, its counts are 0 and its log is -inf. With a ``workspace``, the
     counts are valid until it is used again.
     """
-    counts, growth = _counts(weights, fragments, _scale(weights), workspace or Workspace())
+    workspace = workspace or Workspace()
+    counts, growth = _counts(weights, fragments, _scale(weights), workspace)
     for again in (_with_other_scale, _in_logarithms):
-        sums = counts.root.sum(0) + counts.first.sum((0, 1, 2)) + counts.later.sum((0, 1, 2))  # one head per word
-        lost = np.flatnonzero(~(np.abs(sums / weights.words - 1) < TOLERANCE[weights.precision]))
+        heads = counts.root.sum(0) + counts.first.sum((0, 1, 2)) + counts.later.sum((0, 1, 2))  # one per word
+        stops = counts.stop.sum((0, 1, 2)) / 2  # one per word and side
+        deviation = np.maximum(np.abs(heads / weights.words - 1), np.abs(stops / weights.words - 1))
+        lost = np.flatnonzero(~(deviation < TOLERANCE[weights.precision]))
         if not len(lost):
             break
+        workspace.clear()  # it may contain infinite numbers, and 0 times infinity is not a number
         part = weights.select(lost).of_precision(np.float64)
         parts = None
         if fragments is not None:

@@ -223,6 +223,18 @@ def test_reused_workspace_gives_equal_counts() -> None:
         tree_counts(weights, fragments, workspace=workspace)
 
 
+def test_infinite_numbers_of_an_earlier_batch_have_no_effect() -> None:
+    """Numbers out of range stay in the workspace, and 0 times infinity is not a number."""
+    workspace = Workspace()
+    weights = random_weights(16, 3)
+    fitting = TreeWeights(*(getattr(weights, name) for name in NAMES), np.array([16, 12, 5])).of_precision(np.float32)
+    fragments = Fragments.of(some_fragments(16, 3), 0.1).of_precision(np.float32)
+    expected = tree_counts(fitting, fragments)
+    tree_counts(fitting, fragments, workspace=workspace)
+    workspace.empty("same_end", fitting.first.shape, np.float32)[:, :, -1] = np.inf  # affects expected stops only
+    assert_same(tree_counts(fitting, fragments, workspace=workspace), expected, 1e-5)
+
+
 def test_by_head_inverts_by_reading() -> None:
     matrix = np.random.default_rng(0).random((6, 6, 2))
     matrix[np.arange(6), np.arange(6)] = 0
