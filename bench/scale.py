@@ -23,7 +23,7 @@ sys.path.insert(0, str(HERE.parent))
 from bench.machine import store  # noqa: E402
 from bench.memory import write_text  # noqa: E402
 from induce.parsing.parser import LARGEST_BLOCK  # noqa: E402
-from induce.workers.manifest import NAME as MANIFEST  # noqa: E402
+from induce.shards.manifest import NAME as MANIFEST  # noqa: E402
 
 SHARDS = 80
 MODEL = ["--set", "train.epochs=1", "--set", "data.vocabulary_size=1000", "--max-minutes", "0.2"]
@@ -62,9 +62,8 @@ def shards(folder: Path) -> dict[str, float]:
     """Cost of each shard, from empty lines parsed by one worker: the minimum of three alternating rounds."""
     from induce.parsing.load import load_parser
     from induce.parsing.writer import Job
+    from induce.shards.batch import engine_called, parse_in_shards
     from induce.storage.builtin import NAME as ENGLISH
-    from induce.workers.batch import parse_in_shards
-    from induce.workers.engines import engine_called
     from treebank.io.read import InputOptions
 
     text, least, ends = folder / "blank.txt", dict[str, float](), [0, 0]

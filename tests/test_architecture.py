@@ -157,7 +157,7 @@ def test_imports_have_no_cycles_even_if_deferred() -> None:
 
 
 # pairs of folders of induce that still import each other; this list only shrinks
-MUTUAL_IMPORTS = {"layers models", "parsing workers"}
+MUTUAL_IMPORTS = {"layers models"}
 
 
 def test_folders_of_induce_do_not_import_each_other() -> None:

@@ -125,8 +125,7 @@ def _write_folder(
             from induce.parsing.writer import parse_into
 
             return parse_into(output_dir, call.paths, job, resume=resume, tell=call.counter.print)
-        from induce.workers.batch import parse_in_shards
-        from induce.workers.engines import engine_called
+        from induce.shards.batch import engine_called, parse_in_shards
 
         make_engine = engine_called(engine or "processes", workers, address)
         return parse_in_shards(output_dir, call.paths, job, make_engine, resume=resume, tell=call.counter.print)

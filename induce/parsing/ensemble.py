@@ -22,7 +22,7 @@ from induce.parsing.parser import StructureParser, Words
 from induce.parsing.reading import Reading
 from induce.parsing.voters import Voter, Votes, make_voter
 from induce.structures import HeadDistribution, SpanScores, Structure
-from induce.workers.pool import cores, in_copies
+from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 
@@ -58,7 +58,6 @@ class Ensemble(StructureParser):
         rules = {voter.tokenization for voter in voters if voter.tokenization is not None}
         self.tokenization = rules.pop() if len(rules) == 1 else ""
         self.device = "cpu" if all(voter.device == "cpu" for voter in voters) else "cuda"
-        self.workers = cores()
         self.tell: Callable[[str], None] = lambda line: None
 
     @property
@@ -80,11 +79,11 @@ class Ensemble(StructureParser):
 
     def read_block(self, block: Sequence[Sentence]) -> list[Reading]:
         """The votes for each sentence of a list, which is divided among worker processes if it is large."""
-        size = max(MIN_CHUNK_SENTENCES, -(-len(block) // (2 * self.workers)))
+        workers = worker_count(self.device)
+        size = max(MIN_CHUNK_SENTENCES, -(-len(block) // (2 * workers)))
         chunks = [block[start : start + size] for start in range(0, len(block), size)]
         readings: list[Reading] = []
-        count = min(len(chunks), self.workers) if self.device == "cpu" else 1
-        for part, silent in in_copies(self._vote, chunks, count):
+        for part, silent in map_in_workers(self._vote, chunks, min(len(chunks), workers)):
             readings += part
             self.silent.update(silent)
         self.sentences += len(block)

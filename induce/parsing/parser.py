@@ -54,7 +54,6 @@ class Parser(Protocol):
     tokenization: str  # rule that split the training corpus, or ""
     learned_from: str  # trees that it was trained with, such as "gold trees: wsj-train (5 % sample)", or ""
     device: str  # "cpu" or "cuda"
-    workers: int  # most worker processes that it starts
     facts: RunFacts | None  # of the training run; None for an ensemble
     tell: Callable[[str], None]  # called with notes about the sentences that were parsed
 
@@ -109,7 +108,6 @@ class StructureParser:
     gives: tuple[type[Structure], ...]  # structures that it can give
     task: str = ""  # of the model, if it was trained for one
     device: str = "cpu"
-    workers: int = 1  # most worker processes that it starts
     layer: int | None = None
     distances: str | None = None
     facts: RunFacts | None = None  # of the training run

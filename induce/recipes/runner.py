@@ -15,11 +15,11 @@ from induce.data.fragments import words_learned
 from induce.recipes.plan import Plan, Report
 from induce.recipes.recipe import VOTE, Member, Recipe, read_recipe
 from induce.training.events import Event, Finished
-from induce.training.parallel import ParallelTraining, Task
+from induce.training.parallel import Task, train_tasks
 from induce.training.request import RunRequest, Stop, resolved_config
-from induce.training.run import load_data, prepare_run
+from induce.training.run import load_data
 from induce.training.run_data import RunData
-from induce.workers.pool import can_copy, cores
+from induce.workers.pool import worker_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +44,7 @@ def train_recipe(
     """
     plan = Plan.open(request, read_recipe(recipe) if isinstance(recipe, str) else recipe, max_minutes)
     recipe, request = plan.recipe, plan.request
-    count = cores() if request.device != "cuda" and can_copy() else 1
+    count = worker_count(request.device)
     first = recipe.series(1)[0]
     if not plan.words:
         plan.words = _count_words(plan, stop)
@@ -98,22 +98,10 @@ def _train(
         if stop():
             return
         raise
-    for name, event in _run(tasks, min(count, len(tasks)), stop):
+    for name, event in train_tasks(tasks, min(count, len(tasks)), stop):
         if isinstance(event, Finished) and event.reason != "interrupted":
             plan.finish(name)
         yield name, event
-
-
-def _run(tasks: Sequence[Task], count: int, stop: Stop) -> Iterator[tuple[str, Event]]:
-    """Events of the tasks, several at a time or one after another."""
-    if count > 1:
-        yield from ParallelTraining(1, stop).train(tasks, count)
-        return
-    for task in tasks:
-        for event in prepare_run(task.request, data=task.data).train(max_minutes=task.max_minutes, stop=stop):
-            yield task.name, event
-        if stop():
-            return
 
 
 def _tasks(members: Sequence[Member], plan: Plan, stretch: float, stop: Stop, report: Report) -> Iterator[Task]:

@@ -20,7 +20,7 @@ from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import parse_model_spec
 from induce.structures import HeadDistribution
 from induce.training.sources import Sources, read_text
-from induce.workers.pool import cores, in_copies
+from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Sentence, Treebank
 from treebank.core.tree import Tree
@@ -54,10 +54,10 @@ class Teacher:
             return
         plain = (Sentence(sentence.words, sentence.tags) for sentence in sentences)
         work = _trees if self.output == "trees" else _distributions
-        parser, count = self.parser, cores() if self.parser.device == "cpu" else 1
+        parser, count = self.parser, worker_count(self.parser.device)
         while block := list(islice(plain, CHUNK_SENTENCES * MAX_CHUNKS)):
             chunks = [block[start : start + CHUNK_SENTENCES] for start in range(0, len(block), CHUNK_SENTENCES)]
-            for results in in_copies(lambda chunk: work(parser, chunk), chunks, min(count, len(chunks))):
+            for results in map_in_workers(lambda chunk: work(parser, chunk), chunks, min(count, len(chunks))):
                 yield from results
 
     @property

@@ -14,10 +14,10 @@ from pathlib import Path
 from induce.storage.locate import FAMILY, PathType
 from induce.storage.run_folder import check_type, resumable
 from induce.training.events import Event
-from induce.training.parallel import ParallelTraining, Task
+from induce.training.parallel import Task, train_tasks
 from induce.training.request import STORED, RunRequest, Stop, UnchangeableError, request_from_json, request_to_json
-from induce.training.run import load_data, prepare_run
-from induce.workers.pool import can_copy, cores
+from induce.training.run import load_data
+from induce.workers.pool import cores, worker_count
 from treebank.base.atomic_write import write_whole
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
@@ -76,17 +76,10 @@ def train_family(
         report(line)
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder, request, all_seeds)
-    count = min(len(runs), cores()) if data.device == "cpu" and can_copy() else 1
-    if count == 1:
-        for seed, run in zip(seeds, runs, strict=True):
-            for event in prepare_run(run, data=data).train(max_minutes=max_minutes, stop=stop):
-                yield FamilyEvent(seed, event)
-            if stop():
-                return
-        return
+    count = min(len(runs), worker_count(data.device))
     threads = 1 if request.trees or request.teachers else max(1, cores() // count)  # forks of used threads would hang
     tasks = [Task(f"seed {seed}", run, data, max_minutes) for seed, run in zip(seeds, runs, strict=True)]
-    for name, event in ParallelTraining(threads, stop).train(tasks, count):
+    for name, event in train_tasks(tasks, count, stop, threads=threads):
         yield FamilyEvent(int(name.removeprefix("seed ")), event)
 
 

@@ -4,102 +4,74 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.context import ForkProcess
-from queue import Empty
-from typing import Any
-
-import torch
+from itertools import takewhile
 
 from induce.training.events import Event
 from induce.training.request import RunRequest, Stop
 from induce.training.run import prepare_run
 from induce.training.run_data import RunData
+from induce.workers.pool import Pool, WorkerDiedError
 from treebank.base.errors import SynparseError
-
-POLL_SECONDS = 0.3  # between two calls of ``stop``
 
 
 @dataclass(frozen=True)
 class Task:
-    """One training. Without ``data`` the worker process reads them itself."""
+    """One training. Without ``data`` its process reads them itself."""
 
     name: str
     request: RunRequest
     data: RunData | None = None
     max_minutes: float | None = None
 
+    def train(self, stop: Stop) -> Iterator[Event]:
+        """Train and yield the events."""
+        yield from prepare_run(self.request, data=self.data).train(max_minutes=self.max_minutes, stop=stop)
 
-class ParallelTraining:
-    """Trainings in worker processes, and a queue of their events."""
 
-    def __init__(self, threads: int, stop: Stop) -> None:
-        self.threads, self.stop = threads, stop
-        self.context = multiprocessing.get_context("fork")
-        self.messages: Any = self.context.Queue()
-        self.stopping = self.context.Event()
+def train_tasks(tasks: Sequence[Task], count: int, stop: Stop, *, threads: int = 1) -> Iterator[tuple[str, Event]]:
+    """Train ``count`` tasks at a time, each with ``threads`` threads, and yield the name of a task with each event.
 
-    def train(self, tasks: Sequence[Task], count: int) -> Iterator[tuple[str, Event]]:
-        """Train all, ``count`` at a time, and yield the name of a task with each of its events.
+    With a count of 1 the tasks are trained in this process, one after another. After ``stop`` returned true, or if a
+    task fails, the models of all others are stored. Raises the error of the first task that fails.
+    """
+    if count > 1:
+        yield from _train_in_workers(tasks, count, stop, threads)
+        return
+    for task in tasks:
+        for event in task.train(stop):
+            yield task.name, event
+        if stop():
+            return
 
-        If a task fails, the others are stopped, their models are stored, and SynparseError is raised.
-        """
-        waiting = list(tasks)
-        active: dict[str, ForkProcess] = {}
-        problem = ""
+
+def _train_in_workers(tasks: Sequence[Task], count: int, stop: Stop, threads: int) -> Iterator[tuple[str, Event]]:
+    stopping = multiprocessing.get_context("fork").Event()
+    failures: list[Exception] = []
+
+    def poll() -> None:
+        if failures or stop():
+            stopping.set()
+
+    # workers inherit the tasks, whose text is too large to be sent
+    with Pool(lambda index: tasks[index].train(stopping.is_set), count, threads=threads) as pool:
         try:
-            while active or (waiting and not self.stopping.is_set()):
-                while waiting and len(active) < count and not self.stopping.is_set():
-                    task = waiting.pop(0)
-                    active[task.name] = self.context.Process(target=self._train_one, args=(task,))
-                    active[task.name].start()
-                if self.stop():
-                    self.stopping.set()
-                for topic, name, content in self._receive(active):
-                    if topic == "event":
-                        yield name, content
-                        continue
-                    active.pop(name).join()
-                    if topic == "problem":
-                        problem = problem or f"{name}: {content}"
-                        self.stopping.set()
+            indices = takewhile(lambda _: not stopping.is_set(), range(len(tasks)))
+            for message in pool.run(indices, poll):
+                if not message.last:
+                    yield tasks[message.job].name, message.content
+                elif message.error:
+                    failures.append(_located(message.error, tasks[message.job]))
         finally:
-            self.stopping.set()
-            for process in active.values():
-                process.join()
-        if problem:
-            raise SynparseError(problem)
+            stopping.set()
+            list(pool.run(()))  # the models of all tasks are stored
+    if failures:
+        raise failures[0]
 
-    def _receive(self, active: dict[str, ForkProcess]) -> Iterator[tuple[str, str, Any]]:
-        """Messages since the last call. A process that died without a report yields a "problem"."""
-        ended = [name for name, process in active.items() if process.exitcode is not None]
-        messages: list[tuple[str, str, Any]] = []
-        with suppress(Empty):
-            while True:
-                messages.append(self.messages.get(timeout=0.01 if messages else POLL_SECONDS))
-        yield from messages
-        reported = {name for topic, name, _ in messages if topic != "event"}
-        for name in ended:
-            if name not in reported:
-                code = active[name].exitcode
-                yield "problem", name, f"the process ended with code {code}; resume with synparse train --resume"
 
-    def _train_one(self, task: Task) -> None:
-        """Train one task in a worker process and send its events to the parent."""
-        import signal
-
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles and reports it
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        torch.set_num_threads(self.threads)
-        try:
-            trainer = prepare_run(task.request, data=task.data)
-            for event in trainer.train(max_minutes=task.max_minutes, stop=self.stopping.is_set):
-                self.messages.put(("event", task.name, event))
-        except SynparseError as error:
-            self.messages.put(("problem", task.name, str(error)))
-        except OSError as error:
-            problem = f"{error.filename or task.request.run}: {error.strerror or error}"
-            self.messages.put(("problem", task.name, problem))
-        else:
-            self.messages.put(("end", task.name, None))
+def _located(error: Exception, task: Task) -> Exception:
+    """The error of a task with its name, unless it is a bug."""
+    if isinstance(error, OSError):
+        return SynparseError(f"{task.name}: {error.filename or task.request.run}: {error.strerror or error}")
+    remedy = "; resume with synparse train --resume" if isinstance(error, WorkerDiedError) else ""
+    return SynparseError(f"{task.name}: {error}{remedy}") if isinstance(error, SynparseError) else error

@@ -1,1 +1,1 @@
-"""Worker processes, shards and jobs."""
+"""Pools of workers: processes and Ray."""

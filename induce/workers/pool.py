@@ -1,22 +1,163 @@
-"""Parallel work in forked processes that share the memory of this one."""
+"""Pool of worker processes: each idle worker receives a job, and the messages of all jobs are yielded as they arrive.
+
+Workers ignore signals, compute with a fixed number of threads, and end with the pool or when its process dies. They
+start no further workers.
+"""
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from typing import Any, TypeVar
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from typing import Any, Protocol, Self, TypeVar
 
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, out_of_memory
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Work = Callable[[Any], Any]
 
-_work: Callable[[Any], Any] | None = None  # work of this worker process
+POLL_SECONDS = 0.3  # at most, between two calls of ``poll``
+
+_is_worker = False  # whether this process is a worker
+
+
+class WorkerDiedError(SynparseError):
+    """Death of the workers that did a job."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """Message of a job. The last one has the result of the job, or the error that ended it."""
+
+    job: Any
+    content: Any = None
+    error: Exception | None = None
+    last: bool = True
+
+
+class Engine(Protocol):
+    """Back end that does several jobs at a time: worker processes or Ray. Leaving its context ends all jobs."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def run(self, jobs: Iterable[Any]) -> Iterator[Message]:
+        """The messages of all jobs as they arrive."""
+        ...
+
+
+class Pool:
+    """Worker processes that call ``work`` with one job at a time, which returns a result or yields messages.
+
+    Workers are forks of this process and share its memory; with ``fork=False`` they start empty, as GPUs require. Each
+    computes with ``threads`` threads. The job of a worker that dies is tried by ``attempts`` workers.
+    """
+
+    def __init__(self, work: Work, count: int, *, threads: int = 1, attempts: int = 1, fork: bool = True) -> None:
+        self.work, self.count, self.threads, self.attempts = work, count, threads, attempts
+        self.context: Any = multiprocessing.get_context("fork" if fork and can_fork() else "spawn")
+        self._workers: list[_Worker] = []
+        self._repeated: list[tuple[Any, int]] = []  # jobs of dead workers, with the number of the next attempt
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.process.kill()
+            worker.process.join()
+
+    def run(self, jobs: Iterable[Any], poll: Callable[[], None] = lambda: None) -> Iterator[Message]:
+        """The messages of all jobs, and of jobs that an earlier call began. ``poll`` is called regularly."""
+        waiting = iter(jobs)
+        while True:
+            self._hand_out(waiting)
+            busy = {worker.connection: worker for worker in self._workers if worker.job}
+            if not busy:
+                return
+            for connection in wait(list(busy), POLL_SECONDS):
+                message = self._receive(busy[connection])
+                if message:
+                    yield message
+            poll()
+
+    def _hand_out(self, jobs: Iterator[Any]) -> None:
+        """Give each idle worker a job while there are jobs."""
+        idle = [worker for worker in self._workers if not worker.job]
+        while idle or len(self._workers) < self.count:
+            try:
+                job = self._repeated.pop() if self._repeated else (next(jobs), 1)
+            except StopIteration:
+                return
+            worker = idle.pop() if idle else self._start()
+            worker.job = job
+            with suppress(OSError):  # the worker died; the receive below detects it
+                worker.connection.send(job[0])
+
+    def _receive(self, worker: _Worker) -> Message | None:
+        """Message of a worker, or None if it has died and its job is tried again."""
+        assert worker.job is not None
+        job, attempt = worker.job
+        try:
+            content, error, last = worker.connection.recv()
+        except (EOFError, OSError):
+            self._workers.remove(worker)
+            worker.process.join()
+            if attempt == self.attempts:
+                workers = "a worker process" if attempt == 1 else f"{attempt} worker processes"
+                return Message(job, error=WorkerDiedError(f"{workers} ended with code {worker.process.exitcode}"))
+            self._repeated.append((job, attempt + 1))
+            return None
+        if last:
+            worker.job = None
+        return Message(job, content, error, last)
+
+    def _start(self) -> _Worker:
+        connection, far = self.context.Pipe()
+        process = self.context.Process(target=_serve, args=(far, self.work, self.threads), daemon=True)
+        process.start()
+        far.close()
+        self._workers.append(_Worker(process, connection))
+        return self._workers[-1]
+
+
+@dataclass
+class _Worker:
+    """Worker process with its connection, its job and the number of the attempt."""
+
+    process: Any
+    connection: Any
+    job: tuple[Any, int] | None = None
+
+
+def map_in_workers(work: Callable[[Item], Result], items: Sequence[Item], count: int) -> Iterator[Result]:
+    """``work`` of each item, in order, in ``count`` workers, or in this process if one is enough.
+
+    Errors in a worker are raised here.
+    """
+    if count < 2:
+        yield from map(work, items)
+        return
+    results = dict[int, Result]()
+    with Pool(lambda index: work(items[index]), count) as pool:
+        following = 0
+        for message in pool.run(range(len(items))):
+            if message.error:
+                raise message.error
+            results[message.job] = message.content
+            while following in results:
+                yield results.pop(following)
+                following += 1
 
 
 def cores() -> int:
@@ -24,6 +165,16 @@ def cores() -> int:
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return min(available, int(limit)) if limit.isdigit() and int(limit) else available
+
+
+def worker_count(device: str = "cpu") -> int:
+    """Number of workers that share the work: one for each core, or 1 on a GPU, in a worker, and without fork."""
+    return 1 if device == "cuda" or _is_worker or not can_fork() else cores()
+
+
+def can_fork() -> bool:
+    """Whether this system can fork a process (not Windows)."""
+    return "fork" in multiprocessing.get_all_start_methods()
 
 
 def use_threads(count: int) -> None:
@@ -35,61 +186,57 @@ def use_threads(count: int) -> None:
         torch.set_num_threads(count)
 
 
-def can_copy() -> bool:
-    """Whether this system can fork a process (not Windows)."""
-    return "fork" in multiprocessing.get_all_start_methods()
-
-
-def in_copies(work: Callable[[Item], Result], items: Iterable[Item], count: int) -> Iterator[Result]:
-    """``work`` of each item, in order, in ``count`` forked worker processes, or in this one if one is enough.
-
-    A worker process does not start others. Items and results are sent through pipes; ``work`` and everything that it
-    refers to is inherited. Each worker computes in one thread, ignores signals, and ends with the call or with this
-    process. A SynparseError in a worker is raised here.
-    """
-    if count < 2 or not can_copy() or _work is not None:
-        yield from map(work, items)
-        return
-    reading, writing = os.pipe()
-    pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _initialize_worker, (work, reading, writing))
-    try:
-        for result, problem in pool.map(_call, items):
-            if problem:
-                raise SynparseError(problem)
-            yield result
-        pool.shutdown()
-    finally:
-        os.close(writing)  # ends workers that are still busy if this call is interrupted
-        pool.shutdown(cancel_futures=True)
-        os.close(reading)
-
-
-def _initialize_worker(work: Callable[[Any], Any], reading: int, writing: int) -> None:
-    """Set up a worker process."""
-    global _work
+def begin_worker(threads: int = 1) -> None:
+    """Make this process a worker that computes with ``threads`` threads."""
+    global _is_worker
     import torch
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    os.close(writing)  # only the parent keeps this end of the pipe open
-    threading.Thread(target=_exit_when_closed, args=(reading,), daemon=True).start()
-    torch.set_num_threads(1)
-    _work = work
+    _is_worker = True
+    torch.set_num_threads(threads)
 
 
-def _exit_when_closed(reading: int) -> None:
-    """End this worker when the parent closes its end of the pipe, or is killed.
+def _serve(connection: Any, work: Work, threads: int) -> None:
+    """Entry point of a worker process: do jobs until the pool ends it."""
+    for number in ("SIGINT", "SIGTERM", "SIGHUP"):  # sent to all processes of a terminal; the parent handles them
+        if hasattr(signal, number):
+            signal.signal(getattr(signal, number), signal.SIG_IGN)
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    begin_worker(threads)
+    with suppress(EOFError, OSError):
+        while True:
+            for message in messages_of(work, connection.recv()):
+                connection.send(message)
 
-    Otherwise the worker would continue to hold resources of the parent, such as the lock of a folder.
-    """
-    os.read(reading, 1)
+
+def messages_of(work: Work, job: Any) -> Iterator[tuple[Any, Exception | None, bool]]:
+    """Content and error of each message of a job, and whether it is the last one."""
+    result = None
+    try:
+        result = work(job)
+        if isinstance(result, Iterator):
+            for content in result:
+                yield content, None, False
+            result = None
+    except Exception as error:
+        yield None, _sendable(error), True
+    else:
+        yield result, None, True
+
+
+def _exit_with_parent() -> None:
+    """End this worker when its parent dies. It would otherwise hold resources such as the lock of a folder."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
     os._exit(1)
 
 
-def _call(item: Any) -> tuple[Any, str]:
-    """Process an item in a worker process. Returns the result, and the message of an error or ""."""
-    assert _work is not None
-    try:
-        return _work(item), ""
-    except SynparseError as error:
-        return None, str(error)
+def _sendable(error: Exception) -> Exception:
+    """The error as an exception that can be sent to another process, a bug with its traceback."""
+    if isinstance(error, SynparseError):
+        return SynparseError(str(error))
+    if isinstance(error, OSError):
+        return OSError(error.errno or errno.EIO, error.strerror or str(error), error.filename)
+    if out_of_memory(error):
+        return MemoryError()
+    return RuntimeError("".join(traceback.format_exception(error)))

@@ -1,7 +1,6 @@
-"""Engine for Ray, on the cores of this machine or of a cluster whose machines share a file system.
+"""Pool of Ray workers, on the cores of this machine or of a cluster whose machines share a file system.
 
-Scheduling, retries after a lost node and the restart of workers are Ray's; the tasks, what they write and the manifest
-are those of every engine. A worker keeps the parser that it has loaded, however many tasks it does.
+Scheduling, retries after a lost node and the restart of workers are Ray's. A worker keeps the work that it has loaded.
 """
 
 from __future__ import annotations
@@ -9,29 +8,29 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
-from induce.workers.job import Outcome, ShardWork, Task
-from induce.workers.pool import cores
+from induce.workers.pool import Message, Work, WorkerDiedError, begin_worker, cores, messages_of
 from treebank.base.errors import SynparseError
 
-RETRIES = 5  # of a task whose worker or node is lost
-_loaded: dict[str, ShardWork] = {}  # work of this Ray worker, by key
+RETRIES = 5  # of a job whose worker or node is lost
+_loaded: dict[str, Work] = {}  # work of this Ray worker, by key
 
 
-class RayEngine:
-    """Ray cluster at ``address``, or one that runs on this machine while there are tasks.
+class RayPool:
+    """Ray cluster at ``address``, or one on this machine that runs until the pool ends.
 
     Raises SynparseError if Ray is missing, or no cluster answers.
     """
 
-    def __init__(self, work: ShardWork, count: int | None, address: str | None) -> None:
+    def __init__(self, work: Work, count: int | None, address: str | None) -> None:
         self.work, self.address = work, address
         self.ray = _ray()
         self.started = not self.ray.is_initialized()
         if self.started:
             self._start(None if address else count or cores())
         self.count = count or int(self.ray.cluster_resources().get("CPU", 1))
+        self._running = dict[Any, Any]()  # reference -> job
 
     def _start(self, processors: int | None) -> None:
         import logging
@@ -46,34 +45,34 @@ class RayEngine:
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise SynparseError(f"--address {self.address}: no Ray cluster answers here ({error})") from None
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
-        """Yield the outcome of each task when it is done. Raises SynparseError if a task fails repeatedly."""
-        parser = self.ray.put(self.work)
-        name = parser.hex()
-        remote = self.ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
-        tasks, running = iter(tasks), dict[Any, Task]()
-        try:
-            while True:
-                for task in islice(tasks, self.count - len(running)):
-                    running[remote.remote(name, [parser], task)] = task
-                if not running:
-                    return
-                done, _ = self.ray.wait(list(running), num_returns=1)
-                for reference in done:
-                    yield self._outcome(reference, running.pop(reference))
-        finally:
-            for reference in running:
-                self.ray.cancel(reference, force=True)
-            if self.started:
-                self.ray.shutdown()
+    def __enter__(self) -> Self:
+        return self
 
-    def _outcome(self, reference: Any, task: Task) -> Outcome:
+    def __exit__(self, *_: object) -> None:
+        for reference in self._running:
+            self.ray.cancel(reference, force=True)
+        if self.started:
+            self.ray.shutdown()
+
+    def run(self, jobs: Iterable[Any]) -> Iterator[Message]:
+        """The messages of all jobs, those of one job at its end."""
+        work = self.ray.put(self.work)
+        remote = self.ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
+        waiting = iter(jobs)
+        while True:
+            for job in islice(waiting, self.count - len(self._running)):
+                self._running[remote.remote(work.hex(), [work], job)] = job
+            if not self._running:
+                return
+            done, _ = self.ray.wait(list(self._running), num_returns=1)
+            for reference in done:
+                yield from self._messages(reference, self._running.pop(reference))
+
+    def _messages(self, reference: Any, job: Any) -> list[Message]:
         try:
-            outcome: Outcome = self.ray.get(reference)
+            return [Message(job, *message) for message in self.ray.get(reference)]
         except self.ray.exceptions.RayError as error:
-            where = f"{task.shard.path}:{task.shard.line}"
-            raise SynparseError(f"{where}: Ray gave this up ({' '.join(str(error).split())[:300]})") from None
-        return outcome
+            return [Message(job, error=WorkerDiedError(f"Ray gave this up ({' '.join(str(error).split())[:300]})"))]
 
 
 def _ray() -> Any:
@@ -85,13 +84,12 @@ def _ray() -> Any:
     return ray
 
 
-def _work(name: str, parser: list[Any], task: Task) -> Outcome:
-    """Do a task in a worker of Ray. ``parser`` holds a reference: Ray would send its content with every task."""
+def _do(name: str, work: list[Any], job: Any) -> list[Any]:
+    """Messages of a job in a worker of Ray. ``work`` holds a reference: Ray would send its content with every job."""
     if name not in _loaded:
         import ray
 
-        work: ShardWork = ray.get(parser[0])
-        work.begin()
+        begin_worker()
         _loaded.clear()
-        _loaded[name] = work
-    return _loaded[name](task)
+        _loaded[name] = ray.get(work[0])
+    return list(messages_of(_loaded[name], job))

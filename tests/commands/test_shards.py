@@ -11,22 +11,19 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import induce.workers.processes
 from induce.parsing.load import load_parser
 from induce.parsing.output_lock import JOB, TEXTS
 from induce.parsing.writer import Job, parse_into
+from induce.shards.batch import MakeEngine, engine_called, parse_in_shards
+from induce.shards.manifest import NAME
+from induce.shards.shard_work import ShardWork
 from induce.storage.lock import RunLock
-from induce.workers.batch import parse_in_shards
-from induce.workers.engines import engine_called
-from induce.workers.job import ShardWork
-from induce.workers.manifest import NAME
-from induce.workers.processes import WorkerProcesses
+from induce.workers.pool import Pool
 from tests.support.calls import Caller, toy_text
 from tests.support.shard_faults import Deadly, Dying
 from treebank.base.errors import SynparseError
@@ -91,17 +88,11 @@ def test_the_command(source: Path, model: Path, tmp_path: Path, call: Caller) ->
     assert "require --output-dir" in call.usage(*arguments[:4], "--workers", 2)
 
 
-def dying(job: Job, deaths: Path) -> Callable[[ShardWork, Sequence[int]], WorkerProcesses]:
-    def make(work: ShardWork, held: Sequence[int]) -> WorkerProcesses:
-        return WorkerProcesses(Dying(job, work.folder, deaths), 2, held=held)
-
-    return make
+def dying(job: Job, deaths: Path) -> MakeEngine:
+    return lambda work: Pool(Dying(job, work.folder, deaths), 2, attempts=100)
 
 
-def test_workers_die(
-    source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(induce.workers.processes, "ATTEMPTS", 100)
+def test_workers_die(source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path) -> None:
     (tmp_path / "deaths").mkdir()
     while len(list((tmp_path / "deaths").iterdir())) < 10:
         out = tmp_path / str(time.monotonic_ns())
@@ -110,8 +101,11 @@ def test_workers_die(
 
 
 def test_task_that_kills_all_workers_is_named(source: Path, job: Job, tmp_path: Path) -> None:
-    with pytest.raises(SynparseError, match=r"a\.txt:1: 3 workers died here, the last with code -9"):
-        parse(tmp_path / "out", source, job, make=lambda work, held: WorkerProcesses(Deadly(job, work.folder), 1))
+    def deadly(work: ShardWork) -> Pool:
+        return Pool(Deadly(job, work.folder), 1, attempts=3)
+
+    with pytest.raises(SynparseError, match=r"a\.txt:1: 3 worker processes ended with code -9; is the memory"):
+        parse(tmp_path / "out", source, job, make=deadly)
 
 
 def test_the_call_is_killed_and_started_again(
@@ -141,7 +135,7 @@ def test_the_call_is_killed_and_started_again(
 def test_file_renamed_without_note_is_accepted(
     source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("induce.workers.manifest.Manifest.add_file", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr("induce.shards.manifest.Manifest.add_file", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     process = FORK.Process(target=parse, args=(tmp_path / "out", source, job))
     process.start()
     process.join()

@@ -20,11 +20,10 @@ import induce.workers.ray
 from induce.parsing.load import load_parser
 from induce.parsing.output_lock import JOB, TEXTS
 from induce.parsing.writer import Job, parse_into
-from induce.workers.batch import MakeEngine, parse_in_shards
-from induce.workers.engines import engine_called
-from induce.workers.job import ShardWork
-from induce.workers.manifest import NAME
-from induce.workers.ray import RayEngine
+from induce.shards.batch import MakeEngine, engine_called, parse_in_shards
+from induce.shards.manifest import NAME
+from induce.shards.shard_work import ShardWork
+from induce.workers.ray import RayPool
 from tests.support.calls import ENVIRONMENT, Caller, start, toy_text
 from tests.support.shard_faults import Deadly, Dying, Full, OnNodes
 from treebank.base.errors import SynparseError
@@ -105,7 +104,7 @@ def parse(out: Path, source: Path, job: Job, make: MakeEngine | None = None, **o
 
 def engine(work: ShardWork) -> MakeEngine:
     """A function that creates an engine whose workers run ``work``."""
-    return lambda _, held: RayEngine(work, None, None)
+    return lambda _: RayPool(work, None, None)
 
 
 def test_all_nodes_share_the_work(

@@ -23,7 +23,6 @@ from induce.parsing.ensemble import Ensemble
 from induce.parsing.load import load_parser
 from induce.parsing.voters import head_votes, span_votes
 from induce.storage.lock import RunLock
-from induce.workers.pool import in_copies
 from tests.support import tiny
 from tests.support.calls import sealed_json
 from treebank.base.errors import SynparseError
@@ -216,15 +215,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 TEXT = [sentence.words for sentence in tiny.sentences(300, seed=5)]
 
 
-def test_members_with_layers_and_types_agree_for_any_number_of_workers(runs: Path, tmp_path: Path) -> None:
+def test_members_with_layers_and_types_agree_for_any_number_of_workers(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     layers = [f"{runs}/onlstm@layer=1,decoder=unbiased", f"{runs}/onlstm@layer=2", f"{runs}/udgn"]
     messages: list[str] = []
     made = combine([*layers, "baseline:right"], str(tmp_path / "v"), tell=messages.append)
     assert made.description.members[2].decoder == "heads-to-tree"
     assert len(messages) == 1
-    made.workers = 1
+    monkeypatch.setattr(ensembles, "worker_count", lambda device: 1)
     alone = list(map(str, made.parse(TEXT)))
-    made.workers = 2
+    monkeypatch.setattr(ensembles, "worker_count", lambda device: 2)
     assert list(map(str, made.parse(TEXT))) == alone
     again = load_parser(tmp_path / "v")
     assert list(map(str, again.parse(TEXT))) == alone
@@ -333,18 +334,6 @@ def test_damaged_description_is_an_error(tmp_path: Path) -> None:
         if not same:
             with pytest.raises(SynparseError, match=r"ensemble\.json"):
                 load_parser(tmp_path / "v")
-
-
-def _refuse(item: int) -> int:
-    if item == 3:
-        raise SynparseError("three is too many")
-    return 2 * item
-
-
-def test_worker_processes_return_results_in_order_and_raise_errors() -> None:
-    assert list(in_copies(_refuse, [1, 2, 4, 5], 2)) == [2, 4, 8, 10]
-    with pytest.raises(SynparseError, match="three is too many"):
-        list(in_copies(_refuse, [1, 2, 3], 2))
 
 
 def test_weighted_mean_ignores_members_without_a_vote() -> None:

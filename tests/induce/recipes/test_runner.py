@@ -55,7 +55,7 @@ def stored(run: Path) -> dict[str, object]:
 @pytest.fixture(autouse=True)
 def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trainings one after another, which is faster for so little."""
-    monkeypatch.setattr(runner, "cores", lambda: 1)
+    monkeypatch.setattr(runner, "worker_count", lambda device: 1)
 
 
 def test_result_is_an_ensemble_and_the_log_holds_the_decisions(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def weights(run: Path) -> bytes:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_each_seed_is_as_by_itself(count: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(family, "cores", lambda: count)
+    monkeypatch.setattr(family, "worker_count", lambda device: count)
     events = list(train_family(request(tmp_path / "family", text), [3, 5, 8]))
     assert Counter(item.seed for item in events if isinstance(item.event, Finished)) == {3: 1, 5: 1, 8: 1}
     list(prepare_run(request(tmp_path / "alone", text, seed=5)).train())
@@ -59,7 +59,7 @@ def test_it_can_be_stopped_while_a_text_is_parsed(text: str, tmp_path: Path) -> 
 def test_stopped_family_is_resumed_with_the_remaining_seeds(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(family, "cores", lambda: 2)
+    monkeypatch.setattr(family, "worker_count", lambda device: 2)
     run, names_seen = tmp_path / "family", list[object]()
     for item in train_family(request(run, text), [1, 2, 3], stop=lambda: bool(names_seen)):
         names_seen.append(item)
@@ -75,14 +75,14 @@ def test_stopped_family_is_resumed_with_the_remaining_seeds(
 def test_dead_process_is_reported(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
-    monkeypatch.setattr(family, "cores", lambda: 2)
+    monkeypatch.setattr(family, "worker_count", lambda device: 2)
     monkeypatch.setattr(parallel, "prepare_run", lambda *arguments, **options: os._exit(9))
-    with pytest.raises(SynparseError, match=r"seed [12]: the process ended with code 9"):
+    with pytest.raises(SynparseError, match=r"seed [12]: a worker process ended with code 9; resume"):
         list(train_family(request(tmp_path / "family", text), [1, 2]))
 
 
 def test_error_of_a_seed_is_reported(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(family, "cores", lambda: 2)
+    monkeypatch.setattr(family, "worker_count", lambda device: 2)
     (tmp_path / "family" / "seed-2").mkdir(parents=True)
     (tmp_path / "family" / "seed-2" / "best").write_text("mine", encoding="utf-8")
     with pytest.raises(SynparseError, match=r"seed 2: .*not a model"):
@@ -93,7 +93,7 @@ def test_error_of_a_seed_is_reported(text: str, tmp_path: Path, monkeypatch: pyt
 def test_seeds_join_those_that_are_there(
     resume: bool, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(family, "cores", lambda: 1)
+    monkeypatch.setattr(family, "worker_count", lambda device: 1)
     run = tmp_path / "family"
     list(train_family(request(run, text), [1]))
     before = weights(run / "seed-1")
@@ -129,7 +129,7 @@ def test_no_seeds(text: str) -> None:
 
 
 def test_progress_comes_from_copies(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(family, "cores", lambda: 2)
+    monkeypatch.setattr(family, "worker_count", lambda device: 2)
     requested = replace(request(tmp_path / "family", text), settings=[*SHORT, "loader.batch_size=2"])
     events = train_family(requested, [1, 2])
     assert {item.seed for item in events if isinstance(item.event, Progress)} == {1, 2}

@@ -1,14 +1,64 @@
-"""Worker processes end with their parent and do not start further workers."""
+"""Worker processes: order, messages, errors, death, signals, and the end with their parent."""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
-from induce.workers.pool import in_copies
+from induce.workers.pool import Message, Pool, WorkerDiedError, map_in_workers, worker_count
+from treebank.base.errors import SynparseError
+
+
+def refuse_three(item: int) -> int:
+    if item == 3:
+        raise SynparseError("three is too many")
+    return 2 * item
+
+
+def test_results_are_in_order_and_errors_are_raised() -> None:
+    assert list(map_in_workers(refuse_three, [1, 2, 4, 5], 2)) == [2, 4, 8, 10]
+    with pytest.raises(SynparseError, match="three is too many"):
+        list(map_in_workers(refuse_three, [1, 2, 3], 2))
+
+
+def count_up(job: int) -> Iterator[int]:
+    for number in range(job):
+        yield number
+        refuse_three(number + 1)
+
+
+def test_messages_of_a_job_precede_its_end() -> None:
+    with Pool(count_up, 2) as pool:
+        messages = list(pool.run([0, 2, 5]))
+    assert {job: [m.content for m in messages if m.job == job and not m.last] for job in (0, 2, 5)} == {
+        0: [],
+        2: [0, 1],
+        5: [0, 1, 2],
+    }
+    assert {m.job: str(m.error) for m in messages if m.last} == {0: "None", 2: "None", 5: "three is too many"}
+
+
+def test_bug_in_a_worker_is_reported_with_its_traceback() -> None:
+    with pytest.raises(RuntimeError, match=r"ZeroDivisionError"):
+        list(map_in_workers(lambda item: 1 // item, [1, 0], 2))
+
+
+def test_job_of_a_dead_worker_is_repeated_and_then_reported() -> None:
+    def die(job: int) -> int:
+        if job:
+            os._exit(job)
+        return job
+
+    with Pool(die, 2, attempts=2) as pool:
+        messages = {message.job: message for message in pool.run([0, 7])}
+    assert messages[0] == Message(0, 0)
+    assert isinstance(messages[7].error, WorkerDiedError)
+    assert str(messages[7].error) == "2 worker processes ended with code 7"
 
 
 def test_workers_end_if_their_parent_is_killed() -> None:
@@ -17,7 +67,7 @@ def test_workers_end_if_their_parent_is_killed() -> None:
     child = os.fork()
     if not child:
         os.close(reading)
-        list(in_copies(lambda _: os.write(writing, b".") and time.sleep(60), range(2), 2))
+        list(map_in_workers(lambda _: os.write(writing, b".") and time.sleep(60), range(2), 2))
     os.close(writing)
     assert os.read(reading, 1) == b"."
     os.kill(child, signal.SIGKILL)
@@ -27,15 +77,11 @@ def test_workers_end_if_their_parent_is_killed() -> None:
     os.close(reading)
 
 
-def test_worker_does_not_start_workers() -> None:
+def test_worker_does_not_start_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """A teacher ensemble parses in workers, each of which would otherwise start as many again."""
-
-    def parents(_: int) -> tuple[int, list[int]]:
-        return os.getpid(), list(in_copies(lambda _: os.getpid(), range(3), 2))
-
-    for worker, nested in in_copies(parents, range(2), 2):
-        assert worker != os.getpid()
-        assert nested == [worker] * 3
+    monkeypatch.setattr("induce.workers.pool.cores", lambda: 4)
+    assert [worker_count(), worker_count("cuda")] == [4, 1]
+    assert list(map_in_workers(lambda _: worker_count(), range(2), 2)) == [1, 1]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -50,13 +96,12 @@ def test_workers_ignore_signals_and_end_with_their_iterator(number: signal.Signa
         return os.getpid()
 
     began = time.monotonic()
-    results = in_copies(work, range(3), 2)
-    worker = next(results)
-    os.close(writing)
-    assert os.read(reading, 1) == b"."
-    os.kill(worker, number)
-    assert os.read(reading, 1) == b"."  # the worker continues with the third item
-    results.close()  # type: ignore[attr-defined]
-    assert os.read(reading, 1) == b""
+    with closing(map_in_workers(work, [0, 0, 0, 0, 1, 1], 2)) as results:  # type: ignore[type-var]
+        worker = next(results)
+        os.kill(worker, number)
+        assert all(next(results) for _ in range(3))
+        os.close(writing)
+    while os.read(reading, 1):
+        pass
     os.close(reading)
     assert time.monotonic() - began < 30

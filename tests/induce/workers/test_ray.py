@@ -9,8 +9,7 @@ import pytest
 
 from induce.parsing.load import load_parser
 from induce.parsing.writer import Job, parse_into
-from induce.workers.batch import parse_in_shards
-from induce.workers.engines import engine_called
+from induce.shards.batch import engine_called, parse_in_shards
 from tests.support.calls import Caller, toy_text
 from treebank.base.errors import SynparseError
 from treebank.io.read import InputOptions

@@ -10,32 +10,40 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.writer import SUFFIXES, Job, targets_of
-from induce.workers.job import Outcome, ShardWork, Task
-from induce.workers.manifest import Manifest, Result, join
-from induce.workers.shards import SHARD_BYTES, Shard, shards_of
+from induce.shards.manifest import Manifest, Result, join
+from induce.shards.shard import SHARD_BYTES, Shard, shards_of
+from induce.shards.shard_work import Outcome, ShardWork, Task
+from induce.workers.pool import Engine, Pool, WorkerDiedError, cores
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.io.expand import expand
 from treebank.tokenize import NONE
 
 PAUSE = 10.0  # seconds between two progress messages
+ATTEMPTS = 3  # workers that may die of one shard
+
 Tell = Callable[[str], None]
+MakeEngine = Callable[[ShardWork], Engine]
 
 
-class Engine(Protocol):
-    """Back end that runs several tasks at a time: worker processes or Ray."""
+def engine_called(name: str, workers: int | None = None, address: str | None = None) -> MakeEngine:
+    """Factory of an engine, ``processes`` or ``ray``, by default with one worker for each core.
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
-        """The outcome of each task, in any order."""
-        ...
+    ``address`` is the address of a running Ray cluster; without it Ray is started on this machine.
+    """
 
+    def make(work: ShardWork) -> Engine:
+        if name == "ray":
+            from induce.workers.ray import RayPool
 
-MakeEngine = Callable[[ShardWork, Sequence[int]], Engine]
+            return RayPool(work, workers, address)
+        return Pool(work, workers or cores(), attempts=ATTEMPTS, fork=work.job.parser.device == "cpu")
+
+    return make
 
 
 @dataclass
@@ -71,18 +79,17 @@ def parse_in_shards(
 ) -> int:
     """Write a file into ``folder`` for each file in ``paths``, as `parse_into` does. Returns the number of sentences.
 
-    ``make_engine`` takes what a worker does and the descriptors that no copy of this process may hold. Raises
-    SynparseError for files of another batch, input that has changed since, and the first sentence that cannot be
-    parsed, when the shards that were begun are written.
+    Raises SynparseError for files of another batch, input that has changed since, and the first sentence that cannot
+    be parsed, when the shards that were begun are written.
     """
     if job.form not in SUFFIXES:
         raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
     targets = targets_of(folder, expand(paths, notify=job.input_options.notify), SUFFIXES[job.form])
     with locked_output(folder, job.facts(), list(targets.values()), resume) as claim:
         names = {path: os.path.relpath(target, folder) for path, target in targets.items()}
-        batch, lock = _Batch(folder, job, names, claim, tell), claim.lock
-        engine = make_engine(ShardWork(job, os.path.abspath(folder)), [lock.descriptor] if lock.descriptor else [])
-        return batch.run(engine, shard_bytes)
+        batch = _Batch(folder, job, names, claim, tell)
+        with make_engine(ShardWork(job, os.path.abspath(folder))) as engine:
+            return batch.run(engine, shard_bytes)
 
 
 class _Batch:
@@ -99,8 +106,8 @@ class _Batch:
 
     def run(self, engine: Engine, shard_bytes: int) -> int:
         """Do all remaining tasks and return the number of sentences written."""
-        for outcome in engine.run(self._tasks(shard_bytes)):
-            self._take(outcome)
+        for message in engine.run(self._tasks(shard_bytes)):
+            self._take(message.job, message.content, message.error)
         if self.problems:
             raise min(self.problems, key=lambda problem: problem[:2])[2]
         return self.sentences
@@ -156,17 +163,17 @@ class _Batch:
         shutil.rmtree(f"{self._path_of(file)}.shards", ignore_errors=True)
         self.finished += 1
 
-    def _take(self, outcome: Outcome) -> None:
+    def _take(self, task: Task, outcome: Outcome | None, error: Exception | None) -> None:
         """Record the outcome of a task, and join its file after the last one."""
-        file, shard = self.by_name[outcome.task.file], outcome.task.shard
-        for note in outcome.notes:
-            self.job.input_options.notify(note)
-        for path, line, message in outcome.bad:
-            if self.job.on_bad:
-                self.job.on_bad(TreebankError(path, line, message))
-        if outcome.problem:
-            self.problems.append((self.files.index(file), shard.number, outcome.problem))
-        if outcome.result:
+        file, shard = self.by_name[task.file], task.shard
+        if error:
+            self.problems.append((self.files.index(file), shard.number, _located(error, shard)))
+        if outcome:
+            for note in outcome.notes:
+                self.job.input_options.notify(note)
+            for path, line, message in outcome.bad:
+                if self.job.on_bad:
+                    self.job.on_bad(TreebankError(path, line, message))
             self.manifest.add_shard(file.name, shard, outcome.result)
             file.results[shard.number] = outcome.result
             self.sentences += outcome.result.sentences
@@ -185,3 +192,13 @@ class _Batch:
         shutil.rmtree(f"{self._path_of(file)}.shards")
         self.finished += 1
         self.tell(f"{self.finished} of {len(self.files)} files: {file.path}: {whole.sentences:,} sentences")
+
+
+def _located(error: Exception, shard: Shard) -> Exception:
+    """The error of a shard. If its workers died, with its position and a remedy."""
+    if not isinstance(error, WorkerDiedError):
+        return error
+    return SynparseError(
+        f"{shard.path}:{shard.line}: {error}; is the memory enough for as many workers? Finished shards are kept: "
+        "continue with --resume"
+    )

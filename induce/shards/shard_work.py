@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import platform
-import traceback
 from dataclasses import dataclass, replace
 
 from induce.parsing.writer import Job
-from induce.workers.manifest import Result, shard_path
-from induce.workers.shards import Shard, first_block
+from induce.shards.manifest import Result, shard_path
+from induce.shards.shard import Shard, first_block
 from treebank.base.atomic_write import finish
-from treebank.base.errors import SynparseError, TreebankError, out_of_memory, placed
+from treebank.base.errors import TreebankError, placed
 from treebank.io.read import InputOptions
 
 
@@ -27,13 +25,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a task: a result or a problem. ``bad`` are malformed sentences that were left empty."""
+    """The result of a task. ``bad`` are malformed sentences that were left empty."""
 
-    task: Task
-    result: Result | None = None
-    problem: Exception | None = None
-    bad: tuple[tuple[str, int, str], ...] = ()  # path, line, message
-    notes: tuple[str, ...] = ()
+    result: Result
+    bad: tuple[tuple[str, int, str], ...]  # path, line, message
+    notes: tuple[str, ...]
 
 
 class ShardWork:
@@ -41,28 +37,18 @@ class ShardWork:
 
     def __init__(self, job: Job, folder: str) -> None:
         self.folder, self.skip_bad, self.working_folder = folder, job.on_bad is not None, os.getcwd()
-        options = replace(job.input_options, notify=_quiet)  # reported before, when the files were cut
+        options = replace(job.input_options, notify=_ignore)  # reported before, when the files were cut
         self.job = replace(job, input_options=options, draw=None, on_bad=None, watch=None)
         self.text_options: InputOptions = replace(options, form="text")
 
-    def begin(self) -> None:
-        """Set up a worker, which computes in one thread because there are other workers."""
-        import torch
-
-        os.chdir(self.working_folder)  # paths are relative to it
-        torch.set_num_threads(1)
-        self.job.parser.workers = 1
-
     def __call__(self, task: Task) -> Outcome:
-        """Outcome of a task. Errors are returned instead of raised, so that they do not end a worker."""
+        """Write the output of a shard. Raises SynparseError if it cannot be parsed."""
+        os.chdir(self.working_folder)  # paths are relative to it
         bad: list[TreebankError] = []
         notes: list[str] = []
-        try:
-            result = self._write(task, bad, notes)
-        except Exception as error:
-            return Outcome(task, problem=_sendable(error))
+        result = self._write(task, bad, notes)
         errors = tuple((error.path, error.line, error.message) for error in bad)
-        return Outcome(task, result, bad=errors, notes=tuple(notes))
+        return Outcome(result, bad=errors, notes=tuple(notes))
 
     def _write(self, task: Task, bad: list[TreebankError], notes: list[str]) -> Result:
         shard = task.shard
@@ -86,16 +72,5 @@ class ShardWork:
         return Result(sentences, size, digest.hexdigest())
 
 
-def _quiet(line: str) -> None:
+def _ignore(line: str) -> None:
     pass
-
-
-def _sendable(error: Exception) -> Exception:
-    """The error as an exception that can be sent to another process, a bug with its traceback."""
-    if isinstance(error, SynparseError):
-        return SynparseError(str(error))
-    if isinstance(error, OSError):
-        return OSError(error.errno or errno.EIO, error.strerror or str(error), error.filename)
-    if out_of_memory(error):
-        return MemoryError()
-    return RuntimeError("".join(traceback.format_exception(error)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from induce.parsing.parser import StructureParser
-from induce.workers.shards import first_block, shards_of
+from induce.shards.shard import first_block, shards_of
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.io.read import InputOptions, read_sentences

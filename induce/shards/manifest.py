@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from induce.workers.shards import Shard
+from induce.shards.shard import Shard
 from treebank.base.atomic_write import finish
 from treebank.base.digest import digest_file
 from treebank.base.errors import SynparseError, placed

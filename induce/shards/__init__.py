@@ -1,0 +1,1 @@
+"""Parsing of many or large files in shards by several workers."""
