@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 )
 # Text that can occur between two opening brackets: "LABEL", or "TAG word)" and more closing brackets.
 _REGULAR = re.compile(rf"[ \t\n]*+({_WORD}*+)(?:[ \t\n]++({_WORD}++)[ \t\n]*+\)([ \t\n)]*+))?[ \t\n]*+")
-_MOST_PIECES = 1 << 16
+_MAX_ENTRIES = 1 << 16  # of each cache
 _BRACKET_OR_WORD = re.compile(r"[()]|[^ \t\n()]+")
 
 HELP_OPEN = "add the missing ')', or take the tree out"
@@ -173,13 +173,25 @@ class _Pieces(dict[str, tuple[str, str, int]]):
         match = _REGULAR.fullmatch(piece)
         label, word, closing = match.groups("") if match else ("", "", "")
         parts = (label, word, closing.count(")")) if match and label not in MARKS else ("", "", -1)
-        if len(self) >= _MOST_PIECES:
+        if len(self) >= _MAX_ENTRIES:
             self.clear()
         self[piece] = parts
         return parts
 
 
 _PIECES = _Pieces()  # shared, since treebanks come in thousands of small files; bounded
+
+
+class _Spans(dict[Span, Span]):
+    """Spans by themselves, so that trees share equal spans, which saves half the memory of a treebank."""
+
+    def __missing__(self, span: Span) -> Span:
+        if len(self) < _MAX_ENTRIES:
+            self[span] = span
+        return span
+
+
+SPANS = _Spans()
 
 
 def scan_regular(text: str) -> Parts | None:
@@ -191,6 +203,7 @@ def scan_regular(text: str) -> Parts | None:
     stack: list[int] = []
     add_word, add_tag, add_label, add_span = words.append, tags.append, labels.append, spans.append
     push, pop = stack.append, stack.pop
+    shared = SPANS
     opened = end = 0
     before, *pieces = text.split("(")
     try:
@@ -202,7 +215,7 @@ def scan_regular(text: str) -> Parts | None:
                 while count:
                     count -= 1
                     k = pop()
-                    spans[k] = spans[k], end
+                    spans[k] = shared[spans[k], end]
             elif count:
                 return None
             else:

@@ -9,6 +9,7 @@ from itertools import accumulate, compress
 from typing import Any, NamedTuple, Protocol
 
 from treebank.base.errors import SynparseError
+from treebank.core.brackets import SPANS
 from treebank.core.dependency import Heads, delete
 from treebank.core.sentence import ROOT, Sentence, Treebank
 from treebank.core.tags import word_mask
@@ -86,12 +87,16 @@ class Bracketing(NamedTuple):
     labels: Sequence[str] = ()
 
 
-def surviving(spans: Sequence[Span], labels: Sequence[str], mask: Sequence[bool]) -> Bracketing:
-    """The brackets over the words selected by ``mask``. A bracket without such words becomes empty."""
-    if all(mask):
-        return Bracketing(len(mask), spans, labels)
-    before = list(accumulate(mask, initial=0))
-    return Bracketing(before[-1], [(before[start], before[end]) for start, end in spans], labels)
+def words_before(mask: Sequence[bool]) -> Sequence[int]:
+    """Number of selected tokens before each token, and in total."""
+    return list(accumulate(mask, initial=0))
+
+
+def surviving(spans: Sequence[Span], labels: Sequence[str], before: Sequence[int]) -> Bracketing:
+    """The brackets over selected words, given their ``words_before``. A bracket without such words becomes empty."""
+    if before[-1] == len(before) - 1:
+        return Bracketing(before[-1], spans, labels)
+    return Bracketing(before[-1], [SPANS[before[start], before[end]] for start, end in spans], labels)
 
 
 def without_top(brackets: Bracketing) -> Bracketing:
@@ -108,19 +113,22 @@ def without_top(brackets: Bracketing) -> Bracketing:
 class TreeView:
     """A gold tree and, for each of its tokens, whether it counts as a word.
 
-    ``brackets`` are the gold brackets over the words, with unary ones but without an outer ``TOP``.
+    ``before`` has the number of words before each token, and in total. ``brackets`` are the gold brackets over the
+    words, with unary ones but without an outer ``TOP``.
     """
 
     sentence: Sentence
     gold: Tree
     mask: Sequence[bool]
+    before: Sequence[int]
     brackets: Bracketing
 
     @classmethod
     def of(cls, sentence: Sentence, tree: Tree, rule: str) -> TreeView:
         """The view of a sentence with the gold ``tree``, with the words selected by ``rule``."""
         mask = word_mask(rule, tree.words, tree.tags)
-        return cls(sentence, tree, mask, without_top(surviving(tree.spans, tree.labels, mask)))
+        before = words_before(mask)
+        return cls(sentence, tree, mask, before, without_top(surviving(tree.spans, tree.labels, before)))
 
     @property
     def words(self) -> Sequence[str]:
@@ -146,13 +154,13 @@ class TreeView:
             masks = self._masks()
             tokens = next((mask for mask in masks if sum(mask) == predicted.length), masks[1])
             spans = predicted.over(tuple(compress(self.gold.words, tokens))).spans
-            return surviving(spans, (), list(compress(self.mask, tokens)))
+            return surviving(spans, (), words_before(list(compress(self.mask, tokens))))
         trees = []
         for tree in _readings(predicted):
-            mask = self._mask_of(tree)
-            if mask is not None:
+            before = self._words_before(tree)
+            if before is not None:
                 brackets = without_top(Bracketing(len(tree), tree.spans, tree.labels))
-                return surviving(brackets.spans, brackets.labels if tree is predicted.labelled else (), mask)
+                return surviving(brackets.spans, brackets.labels if tree is predicted.labelled else (), before)
             trees.append(tree)
         raise SynparseError(
             mismatch(
@@ -163,12 +171,12 @@ class TreeView:
             )
         )
 
-    def _mask_of(self, tree: Tree) -> Sequence[bool] | None:
-        """For each token of a predicted tree, whether it is a word of this view, or None if the tokens differ."""
+    def _words_before(self, tree: Tree) -> Sequence[int] | None:
+        """The ``words_before`` of the tokens of a predicted tree, or None if these are not those of this view."""
         if tree.words == self.gold.words:
-            return self.mask
+            return self.before
         tokens = align(self.gold.words, self._masks(), tree.words)
-        return None if tokens is None else list(compress(self.mask, tokens))
+        return None if tokens is None else words_before(list(compress(self.mask, tokens)))
 
     def _masks(self) -> list[Sequence[bool]]:
         """The gold tokens that a prediction may have: the words, all except traces, or all."""

@@ -59,13 +59,7 @@ def label_scores(gold: Iterable[Constituents], predicted: Sequence[Bracketing]) 
 
     ``gold`` and ``predicted`` have one entry per sentence, in pre-order.
     """
-    names = {
-        label
-        for brackets in predicted
-        for span, label in zip(brackets.spans, brackets.labels, strict=False)
-        if label and span[0] < span[1]
-    }
-    if len(names) < 2:
+    if len(set().union(*(brackets.labels for brackets in predicted)) - {""}) < 2:
         return None
     pairs, totals = Counter[tuple[str, str]](), Counter[str]()
     for constituents, brackets in zip(gold, predicted, strict=True):

@@ -80,9 +80,8 @@ def recall_by_label(gold: Sequence[Constituents], phrases: Iterable[Collection[S
 
     (Williams et al. 2018; ON-LSTM, table 2.)
     """
-    hits = Counter[str]()
-    for constituents, predicted in zip(gold, phrases, strict=True):
-        hits.update([label for span, label in constituents if span in predicted])
+    pairs = zip(gold, phrases, strict=True)
+    hits = Counter(label for constituents, predicted in pairs for span, label in constituents if span in predicted)
     return {label: (hits[label], number) for label, number in _totals(gold).items()}
 
 

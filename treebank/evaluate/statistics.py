@@ -36,11 +36,12 @@ def resampled_sums(columns: np.ndarray, *, resamples: int = RESAMPLES, seed: int
     rows = np.ascontiguousarray(columns.T)  # summed by numpy itself: threads of a matrix product would only wait here
     constant = [bool((row == 1).all()) for row in rows]  # the sum of ones is the number of sentences
     sums = np.full((resamples, len(rows)), float(count))
+    values = np.empty(count)
     for resample in sums:
         drawn = chance.integers(count, size=count, dtype=np.int32)
         for k, row in enumerate(rows):
             if not constant[k]:
-                resample[k] = row.take(drawn).sum()
+                resample[k] = row.take(drawn, out=values, mode="clip").sum()  # "clip" does not copy ``values``
     return sums
 
 

@@ -51,7 +51,7 @@ def counted_spans(brackets: Bracketing, convention: ScoringConvention, *, gold: 
 
 def count_spans(predicted: Collection[Span], gold: Collection[Span]) -> Counts:
     """The counts of one sentence. A repeated span matches as often as both sides repeat it."""
-    spans, reference = set(predicted), set(gold)
+    spans, reference = (side if isinstance(side, set) else set(side) for side in (predicted, gold))
     matched = len(spans & reference)
     if len(spans) < len(predicted) and len(reference) < len(gold):
         matched = (Counter(predicted) & Counter(gold)).total()
@@ -81,8 +81,10 @@ class GoldTrees:
 
 
 def _constituents(brackets: Bracketing) -> Constituents:
-    pairs = zip(brackets.spans, map(bare_label, brackets.labels), strict=True)
-    return list({(span, label): None for span, label in pairs if label and span[1] - span[0] > 1})
+    spans = brackets.spans
+    named = zip(spans, map(bare_label, brackets.labels), strict=True)
+    pairs = [(span, label) for span, label in named if label and span[1] - span[0] > 1]
+    return pairs if len(set(spans)) == len(spans) else list(dict.fromkeys(pairs))
 
 
 def _apostrophes(view: TreeView) -> frozenset[int]:

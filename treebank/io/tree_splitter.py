@@ -39,7 +39,7 @@ class TreeSplitter:
         self._tree: _OpenTree | None = None
         self._comment_end, self._comment_line = "", 0
         self._skipping = False  # the rest of a malformed tree is skipped, up to the next tree at the margin
-        self._previous = (0, 0)  # first and last line of the previous block
+        self._previous = 0, ""  # first line and text of the previous block
 
     @property
     def is_between_trees(self) -> bool:
@@ -49,7 +49,7 @@ class TreeSplitter:
     def skip(self, number: int, text: str) -> None:
         """Register a complete tree at the margin that starts in line ``number`` and was parsed elsewhere."""
         self._skipping, self._margin, self.margin_line = False, 0, number
-        self._previous = (number, number + text.rstrip("\n").count("\n"))
+        self._previous = number, text
 
     def feed(self, number: int, text: str) -> Iterator[tuple[int, str]]:
         """The blocks that end in the lines of ``text``, the first of which has this ``number``."""
@@ -103,8 +103,8 @@ class TreeSplitter:
             return None
         if tree.repeats_its_label():
             raise self._never_closed(tree.first, tree.next_start)
-        self._tree, self._previous = None, (tree.first, number)
-        return tree.first, tree.text
+        self._tree, self._previous = None, (tree.first, tree.text)
+        return self._previous
 
     def _begin(self, number: int, line: str) -> bool:
         """Whether a tree begins in a line between trees."""
@@ -128,7 +128,8 @@ class TreeSplitter:
 
     def _check_margin(self, number: int, line: str) -> None:
         """Raises BrokenTree if a tree begins directly below a tree of several lines and is indented in this file."""
-        first, last = self._previous
+        first, text = self._previous
+        last = first + text.rstrip("\n").count("\n")
         if last > first and last == number - 1 and self._is_indented(line) and _label(line) not in _OUTERMOST_LABELS:
             self._skipping = True
             reason = f"in line {number - 1}, or the tree in line {number} is not at the margin"
