@@ -2,7 +2,7 @@
 # make test: ruff, mypy and all tests
 # make docs: the documentation as a site, in site/
 # make dist: source and wheel in dist/, looked at by twine
-# make bench: every benchmark, in at most 20 minutes; the table of docs/results/speed.md
+# make bench: every benchmark, in at most 20 minutes, and a table of all machines
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready

@@ -1,8 +1,8 @@
 """Run all benchmarks, and store the figures of this machine next to those of others.
 
-``make bench`` or ``python bench/all.py`` writes ``bench/machines/PROCESSOR.json`` and the table in
-``docs/results/speed.md``, one column per machine. ``--quick`` leaves out the papers' sizes. At most 20 minutes:
-the remaining benchmarks are left out with a message.
+``make bench`` or ``python bench/all.py`` writes ``bench/machines/PROCESSOR.json`` and prints a
+table of all machines there; docs/results/speed.md discusses it. ``--quick`` leaves out the papers' sizes. After 20
+minutes, the remaining benchmarks are left out with a message.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -21,8 +20,6 @@ from bench.figures import FULL, QUICK, benchmarks, run  # noqa: E402
 from bench.machine import describe, slug  # noqa: E402
 
 MACHINES = HERE / "machines"
-PAGE = HERE.parent / "docs" / "results" / "speed.md"
-BEGIN, END = "<!-- table of machines -->", "<!-- end of the table -->"
 MINUTES = 20.0
 
 
@@ -41,8 +38,9 @@ def measure(options: dict[str, list[str]]) -> dict[str, float]:
     return figures
 
 
-def table(machines: list[dict[str, Any]]) -> str:
-    """Markdown table with the facts of the machines and a row for each figure."""
+def table(folder: Path) -> str:
+    """Markdown table of the files in ``folder``, with the facts of each machine and a row for each figure."""
+    machines = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
     heads = [machine["machine"]["processor"] for machine in machines]
     rows = [["", *heads], ["---"] * (len(heads) + 1)]
     for fact in ("features", "cores", "threads", "load", "torch", "python"):
@@ -55,16 +53,8 @@ def table(machines: list[dict[str, Any]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def write_page(page: Path, machines: Path) -> None:
-    """Write the table of all files in ``machines`` between the two comments of ``page``."""
-    files = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(machines.glob("*.json"))]
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    page.write_text(f"{before}{BEGIN}\n\n{table(files)}\n\n{END}{after}", encoding="utf-8")
-
-
 def main() -> None:
-    """Run the benchmarks, store the figures, and write the table."""
+    """Run the benchmarks, store the figures, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
@@ -74,7 +64,7 @@ def main() -> None:
     MACHINES.mkdir(exist_ok=True)
     path = MACHINES / f"{slug(str(machine['processor']))}.json"
     path.write_text(json.dumps({"machine": machine, "figures": figures}, indent=1) + "\n", encoding="utf-8")
-    write_page(PAGE, MACHINES)
+    print(table(MACHINES))
 
 
 if __name__ == "__main__":

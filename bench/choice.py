@@ -1,6 +1,6 @@
-"""Correlation of UF1 with numbers that need no gold trees, for docs/how-to/best-trees.md.
+"""Correlation of UF1 with numbers that need no gold trees, for docs/results/ensembles.md.
 
-``python bench/choice.py RUN… --gold NAME=TREEBANK… [--sentences 1000] [--docs]`` scores each run on the first sentences
+``python bench/choice.py RUN… --gold NAME=TREEBANK… [--sentences 1000]`` scores each run on the first sentences
 of each treebank, measures on their words the criteria that need no trees, and correlates the two over all runs, and
 over the runs of one type if there are four or more. With ten runs of three types, the intervals are wide.
 """
@@ -18,14 +18,12 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bench.languages import synparse, with_table  # noqa: E402
+from bench.languages import synparse  # noqa: E402
 from bench.machine import store  # noqa: E402
 from bench.scores import named  # noqa: E402
 from induce.analysis.correlation import spearman  # noqa: E402
-from treebank.base.atomic_write import write_whole  # noqa: E402
 from treebank.corpora.catalog import load_whole  # noqa: E402
 
-PAGE = HERE.parent / "docs" / "how-to" / "best-trees.md"
 FEWEST = 4  # runs of a correlation; three runs give no interval
 CRITERIA = {
     "others": "agreement with other kinds",
@@ -133,7 +131,6 @@ def main() -> None:
     parser.add_argument("model", nargs="+", type=named, metavar="NAME=RUN")
     parser.add_argument("--gold", action="append", type=named, metavar="NAME=TREEBANK", required=True)
     parser.add_argument("--sentences", type=int, default=1000)
-    parser.add_argument("--docs", action="store_true", help=f"write the tables into {PAGE.name}")
     options = parser.parse_args()
     names = {run: name for name, run in options.model}
     with tempfile.TemporaryDirectory() as folder:
@@ -141,8 +138,6 @@ def main() -> None:
     written = tables(measured, names)
     print(written)
     store("choice", **{name: [entry._asdict() for entry in runs] for name, runs in measured.items()})
-    if options.docs:
-        write_whole(PAGE, with_table(PAGE, f"\n{written}\n", "bench/choice.py").encode())
 
 
 if __name__ == "__main__":

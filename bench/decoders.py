@@ -118,7 +118,7 @@ def side(path: Path, words: int) -> tuple[Edges, list[float]]:
 
 
 def print_sides(data: Path, words: int) -> None:
-    """Print a row of the table in docs/reference/decoders.md for each text, sorted by the edges of its sentences."""
+    """Print a row of the table in docs/results/direction.md for each text, sorted by the edges of its sentences."""
     rows = []
     for language, path in {**TREEBANKS, **TEXTS}.items():
         if (data / path).exists():

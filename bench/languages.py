@@ -2,16 +2,15 @@
 
 ``python bench/languages.py`` trains the preset on the text of each treebank (its training part or, without one, its
 test part), scores it under `udgn`, and prints a table. Each score is stored in ``bench/results/languages.json``
-immediately: the same command continues where it was stopped, and ``--fresh`` starts from scratch. ``--docs`` writes the
-table into ``docs/reference/models/dmv.md`` between the comments that name this program. Treebanks come from ``--data``
-(folders ``ud/UD_…`` as in Universal Dependencies, ``gum/dep``, ``craft/dep``, the zip of nltk's dependency_treebank). A
-missing treebank is left out with a message. ``--only``, ``--seeds``, ``--model``, ``--preset`` and ``--set`` select.
-Seconds are CPU time of one thread.
+immediately: the same command continues where it was stopped, and ``--fresh`` starts from scratch. The tables are in
+``docs/results/dependencies.md``. Treebanks come from ``--data`` (folders ``ud/UD_…`` as in Universal Dependencies,
+``gum/dep``, ``craft/dep``, the zip of nltk's dependency_treebank). A missing treebank is left out with a message.
+``--only``, ``--seeds``, ``--model``, ``--preset`` and ``--set`` select. Seconds are CPU time of one thread.
 
 ``--comparators`` adds columns of other models: plain DMV and eleven minutes of UDGN.
 
-``--pupil biaffine`` also trains that model as a student on the heads of each run, and scores the student and the
-ensemble of both; ``--docs`` then writes into ``docs/reference/models/biaffine.md``.
+``--student biaffine`` also trains that model as a student on the heads of each run, and scores the student and the
+ensemble of both.
 """
 
 from __future__ import annotations
@@ -66,8 +65,6 @@ def parts(name: str, treebank: str, code: str, packed: str = "") -> Language:
     """Treebank with a training part and a development part."""
     return Language(name, UD.format(treebank, code, "train") + packed, (UD.format(treebank, code, "dev"),))
 
-
-PAGES = HERE.parent / "docs" / "reference" / "models"
 
 EWT = parts("English EWT", "English-EWT", "en_ewt", ".gz")
 LANGUAGES = (
@@ -145,13 +142,13 @@ def measure(
             train += ["--max-minutes", str(settings["minutes"])] if settings["minutes"] else []
             _, seconds = synparse([*train, *(part for change in settings["set"] for part in ("--set", change))])
             models = [run]
-            if settings["pupil"]:
-                student, vote = f"{run}-pupil", f"{run}-vote"
+            if settings["student"]:
+                student, vote = f"{run}-student", f"{run}-vote"
                 student_command = [
                     "train",
                     str(text),
                     "--model",
-                    settings["pupil"],
+                    settings["student"],
                     "--teacher",
                     run,
                     "--seed",
@@ -222,19 +219,6 @@ def stored_rows(settings: Mapping[str, Any], results: Path) -> list[dict[str, An
     return rows if {name: content.get(name) for name in settings} == settings else []
 
 
-def with_table(page: Path, lines: str, program: str) -> str:
-    """Text of ``page`` with ``lines`` as the table of ``program``.
-
-    Raises SystemExit if the page lacks the comments around the table.
-    """
-    begin, end = f"<!-- {program} -->", "<!-- end -->"
-    before, opening, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, closing, after = rest.partition(end)
-    if not (opening and closing):
-        raise SystemExit(f"{page}: no table of this program; add the lines {begin} and {end}")
-    return f"{before}{begin}\n{lines}\n{end}{after}"
-
-
 def in_order(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Scores in the order of `LANGUAGES`."""
     names = [language.name for language in LANGUAGES]
@@ -248,7 +232,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def main() -> None:
-    """Print and write the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument(
@@ -261,23 +245,19 @@ def main() -> None:
     parser.add_argument("--max-minutes", type=float, dest="minutes", help="time limit of each training in minutes")
     parser.add_argument("--comparators", action="store_true", help="plain DMV and UDGN as further columns")
     parser.add_argument("--fresh", action="store_true", help="discard the stored scores")
-    parser.add_argument("--docs", action="store_true", help="write the table into the model's page")
     parser.add_argument(
-        "--pupil", default="", metavar="MODEL", help="student of the heads of each run: biaffine or udgn"
+        "--student", default="", metavar="MODEL", help="student of the heads of each run: biaffine or udgn"
     )
     options = parser.parse_args()
-    settings = {name: getattr(options, name) for name in ("model", "preset", "set", "pupil", "minutes")}
-    rows = collect(settings, options, results_of(options.pupil))
+    settings = {name: getattr(options, name) for name in ("model", "preset", "set", "student", "minutes")}
+    rows = collect(settings, options, results_of(options.student))
     names = {row["data"] for row in rows}
     for name, changes in COMPARATORS.items() if options.comparators else ():
         results = results_of(name.partition(",")[0].replace(" ", "-"))
-        others = collect({**settings, **changes, "pupil": ""}, options, results)
+        others = collect({**settings, **changes, "student": ""}, options, results)
         columns = (dict(row, scores={name: row["scores"][changes["model"]]}) for row in others if row["data"] in names)
         rows += [{key: value for key, value in row.items() if key != "train s"} for row in columns]
     print(table(in_order(rows)))
-    if options.docs:
-        page = PAGES / ("biaffine.md" if options.pupil else "dmv.md")
-        write_whole(page, with_table(page, table(in_order(rows)), "bench/languages.py").encode())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Minimal pairs scored by four types of model trained on one text: tables of docs/how-to/minimal-pairs.md.
+"""Minimal pairs scored by four types of model trained on one text: docs/results/language-models.md.
 
-``python bench/pairs.py [--minutes 10] [--marvin-linzen 200] [--blimp 100] [--docs]`` trains ``lstm``, ``onlstm``,
+``python bench/pairs.py [--minutes 10] [--marvin-linzen 200] [--blimp 100]`` trains ``lstm``, ``onlstm``,
 ``prpn`` and ``udgn`` as `bench.pretraining` says, scores each, next to a unigram and a 5-gram model of the text, on the
-given number of pairs of each phenomenon, and with ``--docs`` writes the tables into the page. Existing trainings are
+given number of pairs of each phenomenon. Existing trainings are
 not repeated, and neither are scores that are newer than the model.
 """
 
@@ -18,13 +18,12 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bench.languages import synparse, with_table  # noqa: E402
+from bench.languages import synparse  # noqa: E402
 from bench.machine import processor  # noqa: E402
 from bench.pretraining import DATA, MODELS, RUNS, describe, text, train  # noqa: E402
 from treebank.base.atomic_write import write_whole  # noqa: E402
 
 SCORED = MODELS[:4]
-PAGE = HERE.parent / "docs" / "how-to" / "minimal-pairs.md"
 COLLECTIONS = {"marvin-linzen": 200, "blimp": 100}  # pairs of each phenomenon
 Score = dict[str, Any]
 
@@ -86,7 +85,6 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="for every training")
     for name, limit in COLLECTIONS.items():
         parser.add_argument(f"--{name}", type=int, default=limit, metavar="N", dest=name)
-    parser.add_argument("--docs", action="store_true", help=f"write the tables into {PAGE.name}")
     options = parser.parse_args()
     for model in SCORED:
         train(model, options.minutes, options.data, options.runs, options.set)
@@ -97,8 +95,6 @@ def main() -> None:
         parts.append(table(rows, name))
     tables = "\n\n".join(parts)
     print(tables)
-    if options.docs:
-        write_whole(PAGE, with_table(PAGE, f"\n{tables}\n", "bench/pairs.py").encode())
 
 
 if __name__ == "__main__":

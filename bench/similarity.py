@@ -1,9 +1,9 @@
-"""Sentence similarity by UDGN, StructFormer and Transformer, also fine-tuned: docs/how-to/sentence-vectors.md.
+"""Sentence similarity by UDGN, StructFormer and Transformer, also fine-tuned: docs/results/language-models.md.
 
-``python bench/similarity.py [--minutes 8] [--tuning 3] [--docs]`` trains the three models of text as
+``python bench/similarity.py [--minutes 8] [--tuning 3]`` trains the three models of text as
 `bench.pretraining` says, fine-tunes each on the rated pairs of the STS benchmark's training part, with the parser
 frozen and not (the Transformer has none), and scores all of them on the test pairs of STS-B and SICK, and their heads
-on EWT's development part. With ``--docs`` it writes the table into the page. Existing results are not computed again.
+on EWT's development part. Existing results are not computed again.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bench.languages import synparse, with_table  # noqa: E402
+from bench.languages import synparse  # noqa: E402
 from bench.machine import processor  # noqa: E402
 from bench.pretraining import DATA, MODELS, RUNS, describe, stopped, train  # noqa: E402
 from treebank.base.atomic_write import write_whole  # noqa: E402
 
 SCORED = MODELS[3:]
-PAGE = HERE.parent / "docs" / "how-to" / "sentence-vectors.md"
 RATED = "sts/stsb_open_subset/sts-{}.csv"
 TESTS = {"STS-B": RATED.format("test"), "SICK": "sts/sick/SICK_test_annotated.txt"}
 GOLD = "ud/UD_English-EWT/en_ewt-ud-dev.conllu"
@@ -107,7 +106,6 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--tuning", type=float, default=3.0, metavar="MINUTES")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="for every training")
-    parser.add_argument("--docs", action="store_true", help=f"write the tables into {PAGE.name}")
     options = parser.parse_args()
     for model in SCORED:
         train(model, options.minutes, options.data, options.runs, options.set)
@@ -115,8 +113,6 @@ def main() -> None:
     tables.append(f"Fine-tuned for {options.tuning:g} minutes of a processor at most:")
     tables.append(table(options.tuning, options.data, options.runs))
     print("\n\n".join(tables))
-    if options.docs:
-        write_whole(PAGE, with_table(PAGE, "\n" + "\n\n".join(tables) + "\n", "bench/similarity.py").encode())
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Skills learned from demonstrations in Craft, and their transfer to new tasks: tables of docs/reference/models/ocn.md.
+"""Skills learned from demonstrations in Craft, and their transfer to new tasks: docs/results/language-models.md.
 
-``python bench/skills.py [--minutes 12] [--seeds 3] [--docs]`` trains ``ocn``, ``moe``, ``ompn`` and ``compile`` on the
+``python bench/skills.py [--minutes 12] [--seeds 3]`` trains ``ocn``, ``moe``, ``ompn`` and ``compile`` on the
 first setting of the thesis (S1: AC, CD and DA). The options then learn ADC, CAD and DCA from a sparse reward, against
 primitive actions. The second setting (S2) merges the options of AB and BA with those of CD and DC, for BADC, ACBD and
 CABD. Runs and scores are stored in ``bench/results/skills``, the most important first; a second call continues where
-the first one stopped. ``--docs`` trains nothing, and writes tables of the stored scores into the page.
+the first one stopped.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bench.languages import spread, synparse, with_table  # noqa: E402
+from bench.languages import spread, synparse  # noqa: E402
 from bench.machine import processor  # noqa: E402
 from bench.pretraining import stopped  # noqa: E402
 from treebank.base.atomic_write import write_whole  # noqa: E402
 
 RUNS = HERE / "results" / "skills"
-PAGE = HERE.parent / "docs" / "reference" / "models" / "ocn.md"
 FIRST = "AC CD DA"
 HALVES = {"ab": "AB BA", "cd": "CD DC"}  # of the second setting, two options each
 LEARNED = ("ocn", "moe", "ompn", "compile")
@@ -203,20 +202,15 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=40, help="of each transfer")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", nargs="+", metavar="SETTING", help="such as S1, ADC or ab")
-    parser.add_argument("--docs", action="store_true", help=f"write the tables of the stored scores into {PAGE.name}")
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
     todo = list(jobs(options.seeds, options.iterations))
-    for job in [] if options.docs else [job for job in todo if job.setting in (options.only or [job.setting])]:
+    for job in [job for job in todo if job.setting in (options.only or [job.setting])]:
         work(job, options.minutes, options.runs)
         print(job.name, *spent(options.runs / job.name), flush=True)
     done = [job for job in todo if (options.runs / f"{job.name}.scores.json").exists()]
-    if options.docs and not done:
-        raise SystemExit(f"{options.runs}: there are no scores to put into {PAGE.name}; train first, or name --runs")
     text = f"{processor()[0]}, one thread.\n\n{tables(done, options.runs)}"
     print(text)
-    if options.docs:
-        write_whole(PAGE, with_table(PAGE, f"\n{text}\n", "bench/skills.py").encode())
 
 
 if __name__ == "__main__":

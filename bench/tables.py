@@ -1,6 +1,6 @@
-"""The papers' smaller tables and figures, measured on free data, for docs/how-to/reproduce-papers.md.
+"""The papers' smaller tables and figures, measured on free data, for docs/results.
 
-``python bench/tables.py [--minutes 2] [--docs]`` trains series of small models, each for the given CPU minutes, and
+``python bench/tables.py [--minutes 2]`` trains series of small models, each for the given CPU minutes, and
 scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9), the channels of the models of
 `bench.pretraining` (table 8), ON-LSTM's sharpness next to its UF1 over seeds, Ordered Memory's accuracy by the number
 of expressions (figure 7b) and the agreement of its trees between seeds (figure 6). Existing results are not computed
@@ -21,14 +21,13 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bench.languages import synparse, with_table  # noqa: E402
+from bench.languages import synparse  # noqa: E402
 from bench.machine import processor  # noqa: E402
 from bench.pretraining import DATA, stopped, train  # noqa: E402
 from bench.pretraining import RUNS as TEXT_RUNS  # noqa: E402
 from treebank.base.atomic_write import write_whole  # noqa: E402
 
 RUNS = HERE / "results" / "tables"
-PAGE = HERE.parent / "docs" / "how-to" / "reproduce-papers.md"
 EWT_GOLD = "ud/UD_English-EWT/en_ewt-ud-dev.conllu"
 CRAFT, CRAFT_GOLD = "raw/craft_train.txt.gz", "craft/const/craft-dev.ptb"
 SAMPLE = "sample"  # the built-in text and its trees, simple enough for minutes
@@ -222,15 +221,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=2.0, help="CPU minutes of each training")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="for every training")
     parser.add_argument("--only", nargs="+", default=list(TABLES), choices=TABLES)
-    parser.add_argument("--docs", action="store_true", help=f"write the tables into {PAGE.name}")
     options = parser.parse_args()
     bench = Bench(options.data, options.runs, options.minutes, options.set)
     parts = [f"{processor()[0]}, one thread, {options.minutes:g} minutes of a processor for each training."]
     for name in options.only:
         parts.append(TABLES[name](bench))
         print(parts[-1], flush=True)
-    if options.docs:
-        write_whole(PAGE, with_table(PAGE, "\n" + "\n\n".join(parts) + "\n", "bench/tables.py").encode())
 
 
 if __name__ == "__main__":

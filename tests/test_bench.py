@@ -6,12 +6,11 @@ import ast
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from bench import choice, gpu, languages, pairs, pretraining, similarity, skills, tables, trees
-from bench.all import BEGIN, END, write_page
+from bench import choice, gpu, languages, pairs, similarity, tables, trees
+from bench.all import table as machine_table
 from bench.compare import verdict
 from bench.figures import FULL, QUICK, ROOT, TOOLS, benchmarks, numbers
 from bench.machine import processor, slug
@@ -64,17 +63,10 @@ def test_table_has_one_column_per_machine(tmp_path: Path) -> None:
     for name, figures in (("One", '{"a": 1, "b": 2}'), ("Two", '{"b": 3.5}')):
         text = f'{{"machine": {{"processor": "{name}", {facts}}}, "figures": {figures}}}'
         (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
-    for _ in range(2):  # a second run changes nothing
-        write_page(page, tmp_path)
-        text = page.read_text(encoding="utf-8")
-        assert text.startswith("before\n")
-        assert text.endswith("after\n")
-        assert "old" not in text
-        assert "|  | One | Two |" in text
-        assert "| a | 1 |  |" in text
-        assert "| b | 2 | 3.5 |" in text
+    text = machine_table(tmp_path)
+    assert "|  | One | Two |" in text
+    assert "| a | 1 |  |" in text
+    assert "| b | 2 | 3.5 |" in text
 
 
 def test_cpu_has_a_name() -> None:
@@ -113,7 +105,7 @@ def test_gpu_benchmark_runs_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_table_of_languages_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Only seeds without scores and other settings are trained. The table is written between its two marks."""
+    """Only seeds without scores and other settings are trained."""
     calls: list[str] = []
     udgn: list[str] = []
 
@@ -128,14 +120,11 @@ def test_table_of_languages_is_resumed(
         scores = [{"system": name, "metric": m, "value": v} for name, v in values.items() for m in ("UAS", "UUAS")]
         return json.dumps({"scores": scores}), 1.0
 
-    gold, page, other = tmp_path / "own.conllu", tmp_path / "dmv.md", tmp_path / "biaffine.md"
+    gold = tmp_path / "own.conllu"
     gold.write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
-    page.write_text("before\n<!-- bench/languages.py -->\nold\n<!-- end -->\nafter\n", encoding="utf-8")
-    other.write_text("<!-- bench/languages.py -->\n<!-- end -->\n", encoding="utf-8")
     monkeypatch.setattr(languages, "synparse", synparse)
     monkeypatch.setattr(languages, "LANGUAGES", (languages.Language("Own", "own.conllu", ("own.conllu",)),))
     monkeypatch.setattr(languages, "RESULTS", tmp_path / "results" / "languages.json")
-    monkeypatch.setattr(languages, "PAGES", tmp_path)
 
     def run(*options: str) -> int:
         calls.clear()
@@ -145,73 +134,18 @@ def test_table_of_languages_is_resumed(
 
     with pytest.raises(SystemExit, match="stopped"):
         run("--seeds", "3")
-    assert run("--seeds", "2", "--docs") == 0
-    rows = page.read_text(encoding="utf-8").split("<!-- bench/languages.py -->\n")[1].split("\n")
-    assert rows[2] == "| Own own | 30.0 / 30.0 | 20.0 / 20.0 | 43.0 ± 1.4 / 43.0 ± 1.4 | 1 |"
-    assert page.read_text(encoding="utf-8").endswith("<!-- end -->\nafter\n")
-    assert run("--seeds", "1", "--pupil", "biaffine", "--docs") == 2
-    assert "| Own own | 30.0 / 30.0 | 20.0 / 20.0 | 44.0 / 44.0 | 50.0 / 50.0 | 2 |" in other.read_text(
-        encoding="utf-8"
-    )
     assert run("--seeds", "2") == 0
-    assert run("--seeds", "1", "--comparators", "--docs") == 2
-    rows = page.read_text(encoding="utf-8").split("<!-- bench/languages.py -->\n")[1].split("\n")
-    assert rows[0] == "| data | next | previous | dmv | plain DMV | UDGN, 11 minutes | seconds |"
-    assert rows[2].endswith("| 43.0 ± 1.4 / 43.0 ± 1.4 | 42.0 / 42.0 | 44.0 / 44.0 | 1 |")
-    assert run("--seeds", "1", "--comparators") == 0
-    assert run("--seeds", "2", "--fresh") == 2
-    assert run("--seeds", "1", "--set", "model.members=3") == 1
-    assert "scores are stored already" in capsys.readouterr().err
-
-
-def test_free_text_is_split_into_sentences(tmp_path: Path) -> None:
-    texts = [
-        "Atlanta's vote was `` fair '' .\n",
-        "It isn't. We saw 12.\n",
-        " = A heading = \n\n The <unk> year @-@ end . \n",
-    ]
-    for name, text in zip(pretraining.TEXTS, texts, strict=True):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    assert pretraining.text(tmp_path, tmp_path).read_text(encoding="utf-8").splitlines() == [
-        *("Atlanta 's vote was `` fair '' .", "It is n't .", "We saw 12 .", "The <unk> year-end ."),
-    ]
-
-
-def test_report_of_training_runs(tmp_path: Path) -> None:
-    (tmp_path / "lstm").mkdir()
-    (tmp_path / "lstm.seconds.json").write_text("90.0\n", encoding="utf-8")
-    events = [{"event": "progress", "epoch": epoch, "share": 0.25, "perplexity": 593.6} for epoch in (1, 2)]
-    events.append({"event": "finished", "epoch": 2})
-    (tmp_path / "lstm" / "log.jsonl").write_text("\n".join(map(json.dumps, events)) + "\n", encoding="utf-8")
-    assert pretraining.describe(["lstm"], tmp_path).endswith("| `lstm` | 1.5 | 1.25 | 594 |")
-
-
-def test_the_tables_of_skills(tmp_path: Path) -> None:
-    """Means over seeds and single tasks. Missing results are left out."""
-    todo = list(skills.jobs(2, 5))
-    assert len({job.name for job in todo}) == len(todo)
-    done = [job for job in todo if job.name in ("S1-ocn-1", "S1-ocn-2", "ADC-scratch-1")]
-    assert done[-1].call == (
-        "task",
-        "transfer",
-        "--from-scratch",
-        "--sketch",
-        "ADC",
-        "--set",
-        "train.epochs=20",
-    )
-    for index, job in enumerate(done, 1):
-        values = {"actions": 10.0 * index, "success AC": 20.0, "success CD": 40.0}
-        entry = {"values": values, "options": {"A": [1.0, 2.4]}}
-        (tmp_path / f"{job.name}.scores.json").write_text(json.dumps({"scores": [entry]}), encoding="utf-8")
-        (tmp_path / f"{job.name}.seconds.json").write_text(json.dumps([60.0 * index, index < 3]), encoding="utf-8")
-        (tmp_path / job.name).mkdir()
-        (tmp_path / job.name / "log.jsonl").write_text('{"actions": 2500000}\n', encoding="utf-8")
-    text = skills.tables(done, tmp_path)
-    assert "| `ocn`, AC CD DA | 2 | 1.5 | 15.0 ± 7.1 | | | | | | 30.0 | |" in text.replace("  ", " ")
-    assert "| `ocn`, seed 2 | 1, 2 |" in text
-    assert "| ADC | single actions | 1 | 3.0 (1 cut off) | 2.50 |" in text
+    captured = capsys.readouterr()
+    assert captured.out.split("\n")[2] == "| Own own | 30.0 / 30.0 | 20.0 / 20.0 | 43.0 ± 1.4 / 43.0 ± 1.4 | 1 |"
+    assert "scores are stored already" in captured.err
+    assert run("--seeds", "1", "--student", "biaffine") == 2
+    assert "| Own own | 30.0 / 30.0 | 20.0 / 20.0 | 44.0 / 44.0 | 50.0 / 50.0 | 2 |" in capsys.readouterr().out
+    assert run("--seeds", "2") == 0
+    capsys.readouterr()
+    assert run("--seeds", "1", "--comparators") == 2
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[-3] == "| data | next | previous | dmv | plain DMV | UDGN, 11 minutes | seconds |"
+    assert rows[-1].endswith("| 43.0 ± 1.4 / 43.0 ± 1.4 | 42.0 / 42.0 | 44.0 / 44.0 | 1 |")
 
 
 def test_table_of_pairs_has_a_row_per_phenomenon() -> None:
@@ -223,13 +157,6 @@ def test_table_of_pairs_has_a_row_per_phenomenon() -> None:
     assert "| a | 2 | 50.0 [10, 90] |" in lines
     assert "| own tree connects verb and subject | | 50.0 [10, 90] of 2 |" in lines
     assert "| without an unknown word | |  |" in lines
-
-
-@pytest.mark.parametrize("program", [pairs, similarity, tables, choice])
-def test_pages_have_marks_for_their_tables(program: ModuleType) -> None:
-    name = f"bench/{Path(str(program.__file__)).name}"
-    page = languages.with_table(program.PAGE, "the table", name)
-    assert f"<!-- {name} -->\nthe table\n<!-- end -->" in page
 
 
 def test_a_row_of_similarity() -> None:
