@@ -62,5 +62,5 @@ def test_options_and_intervals_are_not_broken_between_lines(site: Path) -> None:
     assert '<code class="whole">eval --text</code>' in tables
     assert "<pre><code>synparse convert ptb/02 --format text" in tables
     assert '<span class="whole">--json</span>' in tables
-    chart = (site / "reference" / "models" / "chart.html").read_text(encoding="utf-8")
-    assert re.search(r'<td>55\.2 <span class="whole">\[54\.4, 56\.0\]</span></td>', chart)
+    constituency = (site / "results" / "constituency.html").read_text(encoding="utf-8")
+    assert re.search(r'<td>11\.8 <span class="whole">\[9\.3, 14\.8\]</span></td>', constituency)

@@ -1,6 +1,6 @@
 """Compound PCFG: a neural PCFG whose probabilities also depend on a vector of each sentence (Kim, Dyer & Rush 2019).
 
-``docs/reference/models/cpcfg.md`` maps the paper's equations to these functions. Shapes as in
+``docs/reference/models/npcfg.md`` maps the paper's equations to these functions. Shapes as in
 `induce.models.grammars.grammar`; M = S + T symbols, Z numbers in a sentence's vector.
 """
 

@@ -1,6 +1,6 @@
 """Simple PCFG: a grammar that draws the two children of a rule one by one (Liu, Yang, Kim & Tu 2023).
 
-``docs/reference/models/simple-pcfg.md`` maps the paper's equations to these functions. Shapes as in
+``docs/reference/models/npcfg.md`` maps the paper's equations to these functions. Shapes as in
 `induce.models.grammars.grammar`; M = S + T symbols.
 """
 

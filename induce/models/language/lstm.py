@@ -2,7 +2,7 @@
 
 The sizes, the five dropouts and the two penalties are those around ON-LSTM; the layers are torch's own LSTM. Two
 dropout conventions are those of AWD-LSTM's released program and differ from ON-LSTM's:
-``docs/reference/models/lstm.md``.
+``docs/reference/models/lstm-and-transformer.md``.
 
 Shapes: T steps, B streams, E embedding, H units of a layer.
 """

@@ -1,7 +1,7 @@
 """ONLSTM-SYD: ON-LSTM with a second set of distances that learns from trees (Du, Lin, Shen, O'Donnell, Bengio & Zhang
 2020).
 
-Read after ``onlstm.py``: the language model is that one, unchanged. ``docs/reference/models/onlstm-syd.md`` maps the
+Read after ``onlstm.py``: the language model is that one, unchanged. ``docs/reference/models/syd.md`` maps the
 paper's equations to these functions and says where the released program departs from them.
 
 Shapes: T steps, B streams, H units of the supervised layer, n its master gates.

@@ -1,7 +1,7 @@
 """PRPN-SYD: PRPN with a second set of distances that learns from trees (Du et al. 2020, section 6 and appendix A.4).
 
 Only the parsing network differs from ``prpn.py``. No code was published, and the paper names no sizes; our choices are
-listed in ``docs/reference/models/prpn-syd.md``.
+listed in ``docs/reference/models/syd.md``.
 
 Shapes: T steps, B sentences or streams, E embedding, H hidden units, P units of the parsing network, L words of
 look-back, S slots.

@@ -1,6 +1,6 @@
 """Transformer: the masked language model that StructFormer and UDGN are compared with, as in their released programs.
 
-It gives no trees. ``docs/reference/models/transformer.md`` says what is taken from where.
+It gives no trees. ``docs/reference/models/lstm-and-transformer.md`` says what is taken from where.
 
 Shapes: B sentences, N words, E embedding.
 """

@@ -109,7 +109,7 @@ def test_unknown_rules() -> None:
         find_rules("colins")
 
 
-# --- agreement with converted treebanks, as docs/reference/dependencies.md tells it
+# --- agreement with converted treebanks, as docs/results/dependencies.md tells it
 
 Pairs = Iterator[tuple[Tree, tuple[int, ...]]]
 
