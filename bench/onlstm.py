@@ -33,7 +33,6 @@ from torch import Tensor, nn  # noqa: E402
 
 from induce.data.batches import StreamBatch  # noqa: E402
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
-from induce.decoding.branching_direction import Edges  # noqa: E402
 from induce.layers.awd_dropout import dropped_weight  # noqa: E402
 from induce.layers.cross_entropy import cross_entropy  # noqa: E402
 from induce.layers.dropout import keep_mask  # noqa: E402
@@ -159,7 +158,7 @@ def make_model(folder: Path, size: str) -> None:
     vocabulary = Vocabulary([BOUNDARY, UNKNOWN, *(f"w{letters(i)}" for i in range(WORDS - 2))])
     torch.manual_seed(1)
     model = OnLstm(OnLstmConfig(**preset.model), len(vocabulary))
-    checkpoint.save(folder, checkpoint.pack(model, preset, vocabulary, RunFacts(edges=Edges(0.0, 0.0, 0))))
+    checkpoint.save(folder, checkpoint.pack(model, preset, vocabulary, RunFacts()))
 
 
 def letters(number: int) -> str:

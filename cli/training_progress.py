@@ -115,8 +115,9 @@ def _finished(event: Finished) -> list[str]:
         summary += "; there was no time to score the last model on the development text"
     unfinished = event.reason in ("interrupted", "time")
     hint = f"; to continue: synparse train --resume -o {shlex.quote(event.run)}" if unfinished else ""
-    decoding = event.branching or (f"decoder {event.decoder}" if event.decoder else "")
-    return [summary, *filter(None, [decoding]), f"model folder: {event.run}{hint}"]
+    decoding = [f"decoder {event.decoder}"] if event.decoder else []
+    direction = event.direction.lines() if event.direction else []
+    return [summary, *decoding, *direction, f"model folder: {event.run}{hint}"]
 
 
 def next_steps(event: Finished, run: str = "") -> list[str]:

@@ -8,8 +8,8 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, repeat, tee
-from typing import TYPE_CHECKING
+from itertools import chain, islice, repeat, tee
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -141,6 +141,15 @@ class EncodedCorpus:
         return (self.gaps != NOTHING) & (self.gaps != JOINED)
 
 
+class Beginning(NamedTuple):
+    """First sentences of a text. Index k (from 1) in ``ids`` is ``words[k - 1]``, and 0 ends a sentence."""
+
+    words: Sequence[str]
+    ids: np.ndarray  # (words + sentences,)
+    offsets: np.ndarray  # (sentences + 1,)
+    gaps: np.ndarray  # parallel to ``ids``: provisional numbers of the punctuation before each word
+
+
 class Text(TrainingData):
     """Base class of texts, which stores the last encoding and the class vocabularies for several runs."""
 
@@ -151,6 +160,10 @@ class Text(TrainingData):
             self._encodings.clear()
             self._encodings[key] = self._encode(vocabulary, joining)
         return self._encodings[key]
+
+    @abstractmethod
+    def beginning(self, sentences: int) -> Beginning:
+        """The first ``sentences`` sentences."""
 
     @abstractmethod
     def _encode(self, vocabulary: Vocabulary, joining: Sequence[str]) -> EncodedCorpus:
@@ -206,6 +219,12 @@ class Corpus(Text):
     def joining(self) -> list[str]:
         """Punctuation marks that join words in this text."""
         return joining_marks(self.ids, self.gaps, self.singles.numbers)
+
+    def beginning(self, sentences: int) -> Beginning:
+        """The first ``sentences`` sentences."""
+        offsets = self.offsets[: sentences + 1]
+        ids, gaps = self.ids[: offsets[-1]], self.gaps[: offsets[-1]]
+        return Beginning(list(islice(self.counts, ids.max(initial=0))), ids, offsets, gaps)
 
     def _encode(self, vocabulary: Vocabulary, joining: Sequence[str]) -> EncodedCorpus:
         table = np.array([0, *map(vocabulary.id, self.counts)], dtype=np.int32)

@@ -26,7 +26,7 @@ from typing import IO
 
 import numpy as np
 
-from induce.data.corpus import CorpusBuilder, EncodedCorpus, Text
+from induce.data.corpus import Beginning, CorpusBuilder, EncodedCorpus, Text
 from induce.data.corpus_checks import Watch
 from induce.data.corpus_facts import ARRAYS, BREAKS, FACTS, FORMAT, IDS, OFFSETS, REMEDY, WORDS, CorpusFacts, read_facts
 from induce.data.normalization import RECIPES
@@ -258,6 +258,13 @@ class PreparedText(Text):
         """Punctuation marks that join words, from the first `CHUNK` sentences of the corpus."""
         numbers, _, gaps = next(self._chunks())
         return joining_marks(numbers, gaps, self._singles.numbers)
+
+    def beginning(self, sentences: int) -> Beginning:
+        """The first ``sentences`` sentences, at most those of the first `CHUNK`."""
+        nothing = np.zeros(0, dtype=np.int64)
+        ids, lengths, gaps = next(self._chunks(), (nothing, nothing, nothing))
+        offsets = np.concatenate([[0], np.cumsum(lengths[:sentences], dtype=np.int64)])
+        return Beginning(self.corpus.words, ids[: offsets[-1]], offsets, gaps[: offsets[-1]])
 
     def _encode(self, vocabulary: Vocabulary, joining: Sequence[str]) -> EncodedCorpus:
         """The text as indices of ``vocabulary``, in unnamed files."""

@@ -1,123 +1,208 @@
-"""Branching direction of a language, estimated from the frequent words at the edges of sentences.
+"""Branching direction of a language, estimated with its uncertainty from text without trees.
 
-In head-initial languages function words (articles, prepositions, conjunctions) are at the left edge of phrases, and
-trees branch to the right; in head-final languages they are at the right edge (Gervain, Nespor, Mazuka, Horie & Mehler
-2008, Bootstrapping word order in prelexical infants, Cognitive Psychology 57). The frequent words are mostly function
-words, and the edges of sentences are edges of phrases.
+Three statistics of the sentences are added up in percentage points, positive for right branching:
+
+    x = d + 20 c - 50 g
+
+- d: percentage of sentences that begin with one of the 50 most frequent words, minus the percentage that end with one.
+  Function words begin phrases in head-initial languages and end them in head-final ones (Gervain, Nespor, Mazuka, Horie
+  & Mehler 2008, Bootstrapping word order in prelexical infants, Cognitive Psychology 57).
+- c: divergence in nats of the word classes at the beginning of sentences from those of all words, minus that at the
+  end. Verb-final languages end sentences with few classes. Frequent words are classes of their own; other words are
+  classified by their suffix.
+- g: mean of (last - first) / (last + first) for the lengths in words of the last and the first segment between
+  punctuation marks. Sentences of left-branching languages begin with short segments.
+
+With the standard error e of x and the scatter of x between languages, the probability of right branching is
+
+    p = Phi(x / sqrt(e^2 + 15^2))
+
+Priors of spans are averaged over both directions with the weights p and 1 - p (`induce.decoding.priors`). The
+constants were chosen on 16 corpora in 12 languages (``bench/experiments/directions.py``).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from induce.data.corpus import EncodedCorpus
-from induce.data.vocabulary import UNKNOWN
+from induce.data.punctuation import NOTHING
+from induce.data.vocabulary import FIRST, UNKNOWN, Vocabulary
 
-FACT = "edges"  # key in checkpoint.json
+if TYPE_CHECKING:
+    from induce.data.corpus import Beginning, Text
+
+    Array = np.ndarray
+
 FREQUENT_WORDS = 50
-CLEAR_DIFFERENCE = 10.0  # percentage points between both edges; see docs/reference/decoders.md
-EVIDENCE_SCALE = 8.0  # points beyond twice the standard error at which priors have 63 % of their strength
+CLASS_POINTS = 20.0  # per nat of c
+GROWTH_POINTS = 50.0  # per unit of g
+SCATTER_POINTS = 15.0  # standard deviation of x between languages of one direction, apart from sampling
+CLEAR_PROBABILITY = 0.75  # of a direction that decoders rely on; below it the evidence is weak
+VOCABULARY_SIZE, MIN_COUNT = 5_000, 2  # rarer words are represented by their shape and suffix
+SUFFIX_LETTERS = (3, 2, 1)
+MIN_SUFFIX_COUNT = 10
 MIN_LENGTH = 3  # words of a sentence that counts: two words have only one tree
 MAX_SENTENCES = 5_000
+PARTS = 10  # interleaved parts of the text, for the standard error
+MIN_PART_SENTENCES = 10
+WEAK_EVIDENCE = (
+    "warning: the text gives weak evidence for a branching direction; the trees may be no better than trivial ones. "
+    "If you know the direction, set parse.branching=right or left"
+)
 
 
 @dataclass(frozen=True)
-class Branching:
-    """Branching direction that priors assume: ``right``, ``left``, or empty if unknown.
+class Direction:
+    """Evidence for the branching direction of a text, in the terms of the module's formula."""
 
-    ``strength`` (0 to 1) scales the priors that depend on the direction; a direction ``is_clear`` if decoders may
-    rely on it as well.
-    """
-
-    direction: str = ""
-    strength: float = 0.0
-    is_clear: bool = False
-
-    @property
-    def branches_right(self) -> bool:
-        """Whether the language clearly branches to the right."""
-        return self.is_clear and self.direction == "right"
-
-
-UNKNOWN_BRANCHING = Branching()
-
-
-@dataclass(frozen=True)
-class Edges:
-    """Percentage of sentences that begin, and that end, with a frequent word."""
-
-    first: float
-    last: float
+    frequent_words: float  # d, in percentage points
+    word_classes: float  # c, in nats
+    segment_growth: float  # g
+    right_probability: float  # p
     sentences: int
 
-    @property
-    def difference(self) -> float:
-        """Percentage of sentences with a frequent word at the beginning minus that at the end."""
-        return self.first - self.last
-
-    @property
-    def error(self) -> float:
-        """Standard error of `difference` in points, with both edges counted as independent."""
-        variance = sum(share * (100 - share) for share in (self.first, self.last))
-        return math.sqrt(variance / max(1, self.sentences))
-
-    @property
-    def strength(self) -> float:
-        """Strength of the evidence for a direction, from 0 to 1.
-
-        It is 1 - exp(-max(0, |d| - 2 e) / `EVIDENCE_SCALE`) for the difference d and its standard error e.
-        """
-        evidence = max(0.0, abs(self.difference) - 2 * self.error)
-        return round(1 - math.exp(-evidence / EVIDENCE_SCALE), 3)
-
-    @property
-    def branching(self) -> Branching:
-        """Estimated direction.
-
-        It is clear if both edges differ by `CLEAR_DIFFERENCE` points or more.
-        """
-        is_clear = abs(self.difference) >= CLEAR_DIFFERENCE
-        if not self.strength and not is_clear:
-            return UNKNOWN_BRANCHING
-        return Branching("right" if self.difference > 0 else "left", self.strength, is_clear)
-
-    def __str__(self) -> str:
-        """One sentence for the user: direction, evidence, strength."""
-        direction = self.branching.direction
-        branches = f"probably branches to the {direction}" if direction else "does not clearly branch to one side"
-        return (
-            f"the text {branches}: {self.first:.0f}% of its sentences begin with one of its {FREQUENT_WORDS} most "
-            f"frequent words, {self.last:.0f}% end with one (strength {self.strength:.2f})"
+    def lines(self) -> list[str]:
+        """The evidence as a line for the user, and a warning if it is weak."""
+        is_right = self.right_probability >= 0.5
+        direction, probability = ("right", self.right_probability) if is_right else ("left", 1 - self.right_probability)
+        evidence = (
+            f"branching direction: {direction} with probability {probability:.2f} (frequent words "
+            f"{self.frequent_words:+.1f} points, word classes {self.word_classes:+.2f} nats, segment growth "
+            f"{self.segment_growth:+.2f}; {self.sentences:,} sentences)"
         )
+        return [evidence] if is_clear(self.right_probability) else [evidence, WEAK_EVIDENCE]
 
 
-def edges_of(corpus: Any) -> Edges | None:
-    """Edges of the first `MAX_SENTENCES` sentences of a text, or None for data of another type.
+def right_probability(points: float, error: float) -> float:
+    """Probability of right branching for the sum ``points`` (x) with the standard error ``error``.
 
-    Symbols for unknown words do not count as frequent words.
+    >>> [round(right_probability(points, 1.0), 2) for points in (0.0, 7.0, -7.0, 40.0)]
+    [0.5, 0.68, 0.32, 1.0]
     """
-    if not isinstance(corpus, EncodedCorpus):
-        return None
-    offsets = np.asarray(corpus.offsets[: MAX_SENTENCES + 1])
-    ids = np.asarray(corpus.ids[: offsets[-1]])
-    counts = np.bincount(ids, minlength=len(corpus.vocabulary))
-    counts[[index for index, word in enumerate(corpus.vocabulary.words) if word.startswith(UNKNOWN[:-1])]] = 0
-    counts[0] = 0  # the ends of sentences
-    frequent = np.zeros(len(counts), dtype=bool)
-    frequent[np.argsort(-counts, kind="stable")[:FREQUENT_WORDS]] = True
-    frequent &= counts > 0
-    long = np.diff(offsets) - 1 >= MIN_LENGTH
-    first, last = frequent[ids[offsets[:-1][long]]], frequent[ids[offsets[1:][long] - 2]]
-    shares = [round(100 * float(edge.mean()), 2) if edge.size else 0.0 for edge in (first, last)]
-    return Edges(shares[0], shares[1], int(long.sum()))
+    return 0.5 * (1 + math.erf(points / math.hypot(error, SCATTER_POINTS) / math.sqrt(2)))
 
 
-def assumed_branching(setting: str, edges: Edges | None) -> Branching:
-    """Direction by the setting ``parse.branching``: ``right``, ``left``, or ``text`` for that of the training text."""
+def is_clear(right_probability: float) -> bool:
+    """Whether one of the directions has at least `CLEAR_PROBABILITY`."""
+    return max(right_probability, 1 - right_probability) >= CLEAR_PROBABILITY
+
+
+def assumed_probability(setting: str, direction: Direction | None) -> float:
+    """Probability of right branching by the setting ``parse.branching``.
+
+    ``right`` and ``left`` are certain; ``text`` takes the estimate, or 0.5 if there is none.
+    """
     if setting != "text":
-        return Branching(setting, 1.0, is_clear=True)
-    return edges.branching if edges else UNKNOWN_BRANCHING
+        return float(setting == "right")
+    return direction.right_probability if direction else 0.5
+
+
+def estimate_direction(text: Text) -> Direction:
+    """Direction of the first `MAX_SENTENCES` sentences of a text.
+
+    A text with few sentences of `MIN_LENGTH` words gives no evidence.
+    """
+    beginning = text.beginning(MAX_SENTENCES)
+    offsets = beginning.offsets
+    rows = np.flatnonzero(np.diff(offsets) - 1 >= MIN_LENGTH)
+    parts = min(PARTS, len(rows) // MIN_PART_SENTENCES)
+    if parts < 2:
+        return Direction(0.0, 0.0, 0.0, 0.5, len(rows))
+    frequent, classes = _words(beginning)
+    words = beginning.ids[beginning.ids > 0]  # without ends of sentences
+    totals = np.bincount(classes[words])
+    first, last = beginning.ids[offsets[rows]], beginning.ids[offsets[rows + 1] - 2]
+    growth = _growth(beginning, rows)
+
+    def statistics(chosen: slice) -> tuple[float, float, float]:
+        starts, ends, lengths = first[chosen], last[chosen], growth[chosen]
+        difference = 100 * (frequent[starts].mean() - frequent[ends].mean())
+        divergence = _divergence(classes[starts], totals) - _divergence(classes[ends], totals)
+        several = lengths[~np.isnan(lengths)]
+        return float(difference), divergence, float(several.mean()) if several.size else 0.0
+
+    points = [_points(*statistics(slice(part, None, parts))) for part in range(parts)]
+    differences = 100 * (frequent[first].astype(float) - frequent[last])
+    error = max(float(np.std(points, ddof=1)) / math.sqrt(parts), float(np.std(differences)) / math.sqrt(len(rows)))
+    difference, divergence, mean_growth = statistics(slice(None))
+    probability = right_probability(_points(difference, divergence, mean_growth), error)
+    shares = round(difference, 4), round(divergence, 4), round(mean_growth, 4)
+    return Direction(*shares, round(probability, 4), len(rows))
+
+
+def _points(frequent_words: float, word_classes: float, segment_growth: float) -> float:
+    """Sum x of the three statistics, in percentage points."""
+    return frequent_words + CLASS_POINTS * word_classes - GROWTH_POINTS * segment_growth
+
+
+def _words(beginning: Beginning) -> tuple[Array, Array]:
+    """Whether each word (V,) is one of the most frequent, and its class (V,).
+
+    Words are counted in lower case, and rare words are replaced by pseudo-words, which do not count as frequent.
+    """
+    numbers = np.bincount(beginning.ids, minlength=len(beginning.words) + 1)
+    occurring = dict(zip(beginning.words, numbers[1:].tolist(), strict=True))
+    vocabulary = Vocabulary.from_counts(
+        {word: count for word, count in occurring.items() if count},
+        size=VOCABULARY_SIZE,
+        minimum_count=MIN_COUNT,
+        unknown="shape",
+    )
+    entries = np.array([0, *map(vocabulary.id, beginning.words)], dtype=np.int64)
+    counts = np.bincount(entries, numbers, minlength=len(vocabulary)).astype(np.int64)
+    counts[0] = 0  # ends of sentences
+    known = np.array([index >= FIRST and not _is_pseudo(word) for index, word in enumerate(vocabulary.words)])
+    frequent = np.zeros(len(counts), dtype=bool)
+    frequent[np.argsort(-counts * known, kind="stable")[:FREQUENT_WORDS]] = True
+    frequent &= known & (counts > 0)
+    return frequent[entries], _classes(vocabulary, counts, frequent)[entries]
+
+
+def _classes(vocabulary: Vocabulary, counts: Array, frequent: Array) -> Array:
+    """Class (V,) of each entry: its own if it is ``frequent``, else that of its longest common suffix."""
+    suffixes = [_suffixes(word) for word in vocabulary.words]
+    totals: dict[str, int] = {}
+    for names, count in zip(suffixes, counts.tolist(), strict=True):
+        for name in names:
+            totals[name] = totals.get(name, 0) + count
+    numbers: dict[str, int] = {}
+    classes = np.zeros(len(counts), dtype=np.int64)
+    for index, names in enumerate(suffixes):
+        suffix = next((name for name in names if totals[name] >= MIN_SUFFIX_COUNT), "")
+        classes[index] = numbers.setdefault(f"word {index}" if frequent[index] else suffix, len(numbers))
+    return classes
+
+
+def _is_pseudo(word: str) -> bool:
+    """Whether an entry of a vocabulary represents rare words."""
+    return word.startswith(UNKNOWN[:-1])
+
+
+def _suffixes(word: str) -> list[str]:
+    """Suffixes of a word or pseudo-word, the longest first."""
+    letters = word.rpartition("-")[2].removesuffix(">") if _is_pseudo(word) and "-" in word else word
+    return [f"-{letters[-size:]}" for size in SUFFIX_LETTERS if size <= len(letters)]
+
+
+def _divergence(sample: Array, totals: Array) -> float:
+    """Kullback-Leibler divergence in nats of the classes in ``sample`` from ``totals``, minus its sampling bias."""
+    counts = np.bincount(sample, minlength=len(totals))
+    present = counts > 0
+    share, expected = counts[present] / len(sample), totals[present] / totals.sum()
+    return float((share * np.log(share / expected)).sum() - (present.sum() - 1) / (2 * len(sample)))
+
+
+def _growth(beginning: Beginning, rows: Array) -> Array:
+    """(last - first) / (last + first) of the segment lengths of the sentences ``rows``, NaN for a single segment."""
+    breaks = np.flatnonzero(beginning.gaps != NOTHING)
+    starts, ends = beginning.offsets[rows], beginning.offsets[rows + 1] - 1
+    low, high = np.searchsorted(breaks, starts + 1), np.searchsorted(breaks, ends)
+    growth = np.full(len(rows), np.nan)
+    several = low < high
+    first, last = breaks[low[several]] - starts[several], ends[several] - breaks[high[several] - 1]
+    growth[several] = (last - first) / (last + first)
+    return growth

@@ -7,18 +7,20 @@ and the signature of a score names them. docs/reference/decoders.md shows scores
 
 Each prior is a pure function of the scores of one sentence, `Evidence` and a strength. Scores of spans (N, N + 1) have
 in entry (i, j) the span from word i to word j - 1; scores of heads (N, N) have in row i the distribution over the head
-of word i, the root on the diagonal. A *segment* is a maximal sequence of words without punctuation between them.
+of word i, the root on the diagonal. A *segment* is a maximal sequence of words without punctuation between them. Priors
+of spans for a branching direction are averaged over both directions, weighted by their probabilities; factors are
+averaged geometrically.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from induce.data.punctuation import JOINED, NOTHING, bracket_conflicts, bracketed, join_conflicts, joined
-from induce.decoding.branching_direction import UNKNOWN_BRANCHING, Branching
+from induce.decoding.branching_direction import CLEAR_PROBABILITY, is_clear
 from induce.decoding.heads_in_tree import branching, heads_in_tree
 
 Array = np.ndarray
@@ -49,7 +51,7 @@ class Evidence:
     """
 
     gaps: Sequence[int]
-    branching: Branching = UNKNOWN_BRANCHING
+    right_probability: float = 0.5  # of the direction in which the language branches
     word_edges: Array | None = None
     symbols: Array | None = None
     symbol_edges: Array | None = None
@@ -86,8 +88,7 @@ def punctuation(scores: Array, evidence: Evidence, strength: float) -> Array:
     """Prefer spans that keep to segments, by branching direction.
 
     In a right-branching language a span that ends where its first segment ends gains 1, and a span that ends inside a
-    later segment loses `CROSSING_COST`; in a left-branching language the mirror image. Without a direction scores are
-    unchanged.
+    later segment loses `CROSSING_COST`; in a left-branching language the mirror image.
     """
     return _directed(scores, evidence, strength, _segment_bonus)
 
@@ -101,18 +102,12 @@ def branching_spans(scores: Array, evidence: Evidence, strength: float) -> Array
     return _directed(scores, evidence, strength, _full_bonus)
 
 
-def _directed(scores: Array, evidence: Evidence, strength: float, bonus: object) -> Array:
-    """Scores plus ``bonus`` (segment of each word -> (N, N + 1)), mirrored for left-branching languages."""
-    assumed = evidence.branching
-    strength *= assumed.strength
-    if not strength or not assumed.direction:
-        return scores
-    segments = segments_of(evidence.gaps)
-    if assumed.direction == "right":
-        return scores + np.float32(strength) * bonus(segments)  # type: ignore[operator]
+def _directed(scores: Array, evidence: Evidence, strength: float, bonus: Callable[[Array], Array]) -> Array:
+    """Scores plus the mean of ``bonus`` (segment of each word -> (N, N + 1)) and its mirror image."""
+    right, segments = evidence.right_probability, segments_of(evidence.gaps)
     mirrored = np.zeros_like(scores)
-    mirrored[:, 1:] = bonus(segments[::-1])[::-1, :0:-1].T  # type: ignore[operator]
-    return scores + np.float32(strength) * mirrored
+    mirrored[:, 1:] = bonus(segments[::-1])[::-1, :0:-1].T
+    return scores + np.float32(strength) * (np.float32(right) * bonus(segments) + np.float32(1 - right) * mirrored)
 
 
 def _full_bonus(segments: Array) -> Array:
@@ -138,16 +133,14 @@ def function_words(scores: Array, evidence: Evidence, strength: float) -> Array:
     by the frequency at beginnings for the first word in a left-branching language. Spans that end with a segment are
     unchanged. The strength of 0.5 was chosen on CRAFT (docs/reference/models/npcfg.md).
     """
-    assumed = evidence.branching
-    if not assumed.direction or evidence.word_edges is None:
+    if evidence.word_edges is None:
         return scores
-    is_right = assumed.direction == "right"
-    factors = np.minimum(np.float32(strength) * evidence.word_edges[int(is_right)], 1) ** np.float32(assumed.strength)
+    right = evidence.right_probability
+    begins, ends = np.minimum(np.float32(strength) * evidence.word_edges, 1)
     starts = segment_starts(segments_of(evidence.gaps))
-    if is_right:
-        by_end = np.concatenate([np.ones(1, dtype=factors.dtype), factors])
-        return scores * np.where(starts, 1, by_end)
-    return scores * np.where(starts[:-1], 1, factors)[:, None]
+    by_end = np.concatenate([np.ones(1, dtype=ends.dtype), ends ** np.float32(right)])
+    by_start = begins ** np.float32(1 - right)
+    return scores * np.where(starts, 1, by_end) * np.where(starts[:-1], 1, by_start)[:, None]
 
 
 def prefix_symbols(scores: Array, evidence: Evidence, strength: float) -> Array:
@@ -157,14 +150,20 @@ def prefix_symbols(scores: Array, evidence: Evidence, strength: float) -> Array:
     symbols. With a strength of 2 a grammar's recall of verb phrases on CRAFT rose from 30 to 44 %
     (docs/reference/models/npcfg.md).
     """
-    assumed, symbols = evidence.branching, evidence.symbols
-    if not assumed.direction or symbols is None or evidence.symbol_edges is None:
+    symbols = evidence.symbols
+    if symbols is None or evidence.symbol_edges is None:
         return scores
-    begins, ends = evidence.symbol_edges if assumed.direction == "right" else evidence.symbol_edges[::-1]
-    ratios = np.divide(np.float32(strength) * ends, begins, out=np.ones_like(ends), where=begins > 0)
-    values = np.minimum(ratios, 1) ** np.float32(assumed.strength)
+    begins, ends = evidence.symbol_edges
+    prefixes, suffixes = _edge_ratios(ends, begins, strength), _edge_ratios(begins, ends, strength)
+    values = prefixes ** np.float32(evidence.right_probability) * suffixes ** np.float32(1 - evidence.right_probability)
     total = symbols.sum(-1)
     return scores * np.divide(symbols @ values, total, out=np.ones_like(total), where=total > 0)
+
+
+def _edge_ratios(counts: Array, totals: Array, strength: float) -> Array:
+    """min(1, ``strength`` x counts / totals) of each symbol, 1 for a total of 0."""
+    ratios = np.divide(np.float32(strength) * counts, totals, out=np.ones_like(counts), where=totals > 0)
+    return np.minimum(ratios, 1)
 
 
 def near_heads(heads: Array, evidence: Evidence, strength: float) -> Array:
@@ -193,13 +192,14 @@ def near_distribution(count: int) -> Array:
 def branching_heads(heads: Array, evidence: Evidence, strength: float) -> Array:
     """Mix head distributions with the best heads in the purely branching tree.
 
-    ``strength`` is the share of the latter. The prior applies if the direction of the text is clear.
-    Undirected arcs of DMV gain one to five points (docs/reference/models/dmv.md).
+    ``strength`` is the share of the latter. The prior applies if the direction is clear, because the mean of both
+    directions lowers the scores of an unclear one. Undirected arcs of DMV gain one to five points
+    (docs/reference/models/dmv.md).
     """
-    assumed = evidence.branching
-    if not assumed.is_clear:
+    right = evidence.right_probability
+    if not is_clear(right):
         return heads
-    tree = branching(len(heads), right=assumed.direction == "right")
+    tree = branching(len(heads), right=right >= CLEAR_PROBABILITY)
     return (1 - strength) * heads + strength * heads_in_tree(heads, tree)
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from induce.decoding.branching_direction import UNKNOWN_BRANCHING, Branching
 from induce.decoding.priors import EdgeStatistics, Evidence
 from induce.registry import NO_PRIORS, PRIORS, Prior, load, parse_priors
 from induce.structures import SpanScores, Structure
@@ -30,7 +29,7 @@ class AppliedPriors:
     """Priors in order of application. Priors for a structure that is not decoded have no effect."""
 
     priors: tuple[Prior, ...] = ()
-    branching: Branching = UNKNOWN_BRANCHING
+    right_probability: float = 0.5  # that the language branches to the right
     statistics: EdgeStatistics | None = None
 
     def __str__(self) -> str:
@@ -63,9 +62,9 @@ class AppliedPriors:
 
     def _evidence(self, ids: Sequence[int], gaps: Sequence[int], symbols: np.ndarray | None) -> Evidence:
         if self.statistics is None:
-            return Evidence(gaps, self.branching)
+            return Evidence(gaps, self.right_probability)
         words = self.statistics.words[:, list(ids)]
-        return Evidence(gaps, self.branching, words, symbols, self.statistics.symbols)
+        return Evidence(gaps, self.right_probability, words, symbols, self.statistics.symbols)
 
 
 def requested_priors(text: str | None, default: Sequence[str], gives: Sequence[type[Structure]]) -> tuple[Prior, ...]:

@@ -16,7 +16,7 @@ from induce.data.loaders import pad
 from induce.data.normalization import RECIPES, Normalized
 from induce.data.punctuation import NOTHING, gaps
 from induce.data.tokens import leaf, split
-from induce.decoding.branching_direction import assumed_branching
+from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.models.base import Query, SentenceTooLong
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
 from induce.parsing.reading import Reading
@@ -242,8 +242,8 @@ class ModelParser(StructureParser):
         self.checkpoint, self.device = checkpoint, device
         self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.task_name
         self.gives, self.tokenization = kind_of(config).gives, config.data.tokenization
-        branching = assumed_branching(config.parse.branching, checkpoint.facts.edges)
-        self.branches_right = branching.branches_right
+        right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
+        self.branches_right = right_probability >= CLEAR_PROBABILITY
         self.estimates_root = getattr(kind_of(config), "estimates_root", False)
         self.choose(decoder or config.parse.decoder)
         self.distances = distances or config.parse.distances
@@ -263,7 +263,7 @@ class ModelParser(StructureParser):
         self.facts, self.learned_from = checkpoint.facts, checkpoint.facts.learned_from
         self.model: Any = build_model(checkpoint).to(device)
         listed = requested_priors(priors, config.parse.priors, self.gives)
-        self._all_priors = AppliedPriors(listed, branching, self.model.edge_statistics())
+        self._all_priors = AppliedPriors(listed, right_probability, self.model.edge_statistics())
         self._library = ""  # of matrix products, for blocks of many words; chosen at the first such block
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
 
@@ -417,7 +417,7 @@ class ModelParser(StructureParser):
 def default_decoder(checkpoint: Checkpoint) -> str:
     """Default decoder of a model, or "" if it returns no structure."""
     config, gives = checkpoint.config, kind_of(checkpoint.config).gives
-    branching = assumed_branching(config.parse.branching, checkpoint.facts.edges)
+    right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
     if not gives:
         return ""
     fitting = registry.fitting_decoder(
@@ -425,7 +425,7 @@ def default_decoder(checkpoint: Checkpoint) -> str:
         gives,
         config.parse.decoder,
         task=config.task_name,
-        branches_right=branching.branches_right,
+        branches_right=right_probability >= CLEAR_PROBABILITY,
     )
     return registry.with_defaults(fitting, ROOT_COUNTED if kind_of(config).estimates_root else {})
 

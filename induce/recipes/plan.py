@@ -21,7 +21,6 @@ from treebank.base.json_text import parse_json
 PLAN = "plan.json"
 PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
-WEAK_EVIDENCE = 0.6  # strength of the evidence for a branching direction below which a warning is printed
 DECISIONS = ("done", "log", "series", "words", "text_share", "vote_share", "ranks")  # fields in plan.json
 Report = Callable[[str], None]
 
@@ -130,19 +129,9 @@ class Plan:
         """Report the branching direction that priors assume, as estimated by ``member`` from the text."""
         from induce.parsing.load import read_trained
 
-        edges = read_trained(str(self.run_of(member.name))).facts.edges
-        if edges is None:
-            return
-        shares = f"{edges.first:.0f}% begin, {edges.last:.0f}% end"
-        direction = edges.branching.direction or "neither"
-        evidence = f"sentences with a frequent word at an edge: {shares} with one"
-        self.decide(f"branching: {direction}, strength {edges.strength:.2f} ({evidence})", report)
-        if edges.strength < WEAK_EVIDENCE:
-            self.decide(
-                f"warning: weak evidence for the branching direction ({edges.difference:+.0f} points, standard error "
-                f"{edges.error:.1f}); the trees may be no better than trivial ones",
-                report,
-            )
+        direction = read_trained(str(self.run_of(member.name))).facts.direction
+        for line in direction.lines() if direction else ():
+            self.decide(line, report)
 
     def rank(self, group: str, rivals: Sequence[str], purpose: str, report: Report) -> list[str]:
         """``rivals`` by the perplexity of the development text, the lowest first. Decided once for each ``group``."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from induce.decoding.branching_direction import Edges
+from induce.decoding.branching_direction import Direction
 from treebank.base.metadata import MetadataError
 
 FORMAT = 2
@@ -72,7 +72,7 @@ class RunFacts:
     training: TextFacts = NO_TEXT
     development: TextFacts = NO_TEXT
     joining: tuple[str, ...] = ()  # punctuation marks that join words
-    edges: Edges | None = None  # of the text, if they choose the decoder
+    direction: Direction | None = None  # branching direction of the training text
     health: dict[str, Any] = field(default_factory=dict)
     epoch: int = 0
     step: int = -1  # 0 before the first step, -1 if unknown

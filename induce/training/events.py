@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from induce.decoding.branching_direction import Direction
 from induce.storage.facts import Check
 
 
@@ -75,7 +76,7 @@ class Finished:
     task: str = ""
     gives: str = ""  # what the model parses into: "trees", "heads", or nothing
     decoder: str = ""  # by which it does
-    branching: str = ""  # why by this one, where the text decides
+    direction: Direction | None = None  # of the text, if priors and the default decoder depend on it
     on_sample: bool = False  # whether it learned from the built-in sample, or from generated examples
     measure: str = "perplexity"  # as in `Progress`
 

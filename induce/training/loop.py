@@ -12,13 +12,12 @@ import torch
 
 from induce.data.corpus import unknown_share
 from induce.data.tokens import bits
-from induce.decoding.branching_direction import assumed_branching
+from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.layers.matrix_library import MKL, choose_library, multiplying
 from induce.models.base import FittedModel
 from induce.registry import decoder_entry, fitting_decoder
 from induce.settings.run import kind_of
 from induce.storage.facts import Check
-from induce.structures import Distances
 from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
 from induce.training.learners import Update, not_finite
 from induce.training.optimizer import EpochEnd
@@ -233,7 +232,7 @@ class Trainer:
     def _finished(self, reason: str) -> Finished:
         run, at = self.run, self.run.position
         accuracy = next((check.development_accuracy for check in reversed(at.history) if check.best), None)
-        decoder, evidence = _decoder(run)
+        decoder = _decoder(run)
         return Finished(
             reason=reason,
             epoch=at.epoch,
@@ -248,7 +247,7 @@ class Trainer:
             task=run.config.task_name,
             gives=decoder_entry(decoder).gives if decoder else "",
             decoder=decoder,
-            branching=evidence,
+            direction=run.facts.direction if decoder and run.config.parse.branching == "text" else None,
             measure=run.model.measure,
             on_sample=not run.facts.texts,
         )
@@ -259,16 +258,13 @@ class Trainer:
         return None if config.loader_name == "masked" else bits(loss, config.data.token)
 
 
-def _decoder(run: Run) -> tuple[str, str]:
-    """The decoder of the model, and the evidence for it if the text decides. Empty if it gives no structure."""
+def _decoder(run: Run) -> str:
+    """The decoder of the model, or "" if it returns no structure."""
     gives, parse = kind_of(run.config).gives, run.config.parse
     if not gives:
-        return "", ""
-    edges = run.facts.edges
-    right = assumed_branching(parse.branching, edges).branches_right
-    decoder = fitting_decoder(run.config.model_name, gives, parse.decoder, branches_right=right)
-    is_estimated = parse.branching == "text" and gives[:1] == (Distances,) and not parse.decoder
-    return decoder, f"decoder {decoder}: {edges}" if is_estimated else ""
+        return ""
+    right = assumed_probability(parse.branching, run.facts.direction) >= CLEAR_PROBABILITY
+    return fitting_decoder(run.config.model_name, gives, parse.decoder, branches_right=right)
 
 
 def _choose_matrix_library(run: Run) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from induce.data.corpus import Text
 from induce.data.vocabulary import Vocabulary
 from induce.data.vocabulary_choice import choose_vocabulary, joining_of
 from induce.settings.run import RunConfig
@@ -163,7 +164,7 @@ def _encode(
     config: RunConfig, training: TrainingData, development: TrainingData, facts: RunFacts, checkpoint: Checkpoint | None
 ) -> _Encoded:
     """The texts with the vocabulary of ``checkpoint``, or with a new one. Empty development text is replaced."""
-    from induce.decoding.branching_direction import edges_of
+    from induce.decoding.branching_direction import estimate_direction
 
     joining = list(checkpoint.facts.joining) if checkpoint else joining_of(training, config.data)
     vocabulary = checkpoint.vocabulary if checkpoint else choose_vocabulary(training, config.data)
@@ -172,8 +173,9 @@ def _encode(
         development = training
         note = "too few sentences to set some aside: the training text serves as development text"
     facts = replace(facts, training=_about(training), development=_about(development), joining=tuple(joining))
+    if isinstance(training, Text) and config.data.token != "character":
+        facts = replace(facts, direction=estimate_direction(training))
     corpus = training.encode(vocabulary, joining)
-    facts = replace(facts, edges=edges_of(corpus))
     held_out = corpus if development is training else development.encode(vocabulary, joining)
     return _Encoded(vocabulary, corpus, development, held_out, note, facts)
 

@@ -100,7 +100,7 @@ def test_train_ends_with_suggested_commands(call: Caller, tmp_path: Path) -> Non
     (tmp_path / "text.txt").write_text(toy_text(40), encoding="utf-8")
     code, out, err = call("train", tmp_path / "text.txt", "-o", tmp_path / "run", *TINY)
     assert (code, out) == (0, "")
-    *_, decoder, where, first, second, third = err.splitlines()
+    *_, decoder, _direction, _warning, where, first, second, third = err.splitlines()
     assert decoder.startswith("decoder ")
     assert where == f"model folder: {tmp_path / 'run'}"
     assert first.startswith(f"next: synparse parse -m {tmp_path / 'run'} TEXT ")

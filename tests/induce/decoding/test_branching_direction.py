@@ -1,18 +1,26 @@
-"""Frequent words at the edges of sentences, and the default decoder that follows from them."""
+"""Branching direction of a text, with its uncertainty, and the default decoder that follows from it."""
 
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from induce.data.corpus import EncodedCorpus, read_corpora
-from induce.data.vocabulary_choice import choose_vocabulary
-from induce.decoding import branching_direction as edges
-from induce.decoding.branching_direction import Edges, edges_of
+from induce.data.corpus import Corpus, read_corpora
+from induce.data.prepared import PreparedCorpus, prepare
+from induce.decoding import branching_direction as module
+from induce.decoding.branching_direction import (
+    Direction,
+    assumed_probability,
+    estimate_direction,
+    is_clear,
+    right_probability,
+)
 from induce.parsing.load import load_parser
 from induce.parsing.parser import default_decoder
 from induce.registry import fitting_decoder
@@ -20,103 +28,185 @@ from induce.storage import checkpoint as store
 from induce.storage.facts import RunFacts
 from induce.structures import Distances, HeadDistribution
 from induce.training.events import Finished
+from tests.support.reference import SHARED
 from tests.support.tiny import settings, train, trainer
 from treebank.core.sentence import Sentence
+from treebank.io.read import read_sentences
+
+TREEBANKS = SHARED / "data" / "const_other"
+NOUNS = [f"{stem}{ending}" for stem in ("bal", "kor", "mit", "sul", "tev", "rad") for ending in ("", "os", "ima", "ek")]
+LETTERS = "abcdefghijklmnoprstuvz"
 
 
-def corpus(lines: list[str], *more: str) -> EncodedCorpus:
-    read, _ = read_corpora((Sentence(tuple(line.split())) for line in lines), "words")
-    return read.encode(choose_vocabulary(read, settings("onlstm", *more).data))
+def corpus(sentences: list[list[str]]) -> Corpus:
+    return read_corpora((Sentence(tuple(words)) for words in sentences), "words")[0]
+
+
+def estimate(sentences: list[list[str]]) -> Direction:
+    return estimate_direction(corpus(sentences))
+
+
+def head_initial(count: int, share: float = 1.0) -> list[list[str]]:
+    """Sentences with a function word before each noun; in 1 - ``share`` of them it follows the noun."""
+    rng = random.Random(0)
+    sentences = []
+    for _ in range(count):
+        order = 1 if rng.random() < share else -1
+        phrases = [[rng.choice(("da", "di", "du")), rng.choice(NOUNS) + rng.choice("abcdefgh")] for _ in range(3)]
+        words = [word for phrase in phrases for word in phrase[::order]]
+        sentences.append([*words[:3], ",", *words[3:]] if rng.random() < 0.5 else words)
+    return sentences
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two words are frequent."""
-    monkeypatch.setattr(edges, "FREQUENT_WORDS", 2)
+def three_frequent_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FREQUENT_WORDS", 3)
 
 
-HEADS_FIRST = ["of red house a", "of blue tree b", "in old town c .", "in new town of", "x y"]
+def test_probability_is_continuous_monotone_and_symmetric() -> None:
+    values = [right_probability(points / 4, 2.0) for points in range(-400, 401)]
+    assert values == sorted(values)
+    assert max(after - before for before, after in pairwise(values)) < 0.01
+    assert values == pytest.approx([1 - value for value in values[::-1]])
+    assert right_probability(20.0, 5.0) > right_probability(20.0, 30.0) > 0.5
+    z = -11.1 / math.hypot(0.9, 15)
+    assert right_probability(-11.1, 0.9) == pytest.approx((1 + math.erf(z / math.sqrt(2))) / 2)
 
 
-def test_edges_are_shares_of_sentences_that_begin_and_end_with_frequent_words() -> None:
-    result = edges_of(corpus(HEADS_FIRST))  # frequent: of, in; two-word sentences and the full stop do not count
-    assert result == Edges(100.0, 25.0, 4)
-    mirrored = edges_of(corpus([" ".join(reversed(line.removesuffix(" .").split())) for line in HEADS_FIRST]))
-    assert mirrored == Edges(25.0, 100.0, 4)
-    assert str(result) == (
-        "the text probably branches to the right: 100% of its sentences begin with one of its 2 most frequent words, "
-        "25% end with one (strength 0.98)"
-    )
-    assert "branches to the left" in str(mirrored)
-    assert "does not clearly branch to one side" in str(Edges(21.0, 21.0, 9))
+def test_text_with_initial_function_words_branches_to_the_right() -> None:
+    sentences = head_initial(400)
+    right, left = estimate(sentences), estimate([words[::-1] for words in sentences])
+    assert (right.frequent_words, right.right_probability, right.sentences) == (100.0, 1.0, 400)
+    assert left.right_probability == 0.0
+    assert left.frequent_words == -right.frequent_words
+    assert left.word_classes == pytest.approx(-right.word_classes)
+    assert left.segment_growth == pytest.approx(-right.segment_growth)
 
 
-def test_direction_is_clear_from_ten_points_of_difference() -> None:
-    results = [Edges(first, 30.0, 4000).branching for first in (40.0, 39.9, 20.1, 20.0)]
-    assert [(result.direction, result.is_clear) for result in results] == [
-        ("right", True),
-        ("right", False),
-        ("left", False),
-        ("left", True),
+def test_evidence_is_reported_in_one_line_with_a_warning_if_it_is_weak() -> None:
+    strong = Direction(-49.4, -0.66, 0.24, 0.0001, 1391)
+    assert strong.lines() == [
+        "branching direction: left with probability 1.00 (frequent words -49.4 points, word classes -0.66 nats, "
+        "segment growth +0.24; 1,391 sentences)"
     ]
-    assert [result.branches_right for result in results] == [True, False, False, False]
+    assert [is_clear(value) for value in (0.25, 0.26, 0.5, 0.74, 0.75)] == [True, False, False, False, True]
+    weak = Direction(7.0, 0.0, 0.0, 0.68, 2000)
+    assert weak.lines()[0].startswith("branching direction: right with probability 0.68 (")
+    assert weak.lines()[1].startswith("warning: the text gives weak evidence for a branching direction")
 
 
-def test_strength_follows_the_evidence() -> None:
-    seven_points = Edges(28.0, 21.0, 2000)
-    assert seven_points.error == pytest.approx(1.355, abs=1e-3)
-    assert seven_points.strength == pytest.approx(1 - math.exp(-(7 - 2 * 1.355) / edges.EVIDENCE_SCALE), abs=1e-3)
-    strengths = [Edges(21 + points, 21.0, 2000).strength for points in range(0, 60)]
-    assert strengths == sorted(strengths)
-    assert strengths[0] == 0.0
-    assert strengths[-1] > 0.99
-    assert max(after - before for before, after in pairwise(strengths)) < 0.12  # continuous
+def test_mixed_order_is_weak_evidence_and_small_samples_are_less_certain() -> None:
+    assert not is_clear(estimate(head_initial(2000, share=0.5)).right_probability)
+    large, small = (estimate(head_initial(count, share=0.7)[:count]) for count in (2000, 60))
+    same_points = Direction(small.frequent_words, small.word_classes, small.segment_growth, 0.0, 0)
+    points = module._points(same_points.frequent_words, same_points.word_classes, same_points.segment_growth)
+    assert 0.5 < small.right_probability < right_probability(points, 0.0)
+    assert is_clear(large.right_probability)
 
 
-def test_strength_is_symmetric_and_zero_without_evidence() -> None:
-    left, right = Edges(21.0, 28.0, 2000), Edges(28.0, 21.0, 2000)
-    assert (left.branching.direction, left.strength) == ("left", right.strength)
-    assert Edges(25.0, 25.0, 2000).branching == edges.UNKNOWN_BRANCHING
-    assert Edges(28.0, 21.0, 100).branching == edges.UNKNOWN_BRANCHING  # within the sampling error
-    assert Edges(0.0, 0.0, 0).strength == 0
+@pytest.mark.parametrize(
+    "sentences",
+    [[], [["word"]], [["word"]] * 50, [["a", "b"]] * 50, [[]] * 3, head_initial(15), [[","], ["."]]],
+    ids=["empty", "one word", "one-word sentences", "two-word sentences", "empty sentences", "few", "punctuation"],
+)
+def test_text_without_trees_to_choose_from_gives_no_evidence(sentences: list[list[str]]) -> None:
+    assert estimate(sentences).right_probability == 0.5
+
+
+def test_one_long_sentence_without_spaces_or_ends_gives_no_evidence() -> None:
+    assert estimate([["猫が魚を食べた" * 500]]).right_probability == 0.5
+    assert estimate([NOUNS * 1000]).right_probability == 0.5
+
+
+def test_text_without_punctuation_is_estimated_from_its_words() -> None:
+    direction = estimate([[word for word in words if word != ","] for words in head_initial(400)])
+    assert (direction.segment_growth, direction.right_probability) == (0.0, 1.0)
+
+
+def test_identical_sentences_have_no_sampling_error() -> None:
+    direction = estimate([["da", "bal", "kor", "mit", "sul"]] * 40)
+    assert not math.isnan(direction.right_probability)
+
+
+def test_final_classes_count_although_no_word_is_frequent() -> None:
+    """Verb-final sentences end with few suffixes, as in Turkish."""
+    rng = random.Random(1)
+
+    def word(ending: str) -> str:
+        return "".join(rng.choices(LETTERS, k=5)) + ending
+
+    sentences = [[*(word("".join(rng.choices(LETTERS, k=2))) for _ in range(4)), word("iyor")] for _ in range(800)]
+    direction = estimate(sentences)
+    assert direction.word_classes < -0.5
+    assert direction.right_probability < 0.5
+
+
+def test_growth_compares_the_last_segment_with_the_first() -> None:
+    text = corpus([["a", "b", ",", "c", "d", "e", "f", ";", "g", "h", "i", "."], ["a", "b", "c"]])
+    growth = module._growth(text.beginning(5), np.array([0, 1]))
+    assert growth[0] == pytest.approx((3 - 2) / (3 + 2))
+    assert math.isnan(growth[1])
+
+
+def test_unknown_words_are_not_frequent() -> None:
+    rare = [["the", f"{first}{second}pq", f"{second}{first}ro"] for first in LETTERS for second in LETTERS]
+    assert estimate(rare).frequent_words == 100.0
+
+
+def test_only_the_first_sentences_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_SENTENCES", 100)
+    sentences = head_initial(100)
+    assert estimate([*sentences, *[["zu", "zu", "zu"]] * 50]) == estimate(sentences)
+
+
+def test_corpus_on_disk_has_the_direction_of_the_corpus_in_memory(tmp_path: Path) -> None:
+    sentences = head_initial(400, share=0.6)
+    prepare((Sentence(tuple(words)) for words in sentences), str(tmp_path / "corpus"))
+    assert estimate_direction(PreparedCorpus.read(str(tmp_path / "corpus")).split(0.0)[0]) == estimate(sentences)
+
+
+@pytest.mark.skipif(not TREEBANKS.is_dir(), reason="the treebanks are not available")
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("keyaki", Direction(-49.3606, -0.6621, 0.2434, 0.0, 391)),
+        ("icepahc", Direction(29.4925, 0.2891, 0.0519, 0.9816, 729)),
+    ],
+)
+def test_direction_of_treebanks_is_the_measured_one(
+    monkeypatch: pytest.MonkeyPatch, name: str, expected: Direction
+) -> None:
+    monkeypatch.setattr(module, "FREQUENT_WORDS", 50)
+    sentences = read_sentences(TREEBANKS / name, on_bad=lambda error: None)
+    assert estimate([list(sentence.words) for sentence in sentences if len(sentence.words) > 2]) == expected
 
 
 def test_direction_can_be_set_instead_of_estimated() -> None:
-    assert edges.assumed_branching("left", Edges(60.0, 10.0, 9)) == edges.Branching("left", 1.0, is_clear=True)
-    assert edges.assumed_branching("text", Edges(60.0, 10.0, 4000)).direction == "right"
-    assert edges.assumed_branching("text", None) == edges.UNKNOWN_BRANCHING
+    direction = Direction(0.0, 0.0, 0.0, 0.9, 9)
+    assert [assumed_probability(setting, direction) for setting in ("right", "left", "text")] == [1.0, 0.0, 0.9]
+    assert assumed_probability("text", None) == 0.5
 
 
-def test_unknown_words_are_not_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [f"the {letter}p {letter}q" for letter in "bcdefghij"]
-    for symbols in ("one", "shape"):
-        assert edges_of(corpus(lines, "data.minimum_count=2", f"data.unknown={symbols}")) == Edges(100.0, 0.0, 9)
-    monkeypatch.setattr(edges, "MAX_SENTENCES", 3)
-    assert edges_of(corpus(lines)).sentences == 3
-    assert edges_of(corpus(["a b", "c d"])) == Edges(0.0, 0.0, 0)
-
-
-def test_model_stores_edges_that_determine_its_decoder(tmp_path: Path) -> None:
+def test_model_stores_the_direction_that_determines_its_decoder(tmp_path: Path) -> None:
     config = settings("onlstm", "train.epochs=1")
     assert config.parse.decoder == ""
     finished = train(config, tmp_path)[-1]
     assert isinstance(finished, Finished)
     checkpoint = store.read(tmp_path / "best")
-    stored = checkpoint.facts.edges
-    assert stored == edges_of(trainer(config, tmp_path / "other").run.corpus)
+    direction = checkpoint.facts.direction
+    assert direction == estimate_direction(trainer(config, tmp_path / "other").run.training) == finished.direction
     parser = load_parser(tmp_path, device="cpu")
     assert parser.decoder == finished.decoder == default_decoder(checkpoint)
     assert f"decoder:{parser.decoder}|" in parser.decoded
-    assert finished.branching == f"decoder {parser.decoder}: {stored}"
-    for first, last, decoder in ((60.0, 10.0, "biased"), (10.0, 60.0, "unbiased")):
-        facts = replace(checkpoint.facts, edges=Edges(first, last, 4000))
+    for probability, decoder in ((0.8, "biased"), (0.7, "unbiased"), (0.1, "unbiased")):
+        facts = replace(checkpoint.facts, direction=Direction(0.0, 0.0, 0.0, probability, 4000))
         assert default_decoder(replace(checkpoint, facts=facts)) == decoder
     assert default_decoder(replace(checkpoint, facts=RunFacts())) == "unbiased"
 
 
-def test_decoder_from_the_settings_ignores_the_edges(tmp_path: Path) -> None:
-    finished = trainer(settings("onlstm", "parse.decoder=biased"), tmp_path)._finished("epochs")
-    assert (finished.decoder, finished.branching) == ("biased", "")
+def test_direction_is_not_reported_if_it_is_set(tmp_path: Path) -> None:
+    finished = trainer(settings("onlstm", "parse.branching=right"), tmp_path)._finished("epochs")
+    assert (finished.decoder, finished.direction) == ("biased", None)
 
 
 def test_direction_decides_the_default_decoder_of_distances_only() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from induce.data.punctuation import JOINED, SEPARATED
 from induce.decoding import priors
-from induce.decoding.branching_direction import Branching
 from induce.decoding.heads_in_tree import branching, heads_in_tree
 from induce.decoding.priors import Evidence
 from induce.registry import PRIORS, load, parse_priors
@@ -17,7 +16,7 @@ from induce.structures import HeadDistribution
 from treebank.base.errors import SynparseError
 
 OPEN, CLOSE = SEPARATED + 1, SEPARATED + 4
-RIGHT, LEFT = Branching("right", 1.0, is_clear=True), Branching("left", 1.0, is_clear=True)
+RIGHT, LEFT = 1.0, 0.0  # probability of right branching
 NO_GAPS = [0, 0, 0, 0, 0]
 
 
@@ -90,20 +89,35 @@ def test_symbol_that_rarely_ends_a_segment_counts_less() -> None:
     assert priors.prefix_symbols(symbols.sum(-1), left, 1.0)[0, 2] == weighted[0, 2]
 
 
-def evidence_of(branching_: Branching) -> Evidence:
+def evidence_of(right_probability: float) -> Evidence:
     draw = np.random.default_rng(1)
     symbols = draw.random((5, 6, 2)).astype(np.float32) / 4
-    return Evidence([0, OPEN, JOINED, CLOSE, 0], branching_, draw.random((2, 5)), symbols, draw.random((2, 2)))
+    return Evidence([0, OPEN, JOINED, CLOSE, 0], right_probability, draw.random((2, 5)), symbols, draw.random((2, 2)))
 
 
-@pytest.mark.parametrize("name", ["branching", "punctuation", "function-words", "prefix-symbols"])
-def test_strength_of_the_evidence_interpolates_between_no_prior_and_the_full_one(name: str) -> None:
-    prior, scores = load(PRIORS[name].place), np.random.default_rng(2).random((5, 6)).astype(np.float32)
-    results = [prior(scores, evidence_of(Branching("right", strength)), 0.5) for strength in (0.0, 0.5, 1.0)]
-    np.testing.assert_allclose(results[0], scores, rtol=1e-6)
-    distances = [float(np.abs(result - scores).sum()) for result in results]
-    assert distances[0] + 1e-4 < distances[1] < distances[2]
-    assert np.array_equal(prior(scores, evidence_of(Branching()), 0.5), scores)
+@pytest.mark.parametrize("name", ["branching", "punctuation"])
+def test_additive_prior_is_the_mean_of_both_directions(name: str) -> None:
+    scores = np.random.default_rng(2).random((5, 6)).astype(np.float32)
+    right, left, mean = (load(PRIORS[name].place)(scores, evidence_of(p), 0.5) for p in (RIGHT, LEFT, 0.7))
+    assert not np.allclose(right, left)
+    np.testing.assert_allclose(mean, 0.7 * right + 0.3 * left, rtol=1e-5)
+
+
+def test_factors_of_words_are_averaged_geometrically() -> None:
+    scores = np.random.default_rng(2).random((5, 6)).astype(np.float32)
+    right, left, mean = (priors.function_words(scores, evidence_of(p), 0.5) for p in (RIGHT, LEFT, 0.7))
+    np.testing.assert_allclose(mean, right**0.7 * left**0.3, rtol=1e-5)
+
+
+def test_factors_of_symbols_are_averaged_geometrically() -> None:
+    symbols = np.zeros((2, 3, 1), dtype=np.float32)
+    symbols[0, 2] = 1.0
+    edges = np.array([[4.0], [1.0]], dtype=np.float32)  # begins four segments and ends one
+    values = [
+        priors.prefix_symbols(symbols[..., 0], Evidence([0, 0], p, symbols=symbols, symbol_edges=edges), 1.0)[0, 2]
+        for p in (RIGHT, LEFT, 0.7)
+    ]
+    assert values == pytest.approx([1 / 4, 1.0, (1 / 4) ** 0.7])
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -137,7 +151,9 @@ def test_near_distribution_falls_with_the_distance() -> None:
 
 def test_branching_heads_need_a_clear_direction() -> None:
     heads = np.eye(3)
-    assert priors.branching_heads(heads, Evidence([0, 0, 0], Branching("right", 0.9)), 0.5) is heads
+    assert priors.branching_heads(heads, Evidence([0, 0, 0], 0.7), 0.5) is heads
+    clear, certain = (priors.branching_heads(heads, Evidence([0, 0, 0], p), 0.5) for p in (0.2, LEFT))
+    assert np.array_equal(clear, certain)
 
 
 def test_priors_are_parsed_with_a_strength() -> None:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from induce.decoding import branching_direction
+from induce.decoding.branching_direction import Direction
 from induce.recipes.plan import Plan
 from induce.recipes.recipe import read_recipe
 from induce.storage.facts import RunFacts
@@ -95,11 +95,13 @@ def test_every_teacher_has_three_students(tmp_path: Path, count: int) -> None:
     assert request.teachers == (f"{teacher}@decoder=biased", f"{teacher}@decoder=unbiased")
 
 
-def test_weak_evidence_for_a_direction_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = RunFacts(edges=branching_direction.Edges(28.0, 21.0, 1000))
-    monkeypatch.setattr("induce.parsing.load.read_trained", lambda run: SimpleNamespace(facts=facts))
+def test_evidence_for_the_direction_is_decided_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    direction = Direction(7.0, 0.0, 0.0, 0.68, 2000)
+    monkeypatch.setattr(
+        "induce.parsing.load.read_trained", lambda run: SimpleNamespace(facts=RunFacts(direction=direction))
+    )
     plan = new_plan(tmp_path / "run")
     lines: list[str] = []
     plan.report_branching(BEST.series(1)[0], lines.append)
-    assert lines[0].startswith("branching: right, strength ")
-    assert lines[1].startswith("warning: weak evidence for the branching direction (+7 points, standard error 1.9)")
+    assert lines == plan.log == direction.lines()
+    assert lines[1].startswith("warning: the text gives weak evidence")

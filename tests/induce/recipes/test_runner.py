@@ -66,7 +66,7 @@ def test_result_is_an_ensemble_and_the_log_holds_the_decisions(tmp_path: Path) -
     plan = stored(run)
     assert plan["done"] == NAMES
     assert set(plan["log"]) <= set(lines)  # type: ignore[call-overload]
-    assert any(line.startswith("branching: ") for line in lines)
+    assert any(line.startswith("branching direction: ") for line in lines)
     ensemble = load_parser(run)
     members = [member.name for member in ensemble.description.members]  # type: ignore[union-attr]
     assert members == ["parts/prpn-1", "parts/grammar-1", "parts/grammar-2", "parts/student-1"]
