@@ -156,15 +156,11 @@ def test_imports_have_no_cycles_even_if_deferred() -> None:
     assert [sorted(circle) for circle in circles(edges(sources))] == []
 
 
-# pairs of folders of induce that still import each other; this list only shrinks
-MUTUAL_IMPORTS = {"layers models"}
-
-
 def test_folders_of_induce_do_not_import_each_other() -> None:
     sources = {module_name(path): path.read_text(encoding="utf-8") for path in files() if "induce" in path.parts}
     pairs = {(folder(name), folder(target)) for name, targets in edges(sources).items() for target in targets}
     mutual = {" ".join(sorted(pair)) for pair in pairs if pair[::-1] in pairs and pair[0] != pair[1] and all(pair)}
-    assert sorted(mutual - MUTUAL_IMPORTS) == []
+    assert sorted(mutual) == []
 
 
 def test_tasks_are_reached_by_the_registry_alone() -> None:

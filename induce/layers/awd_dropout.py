@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
 from induce.layers.dropout import keep_mask
 
@@ -24,30 +23,6 @@ class DropoutRates(Protocol):
     def output_dropout(self) -> float: ...
     @property
     def weight_dropout(self) -> float: ...
-
-
-class OutputSettings(Protocol):
-    """Size of the output layer, and whether it shares the embedding table."""
-
-    @property
-    def tied_embeddings(self) -> bool: ...
-    @property
-    def output_size(self) -> int: ...
-
-
-def check_output(settings: OutputSettings) -> None:
-    """Raises ValueError if there is an output size although the output layer shares the embedding table."""
-    if settings.tied_embeddings and settings.output_size:
-        raise ValueError(
-            f"output_size = {settings.output_size} needs tied_embeddings = false; tied, it is embedding_size"
-        )
-
-
-def output_table(words: int, units: int) -> nn.Embedding:
-    """A separate output table (V, units), initialized like the embedding table."""
-    table = nn.Embedding(words, units)
-    nn.init.uniform_(table.weight, -0.1, 0.1)
-    return table
 
 
 class Masks(NamedTuple):
@@ -88,38 +63,6 @@ def dropped_weight(weight: Tensor, rate: float, mask: Tensor | None) -> Tensor:
     if mask is not None:
         return weight * mask
     return weight * (1 - rate) if rate else weight
-
-
-class LanguageOutput(NamedTuple):
-    """Output of a recurrent language model over a segment."""
-
-    output: Tensor  # (T, B, units of the last layer), after the output dropout
-    layers: list[Any]  # output of each layer: ``hidden`` (T, B, H), ``state`` and more
-
-
-def run_layers(
-    layers: Iterable[Any],
-    tokens: Tensor,
-    embedding: Tensor,
-    state: Sequence[Any],
-    weights: Iterable[Tensor],
-    masks: Masks | None,
-) -> LanguageOutput:
-    """Run ``tokens`` (T, B) through as many ``layers`` as there are ``weights``, with dropout if there are ``masks``.
-
-    A layer is called with its input, its ``state`` and the hidden-to-hidden matrix to use, and returns an object with
-    ``hidden`` and ``state``.
-    """
-    x = functional.embedding(tokens, embedding)
-    if masks is not None:
-        x = x * masks.embedding[tokens] * masks.input
-    outputs: list[Any] = []
-    for k, (layer, weight) in enumerate(zip(layers, weights, strict=False)):
-        outputs.append(layer(x, state[k], weight))
-        x = outputs[-1].hidden
-        if masks is not None:
-            x = x * (masks.hidden[k] if k < len(masks.hidden) else masks.output)
-    return LanguageOutput(x, outputs)
 
 
 def activation_penalty(last: Tensor, alpha: float) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
 from induce.layers.rounding import in_float32, product, rounds
 
@@ -62,3 +63,13 @@ def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor)
     Logits never exist for more than ``ROWS`` rows, and their gradient is computed in the same pass.
     """
     return _CrossEntropy.apply(hidden, weight, bias, targets, rounds(hidden))
+
+
+def target_log_probabilities(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """Log-probabilities (R,) in nats of ``targets`` (R,) under softmax(hidden (R, E) weight (V, E)ᵀ + bias (V,))."""
+    blocks = zip(hidden.split(ROWS), targets.split(ROWS), strict=True)
+    parts = [
+        -functional.cross_entropy(functional.linear(rows, weight, bias), labels, reduction="none")
+        for rows, labels in blocks
+    ]
+    return torch.cat(parts) if parts else hidden.new_zeros(0)

@@ -20,10 +20,10 @@ from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch
 from induce.data.by_length import batches_by_cost, map_by_length
 from induce.data.loaders import pad
 from induce.data.sentences import MASKINGS
+from induce.layers.cross_entropy import target_log_probabilities
 from induce.likelihood.cache import Cache, CacheMemory
 from induce.likelihood.language_model import LanguageModel
 from induce.models.base import Loss
-from induce.models.em.word_probabilities import target_log_probabilities
 
 STREAM_TOKENS = 512  # tokens of a stream that are read at a time
 BLOCK_SENTENCES = 512  # sentences that are read at a time

@@ -33,6 +33,9 @@ def test_every_setting_declares_help_and_limits(component: str) -> None:
         assert about.get("help"), declared.name
         if type(declared.default) in (int, float):
             assert about["at_least"] <= declared.default <= about["at_most"], declared.name
+        if about.get("choices"):
+            with pytest.raises(SynparseError, match=f"setting table.{declared.name}: there is no "):
+                make_settings("table", COMPONENTS[component], {declared.name: "?"})
     check_values("table", COMPONENTS[component]())
 
 

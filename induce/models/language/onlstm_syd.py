@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
-from induce.layers.awd_dropout import LanguageOutput, Masks, dropped_weight
+from induce.layers.awd_dropout import Masks
 from induce.layers.dropout import keep_mask
 from induce.layers.ranking import RANKINGS, rank
 from induce.models.base import Loss, Query, gold_distances, next_words
@@ -36,28 +36,24 @@ class OnLstmSydConfig(OnLstmConfig):
     lm_weight: float = weight(1.0, "weight of the loss of the language model")
     supervised_head: str = setting(
         "split",
+        choices=("split", "shared", "hidden"),
         help="supervised distances (table 4): split (map of the gate), shared (gate) or hidden (map of states)",
     )
     ranking: str = setting(
-        "sentence", help="pairs of distances that are compared with trees: sentence (as in the paper), column or batch"
+        "sentence",
+        choices=RANKINGS,
+        help="pairs of distances that are compared with trees: sentence (as in the paper), column or batch",
     )
     ranking_margin: float = weight(1.0, "margin between the distances of a pair")
     distance_scale: str = setting(
         "units",
+        choices=("units", "share"),
         help="scale of distances in the ranking loss: units (0 to length, eq. 17) or share (0 to 1, as released)",
     )
 
     def check(self) -> None:
         """Raises ValueError if the values do not fit together."""
         super().check()
-        known = {
-            "supervised_head": ("split", "shared", "hidden"),
-            "ranking": RANKINGS,
-            "distance_scale": ("units", "share"),
-        }
-        for name, choices in known.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} = {getattr(self, name)!r} is not one of {', '.join(choices)}")
         if self.supervised_layer > self.layers:
             raise ValueError(f"supervised_layer = {self.supervised_layer}: the model has {self.layers} layers")
 
@@ -80,9 +76,9 @@ class OnLstmSyd(OnLstm):
         }
         self.head: nn.Linear | None = heads[config.supervised_head]()
 
-    def draw_masks(self, batch: int) -> Masks:
+    def draw_masks(self, steps: int, columns: int) -> Masks:
         """Fresh masks for one segment. The last of the weights is that of the head, dropped like the others."""
-        masks = super().draw_masks(batch)
+        masks = super().draw_masks(steps, columns)
         if self.head is None:
             return masks
         weight = self.head.weight
@@ -94,7 +90,7 @@ class OnLstmSyd(OnLstm):
         """Supervised distances (T, B) of the layer that gave ``output``, with the dropout ``mask`` of the head."""
         if self.head is None:
             return output.distance_forget
-        weight = dropped_weight(self.head.weight, self.config.weight_dropout, mask)
+        weight = self.used_weight(self.head.weight, mask)
         if self.config.supervised_head == "hidden":
             return functional.linear(output.hidden, weight, self.head.bias)[..., 0]
         logits = self.stack[self.config.supervised_layer - 1].forget_logits(output, recurrent_weight)  # eq. 14
@@ -109,10 +105,9 @@ class OnLstmSyd(OnLstm):
     ) -> Loss:
         """Loss of the language model, or eq. 19 for a batch with gold distances (NaN without gold)."""
         words, gold = next_words(batch), gold_distances(batch)
-        columns = words.tokens.shape[1]
         if masks is None and self.training:
-            masks = self.draw_masks(columns)
-        result: LanguageOutput = self(words.tokens, state or self.initial_state(columns), masks=masks)
+            masks = self.draw_masks(*words.tokens.shape)
+        result = self.run(words, state, masks)
         loss = self.language_loss(result, words)
         if gold is None:
             return loss

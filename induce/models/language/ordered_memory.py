@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,8 +22,8 @@ from torch.nn import functional
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.layers.cross_entropy import cross_entropy
 from induce.layers.dropout import keep_mask
-from induce.models.base import Loss, Model, Query, bounded, next_words
-from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
+from induce.models.base import Loss, Query, bounded, next_words
+from induce.models.language.next_word_model import NextWordModel
 from induce.models.language.ordered_memory_kernel import CellWeights, fill_slots
 from induce.setting import count, dropout_rate, setting
 from induce.structures import StackDecisions
@@ -41,6 +41,7 @@ class OrderedMemoryConfig:
     slots: int = count(21, "memory slots")
     attention: str = setting(
         "released",
+        choices=ATTENTIONS,
         help="attention over slots: released, or paper (tanh of one linear map, over the root of the number of slots)",
     )
     embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
@@ -49,9 +50,7 @@ class OrderedMemoryConfig:
     output_dropout: float = dropout_rate(0.2, "dropout before the output layer")
 
     def check(self) -> None:
-        """Raises ValueError for an unknown ``attention`` or fewer than two slots."""
-        if self.attention not in ATTENTIONS:
-            raise ValueError(f"attention = {self.attention!r} is not one of {', '.join(ATTENTIONS)}")
+        """Raises ValueError if there are fewer than two slots."""
         if self.slots < 2:
             raise ValueError(f"slots = {self.slots} must be at least 2")
 
@@ -243,14 +242,13 @@ def _masks(mask: Tensor, dtype: torch.dtype) -> list[Tensor | None]:
     return [None if whole else factor for whole, factor in zip(mask.all(1).tolist(), factors, strict=True)]
 
 
-class OrderedMemory(Model):
+class OrderedMemory(NextWordModel):
     """Ordered Memory as a language model: the next word is predicted from the top slot, embeddings are tied.
 
     The paper learns from tasks (`induce.tasks`); this is the same recurrence on plain text.
     """
 
     Config = OrderedMemoryConfig
-    reads = (StreamBatch, SentenceBatch)
     gives = (StackDecisions,)
 
     def __init__(self, config: OrderedMemoryConfig, vocabulary_size: int) -> None:
@@ -276,26 +274,15 @@ class OrderedMemory(Model):
         """Nothing read yet."""
         return [self.layer.initial_state(batch)]
 
-    @property
-    def decoder_weight(self) -> Tensor:
-        """Output embeddings (V, E)."""
-        return self.embedding.weight
-
     def predictions(self, tokens: Tensor, state: list[MemoryState] | None = None) -> tuple[Tensor, list[MemoryState]]:
         """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
         embedded = self.embedding_dropout(self.embedding(tokens))
         output, _, end = self.layer(embedded, None, state=None if state is None else state[0])
         return self.output_dropout(output), [end]
 
-    def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """Input of the output layer after each word (B, N, E)."""
-        return next_word_vectors(self, batch)
-
-    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability (B, N + 1) of each word and of the end-of-sentence token, for each sentence by itself."""
-        return next_word_log_probabilities(self, batch)
-
-    def loss(self, batch: StreamBatch | SentenceBatch, state: list[MemoryState] | None = None) -> Loss:
+    def loss(
+        self, batch: StreamBatch | SentenceBatch, state: list[MemoryState] | None = None, *, masks: Any = None
+    ) -> Loss:
         """Mean negative log-likelihood of the words that follow."""
         words = next_words(batch)
         begin = None if state is None else state[0]

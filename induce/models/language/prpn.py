@@ -19,22 +19,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.data.batches import Batch, SentenceBatch, StreamBatch
-from induce.layers.cross_entropy import cross_entropy
+from induce.data.batches import Batch, SentenceBatch
 from induce.layers.dropout import scaled_mask
-from induce.models.base import Loss, Model, NextWords, Query, bounded, next_words
-from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
+from induce.models.base import Query, bounded
+from induce.models.language.next_word_model import NextWordModel
 from induce.models.language.prpn_parsing import Parsing, ParsingNetwork, ParsingState, looked_back, parsing_start
 from induce.models.language.prpn_reading import LayerMasks, PredictMasks, PredictNetwork, Reading, ReadingLayer, Tapes
 from induce.setting import count, dropout_rate, setting, weight
 from induce.structures import Distances
 from treebank.base.errors import SynparseError
-
-CHOICES = {
-    "gate": ("hard", "soft", "paper"),
-    "distance": ("sigmoid", "relu"),
-    "attention": ("masked", "modulated"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +41,18 @@ class PrpnConfig:
     lookback: int = count(5, "words before the current one that its distance depends on (L)")
     resolution: float = weight(0.1, "difference of distances over which a gate closes (1 / tau)")
     residual_blocks: int = setting(0, at_least=0, at_most=1e9, help="of the predict network")
-    gate: str = setting("hard", help="how gates close: hard or soft (as released) or paper (eq. 6)")
+    gate: str = setting(
+        "hard", choices=("hard", "soft", "paper"), help="how gates close: hard or soft (as released) or paper (eq. 6)"
+    )
     binary_test: bool = setting(False, help="gates of 0 and 1 when nothing is learned, the limit of a resolution of 0")
-    distance: str = setting("sigmoid", help="how distances are computed: sigmoid (as released) or relu (eq. 8 and 13)")
+    distance: str = setting(
+        "sigmoid",
+        choices=("sigmoid", "relu"),
+        help="how distances are computed: sigmoid (as released) or relu (eq. 8 and 13)",
+    )
     attention: str = setting(
         "masked",
+        choices=("masked", "modulated"),
         help="attention over slots: masked (softmax over open slots, as released) or modulated (eq. 10 and 11)",
     )
     parsing_network: bool = setting(
@@ -71,9 +71,6 @@ class PrpnConfig:
 
     def check(self) -> None:
         """Raises ValueError if the values do not fit together."""
-        for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} = {getattr(self, name)!r} is not one of {', '.join(known)}")
         if self.hidden_size % 2:
             raise ValueError(f"hidden_size = {self.hidden_size} must be even: each half sees one of two distances")
         if not self.resolution > 0:
@@ -100,7 +97,7 @@ class LanguageOutput(NamedTuple):
     state: list[Any]
 
 
-class Prpn(Model):
+class Prpn(NextWordModel):
     """PRPN language model: a ParsingNetwork steers a reading and a predict network.
 
     The state carried between segments is a list: ParsingState, then the Tapes of each reading layer. The memory of the
@@ -108,7 +105,6 @@ class Prpn(Model):
     """
 
     Config = PrpnConfig
-    reads: ClassVar[tuple[type[Batch], ...]] = (StreamBatch, SentenceBatch)
     gives = (Distances,)
     parsing_network: ClassVar[Any] = ParsingNetwork
     whole_batch = (Batch,)  # batch normalization
@@ -192,53 +188,11 @@ class Prpn(Model):
         output, attention = self.predict(x, state[-1].h, predict_gate, masks and masks.predict)
         return LanguageOutput(output, parsing, reading, attention, [parsing.state, *(layer.tapes for layer in reading)])
 
-    def predictions(self, tokens: Tensor, state: list[Any] | None = None) -> tuple[Tensor, list[Any]]:
-        """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
-        result = self(tokens, state or self.initial_state(tokens.shape[1]))
-        return result.output.unflatten(0, tokens.shape), result.state
-
-    def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """Input of the output layer after each word (B, N, E)."""
-        return next_word_vectors(self, batch)
-
-    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability (B, N + 1) of each word and of the end-of-sentence token, for each sentence by itself."""
-        return next_word_log_probabilities(self, batch)
-
     def _unparsed(self, words: Tensor, state: ParsingState) -> Parsing:
         """Distances of 0 with every gate open: ordinary attention (the first ablation of table 3)."""
         flat = words.new_zeros(words.shape[1], len(words))
         last = torch.cat((state.embeddings, words))[len(words) :]
         return looked_back(flat, flat, last, state, "hard", self.config.resolution)
-
-    def loss(
-        self,
-        batch: StreamBatch | SentenceBatch,
-        state: list[Any] | None = None,
-        *,
-        masks: Masks | None = None,
-    ) -> Loss:
-        """Mean negative log-likelihood of the words that follow.
-
-        Padding after a sentence takes part in the batch statistics, as in the program. Masks are drawn in
-        training mode.
-        """
-        words = next_words(batch)
-        return self.language_loss(self.run(words, state, masks), words)
-
-    def run(self, words: NextWords, state: list[Any] | None = None, masks: Masks | None = None) -> LanguageOutput:
-        """`forward` over ``words``, from the beginning if there is no ``state``, with masks drawn in training mode."""
-        steps, columns = words.tokens.shape
-        if masks is None and self.training:
-            masks = self.draw_masks(steps, columns)
-        output: LanguageOutput = self(words.tokens, state or self.initial_state(columns), masks=masks)
-        return output
-
-    def language_loss(self, result: LanguageOutput, words: NextWords) -> Loss:
-        """The loss of ``result`` on the targets of ``words``."""
-        rows, targets = words.chosen(result.output)
-        nll = cross_entropy(rows, self.decoder_weight, self.decoder_bias, targets)
-        return Loss(nll, nll, len(targets), result.state)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:
         """The distances of the parsing network. The other networks are not computed."""

@@ -34,15 +34,15 @@ class PrpnSydConfig(PrpnConfig):
     tree_weight: float = weight(0.75, "weight of the loss of trees (alpha of eq. 19)")
     lm_weight: float = weight(1.0, "weight of the loss of the language model")
     ranking: str = setting(
-        "sentence", help="pairs of distances that are compared with trees: sentence (as in the paper), column or batch"
+        "sentence",
+        choices=RANKINGS,
+        help="pairs of distances that are compared with trees: sentence (as in the paper), column or batch",
     )
     ranking_margin: float = weight(1.0, "margin between the distances of a pair")
 
     def check(self) -> None:
         """Raises ValueError if the values do not fit together."""
         super().check()
-        if self.ranking not in RANKINGS:
-            raise ValueError(f"ranking = {self.ranking!r} is not one of {', '.join(RANKINGS)}")
         if not self.parsing_network:
             raise ValueError("parsing_network = false leaves nothing that could learn from trees")
 

@@ -12,7 +12,7 @@ Shapes: B sentences, N words, E embedding, K attention heads, R rows of a block.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -20,16 +20,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.data.batches import MaskedBatch, SentenceBatch
-from induce.layers.masked_words import hide_words, masked_word_loss, without_self
+from induce.data.batches import SentenceBatch
 from induce.layers.padding import real_words
-from induce.layers.transformer_layer import RELATIVE_BIASES, EncoderLayer
-from induce.models.base import Loss, Model, Query
-from induce.models.em.word_probabilities import masked_word_log_probabilities
-from induce.setting import count, dropout_rate, setting, weight
+from induce.models.base import Query
+from induce.models.masked.masked_model import without_self
+from induce.models.masked.transformer import Transformer, TransformerConfig
+from induce.setting import count, dropout_rate, setting
 from induce.structures import Distances, HeadDistribution, Heights
 
-POSITIONS = 500  # words with a position of their own; later ones share the last
 BEYOND = 1e9  # distance of a gap at the edge of the sentence; minus this, the height of padding
 MAX_DEPTH = 600.0  # natural logarithms that a word's score may lie below the best one's: exp(600) is still a number
 ROWS = 512  # words whose heads are computed at a time
@@ -42,50 +40,34 @@ RELATIONS: dict[str, Callable[[Tensor], Tensor]] = {  # of head distributions (B
 
 
 @dataclass(frozen=True, kw_only=True)
-class StructFormerConfig:
-    """Sizes and rates. The defaults are the released program's, with ``--pos_emb`` as its README says.
+class StructFormerConfig(TransformerConfig):
+    """Sizes and rates. The defaults are those of the released program, with ``--pos_emb`` as in its README.
 
-    The version inside the program of UDGN is ``affine=False, xavier=True, embedding_dropout=0.1, parser_dropout=0.1``.
+    The version in the program of UDGN is ``affine=False, xavier=True, embedding_dropout=0.1, parser_dropout=0.1``.
     """
 
-    embedding_size: int = count(512, "units of a word embedding")
-    heads: int = count(8, "attention heads")
-    layers: int = count(8, "layers of the network")
-    feedforward_size: int = count(2048, "units of the feed-forward layers")
     parser_layers: int = count(3, "layers of the parser")
     width: int = count(9, "words in the window of a convolution of the parser")
-    mask_rate: float = weight(0.3, "share of the words that are masked")
-    dropout: float = dropout_rate(0.1, "dropout inside the layers")
-    attention_dropout: float = dropout_rate(0.0, "dropout of attention weights")
     embedding_dropout: float = dropout_rate(0.0, "dropout of the embedded words in the encoder")
     parser_dropout: float = dropout_rate(0.0, "dropout of the embedded words and between the layers in the parser")
-    positions: bool = setting(True, help="whether a trained embedding of the position is added to that of the word")
-    relative_bias: str = setting(
-        "none", help="whether and how attention depends on the distance between words (see `EncoderLayer`)"
-    )
     relations: str = setting(
         "parent+child", help="relations mixed in the attention mask: parent, child, sibling, joined by +"
     )
     calibration: str = setting(
-        "sentence", help="how distances are centered: by sentence, or by batch as in the released program"
+        "sentence",
+        choices=("sentence", "batch"),
+        help="how distances are centered: by sentence, or by batch as in the released program",
     )
-    affine: bool = setting(True, help="whether layer normalization has gain and bias")
     xavier: bool = setting(False, help="whether convolutions of the parser start with Glorot initialization")
 
     def check(self) -> None:
-        """Raises ValueError where the settings do not fit together."""
-        if self.embedding_size % self.heads:
-            raise ValueError(f"embedding_size = {self.embedding_size} is not a multiple of heads = {self.heads}")
+        """Raises ValueError if the settings do not fit together."""
+        super().check()
         if self.width % 2 == 0:
             raise ValueError(f"width = {self.width} must be odd, as many words to the left as to the right")
-        if not 0 < self.mask_rate < 1:
-            raise ValueError(f"mask_rate = {self.mask_rate} must lie between 0 and 1")
         unknown = [name for name in self.relations.split("+") if name not in RELATIONS]
         if unknown:
             raise ValueError(f"relations = {self.relations!r}: {unknown[0]!r} is not one of {', '.join(RELATIONS)}")
-        for name, known in (("relative_bias", RELATIVE_BIASES), ("calibration", ("sentence", "batch"))):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} = {getattr(self, name)!r} is not one of {', '.join(known)}")
 
 
 class TreeParser(nn.Module):
@@ -108,7 +90,7 @@ class TreeParser(nn.Module):
                 nn.init.zeros_(cast(Tensor, layer.bias))
 
     def forward(self, embedded: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
-        """Distance after each word and height of each word (B, N), padding not yet told from words."""
+        """Distance after each word and height of each word (B, N), padding included."""
         x = self.dropout(embedded)  # (B, N, E)
         for layer in self.convolutions:
             x = self.dropout(_squashed(_convolved(layer, x * real[..., None])))
@@ -127,9 +109,9 @@ def _squashed(x: Tensor) -> Tensor:
 def margins(distances: Tensor, heights: Tensor, real: Tensor) -> Tensor:
     """Margin (B,) by which distances (B, N) must be lowered so that every word but the highest has a head.
 
-    That is the largest min(relu(l - h), relu(r - h)) over all spans but the whole sentence: h is the largest height
-    inside, l and r are the distances at both ends. As l and r can be chosen each by itself while h stays the same, it
-    is found by looking, for every word, at the words around it that are not higher: quadratic time, not cubic.
+    That is the largest min(relu(l - h), relu(r - h)) over all spans but the full sentence: h is the largest height
+    inside, l and r are the distances at both ends. For a fixed h, both ends can be chosen separately, among the words
+    around the highest one that are not higher. This takes quadratic instead of cubic time.
     """
     count = distances.shape[1]
     index = torch.arange(count, device=distances.device)
@@ -138,11 +120,13 @@ def margins(distances: Tensor, heights: Tensor, real: Tensor) -> Tensor:
     with torch.no_grad():  # which word and which gap decide
         for rows in index.split(ROWS):
             higher = (heights[:, None] > heights[:, rows, None]) & real[:, None]  # (B, R, N)
-            after = (higher & (index > rows[:, None])).cumsum(2, dtype=torch.int32)  # words up to here, from the row's
+            after = (higher & (index > rows[:, None])).cumsum(
+                2, dtype=torch.int32
+            )  # number of higher words from the row's
             before = (higher & (index < rows[:, None])).flip(2).cumsum(2, dtype=torch.int32).flip(2)
             right, right_gap = _largest(inner, (after == 0) & (index >= rows[:, None]))
             left, left_gap = _largest(inner, (functional.pad(before[..., 1:], (0, 1)) == 0) & (index < rows[:, None]))
-            # A span may end at the edge of the sentence, where nothing limits it; but not at both edges.
+            # A span may end at one edge of the sentence, where nothing limits it, but not at both.
             open_left, open_right = before[..., 0] == 0, after[..., -1] == 0
             to_left = torch.where(open_left == open_right, (left > right) == open_left, open_right)
             size = torch.where(to_left, left, right) - heights[:, rows]
@@ -203,44 +187,22 @@ class Parse(NamedTuple):
     heights: Tensor  # (B, N); -BEYOND at padding
 
 
-class StructFormer(Model):
-    """StructFormer masked language model. The number after those of the vocabulary represents a masked word."""
+class StructFormer(Transformer):
+    """StructFormer masked language model: a Transformer whose attention is masked by the heads of a parser."""
 
     Config = StructFormerConfig
-    reads = (MaskedBatch,)
-    rounds = True
     gives = (Distances, HeadDistribution, Heights)
 
-    def __init__(self, config: StructFormerConfig, vocabulary_size: int) -> None:
-        super().__init__()
-        config.check()
+    def build(self, symbols: int) -> None:
+        """Create the parser and the layers."""
+        config = self.config
         self.whole_batch = (SentenceBatch,) if config.calibration == "batch" else ()
-        self.config, self.mask_symbol = config, vocabulary_size
-        symbols = vocabulary_size + 1
-        self.embedding = nn.Embedding(symbols, config.embedding_size)  # of encoder, parser and output layer
-        self.position = nn.Embedding(POSITIONS, config.embedding_size) if config.positions else None
-        self.parser = TreeParser(config)
+        self.parser = TreeParser(config)  # reads the embeddings of the encoder
         self.scales = nn.Parameter(torch.zeros(2))  # logarithms: of heights less distances, of heights as scores
         self.relations = nn.Parameter(torch.empty(config.layers, config.heads, config.relations.count("+") + 1))
-        self.layers = nn.ModuleList(
-            EncoderLayer(
-                config.embedding_size,
-                config.heads,
-                config.feedforward_size,
-                dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
-                affine=config.affine,
-                relative_bias=config.relative_bias,
-            )
-            for _ in range(config.layers)
-        )
-        self.norm = nn.LayerNorm(config.embedding_size)
-        self.decoder_bias = nn.Parameter(torch.zeros(symbols))
-        self.dropout, self.embedding_dropout = nn.Dropout(config.dropout), nn.Dropout(config.embedding_dropout)
+        super().build(symbols)
+        self.embedding_dropout = nn.Dropout(config.embedding_dropout)
         nn.init.normal_(self.relations, 0, 0.1)
-        for table in (self.embedding, self.position):
-            if table is not None:
-                nn.init.uniform_(table.weight, -0.1, 0.1)
 
     def parse(self, tokens: Tensor, lengths: Tensor, *, shared_margin: bool = False) -> Parse:
         """Distances and heights of ``tokens`` (B, N), of which ``lengths`` (B,) are words. Only the parser runs.
@@ -259,62 +221,25 @@ class StructFormer(Model):
         """P(word j heads word i) (B, N, N), the diagonal set to 0."""
         return without_self(heads_of_blocks(*parse, self.scales))
 
-    def attention_masks(self, head: Tensor) -> list[Tensor]:
+    def mixed_relations(self, head: Tensor) -> list[Tensor]:
         """Strength of the relation of words (B, K, N, N) for each layer: a mixture of relations in every head."""
         related = torch.stack([RELATIONS[name](head) for name in self.config.relations.split("+")], 1)
         return [torch.einsum("kr,brij->bkij", weights, related) for weights in self.relations.softmax(-1)]
 
-    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Normalized final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""
-        parse = self.parse(tokens, lengths, shared_margin=self.config.calibration == "batch")
-        x, real = self._embedded(tokens), real_words(tokens, lengths)
-        for layer, mask in self._masked_layers(parse):
-            x = layer(x, real, mask)
-        return self.norm(x)
+    def attention_masks(self, tokens: Tensor, lengths: Tensor, *, alone: bool = False) -> list[Tensor]:
+        """Attention mask (B, K, N, N) of each layer. If ``alone``, sentences have no margin in common."""
+        parse = self.parse(tokens, lengths, shared_margin=self.config.calibration == "batch" and not alone)
+        return self.mixed_relations(self.head_distribution(parse))
 
-    def _embedded(self, tokens: Tensor) -> Tensor:
-        x = self.embedding(tokens)
-        if self.position is not None:
-            x = x + self.position(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
-        return cast(Tensor, self.embedding_dropout(x))
-
-    def _masked_layers(self, parse: Parse) -> Iterator[tuple[EncoderLayer, Tensor]]:
-        """Each layer with its attention mask (B, K, N, N)."""
-        masks = self.attention_masks(self.head_distribution(parse))
-        return zip(cast("list[EncoderLayer]", list(self.layers)), masks, strict=True)
-
-    def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Attention weight (B, layers, K, N, N) of head k of a layer from word i to word j, the mask included."""
-        x, real, weights = self._embedded(tokens), real_words(tokens, lengths), []
-        for layer, mask in self._masked_layers(self.parse(tokens, lengths)):
-            weights.append(layer.attention(x, real, mask))
-            x = layer(x, real, mask)
-        return torch.stack(weights, 1)
-
-    def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
-        """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate."""
-        masked, targets = hide_words(batch, self.config.mask_rate, self.mask_symbol)
-        return self.masked_loss(masked, batch.lengths, targets, masked != batch.tokens)
-
-    def masked_loss(self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor) -> Loss:
-        """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
-        hidden = self.dropout(self(masked, lengths)[where])
-        return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
-
-    def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """The normalized final states (B, N, E)."""
-        vectors: Tensor = self(batch.tokens, batch.lengths)
-        return vectors
-
-    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability (B, N) of each word when it alone is masked. 0 for unknown words and padding."""
-        return masked_word_log_probabilities(batch, self, self.mask_symbol, self.embedding.weight, self.decoder_bias)
+    def embedded(self, tokens: Tensor) -> Tensor:
+        """Embeddings (B, N, E) of words and positions, with dropout."""
+        embedded: Tensor = self.embedding_dropout(super().embedded(tokens))
+        return embedded
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances | HeadDistribution | Heights:
-        """The structure of the only parser. The encoder is not run.
+        """The requested structure, predicted by the parser. The encoder is not run.
 
-        The gap before the first word has the distance BEYOND; the highest word is the root for certain, any other for
-        certain not.
+        The gap before the first word has the distance BEYOND. The highest word is the root with probability 1.
         """
         parse, lengths = self.parse(batch.tokens, batch.lengths), batch.lengths
         if query.structure is HeadDistribution:

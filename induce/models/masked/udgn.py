@@ -21,17 +21,15 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch
 from induce.layers.bilstm_encoder import some_unknown
-from induce.layers.masked_words import hide_words, masked_word_loss, without_self
 from induce.layers.padding import real_words
-from induce.models.base import Loss, Model, Query
+from induce.models.base import Loss, Query
 from induce.models.distilled.biaffine import head_loss
-from induce.models.em.word_probabilities import masked_word_log_probabilities
+from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, without_self
 from induce.setting import count, dropout_rate, setting, weight
 from induce.structures import HeadDistribution
 
-EDGE = 1e-6  # added to the mask, so that no pair of words is cut off for good
-UNKNOWN_RATE = 0.15  # of the words, where given heads are learned
-POSITIONS = 512  # words with a position of their own, for positions = "embedding"; later ones share the last
+EDGE = 1e-6  # added to the mask, so that each pair of words stays connected
+UNKNOWN_RATE = 0.15  # share of the words that are replaced while heads of teachers are learned
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
@@ -46,14 +44,13 @@ COMPETITIONS: dict[str, Callable[[Tensor], Tensor]] = {  # over the channels, ax
 
 
 @dataclass(frozen=True, kw_only=True)
-class UdgnConfig:
-    """Sizes and rates of a UDGN. The defaults are the released program's.
+class UdgnConfig(MaskedConfig):
+    """Sizes and rates of a UDGN. The defaults are those of the released program.
 
-    The ablations of table 9 are ``activation="identity"``, ``gates=False``, ``competition="sigmoid"``, one channel as
-    large as all together (``channels=1, channel_size=1024``), and ``positions="embedding"``.
+    The ablations of table 9 are ``activation="identity"``, ``gates=False``, ``competition="sigmoid"``, one channel with
+    the size of all (``channels=1, channel_size=1024``), and ``positions="embedding"``.
     """
 
-    embedding_size: int = count(512, "units of a word embedding")
     channels: int = count(8, "types of arcs along which messages are sent")
     channel_size: int = count(128, "units of a channel")
     layers: int = count(8, "layers of the network")
@@ -62,34 +59,28 @@ class UdgnConfig:
     tags: int = setting(
         0, at_least=0, at_most=1e9, help="embeddings shared among words (eq. 4.2.1); 5 before the release"
     )
-    mask_rate: float = weight(0.3, "share of the words that are masked")
     dropout: float = dropout_rate(0.2, "dropout inside the layers")
     parser_dropout: float = dropout_rate(0.2, "dropout in the parser")
     channel_dropout: float = dropout_rate(0.1, "dropout of the weight of a channel for a pair of words")
-    activation: str = setting("tanh", help="activation of the messages of a channel: tanh, identity, relu or elu")
+    activation: str = setting(
+        "tanh", choices=ACTIVATIONS, help="activation of the messages of a channel: tanh, identity, relu or elu"
+    )
     gates: bool = setting(True, help="whether channels have gates")
-    competition: str = setting("softmax", help="how channels share an arc: softmax or sigmoid")
-    # bias: of the direction, for each channel (section 4.2.4); embedding: of the place, trained; both: as the released
-    # program does where it has an embedding
-    positions: str = setting("bias", help="how positions enter: bias (of attention scores), or an embedding")
+    competition: str = setting("softmax", choices=COMPETITIONS, help="how channels share an arc: softmax or sigmoid")
+    positions: str = setting(
+        "bias",  # of the direction, for each channel (section 4.2.4); the released program with an embedding: both
+        choices=("bias", "embedding", "both"),
+        help="how positions enter: bias (of attention scores), or an embedding",
+    )
     scaled_bias: bool = setting(
         True, help="whether the position bias is divided by the root of the channel size; false: as in eq. 4.2.16"
     )
     focus_weight: float = setting(1.0, at_least=0, at_most=1e6, help="ours: of the loss of given heads (--teacher)")
 
-    def check(self) -> None:
-        """Raises ValueError for a setting with an unknown value."""
-        for name, known in (
-            ("activation", ACTIVATIONS),
-            ("competition", COMPETITIONS),
-            ("positions", ("bias", "embedding", "both")),
-        ):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} = {getattr(self, name)!r} is not one of {', '.join(known)}")
-        if not 0 < self.mask_rate < 1:
-            raise ValueError(f"mask_rate = {self.mask_rate} must lie between 0 and 1")
-        if self.tags < 0:
-            raise ValueError(f"tags = {self.tags} must not be negative")
+    @property
+    def has_positions(self) -> bool:
+        """Whether positions have embeddings."""
+        return self.positions != "bias"
 
 
 class HeadParser(nn.Module):
@@ -206,29 +197,18 @@ class UdgnOutput(NamedTuple):
     states: list[Tensor]  # (B, N, E) that enter each layer, and those that leave the last
 
 
-class Udgn(Model):
-    """UDGN masked language model. The number after those of the vocabulary represents a masked word."""
+class Udgn(MaskedLanguageModel):
+    """UDGN masked language model."""
 
     Config = UdgnConfig
     reads = (MaskedBatch, HeadSupervisedBatch)
-    rounds = True
     gives = (HeadDistribution,)
+    max_positions = 512
 
-    def __init__(self, config: UdgnConfig, vocabulary_size: int) -> None:
-        super().__init__()
-        config.check()
-        self.config, self.mask_symbol = config, vocabulary_size
-        symbols = vocabulary_size + 1
-        self.embedding = nn.Embedding(symbols, config.embedding_size)
-        self.position = nn.Embedding(POSITIONS, config.embedding_size) if config.positions != "bias" else None
-        self.parser = HeadParser(config, symbols)
-        self.layers = nn.ModuleList(GraphLayer(config) for _ in range(config.layers))
-        self.norm = nn.LayerNorm(config.embedding_size)
-        self.decoder_bias = nn.Parameter(torch.zeros(symbols))
-        self.dropout = nn.Dropout(config.dropout)
-        for table in (self.embedding, self.position):
-            if table is not None:
-                nn.init.uniform_(table.weight, -0.1, 0.1)
+    def build(self, symbols: int) -> None:
+        """Create the parser and the layers."""
+        self.parser = HeadParser(self.config, symbols)
+        self.layers = nn.ModuleList(GraphLayer(self.config) for _ in range(self.config.layers))
 
     def head_distribution(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """P(word j heads word i) (B, N, N), the diagonal set to 0 (eq. 4.2.7). Only the parser runs."""
@@ -236,18 +216,19 @@ class Udgn(Model):
 
     def forward(self, tokens: Tensor, lengths: Tensor, *, head: Tensor | None = None) -> UdgnOutput:
         """Run over ``tokens`` (B, N), of which ``lengths`` (B,) are words. ``head`` replaces the parser's."""
-        if head is None:
-            head = self.head_distribution(tokens, lengths)
-        mask, real = undirected(head), real_words(tokens, lengths)
-        x = self.embedding(tokens)
-        if self.position is not None:
-            x = x + self.position(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
-        states, weights = [self.dropout(x)], []
-        for layer in cast("list[GraphLayer]", list(self.layers)):
+        mask = undirected(self.head_distribution(tokens, lengths) if head is None else head)
+        real = real_words(tokens, lengths)
+        states, weights = [self.dropout(self.embedded(tokens))], []
+        for layer in self.layers:
             x, weight = layer(states[-1], mask, real)
             states.append(x)
             weights.append(weight)
         return UdgnOutput(self.norm(states[-1]), mask, weights, states)
+
+    def final_states(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Normalized final states (B, N, E)."""
+        output: UdgnOutput = self(tokens, lengths)
+        return output.hidden
 
     def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """P(channel k of a layer brings word j to word i) (B, layers, K, N, N) of unmasked words (eq. 4.2.11).
@@ -259,38 +240,16 @@ class Udgn(Model):
         return torch.stack([layer.chosen(state) for layer, state in zip(layers, states, strict=True)], 1)
 
     def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
-        """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate.
+        """Mean negative log-likelihood of masked words, and with teachers the loss of the heads (ours).
 
-        If teachers give heads, the parser also learns these (ours), from unmasked words some of which are replaced by
-        the unknown word.
+        The parser learns the heads from unmasked words, some of which are replaced by the unknown word.
         """
-        masked, targets = hide_words(batch, self.config.mask_rate, self.mask_symbol)
-        loss = self.masked_loss(masked, batch.lengths, targets, masked != batch.tokens)
+        loss = super().loss(batch)
         if not isinstance(batch, HeadSupervisedBatch):
             return loss
         tokens = some_unknown(batch.tokens, batch.uniforms, UNKNOWN_RATE) if self.training else batch.tokens
         scores = self.parser(tokens, batch.lengths)
         return replace(loss, objective=loss.objective + self.config.focus_weight * head_loss(scores, batch.heads)[0])
-
-    def masked_loss(
-        self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor, *, head: Tensor | None = None
-    ) -> Loss:
-        """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
-        hidden = self.dropout(self(masked, lengths, head=head).hidden[where])
-        return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
-
-    def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """The normalized final states (B, N, E)."""
-        output: UdgnOutput = self(batch.tokens, batch.lengths)
-        return output.hidden
-
-    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability (B, N) of each word when it alone is masked. 0 for unknown words and padding."""
-
-        def read(tokens: Tensor, lengths: Tensor) -> Tensor:
-            return self(tokens, lengths).hidden
-
-        return masked_word_log_probabilities(batch, read, self.mask_symbol, self.embedding.weight, self.decoder_bias)
 
     def structure(self, batch: SentenceBatch, query: Query) -> HeadDistribution:
         """The heads of the parser. The graph network is not run."""

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from induce.data.tokens import SPACE
-from induce.layers.masked_words import mask_words
 from induce.likelihood import language_model, units
 from induce.likelihood.cache import Cache, cache_probability
 from induce.likelihood.perplexity import Perplexity, TextScorer, add_text, comparable, evaluate_text
 from induce.likelihood.units import EncodedText, concatenate, segment_sums, sentence_sums
+from induce.models.masked.masked_model import mask_words
 from induce.storage.checkpoint import build_model, find, pack, read, save
 from induce.storage.facts import RunFacts
 from tests.support.tiny import sentences, settings, trainer

@@ -13,7 +13,8 @@ from torch.nn import functional
 
 from induce.data.batches import StreamBatch
 from induce.models.base import detach
-from induce.models.language.lstm import Lstm, LstmConfig
+from induce.models.language.lstm import Lstm
+from induce.models.language.next_word_model import AwdConfig
 from induce.parsing.load import load_parser
 from induce.storage import checkpoint
 from induce.storage.facts import RunFacts
@@ -68,7 +69,7 @@ def texts(count: int) -> list[tuple[Tensor, Tensor]]:
 
 
 def test_without_dropout_it_is_a_stack_of_torch_layers() -> None:
-    model = Lstm(LstmConfig(**SIZES), WORDS).eval()
+    model = Lstm(AwdConfig(**SIZES), WORDS).eval()
     other = ByHand(model)
     state, states = None, [None] * 3
     for tokens, targets in texts(2):  # the second with the state of the first
@@ -88,10 +89,10 @@ def test_without_dropout_it_is_a_stack_of_torch_layers() -> None:
 
 def test_masks_do_what_the_paper_says() -> None:
     """Weights dropped and rescaled, one mask for all steps elsewhere. AR after the output dropout, TAR before."""
-    config = LstmConfig(**SIZES)
+    config = AwdConfig(**SIZES)
     model = Lstm(config, WORDS)
     other = ByHand(model)
-    (tokens, targets), masks = texts(1)[0], model.draw_masks(BATCH)
+    (tokens, targets), masks = texts(1)[0], model.draw_masks(STEPS, BATCH)
     loss = model.loss(StreamBatch(tokens, targets), masks=masks)
 
     x = other.table[tokens] * masks.embedding[tokens] * masks.input
@@ -114,7 +115,7 @@ def test_masks_do_what_the_paper_says() -> None:
 
 
 def test_masks_are_drawn_in_training_only() -> None:
-    model, (tokens, targets) = Lstm(LstmConfig(**SIZES), WORDS), texts(1)[0]
+    model, (tokens, targets) = Lstm(AwdConfig(**SIZES), WORDS), texts(1)[0]
     assert not torch.equal(model.loss(StreamBatch(tokens, targets)).nll, model.loss(StreamBatch(tokens, targets)).nll)
     model.eval()
     assert torch.equal(model.loss(StreamBatch(tokens, targets)).nll, model.loss(StreamBatch(tokens, targets)).nll)

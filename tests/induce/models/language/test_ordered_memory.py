@@ -146,8 +146,6 @@ def test_dropout_acts_in_training_only_and_keeps_the_mean() -> None:
 
 
 def test_settings_that_do_not_fit() -> None:
-    with pytest.raises(ValueError, match="attention = 'sum' is not one of released, paper"):
-        OrderedMemory(OrderedMemoryConfig(attention="sum"), 10)
     with pytest.raises(ValueError, match="slots = 1 must be at least 2"):
         OrderedMemory(OrderedMemoryConfig(slots=1), 10)
     assert asdict(OrderedMemoryConfig())["slot_size"] == 128

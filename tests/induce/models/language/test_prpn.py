@@ -298,7 +298,6 @@ def test_padding_is_not_counted() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"gate": "sharp"}, "gate = 'sharp' is not one of hard, soft, paper"),
         ({"hidden_size": 7}, "hidden_size = 7 must be even"),
         ({"resolution": 0.0}, "resolution = 0.0 must be above 0"),
         ({"reading_attention": False, "predict_attention": False}, "set parsing_network = false, too"),

@@ -12,10 +12,10 @@ from torch.nn import functional
 from induce.data.batches import MaskedBatch, SentenceBatch
 from induce.decoding.distances import nary
 from induce.decoding.heads import argmax, chu_liu_edmonds
-from induce.layers.masked_words import without_self
 from induce.layers.padding import real_words
 from induce.layers.transformer_layer import EncoderLayer
 from induce.models.base import Query
+from induce.models.masked.masked_model import without_self
 from induce.models.masked.structformer import StructFormer, StructFormerConfig, block_ends, heads_of_blocks, margins
 from induce.models.masked.transformer import Transformer, TransformerConfig
 from induce.structures import Distances, HeadDistribution, Heights
@@ -149,8 +149,8 @@ def test_like_the_released_programs(name: str) -> None:
     fixture.check("head", head)
     if "sibling" in fixture.arrays:
         fixture.check("sibling", without_self(head @ head.transpose(1, 2)))
-    fixture.check("attention_mask", torch.stack([mask.flatten(0, 1) for mask in model.attention_masks(head)]))
-    hidden = model(ids, lengths)
+    fixture.check("attention_mask", torch.stack([mask.flatten(0, 1) for mask in model.mixed_relations(head)]))
+    hidden = model.final_states(ids, lengths)
     fixture.check("hidden", hidden)
     fixture.check("logits", functional.linear(hidden, model.embedding.weight, model.decoder_bias))
 
@@ -236,7 +236,7 @@ def test_the_transformer_like_the_released_program(name: str) -> None:
     give_weights(model, fixture)
     ids, targets = torch.tensor(fixture.arrays["ids"]), torch.tensor(fixture.arrays["targets"])
     lengths = torch.tensor(sizes["lengths"])
-    hidden = model(ids, lengths)
+    hidden = model.final_states(ids, lengths)
     fixture.check("hidden", hidden)
     fixture.check("logits", functional.linear(hidden, model.embedding.weight, model.decoder_bias))
     loss = model.masked_loss(ids, lengths, targets, targets != PADDING)
@@ -407,11 +407,11 @@ def test_the_margin_of_the_batch_acts_in_training_only() -> None:
     for calibration in ("sentence", "batch"):
         model = StructFormer(replace(TINY, calibration=calibration), 20)
         torch.nn.init.normal_(model.embedding.weight)
-        states, parse = model(tokens, lengths), model.parse(tokens, lengths)
+        states, parse = model.final_states(tokens, lengths), model.parse(tokens, lengths)
         same = []
         for k, length in enumerate(lengths.tolist()):
             alone, entry = tokens[k : k + 1, :length], lengths[k : k + 1]
-            same.append(torch.allclose(model(alone, entry)[0], states[k, :length]))
+            same.append(torch.allclose(model.final_states(alone, entry)[0], states[k, :length]))
             torch.testing.assert_close(model.parse(alone, entry).distances[0], parse.distances[k, :length])
         assert same.count(False) == (calibration == "batch")
 
@@ -440,13 +440,11 @@ def test_distances_before_each_word_and_the_highest_word_as_root() -> None:
         ({"width": 4}, "width = 4 must be odd"),
         ({"mask_rate": 1.0}, "mask_rate = 1.0 must lie between 0 and 1"),
         ({"relations": "parent+uncle"}, "'uncle' is not one of parent, child, sibling"),
-        ({"relative_bias": "yes"}, "relative_bias = 'yes' is not one of none, distance, scrambled"),
-        ({"calibration": "none"}, "calibration = 'none' is not one of sentence, batch"),
     ],
 )
 def test_settings_that_do_not_fit(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message.replace("+", "[+]")):
         StructFormer(replace(TINY, **changes), 20)
-    if set(changes) & {"heads", "mask_rate", "relative_bias"}:
+    if set(changes) & {"heads", "mask_rate"}:
         with pytest.raises(ValueError, match=message):
             Transformer(replace(TINY_TRANSFORMER, **changes), 20)
