@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -165,14 +166,15 @@ def _train_several(
 ) -> bool:
     """Train one model per seed, or a recipe, if the options ask for that. Returns whether they do."""
     from cli.training_progress import next_steps
-    from induce.recipes.plan import has_plan
     from induce.recipes.runner import train_recipe
+    from induce.storage.locate import PathType, folder_types
     from induce.training.events import Finished
-    from induce.training.family import is_family, parse_seeds, train_family
+    from induce.training.family import parse_seeds, train_family
 
-    if request.resume and has_plan(request.run):
+    stored = set(folder_types(Path(request.run))) if request.resume else set()
+    if PathType.JOB in stored:
         recipe = recipe or "best"  # the plan holds the recipe that the job began with
-    if not recipe and not seeds and not (request.resume and is_family(request.run)):
+    if not recipe and not seeds and PathType.FAMILY not in stored:
         return False
     model_options = ("model", "preset", "settings", "trees", "teachers", "task")
     if (request.seed is not None and seeds) or (

@@ -6,24 +6,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from induce.storage.lock import NAME as LOCK
 from induce.storage.lock import RunLock
-from treebank.base.atomic_write import PART, write_whole
+from treebank.base.atomic_write import PART
 from treebank.base.digest import digest_file
 from treebank.base.errors import SynparseError
-from treebank.base.json_text import parse_json
+from treebank.base.metadata import write_metadata
 from treebank.base.records import append_record, read_records
-from treebank.io.parsed_folder import FILES, NOTE
+from treebank.io.parsed_folder import FORMAT, NOTE, BatchNote, read_note
 
-JOB = NOTE
 TEXTS = "synparse-texts.jsonl"
 
 
@@ -79,27 +77,22 @@ def locked_output(folder: str, facts: dict[str, Any], files: Sequence[str], resu
 
 
 def _write_note(folder: str, facts: dict[str, Any], files: list[str], resume: bool) -> None:
-    note = os.path.join(folder, JOB)
-    if all(name == LOCK or (name.startswith(JOB) and PART.search(name)) for name in os.listdir(folder)):
-        _write(note, facts, files)
+    if all(name == LOCK or (name.startswith(NOTE) and PART.search(name)) for name in os.listdir(folder)):
+        _write(folder, BatchNote(files=tuple(files), job=facts))
         return
     if not resume:
         raise SynparseError(f"{folder}: this folder is not empty; continue with --resume, or name another one")
-    try:
-        stored = dict(parse_json(Path(note).read_bytes()))
-        earlier = [str(name) for name in stored.pop(FILES, [])]
-    except (OSError, ValueError, TypeError):
-        raise SynparseError(f"{folder}: nothing to resume: {JOB} is missing or damaged") from None
+    note = read_note(folder, "nothing can be resumed; name another folder")
     for name in facts:
-        if stored.get(name, facts[name]) != facts[name]:
-            raise SynparseError(f"{folder}: was begun with {name} {stored.get(name)!r}, not {facts[name]!r}")
+        if note.job.get(name, facts[name]) != facts[name]:
+            raise SynparseError(f"{folder}: was begun with {name} {note.job.get(name)!r}, not {facts[name]!r}")
     current = set(files)
-    names = [name for name in earlier if name in current or os.path.exists(os.path.join(folder, name))]
+    names = [name for name in note.files if name in current or os.path.exists(os.path.join(folder, name))]
     if not current <= set(names):
         names = [*(name for name in names if name not in current), *files]
-    if names != earlier:
-        _write(note, stored, names)
+    if names != list(note.files):
+        _write(folder, replace(note, files=tuple(names)))
 
 
-def _write(note: str, facts: dict[str, Any], files: list[str]) -> None:
-    write_whole(note, json.dumps({**facts, FILES: files}, indent=2).encode())
+def _write(folder: str, note: BatchNote) -> None:
+    write_metadata(os.path.join(folder, NOTE), note, format_number=FORMAT)

@@ -2,32 +2,57 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import inf
 from pathlib import Path
 from shutil import rmtree
-from typing import Any
 
-from induce.recipes.recipe import VOTE, Member, Recipe, recipe_from
-from induce.storage.locate import ENSEMBLE, PathType
+from induce.recipes.recipe import VOTE, Member, Recipe
+from induce.storage.locate import ENSEMBLE, PLAN, PathType
 from induce.storage.run_folder import check_type, resumable
-from induce.training.request import RunRequest, request_from_json, request_to_json
-from treebank.base.atomic_write import write_whole
+from induce.training.request import RunRequest, StoredRequest
 from treebank.base.errors import SynparseError
-from treebank.base.json_text import parse_json
+from treebank.base.metadata import read_metadata, write_metadata
 
-PLAN = "plan.json"
+FORMAT = 1
 PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
-DECISIONS = ("done", "log", "series", "words", "text_share", "vote_share", "ranks")  # fields in plan.json
+MAX_MINUTES = 1e7
 Report = Callable[[str], None]
 
 
-def has_plan(run: str) -> bool:
-    """Whether the folder ``run`` holds a job that can be resumed."""
-    return (Path(run) / PLAN).exists()
+@dataclass(frozen=True, kw_only=True)
+class StoredPlan:
+    """The content of plan.json; see `Plan` for the fields."""
+
+    recipe: Recipe
+    request: StoredRequest
+    seed: int
+    minutes: float
+    done: tuple[str, ...] = ()
+    log: tuple[str, ...] = ()
+    series: int = 0
+    words: int = 0
+    text_share: float = 0.0
+    vote_share: float = 0.0
+    ranks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for numbers out of range, and for members that the recipe does not have."""
+        if not 0 <= self.seed < 2**32 or not 0 < self.minutes < MAX_MINUTES:
+            raise ValueError("the seed or the minutes are out of range")
+        if not 0 <= self.series <= self.recipe.max_series or self.words < 0:
+            raise ValueError("the number of series or of words is out of range")
+        if not 0 <= self.text_share <= 1 or not 0 <= self.vote_share <= 1:
+            raise ValueError("a share is not between 0 and 1")
+        members = [*self.recipe.series(max(1, self.series)), *self.recipe.student_members()]
+        if not {*self.done, *chain.from_iterable(self.ranks.values())} <= {member.name for member in members}:
+            raise ValueError("it names members that the recipe does not have")
+        for part in self.recipe.parts:
+            if part.teachers in self.ranks and len(self.ranks[part.teachers]) < part.best * max(1, self.series):
+                raise ValueError(f"too few members of {part.teachers} are ranked")
 
 
 @dataclass
@@ -58,7 +83,7 @@ class Plan:
             return cls._stored(path, request, minutes)
         if "-" in request.text:
             raise SynparseError("a recipe reads its text several times; give it as a file, not as standard input")
-        check_type(folder, PathType.ENSEMBLE)
+        check_type(folder, PathType.ENSEMBLE, PathType.JOB)
         exists = any((folder / name).exists() for name in (PARTS, ENSEMBLE, PLAN))
         if exists and not (request.overwrite and path.exists()):
             raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or use --resume")
@@ -66,25 +91,22 @@ class Plan:
 
     @classmethod
     def _stored(cls, path: Path, request: RunRequest, minutes: float | None) -> Plan:
-        try:
-            stored = parse_json(path.read_bytes())
-            seed = int(stored["seed"])
-            if request.seed not in (None, seed):
-                raise SynparseError(f"{path}: began with --seed {seed}, which cannot change on --resume")
-            recipe = recipe_from(stored["recipe"], str(path))
-            restored = replace(request_from_json(request, stored["request"]), seed=seed)
-            decisions = {key: stored[key] for key in DECISIONS}
-            plan = cls(path.parent, recipe, restored, minutes or float(stored["minutes"]), **decisions)
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
-            raise SynparseError(
-                f"{path}: not the plan of a job ({type(error).__name__}: {error}); begin again with --overwrite"
-            ) from None
+        title, remedy = "the plan of a job", "begin again with --overwrite"
+        stored = read_metadata(path, StoredPlan, format_number=FORMAT, title=title, remedy=remedy)
+        if request.seed not in (None, stored.seed):
+            raise SynparseError(f"{path}: began with --seed {stored.seed}, which cannot change on --resume")
+        restored = replace(stored.request.restore(request), seed=stored.seed)
+        plan = cls(path.parent, stored.recipe, restored, minutes or stored.minutes)
+        plan.done, plan.log = list(stored.done), list(stored.log)
+        plan.series, plan.words = stored.series, stored.words
+        plan.text_share, plan.vote_share = stored.text_share, stored.vote_share
+        plan.ranks = {group: list(names) for group, names in stored.ranks.items()}
         plan.done = [name for name in plan.done if resumable(plan.run_of(name))]  # a deleted run is trained again
         return plan
 
     def begin(self) -> None:
         """Write a new plan, after everything that can fail without a trained model. Remove an overwritten job."""
-        if not has_plan(str(self.folder)) or (self.request.overwrite and not self.done):
+        if not (self.folder / PLAN).exists() or (self.request.overwrite and not self.done):
             rmtree(self.folder / PARTS, ignore_errors=True)
             (self.folder / ENSEMBLE).unlink(missing_ok=True)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -193,13 +215,17 @@ class Plan:
 
     def write(self) -> None:
         """Write plan.json, completely or not at all."""
-        recipe = asdict(self.recipe)
-        content: dict[str, Any] = {
-            "recipe": {**{key: value for key, value in recipe.items() if key != "parts"}, "part": recipe["parts"]},
-            "request": request_to_json(self.request),
-            "seed": 1 if self.request.seed is None else self.request.seed,
-            "minutes": self.minutes,
-            **{key: getattr(self, key) for key in DECISIONS},
-        }
-        text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-        write_whole(self.folder / PLAN, text.encode("utf-8", "surrogatepass"))
+        stored = StoredPlan(
+            recipe=self.recipe,
+            request=StoredRequest.of(self.request),
+            seed=1 if self.request.seed is None else self.request.seed,
+            minutes=self.minutes,
+            done=tuple(self.done),
+            log=tuple(self.log),
+            series=self.series,
+            words=self.words,
+            text_share=self.text_share,
+            vote_share=self.vote_share,
+            ranks={group: tuple(names) for group, names in self.ranks.items()},
+        )
+        write_metadata(self.folder / PLAN, stored, format_number=FORMAT)

@@ -6,17 +6,31 @@ once, after all series.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.metadata import decode
 from treebank.base.registry import nearest
 
 SHIPPED = Path(__file__).parent
 VOTE = "vote"  # of all parts, as a teacher
+MAX_MEMBERS = 1000
+NONZERO = ("minutes", "words_per_second", "teaching_cost", "voting_cost")
+
+
+def _check_positive(record: Any) -> None:
+    """Raise ValueError for a negative number, and for minutes that are 0."""
+    for item in fields(record):
+        value = getattr(record, item.name)
+        is_number = isinstance(value, int | float)
+        if is_number and (not 0 <= value < inf or (value == 0 and item.name in NONZERO)):
+            raise ValueError(f"{item.name} cannot be {value}")
 
 
 @dataclass(frozen=True)
@@ -34,6 +48,12 @@ class Part:
     decoders: tuple[str, ...] = ()  # by each of which a teacher parses
     settings: tuple[str, ...] = ()  # table.key=value
     votes: bool = True
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for numbers that are out of range, and without a preset."""
+        if not self.presets or not 1 <= self.count <= MAX_MEMBERS:
+            raise ValueError(f"part {self.name!r} needs a preset, and count is from 1 to {MAX_MEMBERS}")
+        _check_positive(self)
 
 
 @dataclass(frozen=True)
@@ -68,6 +88,19 @@ class Recipe:
     voting_cost: float = 15.0  # time to parse a word by all voters, per time to learn from it
     max_series: int = 1
     voters_per_preset: int = 3
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for numbers out of range, and for parts that are repeated or have unknown teachers."""
+        if not self.parts or not 1 <= self.max_series <= MAX_MEMBERS:
+            raise ValueError(f"a recipe has at least one [[part]], and max_series is from 1 to {MAX_MEMBERS}")
+        _check_positive(self)
+        names = {VOTE}
+        for part in self.parts:
+            if part.teachers not in {"", *names}:
+                raise ValueError(f"part {part.name!r}: its teachers {part.teachers!r} are not an earlier part")
+            if part.name in names or part.name != os.path.basename(part.name):
+                raise ValueError(f"two parts are called {part.name!r}, or it is not the name of a folder")
+            names.add(part.name)
 
     @property
     def students(self) -> tuple[Part, ...]:
@@ -110,42 +143,10 @@ def read_recipe(name: str) -> Recipe:
 
 def recipe_from(content: Mapping[str, Any], where: str) -> Recipe:
     """The recipe with the ``content`` of a file. Raises SynparseError, beginning with ``where``, if it is invalid."""
-    parts = content.get("part", [])
-    if not isinstance(parts, list) or not parts:
-        raise SynparseError(f"{where}: a recipe has at least one [[part]]")
-    values = {key: value for key, value in content.items() if key != "part"}
-    recipe = _build(Recipe, {**values, "parts": tuple(_build(Part, part, where) for part in parts)}, where)
-    names = {VOTE}
-    for part in recipe.parts:
-        if part.teachers not in {"", *names}:
-            raise SynparseError(f"{where}: part {part.name!r}: its teachers {part.teachers!r} are not an earlier part")
-        if part.name in names:
-            raise SynparseError(f"{where}: two parts are called {part.name!r}")
-        names.add(part.name)
-    return recipe
-
-
-def _build(type_: type[Any], values: Any, where: str) -> Any:
-    """``type_`` with the fields ``values``, lists as tuples, checked against the types of its fields."""
-    if not isinstance(values, dict):
-        raise SynparseError(f"{where}: {values!r} is not a table")
-    known = {field.name: field for field in fields(type_)}
-    for key, value in values.items():
-        if key not in known:
-            raise UnknownNameError(f"{where}: a {type_.__name__.lower()} has no {key!r}; {nearest(key, known)}")
-        if not _has_type(value, str(known[key].type)):
-            raise SynparseError(f"{where}: {key} cannot be {value!r}")
+    tables = {("parts" if key == "part" else key): value for key, value in content.items() if key != "parts"}
+    if "parts" in content or "part" not in content:
+        raise SynparseError(f"{where}: a recipe has its parts in tables [[part]]")
     try:
-        return type_(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
-    except TypeError as error:
-        raise SynparseError(f"{where}: {str(error).rpartition('() ')[2]}") from None
-
-
-def _has_type(value: Any, name: str) -> bool:
-    """Whether ``value`` fits the annotation ``name`` of a field. Numbers are positive or 0."""
-    if name in ("int", "float"):
-        number = isinstance(value, int) or (name == "float" and isinstance(value, float))
-        return number and not isinstance(value, bool) and value >= 0
-    if name.startswith("tuple[str"):
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return isinstance(value, {"str": str, "bool": bool}.get(name, object))
+        return decode(Recipe, tables)
+    except ValueError as error:
+        raise SynparseError(f"{where}: {error}") from None

@@ -18,6 +18,7 @@ DEFAULT_FOLDER = "synparse-model"
 CHECKPOINTS = ("best", "last")  # folders of checkpoints in the folder of a training run
 ENSEMBLE = "ensemble.json"
 FAMILY = "family.json"
+PLAN = "plan.json"
 
 
 class PathType(StrEnum):
@@ -27,6 +28,7 @@ class PathType(StrEnum):
     PACKED = "a packed model"
     ENSEMBLE = "an ensemble"
     FAMILY = "a family of seeds"
+    JOB = "the job of a recipe"
     PARSED = "parsed text"
     CORPUS = "a prepared corpus"
     FOLDER = "a folder"
@@ -38,6 +40,7 @@ class PathType(StrEnum):
 MARKERS = {
     ENSEMBLE: PathType.ENSEMBLE,
     FAMILY: PathType.FAMILY,
+    PLAN: PathType.JOB,
     NOTE: PathType.PARSED,
     CORPUS: PathType.CORPUS,
 }  # file in a folder -> the type of the folder
@@ -70,7 +73,8 @@ def locate(name: str | os.PathLike[str]) -> Located:
         return Located(path, PathType.TREEBANK if is_name(str(name)) else PathType.MISSING)
     if path.is_dir():
         return Located(path, next(folder_types(path), PathType.FOLDER))
-    return Located(path, PathType.PACKED if is_packed(path) else PathType.FILE)
+    is_regular = path.is_file()  # to open a pipe would disturb its reader
+    return Located(path, PathType.PACKED if is_regular and is_packed(path) else PathType.FILE)
 
 
 def folder_types(folder: Path) -> Iterator[PathType]:

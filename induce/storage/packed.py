@@ -9,24 +9,23 @@ from __future__ import annotations
 import atexit
 import errno
 import hashlib
-import json
 import os
 import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from treebank.base.atomic_write import replacing
-from treebank.base.digest import digest_file
+from treebank.base.digest import FileFacts, describe_file, digest_file
 from treebank.base.errors import SynparseError, placed
-from treebank.base.json_text import parse_json
+from treebank.base.metadata import MetadataError, metadata_bytes, parse_metadata
 
 PARTS = ("checkpoint.json", "vocabulary.txt", "weights.safetensors")
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 LARGEST_MANIFEST = 1 << 16  # bytes
 BLOCK = 1 << 20
 END_BYTES, END_SIGNATURE = 22, b"PK\x05\x06"  # of an archive without a comment
@@ -37,6 +36,18 @@ class PackError(SynparseError):
     """A damaged packed model, or a file that is not a packed model."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """The content of manifest.json: size and digest of each part."""
+
+    files: dict[str, FileFacts]
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for other parts than `PARTS`."""
+        if self.files.keys() != set(PARTS):
+            raise ValueError(f"it describes other parts than {', '.join(PARTS)}")
+
+
 def pack(folder: Path, target: str) -> str:
     """Write the checkpoint in ``folder`` to the file ``target`` and return the file's SHA-256.
 
@@ -45,10 +56,9 @@ def pack(folder: Path, target: str) -> str:
     for name in PARTS:
         if not (folder / name).is_file():
             raise PackError(f"{folder / name}: missing; this folder holds no whole model")
-    parts = {name: {"size": (folder / name).stat().st_size, "sha256": digest_file(folder / name)} for name in PARTS}
+    manifest = Manifest(files={name: describe_file(folder / name) for name in PARTS})
     with replacing(target) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as packed:
-        manifest = json.dumps({"format": FORMAT, "files": parts}, indent=2)
-        packed.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), manifest)
+        packed.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), metadata_bytes(manifest, format_number=FORMAT))
         for name in PARTS:
             with (folder / name).open("rb") as source, packed.open(zipfile.ZipInfo(name, EPOCH), "w") as sink:
                 shutil.copyfileobj(source, sink, BLOCK)
@@ -103,7 +113,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         raise zipfile.BadZipFile("bytes are missing") from None
 
 
-def _manifest(path: Path, packed: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
+def _manifest(path: Path, packed: zipfile.ZipFile) -> dict[str, FileFacts]:
     """Size and digest of each part. Raises PackError if there is anything else in the file."""
     infos = {info.filename: info for info in packed.infolist()}
     if sorted(infos) != sorted((*PARTS, MANIFEST)) or len(packed.infolist()) != len(infos):
@@ -112,23 +122,23 @@ def _manifest(path: Path, packed: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
         raise PackError(f"{path}: not a packed model: its parts are compressed")
     if infos[MANIFEST].file_size > LARGEST_MANIFEST:
         raise PackError(f"{path}: not a packed model: {MANIFEST} is too large")
+    name, title, remedy = f"{path}: {MANIFEST}", "the manifest of a packed model", "copy the file again"
+    data = packed.read(MANIFEST)
     try:
-        manifest = parse_json(packed.read(MANIFEST))
-        files = {name: manifest["files"][name] for name in PARTS}
-        fits = manifest["format"] == FORMAT and all(files[name]["size"] == infos[name].file_size for name in PARTS)
-    except (ValueError, KeyError, TypeError):
-        raise PackError(f"{path}: {MANIFEST} cannot be read; copy the file again") from None
-    if not fits:
-        raise PackError(f"{path}: {MANIFEST} does not match the parts of the file; copy the file again")
-    return files
+        manifest = parse_metadata(data, Manifest, name=name, format_number=FORMAT, title=title, remedy=remedy)
+    except MetadataError as error:
+        raise PackError(str(error)) from None
+    if any(manifest.files[name].bytes != infos[name].file_size for name in PARTS):
+        raise PackError(f"{path}: {MANIFEST} does not match the parts of the file; {remedy}")
+    return manifest.files
 
 
-def _copy(path: Path, packed: zipfile.ZipFile, name: str, fact: dict[str, Any], target: Path) -> None:
+def _copy(path: Path, packed: zipfile.ZipFile, name: str, fact: FileFacts, target: Path) -> None:
     """One part, its digest checked while it is copied."""
     digest = hashlib.sha256()
     with placed(target), packed.open(name) as source, target.open("wb") as sink:
         while block := source.read(BLOCK):
             digest.update(block)
             sink.write(block)
-    if digest.hexdigest() != fact.get("sha256"):
+    if digest.hexdigest() != fact.sha256:
         raise PackError(f"{path}: {name} is not what it was when the model was packed; copy the file again")

@@ -19,13 +19,13 @@ def resumable(run: Path) -> bool:
     return whole(run / "last") is not None
 
 
-def check_type(folder: Path, allowed: PathType = PathType.MODEL) -> None:
-    """Raises SynparseError if ``folder`` holds something of another type than ``allowed``.
+def check_type(folder: Path, *allowed: PathType) -> None:
+    """Raises SynparseError if ``folder`` holds something of another type than those ``allowed``.
 
     A folder with two types would be read as one of them, and the other would be silently ignored.
     """
     for type_ in folder_types(folder):
-        if type_ is not allowed:
+        if type_ not in allowed:
             raise SynparseError(f"{folder}: this folder holds {type_}; name another one with -o")
 
 
@@ -41,7 +41,7 @@ def check_free(run: Path, *, overwrite: bool) -> None:
     """
     if run.is_file():
         raise SynparseError(f"{run}: this is a file; name a folder with -o")
-    check_type(run)
+    check_type(run, PathType.MODEL)
     for folder in (run / name for name in CHECKPOINTS):
         for path in versions(folder):
             is_model = path.is_dir() and (

@@ -6,23 +6,37 @@ its own with as many threads.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from induce.storage.locate import FAMILY, PathType
 from induce.storage.run_folder import check_type, resumable
 from induce.training.events import Event
 from induce.training.parallel import Task, train_tasks
-from induce.training.request import STORED, RunRequest, Stop, UnchangeableError, request_from_json, request_to_json
+from induce.training.request import RunRequest, Stop, StoredRequest, UnchangeableError
 from induce.training.run import load_data
 from induce.workers.pool import cores, worker_count
-from treebank.base.atomic_write import write_whole
 from treebank.base.errors import SynparseError
-from treebank.base.json_text import parse_json
+from treebank.base.metadata import MetadataError, read_metadata, write_metadata
 
+FORMAT = 1
 MAX_SEEDS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class FamilyDescription:
+    """The content of family.json: the request that the family began with, and all seeds."""
+
+    request: StoredRequest
+    seeds: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for seeds that are repeated or out of range."""
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise ValueError("seeds are missing or repeated")
+        if not 0 <= min(self.seeds) <= max(self.seeds) < 2**32:
+            raise ValueError("a seed is not between 0 and 2^32 - 1")
 
 
 @dataclass(frozen=True)
@@ -44,11 +58,6 @@ def parse_seeds(text: str) -> list[int]:
     if not seeds or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds) or len(seeds) > MAX_SEEDS:
         raise SynparseError(f"seeds {text!r}: give 1 to 1,000 different seeds below 2^32, the smaller first")
     return seeds
-
-
-def is_family(run: str) -> bool:
-    """Whether the folder ``run`` holds the runs of several seeds."""
-    return (Path(run) / FAMILY).exists()
 
 
 def train_family(
@@ -101,41 +110,40 @@ def _joined(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[RunReq
         if not seeds:
             raise SynparseError(f"{folder}: there is no family of seeds to resume; name seeds with --seeds")
         return request, seeds, seeds
-    first, known = stored
+    before, known = stored.request, list(stored.seeds)
+    now = StoredRequest.of(request)
     all_seeds = list(dict.fromkeys([*known, *seeds]))
     if request.resume:
-        for key in STORED:
-            if getattr(request, key) and getattr(request, key) != getattr(first, key):
-                raise UnchangeableError(f"--{key} cannot change on --resume: the family keeps its settings")
-        return first, seeds or known, all_seeds
+        for item in fields(now):
+            value = getattr(now, item.name)
+            if value and value != getattr(before, item.name):
+                raise UnchangeableError(f"{item.name} cannot change on --resume: the family keeps its settings")
+        return before.restore(request), seeds or known, all_seeds
     others = ", ".join(str(seed) for seed in known if seed not in seeds)
-    before, now = request_to_json(first), request_to_json(request)
-    differing = [key for key in now if now[key] != before[key]]
-    if others and differing:
-        name = differing[0]
-        problem = f"was trained with {name} {before[name]!r}, not {now[name]!r}; name another folder with -o"
+    names = [item.name for item in fields(now) if getattr(now, item.name) != getattr(before, item.name)]
+    if others and names:
+        values = f"{names[0]} {getattr(before, names[0])!r}, not {getattr(now, names[0])!r}"
+        problem = f"was trained with {values}; name another folder with -o"
         raise SynparseError(f"{folder}: holds seed {others}, which {problem}")
     return request, seeds, all_seeds
 
 
-def _stored(path: Path, request: RunRequest) -> tuple[RunRequest, list[int]] | None:
-    """``request`` as the family at ``path`` began with it, and its seeds.
+def _stored(path: Path, request: RunRequest) -> FamilyDescription | None:
+    """The description of the family at ``path``.
 
     None without a family, and for a damaged file that is to be overwritten.
     """
     if not path.exists():
         return None
+    title, remedy = "the description of a family", "train again with --overwrite"
     try:
-        stored = parse_json(path.read_bytes())
-        return request_from_json(request, stored["request"]), [int(seed) for seed in stored["seeds"]]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return read_metadata(path, FamilyDescription, format_number=FORMAT, title=title, remedy=remedy)
+    except MetadataError:
         if request.overwrite:
             return None
-        raise SynparseError(
-            f"{path}: not the description of a family ({error}); train again with --overwrite"
-        ) from None
+        raise
 
 
 def _write(folder: Path, request: RunRequest, seeds: Sequence[int]) -> None:
-    text = json.dumps({"seeds": list(seeds), "request": request_to_json(request)}, indent=1) + "\n"
-    write_whole(folder / FAMILY, text.encode())
+    description = FamilyDescription(request=StoredRequest.of(request), seeds=tuple(seeds))
+    write_metadata(folder / FAMILY, description, format_number=FORMAT)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from induce.settings.presets import changed, resolve
@@ -54,26 +54,43 @@ class RunRequest:
         return [*first, *self.settings, *([] if self.seed is None else [f"train.seed={self.seed}"])]
 
 
-STORED = ("text", "dev", "trees", "teachers", "model", "preset", "settings", "task")
-STORED_INPUT = ("tokenize", "paragraphs", "form", "encoding")  # of `InputOptions`
-
-
-def request_to_json(request: RunRequest) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class StoredRequest:
     """The part of a request that a job of several runs stores. A program gives its sentences again on resume."""
-    values: dict[str, Any] = {
-        key: list(value) if isinstance(value := getattr(request, key), list | tuple) else value for key in STORED
-    }
-    for key in ("text", "dev"):
-        values[key] = [path for path in values[key] if isinstance(path, str)]
-    return values | {key: getattr(request.input_options, key) for key in STORED_INPUT}
+
+    text: tuple[str, ...] = ()
+    dev: tuple[str, ...] = ()
+    trees: str | None = None
+    teachers: tuple[str, ...] = ()
+    model: str | None = None
+    preset: str | None = None
+    settings: tuple[str, ...] = ()
+    task: str = ""
+    tokenize: str = ""
+    paragraphs: bool = False
+    form: str = ""
+    encoding: str = ""
+
+    @classmethod
+    def of(cls, request: RunRequest) -> StoredRequest:
+        """The stored part of ``request``."""
+        values = {name: getattr(request, name) for name in ("trees", "model", "preset", "task")}
+        values |= {name: tuple(getattr(request, name)) for name in ("teachers", "settings")}
+        values |= {name: tuple(filter(_is_path, getattr(request, name))) for name in ("text", "dev")}
+        return cls(**values, **{name: getattr(request.input_options, name) for name in STORED_INPUT})
+
+    def restore(self, request: RunRequest) -> RunRequest:
+        """``request`` with the stored values instead of its own."""
+        values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
+        reading: dict[str, Any] = {name: values.pop(name) for name in STORED_INPUT}
+        return replace(request, input_options=replace(request.input_options, **reading), **values)
 
 
-def request_from_json(request: RunRequest, stored: Mapping[str, Any]) -> RunRequest:
-    """``request`` with everything that `request_to_json` stored. Raises KeyError if a value is missing."""
-    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()}
-    reading: dict[str, Any] = {key: values[key] for key in STORED_INPUT}
-    requested: dict[str, Any] = {key: values[key] for key in STORED}
-    return replace(request, input_options=replace(request.input_options, **reading), **requested)
+STORED_INPUT = ("tokenize", "paragraphs", "form", "encoding")  # fields of `InputOptions` in a `StoredRequest`
+
+
+def _is_path(text: Text) -> bool:
+    return isinstance(text, str)
 
 
 class UnchangeableError(SynparseError):

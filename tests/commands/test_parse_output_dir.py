@@ -104,7 +104,7 @@ def test_a_damaged_note(call: Caller, model: Path) -> None:
     notes.write_bytes(b"{}\n")
     assert f"{notes}:1: this line is damaged" in call.refusal(*arguments)
     Path("out/synparse-batch.json").write_text("[1]")
-    assert "missing or damaged" in call.refusal(*arguments)
+    assert "not the note of a batch (not a JSON object); nothing can be resumed" in call.refusal(*arguments)
 
 
 def test_job_killed_before_the_first_note_is_resumed(call: Caller, model: Path) -> None:
@@ -113,7 +113,7 @@ def test_job_killed_before_the_first_note_is_resumed(call: Caller, model: Path) 
     for left in (".synparse-lock", "synparse-batch.json.0a1b2c.part"):
         Path("out", left).write_text('{"mod')
     call.result(*arguments, "--resume")
-    assert json.loads(Path("out/synparse-batch.json").read_text())["model"] == "onlstm"
+    assert json.loads(Path("out/synparse-batch.json").read_text())["job"]["model"] == "onlstm"
     assert len(Path("out/deep/b.txt.trees").read_text("utf-8").splitlines()) == 70
 
 

@@ -22,6 +22,7 @@ from induce.parsing.writer import parse_into
 from treebank.base.atomic_write import PART
 from treebank.base.errors import SynparseError
 from treebank.io import streams
+from treebank.io.parsed_folder import NOTE
 from treebank.io.read import InputOptions, read_sentences
 
 LINES = [f"(X (W line) (W {number}))" for number in range(40)]
@@ -169,7 +170,8 @@ def test_every_operation_of_a_batch_fails_once(tmp_path: Path, kind: type[Faults
             with suppress(OSError, Killed):
                 batched(tmp_path, kind(number))
         left = {path.name: path.read_text() for path in (tmp_path / "out").iterdir() if not PART.search(path.name)}
-        assert json.loads(left.pop(claim.JOB)) == {"model": "none", "files": list(whole)}
+        note = json.loads(left.pop(NOTE))
+        assert (note["job"], note["files"]) == ({"model": "none"}, list(whole))
         assert len(left.pop(claim.TEXTS).splitlines()) == 2
         left.pop(".synparse-lock", None)  # of a process that has ended
         assert left == whole

@@ -18,7 +18,7 @@ import pytest
 
 import induce.workers.ray
 from induce.parsing.load import load_parser
-from induce.parsing.output_lock import JOB, TEXTS
+from induce.parsing.output_lock import TEXTS
 from induce.parsing.writer import Job, parse_into
 from induce.shards.batch import MakeEngine, engine_called, parse_in_shards
 from induce.shards.manifest import NAME
@@ -27,6 +27,7 @@ from induce.workers.ray import RayPool
 from tests.support.calls import ENVIRONMENT, Caller, start, toy_text
 from tests.support.shard_faults import Deadly, Dying, Full, OnNodes
 from treebank.base.errors import SynparseError
+from treebank.io.parsed_folder import NOTE
 from treebank.io.read import InputOptions
 
 ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 'synparse[scale]'")
@@ -94,7 +95,7 @@ def expected(source: Path, job: Job, tmp_path_factory: pytest.TempPathFactory) -
 def results(folder: Path) -> dict[str, bytes]:
     """Contents of all files except the notes on finished work."""
     contents = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: content for name, content in contents.items() if name not in (JOB, TEXTS, NAME)}
+    return {name: content for name, content in contents.items() if name not in (NOTE, TEXTS, NAME)}
 
 
 def parse(out: Path, source: Path, job: Job, make: MakeEngine | None = None, **options: Any) -> int:

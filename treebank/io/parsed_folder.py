@@ -6,13 +6,35 @@ A note in the folder names all files, so that an interrupted batch is detected.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from treebank.base.errors import SynparseError
-from treebank.base.json_text import parse_json
+from treebank.base.metadata import read_metadata
 
+FORMAT = 1
 NOTE = "synparse-batch.json"
-FILES = "files"  # key in the note: names of files in the folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchNote:
+    """The content of the note: the files of the folder in the order of their texts, and how they were parsed."""
+
+    files: tuple[str, ...]
+    job: dict[str, Any] = field(default_factory=dict)  # model and options
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a file that is not in the folder."""
+        for name in self.files:
+            if os.path.isabs(name) or ".." in Path(name).parts or not name:
+                raise ValueError(f"the file {name!r} is not in this folder")
+
+
+def read_note(folder: str | os.PathLike[str], remedy: str) -> BatchNote:
+    """The note in a folder of parsed text. Raises MetadataError, with the ``remedy``, if it is missing or damaged."""
+    path = os.path.join(folder, NOTE)
+    return read_metadata(path, BatchNote, format_number=FORMAT, title="the note of a batch", remedy=remedy)
 
 
 def is_parsed(folder: str | os.PathLike[str]) -> bool:
@@ -25,10 +47,7 @@ def parsed_files(folder: str) -> list[str]:
 
     Raises SynparseError if files are missing, or if the note is damaged.
     """
-    try:
-        names = [str(name) for name in parse_json(Path(folder, NOTE).read_bytes())[FILES]]
-    except (ValueError, KeyError, TypeError):
-        raise SynparseError(f"{folder}: {NOTE} is damaged; name the files of trees themselves") from None
+    names = read_note(folder, "name the files of trees themselves").files
     paths = [os.path.join(folder, name) for name in names]
     missing = [path for path in paths if not os.path.isfile(path)]
     if missing:

@@ -110,7 +110,7 @@ def test_seeds_do_not_join_another_training(text: str, tmp_path: Path) -> None:
     run.mkdir()
     family._write(run, request(run, "another.txt"), [1, 2])
     note = (run / "family.json").read_bytes()
-    messages = r"holds seed 1, which was trained with text \['another.txt'\], not \['.*text.txt'\]; name another folder"
+    messages = r"holds seed 1, which was trained with text \('another.txt',\), not \('.*text.txt',\); name another"
     for overwrite in (False, True):
         with pytest.raises(SynparseError, match=messages):
             list(train_family(request(run, text, overwrite=overwrite), [2, 3]))

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from treebank.base.errors import SynparseError
-from treebank.io.parsed_folder import NOTE, parsed_files
+from treebank.base.metadata import seal, write_metadata
+from treebank.io.parsed_folder import FORMAT, NOTE, BatchNote, parsed_files
 from treebank.io.predictions import gives_heads, read_prediction_heads
 from treebank.io.read import read_sentences
 
@@ -19,15 +20,16 @@ def test_heads_in_order(tmp_path: Path) -> None:
         rows = [f"{i}\tw\t_\t_\t_\t_\t{head if i != head else 0}\t_\t_\t_\n" for i in (1, 2)]
         (tmp_path / name).write_text("".join(rows) + "\n")
     (tmp_path / "c.txt").write_text("no part of it\n")
-    (tmp_path / NOTE).write_text(json.dumps({"files": names}))
+    write_metadata(tmp_path / NOTE, BatchNote(files=tuple(names)), format_number=FORMAT)
     assert gives_heads(str(tmp_path))
     heads = [prediction.heads for prediction in read_prediction_heads(str(tmp_path))]
     assert heads == [(-1, -1), (-1, 0), (1, -1)]
     assert [prediction.heads for prediction in read_sentences([tmp_path])] == heads
 
 
-@pytest.mark.parametrize("note", ["", "[]", "{}", '{"files": 3}', "[" * 100_000])
-def test_damaged_note_is_an_error(tmp_path: Path, note: str) -> None:
-    (tmp_path / NOTE).write_text(note)
-    with pytest.raises(SynparseError, match=r"synparse-batch\.json is damaged"):
-        parsed_files(str(tmp_path))
+def test_file_outside_the_folder_is_refused(tmp_path: Path) -> None:
+    for name in ("../a.txt", "/a.txt", ""):
+        content = seal({"format": FORMAT, "files": [name]})
+        (tmp_path / NOTE).write_text(json.dumps(content))
+        with pytest.raises(SynparseError, match=r"is not in this folder\); name the files of trees themselves"):
+            parsed_files(str(tmp_path))

@@ -1,0 +1,225 @@
+"""Changed metadata files are refused in one line, or read without an effect on their content."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from induce.data.corpus_facts import ARRAYS, BREAKS, FACTS, FORMAT, IDS, OFFSETS, WORDS, read_facts
+from induce.data.prepared import PreparedCorpus, prepare
+from induce.parsing.ensemble_description import EnsembleDescription, Member
+from induce.recipes.plan import Plan
+from induce.recipes.recipe import read_recipe
+from induce.storage.packed import MANIFEST, PARTS, pack, unpack
+from induce.training import family
+from induce.training.request import RunRequest
+from treebank.base.digest import describe_file
+from treebank.base.errors import SynparseError
+from treebank.base.metadata import seal, write_metadata
+from treebank.core.sentence import Sentence
+from treebank.io.parsed_folder import FORMAT as BATCH_FORMAT
+from treebank.io.parsed_folder import NOTE, BatchNote, parsed_files
+
+MUTATIONS = 300
+VALUES = (None, True, -1, 0, 7, 1.5, 1e300, 10**400, 2**64, "", "x", "\ud800", "../x", "\0", [], [1], {}, {"x": 1})
+
+
+class Stored:
+    """A metadata file that is mutated, and the function that reads it."""
+
+    def __init__(self, path: Path, read: Callable[[], Any], *, archive: Path | None = None) -> None:
+        self.path, self.read, self.archive = path, read, archive
+        self.data = path.read_bytes() if archive is None else zipfile.ZipFile(archive).read(MANIFEST)
+
+    def write(self, data: bytes) -> None:
+        """Replace the file, or the manifest in the packed model, by ``data``."""
+        if self.archive is None:
+            self.path.write_bytes(data)
+            return
+        with zipfile.ZipFile(self.path) as source:
+            parts = {name: source.read(name) for name in source.namelist()}
+        with zipfile.ZipFile(self.archive, "w") as sink:
+            for name, content in {**parts, MANIFEST: data}.items():
+                sink.writestr(name, content)
+
+
+def family_file(folder: Path) -> Stored:
+    request = RunRequest(run=str(folder), text=("a.txt",), settings=("train.epochs=2",))
+    family._write(folder, request, [1, 2, 7])
+    return Stored(folder / "family.json", lambda: family._stored(folder / "family.json", request))
+
+
+def plan_file(folder: Path) -> Stored:
+    request = RunRequest(run=str(folder), text=("a.txt",), seed=3)
+    plan = Plan.open(request, read_recipe("best"), 5.0)
+    plan.series, plan.words, plan.text_share, plan.log = 1, 100, 0.5, ["1 series of models"]
+    plan.ranks["first"] = [f"first-{number}" for number in range(1, 7)]
+    plan.begin()
+    return Stored(folder / "plan.json", lambda: Plan.open(replace(request, resume=True, seed=None), plan.recipe, None))
+
+
+def corpus_file(folder: Path) -> Stored:
+    corpus = folder / "corpus"
+    prepare([Sentence(("the", "dog", "-", "the", "cat", "saw", "."))] * 4, str(corpus), texts=["a.txt"])
+    return Stored(corpus / FACTS, lambda: PreparedCorpus.read(corpus).facts)
+
+
+def batch_file(folder: Path) -> Stored:
+    for name in ("a.trees", "b.trees"):
+        (folder / name).touch()
+    note = BatchNote(files=("a.trees", "b.trees"), job={"model": "onlstm", "layer": 2, "step": None})
+    write_metadata(folder / NOTE, note, format_number=BATCH_FORMAT)
+    return Stored(folder / NOTE, lambda: parsed_files(str(folder)))
+
+
+def packed_file(folder: Path) -> Stored:
+    for name in PARTS:
+        (folder / name).write_text(name)
+    pack(folder, str(folder / "whole"))
+    shutil.copy(folder / "whole", folder / "packed")
+
+    def read() -> dict[str, bytes]:
+        unpacked = unpack(folder / "packed")
+        return {path.name: path.read_bytes() for path in unpacked.iterdir()}
+
+    return Stored(folder / "whole", read, archive=folder / "packed")
+
+
+def ensemble_file(folder: Path) -> Stored:
+    members = (Member(path="a.trees", weight=2.0, sha256="0" * 64), Member(path="baseline:right"))
+    options = {"output": "trees", "sums": False, "normalization": "words", "decoder": "mbr"}
+    EnsembleDescription(members=members, **options).write(folder)  # type: ignore[arg-type]
+    return Stored(folder / "ensemble.json", lambda: EnsembleDescription.read(folder))
+
+
+FILES = [family_file, plan_file, corpus_file, batch_file, packed_file, ensemble_file]
+
+
+def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
+    """``data`` with a flipped bit, a removed or repeated part, or inserted bytes."""
+    start, length = rng.randrange(len(data)), rng.randrange(1, 9)
+    kind = rng.randrange(4)
+    if kind == 0:
+        flipped = bytes([data[start] ^ 1 << rng.randrange(8)])
+        return data[:start] + flipped + data[start + 1 :]
+    inserted = (b"", data[start : start + length], rng.randbytes(length))[kind - 1]
+    return data[:start] + inserted + data[start + (length if kind == 1 else 0) :]
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """All pairs of a container in a JSON value and a key or index in it."""
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield value, key
+        yield from places(value[key])
+
+
+def mutated_values(content: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """``content`` with a value that is changed, removed, added or moved."""
+    content = deepcopy(content)
+    container, key = rng.choice(list(places(content)))
+    kind = rng.randrange(4)
+    if kind == 0:
+        del container[key]
+    elif kind == 1 and isinstance(container, dict):
+        container[rng.choice(["x", "files", "seed"])] = rng.choice(VALUES)
+    elif kind == 2:
+        other, place = rng.choice(list(places(content)))
+        container[key] = deepcopy(other[place])
+    else:
+        container[key] = rng.choice(VALUES)
+    return content
+
+
+def read_or_refuse(stored: Stored) -> Any:
+    """The content of the file, or None if it is refused in one short line."""
+    try:
+        return stored.read()
+    except SynparseError as error:
+        message = str(error)
+    assert "\n" not in message
+    assert len(message) < 700
+    return None
+
+
+@pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)
+def test_changed_bytes_and_values_are_refused(tmp_path: Path, make: Callable[[Path], Stored]) -> None:
+    stored, rng = make(tmp_path), random.Random(make.__name__)
+    expected, content = stored.read(), json.loads(stored.data)
+    refused = 0
+    for number in range(MUTATIONS):
+        changed = mutated_values(content, rng)
+        data = json.dumps(changed).encode() if number % 2 else mutated_bytes(stored.data, rng)
+        stored.write(data)
+        found = read_or_refuse(stored)
+        assert found in (None, expected)
+        refused += found is None
+    assert refused > MUTATIONS / 2
+
+
+@pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)
+def test_wrong_values_with_a_matching_digest_raise_no_traceback(tmp_path: Path, make: Callable[[Path], Stored]) -> None:
+    stored, rng = make(tmp_path), random.Random(make.__name__)
+    content, refused = json.loads(stored.data), 0
+    for _ in range(MUTATIONS):
+        stored.write(json.dumps(seal(mutated_values(content, rng))).encode())
+        refused += read_or_refuse(stored) is None
+    assert refused > MUTATIONS / 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"minutes": "x"}, "'minutes' cannot be 'x'"),
+        ({"seed": -1}, "the seed or the minutes are out of range"),
+        ({"text_share": 7}, "a share is not between 0 and 1"),
+        ({"series": 9}, "the number of series or of words is out of range"),
+        ({"done": ["other-1"]}, "it names members that the recipe does not have"),
+        ({"ranks": {"first": ["first-1"]}}, "too few members of first are ranked"),
+    ],
+)
+def test_plan_with_values_out_of_range_is_refused(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
+    stored = plan_file(tmp_path)
+    stored.write(json.dumps(seal({**json.loads(stored.data), **changes})).encode())
+    with pytest.raises(SynparseError, match=f"not the plan of a job .{problem}.*; begin again with --overwrite"):
+        stored.read()
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "problem"),
+    [
+        (IDS, lambda ids: ids.put(0, 99), "contains numbers that are not words"),
+        (IDS, lambda ids: ids.put(0, -1), "contains numbers that are not words"),
+        (IDS, lambda ids: ids.put(0, 0), "contains numbers that are not words"),
+        (OFFSETS, lambda offsets: offsets.put(1, 10**9), "does not contain the starts of sentences"),
+        (OFFSETS, lambda offsets: offsets.put(1, 0), "does not contain the starts of sentences"),
+        (BREAKS, lambda gaps: gaps.put(0, 255), "contains numbers that are not punctuation"),
+        (WORDS, lambda words: words.put(1, ord("\n")), "does not contain 4 different words"),
+        (WORDS, lambda words: words.put(0, 255), "not UTF-8"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_refused(
+    tmp_path: Path, name: str, change: Callable[[np.ndarray], None], problem: str
+) -> None:
+    """The digests of the corpus fit, and its numbers do not."""
+    corpus = corpus_file(tmp_path).path.parent
+    types = dict(zip((WORDS, *ARRAYS), ("u1", "<i4", "<i8", "u1"), strict=True))
+    values = np.fromfile(corpus / name, types[name])
+    change(values)
+    values.tofile(corpus / name)
+    facts = read_facts(corpus)
+    changed = replace(facts, files={**facts.files, name: describe_file(corpus / name)})
+    write_metadata(corpus / FACTS, changed, format_number=FORMAT)
+    with pytest.raises(SynparseError, match=f"{problem}.*; copy the folder again, or prepare it again") as error:
+        PreparedCorpus.read(corpus)
+    assert "\n" not in str(error.value)
