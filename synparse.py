@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import os
 
     from induce.parsing.ensemble import Ensemble
-    from induce.parsing.parser import ModelParser
+    from induce.parsing.model_parser import ModelParser
     from induce.training.events import Event
     from induce.training.loop import Trainer
     from induce.training.sources import Text

@@ -27,7 +27,7 @@ from bench.machine import describe  # noqa: E402
 from bench.onlstm import LstmStack  # noqa: E402
 from induce.data.batches import Batch, StreamBatch  # noqa: E402
 from induce.data.corpus import read_corpora  # noqa: E402
-from induce.parsing.parser import ModelParser  # noqa: E402
+from induce.parsing.model_parser import ModelParser  # noqa: E402
 from induce.settings.presets import resolve  # noqa: E402
 from induce.settings.run import RunConfig  # noqa: E402
 from induce.storage import checkpoint as store  # noqa: E402

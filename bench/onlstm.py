@@ -40,7 +40,7 @@ from induce.layers.matrix_library import MKL, choose_library, multiplying  # noq
 from induce.layers.rounding import BFLOAT16, FLOAT32, computing  # noqa: E402
 from induce.models.language.onlstm import OnLstm, OnLstmConfig  # noqa: E402
 from induce.parsing.load import load_parser  # noqa: E402
-from induce.parsing.parser import ModelParser  # noqa: E402
+from induce.parsing.model_parser import ModelParser  # noqa: E402
 from induce.parsing.reading import Reading  # noqa: E402
 from induce.settings.presets import load_preset  # noqa: E402
 from induce.storage import checkpoint  # noqa: E402

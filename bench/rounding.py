@@ -17,7 +17,7 @@ sys.path.insert(0, str(HERE.parent))
 import torch  # noqa: E402
 
 from induce.parsing.load import load_parser  # noqa: E402
-from induce.parsing.parser import ModelParser  # noqa: E402
+from induce.parsing.model_parser import ModelParser  # noqa: E402
 from treebank.core.sentence import Sentence  # noqa: E402
 
 

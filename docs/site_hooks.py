@@ -44,7 +44,7 @@ CLASSES = (  # what a program holds in its hands
     "treebank.evaluate.plan:EvaluationPlan",
     "treebank.evaluate.evaluate:Evaluation",
     "treebank.evaluate.score:TreeScore",
-    "induce.parsing.parser:ModelParser",
+    "induce.parsing.model_parser:ModelParser",
     "induce.parsing.reading:Reading",
     "induce.parsing.ensemble:Ensemble",
     "induce.training.request:RunRequest",

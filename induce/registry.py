@@ -104,7 +104,7 @@ class TaskEntry:
     models: Mapping[str, ModelEntry]  # the choices of --model for this task
     examples: str = "induce.tasks.examples:load_examples"  # "module:function" that loads the training examples
     score: str = "induce.tasks.evaluation:score_task"  # "module:function" of ``synparse task eval``
-    parser: str = "induce.parsing.parser:ModelParser"  # "module:class" of the parser from lines to trees
+    parser: str = "induce.parsing.model_parser:ModelParser"  # "module:class" of the parser from lines to trees
     classifier: str = "induce.tasks.classifier:make_classifier"  # "module:function" that makes a model from an encoder
     settle: str = ""  # "module:function" from settings and --model to dependent settings
 

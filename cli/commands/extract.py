@@ -26,7 +26,7 @@ from treebank.base.json_text import has_nan, json_text
 
 if TYPE_CHECKING:
     from induce.analysis.vectors import SentenceVector
-    from induce.parsing.parser import StructureParser
+    from induce.parsing.parser import Parser
     from induce.parsing.reading import Reading
     from treebank.io.read import InputOptions
 
@@ -86,7 +86,7 @@ def extract(
     call.write(_structure_line(structure, parser) for structure in structures)
 
 
-def _structure_line(structure: Reading, parser: StructureParser) -> str:
+def _structure_line(structure: Reading, parser: Parser) -> str:
     """One line of JSON. Raises SynparseError if it contains a number that is not a number."""
     line = json_text(structure.to_json(parser.decoder))
     if "NaN" in line and has_nan(structure.to_json(parser.decoder)):

@@ -18,7 +18,7 @@ import numpy as np
 from induce.analysis.correlation import probability_larger
 from induce.data.tokens import SPACE
 from induce.decoding.distances import EVEN
-from induce.parsing.parser import ModelParser
+from induce.parsing.model_parser import ModelParser
 from induce.structures import Distances
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Column, Table

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from induce.models.em.valence_grammar import ValenceGrammar
-    from induce.parsing.parser import ModelParser, Words
+    from induce.parsing.model_parser import ModelParser
+    from induce.parsing.parser import Words
 
 SIDES = ("right", "left")  # of the head, in the order of the model's tables
 EXAMPLES = 3  # examples of an arc

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from induce.analysis.correlation import Correlation, pearson, spearman
-from induce.parsing.parser import ModelParser
+from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table

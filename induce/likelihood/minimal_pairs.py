@@ -16,7 +16,7 @@ from induce.likelihood.ngrams import NgramModel
 from induce.likelihood.pair_files import Pair, read_pairs
 from induce.likelihood.sentences import SentenceScorer
 from induce.parsing.load import load_parser
-from induce.parsing.parser import StructureParser
+from induce.parsing.parser import Parser
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
@@ -184,7 +184,7 @@ def ngram_scorer(order: int, text: Iterable[Sentence], scorer: SentenceScorer) -
     return Scorer("unigram" if order == 1 else f"{order}-gram", "", "words+eos", log_probabilities)
 
 
-def score_pairs(pairs: Sequence[Pair], scorer: Scorer, data: str, parser: StructureParser | None = None) -> PairScore:
+def score_pairs(pairs: Sequence[Pair], scorer: Scorer, data: str, parser: Parser | None = None) -> PairScore:
     """The result of ``scorer`` on ``pairs``, and if ``parser`` is given whether its trees connect verb and subject."""
     sentences = [sentence for pair in pairs for sentence in (pair.good, pair.bad)]
     scores = list(scorer.log_probabilities(sentences))
@@ -197,7 +197,7 @@ def score_pairs(pairs: Sequence[Pair], scorer: Scorer, data: str, parser: Struct
     return PairScore(scorer.name, scorer.run, data, scorer.counted, pairs, outcomes, unknown, connected)
 
 
-def connections(pairs: Sequence[Pair], parser: StructureParser) -> list[bool | None]:
+def connections(pairs: Sequence[Pair], parser: Parser) -> list[bool | None]:
     """For each pair with a known subject, whether the parse of its good sentence connects the subject with the verb.
 
     A tree connects them if the subject, all words from its first one up to the verb, is a constituent. Heads connect
@@ -306,7 +306,7 @@ def evaluate_pairs(
     return PairEvaluation(scores, spreads)
 
 
-def own_parser(scorer: SentenceScorer, device: str) -> StructureParser | None:
+def own_parser(scorer: SentenceScorer, device: str) -> Parser | None:
     """The parser of a model, or None if it predicts no trees, or trees over characters."""
     if not scorer.model.gives or scorer.token != "word":
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain
 
 from induce.data.normalization import Normalized
-from induce.parsing.parser import ModelParser
+from induce.parsing.model_parser import ModelParser
 from treebank.core.annotation import Surface
 from treebank.core.restore import restore
 from treebank.core.sentence import Sentence

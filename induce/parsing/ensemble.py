@@ -18,7 +18,7 @@ from induce.data.normalization import RECIPES
 from induce.decoding.chart import mbr_splits
 from induce.decoding.heads_in_tree import heads_in_tree
 from induce.parsing.ensemble_description import EnsembleDescription, digest_of
-from induce.parsing.parser import StructureParser, Words
+from induce.parsing.parser import Parser, Words
 from induce.parsing.reading import Reading
 from induce.parsing.voters import Voter, Votes, make_voter
 from induce.structures import HeadDistribution, SpanScores, Structure
@@ -30,7 +30,7 @@ MIN_CHUNK_SENTENCES = 128  # for a worker process: members read many sentences o
 STRUCTURES: dict[str, type[Structure]] = {"trees": SpanScores, "heads": HeadDistribution}
 
 
-class Ensemble(StructureParser):
+class Ensemble(Parser):
     """A parser whose members vote. ``tell`` is called with a message for sentences without votes of a member."""
 
     name = "ensemble"
@@ -138,7 +138,7 @@ def weighted_mean(votes: Sequence[Votes | None], weights: np.ndarray, default: V
     return mean
 
 
-def load_ensemble(folder: Path, load: Callable[..., StructureParser], *, decoder: str | None = None) -> Ensemble:
+def load_ensemble(folder: Path, load: Callable[..., Parser], *, decoder: str | None = None) -> Ensemble:
     """The ensemble in ``folder``.
 
     ``load`` makes a parser of a member. Raises SynparseError if a member is missing, or has changed since it was

@@ -10,7 +10,7 @@ from typing import Any
 
 from induce import registry
 from induce.parsing.ensemble import Ensemble, load_ensemble
-from induce.parsing.parser import ModelParser
+from induce.parsing.model_parser import ModelParser
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import ModelSpec, parse_model_spec

@@ -28,7 +28,8 @@ from treebank.evaluate.systems import (
 
 if TYPE_CHECKING:
     from induce.parsing.ensemble import Ensemble
-    from induce.parsing.parser import ModelParser, Parser
+    from induce.parsing.model_parser import ModelParser
+    from induce.parsing.parser import Parser
 
 Watched = Callable[[str, Iterable[Any], int], Iterable[Any]]
 
@@ -84,7 +85,7 @@ def system_of(parser: ModelParser | Ensemble, folder: str, *, alone: bool) -> Sy
     name = parser.name if alone else f"{parser.name} {folder}"
     system = parser_system(parser, SystemInfo(name, None, folder, parser.learned_from, parser.decoded))
     from induce.parsing.characters import parse_text
-    from induce.parsing.parser import ModelParser
+    from induce.parsing.model_parser import ModelParser
 
     if system.kind == "heads" or not isinstance(parser, ModelParser):
         return system

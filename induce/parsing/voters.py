@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from induce.data.normalization import Recipe
-from induce.parsing.parser import StructureParser
+from induce.parsing.parser import Parser
+from induce.registry import Output
 from induce.storage.checkpoint import CheckpointError
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import BASELINE, ModelSpec
@@ -27,64 +27,39 @@ from treebank.io.predictions import gives_heads, read_prediction_heads, read_pre
 Votes = np.ndarray  # (N, N + 1) of spans, or (N, N) of heads: row word, column head, the diagonal for the root
 
 
-class Voter(Protocol):
-    """A member that is ready to vote."""
+class Voter:
+    """A member that is ready to vote.
 
-    @property
-    def name(self) -> str: ...
+    ``kind`` is its model, "baseline" or its file; members of one type agree more than others. ``tokenization`` is the
+    rule that tokenizes text for the member, or None if it does not read text.
+    """
 
-    @property
-    def kind(self) -> str:
-        """Type of the member: its model, "baseline", or the file. Members of one type agree more than others."""
-
-    @property
-    def output(self) -> str:
-        """``trees`` or ``heads``."""
-
-    @property
-    def learned_from(self) -> str: ...
-
-    @property
-    def tokenization(self) -> str | None:
-        """Rule that tokenizes text for the member, or None if it does not read text."""
-
-    @property
-    def device(self) -> str: ...
+    name: str
+    kind: str
+    output: Output
+    learned_from: str = ""
+    tokenization: str | None = None
+    device: str = "cpu"
 
     def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
         """Votes for spans (N, N + 1) or heads (N, N) over the given ``words`` of each sentence, or None.
 
         With ``sums``, a model that gives probabilities of spans or heads votes with them instead of its tree.
         """
-        ...
+        raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class ParserVoter:
+class ParserVoter(Voter):
     """A model or an ensemble."""
 
-    name: str
-    parser: StructureParser
+    def __init__(self, name: str, parser: Parser) -> None:
+        self.name, self.parser, self.kind, self.device = name, parser, parser.name, parser.device
+        self.learned_from, self.tokenization = parser.learned_from, parser.tokenization
 
     @property
-    def kind(self) -> str:
-        return self.parser.name
-
-    @property
-    def output(self) -> str:
+    def output(self) -> Output:  # type: ignore[override]
+        """The output of the decoder, which may change."""
         return self.parser.output
-
-    @property
-    def learned_from(self) -> str:
-        return self.parser.learned_from
-
-    @property
-    def tokenization(self) -> str:
-        return self.parser.tokenization
-
-    @property
-    def device(self) -> str:
-        return self.parser.device
 
     def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
         parser = self.parser
@@ -101,30 +76,19 @@ class ParserVoter:
         return [span_votes(tree, indices) for tree, indices in zip(parser.parse(sentences), words, strict=True)]
 
 
-@dataclass(frozen=True)
-class BaselineVoter:
+class BaselineVoter(Voter):
     """A baseline, whose trees or heads follow from the number of words, or from the words if they are random."""
 
-    baseline: str
-    kind: str = "baseline"
-    learned_from: str = ""
-    tokenization: None = None
-    device: str = "cpu"
+    kind = "baseline"
 
-    def __post_init__(self) -> None:
+    def __init__(self, baseline: str) -> None:
         """Raises SynparseError for an unknown baseline and for one that uses gold trees."""
-        if self.baseline not in HEAD_BASELINES:
-            find_baseline(self.baseline)
-        if self.baseline in ("oracle", "gold"):
-            raise SynparseError(f"baseline {self.baseline!r} uses gold trees, so it cannot vote")
-
-    @property
-    def name(self) -> str:
-        return BASELINE + self.baseline
-
-    @property
-    def output(self) -> str:
-        return "heads" if self.baseline in HEAD_BASELINES else "trees"
+        if baseline in ("oracle", "gold"):
+            raise SynparseError(f"baseline {baseline!r} uses gold trees, so it cannot vote")
+        self.baseline, self.name = baseline, BASELINE + baseline
+        self.output = "heads" if baseline in HEAD_BASELINES else "trees"
+        if self.output == "trees":
+            find_baseline(baseline)
 
     def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
         if self.output == "heads":
@@ -138,12 +102,8 @@ class BaselineVoter:
         return votes
 
 
-class FileVoter:
+class FileVoter(Voter):
     """Trees or heads in a file, looked up by the normalized words of a sentence."""
-
-    learned_from = ""  # unknown
-    tokenization: None = None
-    device = "cpu"
 
     def __init__(self, path: str, recipe: Recipe) -> None:
         """Reads the file. The first of several sentences with the same words counts."""
@@ -237,7 +197,7 @@ def _head_votes_over(row: np.ndarray, read: Sequence[int], words: Sequence[int])
     return votes / np.maximum(votes.sum(1, keepdims=True), 1e-12)
 
 
-def make_voter(member: ModelSpec, path: str, recipe: Recipe, load: Callable[..., StructureParser]) -> Voter:
+def make_voter(member: ModelSpec, path: str, recipe: Recipe, load: Callable[..., Parser]) -> Voter:
     """The voter for ``member``, whose model or file is at ``path``.
 
     ``load`` makes a parser of a model. Raises SynparseError if the path does not exist, and for options of a file or a
@@ -255,7 +215,7 @@ def make_voter(member: ModelSpec, path: str, recipe: Recipe, load: Callable[...,
         raise CheckpointError(f"{path}: this folder holds no model")
     if not located.is_model:
         return FileVoter(path, recipe)
-    parser: StructureParser = load(path, **options)
+    parser: Parser = load(path, **options)
     if parser.token != "word":
         raise SynparseError(f"{path}: a model of {parser.token}s cannot vote with those of words")
     return ParserVoter(member.name, parser)

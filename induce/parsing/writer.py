@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from induce.parsing.output_lock import locked_output
-from induce.parsing.parser import StructureParser
+from induce.parsing.parser import Parser
 from treebank.base.atomic_write import finish
 from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
 from treebank.base.json_text import json_text
@@ -75,7 +75,7 @@ class Job:
     with the position of each sentence that is written.
     """
 
-    parser: StructureParser
+    parser: Parser
     form: str
     input_options: InputOptions
     draw: Draw | None = None

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from induce.analysis.agreement import MIN_WORDS, Overlap, Parts, head_overlap, overall_agreement, tree_overlap
 from induce.analysis.sharpness import mean_sharpness, sentence_sharpness
 from induce.parsing.ensemble import Ensemble
-from induce.parsing.parser import ModelParser
+from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import decoded
 from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tree import Tree

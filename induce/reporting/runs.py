@@ -10,7 +10,7 @@ from typing import Any
 from induce.data.corpus_checks import Health
 from induce.data.tokens import TOKENS, leaf
 from induce.parsing.ensemble_description import EnsembleDescription
-from induce.parsing.parser import default_decoder
+from induce.parsing.model_parser import default_decoder
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import parse_model_spec

@@ -9,7 +9,7 @@ from typing import Any
 
 from induce.data.by_length import batches_by_cost
 from induce.parsing.load import choose_device
-from induce.parsing.parser import ModelParser
+from induce.parsing.model_parser import ModelParser
 from induce.registry import find_task
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model, find, read

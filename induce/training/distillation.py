@@ -27,7 +27,7 @@ from treebank.core.tree import Tree
 from treebank.io.read import InputOptions
 
 if TYPE_CHECKING:
-    from induce.parsing.parser import StructureParser
+    from induce.parsing.parser import Parser
 
 PARSED, GOLD = "parsed", "gold"
 CHUNK_SENTENCES = 500  # that a process parses at a time
@@ -41,7 +41,7 @@ class Teacher:
     def __init__(self, name: str, output: Output = "trees", *, device: str = "auto") -> None:
         """``name`` is a model specification or a file. Raises SynparseError if it cannot give ``output``."""
         self.name, self.output = name, output
-        self.parser: StructureParser | None = None if is_file(name) else _load(name, output, device)
+        self.parser: Parser | None = None if is_file(name) else _load(name, output, device)
 
     def predictions(self, sentences: Iterable[Sentence]) -> Iterator[Any]:
         """For each sentence, in order, a tree over all its words, or the distributions (N, N) of their heads.
@@ -117,7 +117,7 @@ def is_file(name: str) -> bool:
     return locate(name).type in (PathType.FILE, PathType.PARSED)
 
 
-def _load(name: str, output: Output, device: str) -> StructureParser:
+def _load(name: str, output: Output, device: str) -> Parser:
     from induce.parsing.load import load_parser
 
     if locate(parse_model_spec(name).path).type in (PathType.MISSING, PathType.TREEBANK):
@@ -132,11 +132,11 @@ def _predictions(teachers: Sequence[Teacher], sentences: Iterable[Sentence]) -> 
     return [teacher.predictions(copy) for teacher, copy in zip(teachers, copies, strict=True)]
 
 
-def _trees(parser: StructureParser, sentences: Sequence[Sentence]) -> list[Tree]:
+def _trees(parser: Parser, sentences: Sequence[Sentence]) -> list[Tree]:
     return list(parser.parse(sentences))
 
 
-def _distributions(parser: StructureParser, sentences: Sequence[Sentence]) -> list[np.ndarray]:
+def _distributions(parser: Parser, sentences: Sequence[Sentence]) -> list[np.ndarray]:
     """Head distributions (N, N) over all words. Rows of zeros for words that the model does not read."""
     if parser.structure is not HeadDistribution:
         return [_one_hot(heads) for _, heads in parser.parse_heads(sentences)]

@@ -15,7 +15,7 @@ import torch
 from induce.data.batches import SentenceBatch
 from induce.data.loaders import pad
 from induce.models.base import scores_sentences
-from induce.parsing.parser import ModelParser
+from induce.parsing.model_parser import ModelParser
 from induce.registry import model_class
 from induce.storage import checkpoint as store
 from induce.training.run import make_trainer

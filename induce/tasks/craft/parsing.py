@@ -8,7 +8,7 @@ import torch
 
 from induce.data.by_length import batches_by_cost
 from induce.models.base import Query
-from induce.parsing.parser import ModelParser
+from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
 from induce.tasks.craft.demonstrations import Demonstration, follow, replay
 from induce.tasks.craft.loader import make_batch

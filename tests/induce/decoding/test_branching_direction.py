@@ -22,7 +22,7 @@ from induce.decoding.branching_direction import (
     right_probability,
 )
 from induce.parsing.load import load_parser
-from induce.parsing.parser import default_decoder
+from induce.parsing.model_parser import default_decoder
 from induce.registry import fitting_decoder
 from induce.storage import checkpoint as store
 from induce.storage.facts import RunFacts

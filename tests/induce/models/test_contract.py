@@ -15,7 +15,7 @@ import torch
 from induce.data.corpus import read_corpora
 from induce.models.base import FittedModel
 from induce.parsing.load import load_parser
-from induce.parsing.parser import ModelParser
+from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
 from induce.registry import LOADERS, MODELS, decoders_of, model_class
 from induce.settings.presets import load_preset, preset_names

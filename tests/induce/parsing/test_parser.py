@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from induce.parsing.load import load_parser
-from induce.parsing.parser import ModelParser
+from induce.parsing.model_parser import ModelParser
 from induce.parsing.writer import Job
 from tests.support import tiny
 from treebank.base.errors import SynparseError, TreebankError

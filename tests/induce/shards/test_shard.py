@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from induce.parsing.parser import StructureParser
+from induce.parsing.parser import Parser
 from induce.shards.shard import first_block, shards_of
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -50,12 +50,12 @@ def test_workers_read_the_same_blocks_as_one_process(tmp_path: Path) -> None:
     path.write_text(text(8000), encoding="utf-8")
     blocks: list[list[Sentence]] = []
 
-    class Parser(StructureParser):
+    class RecordingParser(Parser):
         def read_block(self, block):
             blocks.append(list(block))
             return []
 
-    parser = Parser()
+    parser = RecordingParser()
     list(parser.read(read_sentences([str(path)])))
     expected, blocks = blocks, []
     for shard in shards_of(str(path), InputOptions(), size=1):

@@ -14,7 +14,7 @@ from induce.data.sentences import MaskedLoader
 from induce.likelihood.perplexity import TextScorer
 from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.parsing.load import load_parser
-from induce.parsing.parser import ModelParser
+from induce.parsing.model_parser import ModelParser
 from induce.settings.presets import resolve
 from induce.storage import checkpoint
 from induce.storage.packed import pack

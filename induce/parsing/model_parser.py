@@ -1,0 +1,238 @@
+"""Parser of a trained model with a decoder: sentences become batches, and the structures of the model their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any
+
+from induce import registry
+from induce.data.batches import FragmentBatch, SentenceBatch
+from induce.data.by_length import batches_by_cost
+from induce.data.loaders import pad
+from induce.data.normalization import RECIPES, Normalized
+from induce.data.punctuation import NOTHING, gaps
+from induce.data.tokens import leaf, split
+from induce.models.base import Query, SentenceTooLong
+from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
+from induce.parsing.parser import ROOT_COUNTED, Parser
+from induce.parsing.reading import Reading
+from induce.settings.run import check_layer, default_layer, entry_of, kind_of
+from induce.storage.checkpoint import Checkpoint, build_model
+from induce.structures import Structure
+from treebank.base.errors import SynparseError, TreebankError, out_of_memory
+from treebank.core.sentence import Sentence
+
+BUDGET = 4096  # of a parsing batch, in the units of `Model.parsing_cost`
+MANY = 1024  # words of a block from which it matters which library multiplies
+FEW, TYPICAL = 8, 16  # sentences that it is chosen by, and their words
+LARGE_FOR_FEW = 2**21  # multiplications of the mean product for these, from which oneDNN pays for more of them
+
+
+class ModelParser(Parser):
+    """A trained model with a decoder."""
+
+    layer: int
+    distances: str
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        device: str,
+        decoder: str | None = None,
+        layer: int | None = None,
+        distances: str | None = None,
+        priors: str | None = None,
+    ) -> None:
+        config = checkpoint.config
+        self.checkpoint, self.device = checkpoint, device
+        self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.task_name
+        self.gives, self.tokenization = kind_of(config).gives, config.data.tokenization
+        right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
+        self.branches_right = right_probability >= CLEAR_PROBABILITY
+        self.estimates_root = getattr(kind_of(config), "estimates_root", False)
+        self.choose(decoder or config.parse.decoder)
+        self.distances = distances or config.parse.distances
+        self.layer = layer if layer is not None else default_layer(config, self.distances)
+        try:
+            check_layer(config, self.layer)
+        except ValueError as error:
+            raise SynparseError(f"{checkpoint.folder}: {error}") from None
+        sets = ("lm", *entry_of(config).sets)
+        if self.distances not in sets:
+            raise SynparseError(
+                f"model {self.name!r} has no distances {self.distances!r}: it does not learn from trees"
+            )
+        self.recipe = RECIPES[config.data.normalization]
+        self.marks = config.loader_name in ("fragments", "spans")
+        self.joining = frozenset(checkpoint.facts.joining)
+        self.facts, self.learned_from = checkpoint.facts, checkpoint.facts.learned_from
+        self.model: Any = build_model(checkpoint).to(device)
+        listed = requested_priors(priors, config.parse.priors, self.gives)
+        self._all_priors = AppliedPriors(listed, right_probability, self.model.edge_statistics())
+        self._library = ""  # of matrix products, for blocks of many words; chosen at the first such block
+        self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
+
+    @property
+    def decoded(self) -> str:
+        """``model:onlstm|checkpoint:3f2a91c0|decoder:biased|layer:2``: the digest is that of the weights."""
+        entry = entry_of(self.checkpoint.config)
+        parts = [f"model:{self.name}", f"checkpoint:{self.digest[:8]}", f"decoder:{self.decoder}"]
+        parts += [f"layer:{self.layer}"] if entry.layered else []
+        parts += [f"distances:{self.distances}"] if entry.sets else []
+        has_priors = any(prior.reads is self.structure for prior in registry.PRIORS.values())
+        parts += [f"priors:{self.priors}"] if has_priors else []
+        return "|".join(parts)
+
+    @property
+    def priors(self) -> AppliedPriors:
+        """The priors that apply to the structure which the decoder reads."""
+        return self._all_priors.reading(self.structure)
+
+    @property
+    def digest(self) -> str:
+        return self.checkpoint.digest
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without the threads, so that a parser can be sent to another process."""
+        return {**self.__dict__, "_pool": None}
+
+    def read_block(self, block: Sequence[Sentence]) -> Iterator[Reading]:
+        """The structure of each sentence of a list.
+
+        Raises TreebankError at a sentence that is too long for the model or the memory, after the sentences before it;
+        with ``on_refused``, that is called with the error, and the sentence is read as an empty one.
+        """
+        normalized = [self._normalize(sentence) for sentence in block]
+        encoded = [
+            (
+                self.checkpoint.vocabulary.encode(read.forms),
+                gaps(words, read.kept, self.joining) if self.marks or self.priors.priors else (),
+            )
+            for words, read in normalized
+        ]
+        rows = self._rows_of(encoded)
+        for sentence, (words, read), scores in zip(block, normalized, rows, strict=True):
+            if isinstance(scores, SynparseError):
+                error = TreebankError(*sentence.place, str(scores)) if sentence.place.path else scores
+                if self.on_refused is None or not isinstance(error, TreebankError):
+                    raise error
+                self.on_refused(error)
+                yield Reading((), (), self.structure, [], token=self.token)
+            else:
+                yield Reading(words, read.kept, self.structure, *scores, token=self.token)  # type: ignore[misc]
+
+    def _rows_of(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
+        """The scores of each sentence, or an error. Sentences of similar length share a batch."""
+        lengths = [len(ids) for ids, _ in encoded]
+        rows: list[Any] = [self._without_model(index, length) for index, length in enumerate(lengths)]
+        unread = [index for index, row in enumerate(rows) if row is None]
+        costs = [lengths[index] for index in unread]
+        groups = [
+            [unread[position] for position in batch]
+            for batch in batches_by_cost(costs, cost=self.model.parsing_cost, budget=BUDGET)
+        ]
+        with self._multiplying(sum(costs)):
+            batches = [[encoded[index] for index in group] for group in groups]
+            for group, values in zip(groups, self._at_once(batches), strict=True):
+                for index, value in zip(group, values, strict=True):
+                    rows[index] = value
+        return rows
+
+    def _without_model(self, index: int, length: int) -> Scores | SynparseError | None:
+        """Scores of a sentence that is too short for the model, the error of one that is too long, or None."""
+        if length < max(1, self.model.shortest):
+            return Scores(self.structure.trivial(length) if length else [])
+        limit = self.model.max_length
+        return SentenceTooLong(index, length, limit) if limit is not None and length > limit else None
+
+    def _normalize(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
+        """The words of a sentence, and those that the model reads. Both are characters for a model of characters."""
+        normalized = self.recipe(sentence.words, sentence.tags)
+        if self.token == "word":
+            return sentence.words, normalized
+        characters = split(normalized.forms, self.token)
+        return characters, Normalized(characters, tuple(range(len(characters))))
+
+    def _multiplying(self, words: int) -> AbstractContextManager[None]:
+        """Multiply by the library that suits this model and this number of words, independent of anything else."""
+        from induce.layers.matrix_library import MKL, choose_library, multiplying
+
+        if self.device != "cpu" or words < MANY:
+            return multiplying(MKL)
+        if not self._library:
+            sentence = self.checkpoint.vocabulary.encode(["x"] * TYPICAL), [NOTHING] * TYPICAL
+            self._library = choose_library(lambda: self._rows([sentence] * FEW), LARGE_FOR_FEW)
+        return multiplying(self._library)
+
+    def _at_once(self, batches: Sequence[Any]) -> Iterator[list[Any]]:
+        """Rows of each batch. On a CPU each thread computes separate batches, as threads hardly speed up one batch."""
+        import torch
+
+        threads = torch.get_num_threads()
+        if self.device != "cpu" or threads == 1 or len(batches) == 1:
+            yield from map(self._rows, batches)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(threads)
+        try:
+            yield from self._pool.map(self._alone, batches)
+        finally:
+            torch.set_num_threads(threads)  # the libraries underneath may have taken the workers' 1 for everyone
+
+    def _alone(self, batch: Sequence[Any]) -> list[Any]:
+        """Compute one batch in one thread."""
+        import torch
+
+        torch.set_num_threads(1)
+        return self._rows(batch)
+
+    def _rows(self, batch: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
+        """The scores of each sentence, given its word indices and gaps.
+
+        A sentence that is too long for the memory has an error instead of scores.
+        """
+        import torch
+
+        try:
+            with torch.inference_mode():
+                return list(self.priors.apply(self.ask(self.batch(batch)), batch))
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+        if len(batch) == 1:
+            return [SynparseError(f"memory ran out on a sentence of {len(batch[0][0]):,} words; leave it out")]
+        half = len(batch) // 2
+        return [*self._rows(batch[:half]), *self._rows(batch[half:])]
+
+    def batch(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> SentenceBatch:
+        """Batch of sentences, of the type that the model reads."""
+        tokens, lengths = pad([ids for ids, _ in encoded])
+        if not self.marks:
+            return SentenceBatch(tokens, lengths).to(self.device)
+        before, _ = pad([marks for _, marks in encoded])
+        return FragmentBatch(tokens, lengths, before).to(self.device)
+
+    def ask(self, batch: SentenceBatch) -> Structure:
+        """The structure that the decoder reads."""
+        query = Query(self.structure, self.layer, self.distances, symbols=self.priors.need_symbols)
+        structure: Structure = self.model.structure(batch, query)
+        return structure
+
+
+def default_decoder(checkpoint: Checkpoint) -> str:
+    """Default decoder of a model, or "" if it returns no structure."""
+    config, gives = checkpoint.config, kind_of(checkpoint.config).gives
+    right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
+    if not gives:
+        return ""
+    fitting = registry.fitting_decoder(
+        config.model_name,
+        gives,
+        config.parse.decoder,
+        task=config.task_name,
+        branches_right=right_probability >= CLEAR_PROBABILITY,
+    )
+    return registry.with_defaults(fitting, ROOT_COUNTED if kind_of(config).estimates_root else {})
