@@ -108,14 +108,15 @@ def evaluate(
     FILE is any number of test files in the published format of the task. Without FILE, test examples are generated.
     """
     from induce.storage.model_spec import expand_models
-    from induce.tasks.spreads import spreads_of
+    from treebank.evaluate.score import runs_of
 
     score = load(known(TASKS, name, "task").score)
     groups = expand_models(default_models(models))
     runs = [run for group in groups.values() for run in group]
     evaluation = score(name, paths, runs, device=device, largest=max_length)
     document = evaluation.to_json()
-    spreads = spreads_of(document, groups)
+    values = {score["model"]: score["value"] for score in document["scores"] if score.get("value") is not None}
+    spreads = runs_of(groups, values)
     if form == "json":
         patterns = [{"systems": pattern, **spread.to_json()} for pattern, spread in spreads.items()]
         print_json({**document, **({"groups": patterns} if patterns else {})})

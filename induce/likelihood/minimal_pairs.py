@@ -20,7 +20,7 @@ from induce.parsing.parser import Parser
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
-from treebank.evaluate.score import Runs
+from treebank.evaluate.score import Runs, runs_of
 from treebank.evaluate.statistics import wilson_interval
 from treebank.io.read import read_sentences
 
@@ -299,11 +299,7 @@ def evaluate_pairs(
     for run in folders:
         scorer = SentenceScorer(run, device=device)
         scores.append(score_pairs(pairs, model_scorer(scorer), name, own_parser(scorer, device)))
-    values = {score.run: score.mean for score in scores}
-    spreads = {
-        pattern: Runs({run: values[run] for run in group}) for pattern, group in groups.items() if len(group) > 1
-    }
-    return PairEvaluation(scores, spreads)
+    return PairEvaluation(scores, runs_of(groups, {score.run: score.mean for score in scores}))
 
 
 def own_parser(scorer: SentenceScorer, device: str) -> Parser | None:

@@ -14,14 +14,14 @@ from induce.data.vocabulary import Vocabulary
 from induce.likelihood.cache import Cache
 from induce.likelihood.comparison import COMPARISON_COLUMNS, COMPARISON_TITLE, TextComparison, compare_texts
 from induce.likelihood.language_model import LanguageModel
-from induce.likelihood.units import EncodedText, Units, concatenate, text_units
+from induce.likelihood.units import EncodedText, Units, concatenate, mean_nats, text_units
 from induce.parsing.ensemble_description import models_of
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
 from treebank.corpora.sample import sample_treebank
-from treebank.evaluate.score import Runs
+from treebank.evaluate.score import Runs, runs_of
 from treebank.io.read import read_sentences
 
 COLUMNS = (
@@ -227,17 +227,14 @@ class TextScorer(LanguageModel):
     def perplexity(self, data: str, units: Iterable[Units]) -> Perplexity:
         """The perplexity of ``units`` of the text ``data``. Raises SynparseError if no token is scored."""
         words = self.text.tokens - self.sentences
-        nats, scored = 0.0, 0
-        for part in units:
-            nats += float(part.nats.sum())
-            scored += int(part.counts.sum())
+        nats, scored = mean_nats(units)
         if not scored:
             raise SynparseError(f"{data}: {words:,} words are too few to be scored in this way")
         return Perplexity(
             model=self.name,
             run=self.run,
             data=data,
-            nats=nats / scored,
+            nats=nats,
             scored=scored,
             words=words,
             sentences=self.sentences,
@@ -283,12 +280,7 @@ def evaluate_text(
             units = [concatenate(units)]
             all_units += units
         scores.append(scorer.perplexity(text, units))
-    values = {score.run: score.value for score in scores}
-    spreads = {
-        pattern: Runs({run: values[run] for run in group})
-        for pattern, group in groups.items()
-        if len(group) > 1 and values.keys() >= set(group)
-    }
+    spreads = runs_of(groups, {score.run: score.value for score in scores})
     comparisons = compare_texts([score.name for score in scores], all_units) if compare else ()
     return TextEvaluation(text, digest, scores, spreads, comparisons)
 

@@ -183,6 +183,15 @@ def concatenate(units: Iterable[Units]) -> Units:
     return Units(np.concatenate(nats), np.concatenate(counts), np.concatenate(ends), sum(read))
 
 
+def mean_nats(units: Iterable[Units]) -> tuple[float, int]:
+    """Mean nats of the scored tokens, 0 if there are none, and the number of these tokens."""
+    nats, scored = 0.0, 0
+    for part in units:
+        nats += float(part.nats.sum())
+        scored += int(part.counts.sum())
+    return nats / max(1, scored), scored
+
+
 def sentence_sums(units: Units) -> np.ndarray | None:
     """Nats and scored tokens of each sentence (S, 2), or None if the units are larger than sentences."""
     ends = np.flatnonzero(units.ends)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 
 from induce.data.batches import Batch
+from induce.likelihood.units import Units, group_units, mean_nats
 from induce.models.base import Model
 from induce.training.strategy import Accumulating
 
@@ -21,16 +22,15 @@ class TextScore(NamedTuple):
 
 def score_text(model: Model, batches: Iterable[Batch]) -> Generator[int, None, TextScore]:
     """The score of ``batches``. Yields the number of tokens after each batch."""
-    total, count, correct, state = 0.0, 0, 0, None
-    labeled, strategy = False, Accumulating()
+    units, corrects, state = list[Units](), list[int](), None
+    strategy = Accumulating()
     model.eval()
     for batch in batches:
         with torch.no_grad():  # not around the yield, where the caller computes
             loss = strategy.step(model, batch, state)
         state = loss.state if batch.carries_state else None
-        total += float(loss.nll) * loss.count
-        count += loss.count
-        labeled = loss.correct is not None
-        correct += loss.correct or 0
+        units.append(group_units([loss], batch.token_count))
+        corrects += [] if loss.correct is None else [loss.correct]
         yield batch.token_count
-    return TextScore(total / max(1, count), correct / max(1, count) if labeled else None)
+    mean, count = mean_nats(units)
+    return TextScore(mean, sum(corrects) / max(1, count) if corrects else None)

@@ -42,6 +42,18 @@ class Runs:
         return {"values": dict(self.values), "mean": self.mean, "sd": self.deviation, "max": self.maximum}
 
 
+def runs_of(groups: Mapping[str, Sequence[str]], values: Mapping[str, float]) -> dict[str, Runs]:
+    """The values of the models of each group of several, by pattern.
+
+    A group is left out if one of its models has no value, as in tasks with several measures.
+    """
+    return {
+        pattern: Runs({run: values[run] for run in group})
+        for pattern, group in groups.items()
+        if len(group) > 1 and values.keys() >= set(group)
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class Score:
     """The value of one metric for one system under one convention.
