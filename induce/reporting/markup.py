@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
+from treebank.base.tables import Table
 from treebank.draw.page import style
 from treebank.draw.scene import LIGHT, Scene
 from treebank.draw.svg import escaped, svg
@@ -22,7 +23,7 @@ th { vertical-align: bottom; }
 th[scope=row] { vertical-align: top; min-width: 5.5rem; max-width: 15rem; overflow-wrap: break-word;
   position: sticky; left: 0; background: #fff; }
 th[scope=row], .text { text-align: left; } td.text { overflow-wrap: anywhere; min-width: 9rem; }
-td:not(.text) { white-space: nowrap; }
+td:not(.text) { white-space: nowrap; } .best { font-weight: 600; }
 td, th { font-variant-numeric: tabular-nums; }
 .plots { display: flex; flex-wrap: wrap; gap: 0 2rem; }
 .plot svg { max-width: 100%; height: auto; overflow: visible; } figure.plot { border: 0; margin: 0.6rem 0; }
@@ -38,22 +39,26 @@ table, tr { break-inside: avoid; } }
 """
 
 
-def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> str:
-    """A table that scrolls if it is too wide. The first column names the row."""
-    heads = "".join(f'<th scope="col"{_kind(i, text_columns)}>{escaped(name)}</th>' for i, name in enumerate(header))
+def table(content: Table) -> str:
+    """A table that scrolls if it is too wide, with its footnotes. The first column names the row."""
+    kinds = [' class="text" dir="auto"' * content.is_text(index) for index in range(len(content.header()))]
+    heads = "".join(
+        f'<th scope="col"{kind}>{escaped(name)}</th>' for name, kind in zip(content.header(), kinds, strict=True)
+    )
+    caption = escaped(content.title)
     lines = [
-        f'<div class="scroll" tabindex="0" role="group" aria-label="{escaped(caption)}">',
-        f"<table>\n<caption><span>{escaped(caption)}</span></caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>",
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{caption}">',
+        f"<table>\n<caption><span>{caption}</span></caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>",
     ]
-    for row in rows:
+    for number, row in enumerate(content.texts()):
         first = f'<th scope="row" dir="auto">{BREAKS.sub("<wbr>", escaped(row[0]))}</th>'
-        cells = [f"<td{_kind(i, text_columns)}>{escaped(cell)}</td>" for i, cell in enumerate(row[1:], start=1)]
+        cells = [
+            f"<td{' class=best' if (number, index) in content.best else kinds[index]}>{escaped(cell)}</td>"
+            for index, cell in enumerate(row[1:], start=1)
+        ]
         lines.append(f"<tr>{first}{''.join(cells)}</tr>")
-    return "\n".join([*lines, "</tbody>\n</table>\n</div>"])
-
-
-def _kind(column: int, text_columns: int) -> str:
-    return ' class="text" dir="auto"' if column < text_columns else ""
+    lines += ["</tbody>\n</table>\n</div>"]
+    return "\n".join([*lines, listing(content.footnotes)] if content.footnotes else lines)
 
 
 def plot(scene: Scene, name: str) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from induce.decoding.sharpness import MEANINGS
 from induce.parsing.pictures import analyses_of
 from induce.reporting.markup import Section, note, short_names, table
-from induce.reporting.parsed import Compared, Parsed, frequent_constituents, frequent_heads
+from induce.reporting.parsed import Compared, FrequentPart, Parsed, frequent_constituents, frequent_heads
 from induce.reporting.sections import mean_sentence_scores
+from treebank.base.tables import Column, Table
 from treebank.draw.page import figure
 from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted
@@ -20,29 +21,24 @@ PICTURE_WORDS = range(5, 31)  # counted words of a sentence in a picture
 
 def frequent(compared: Compared) -> Section:
     """The most frequent constituents or heads of each model."""
-    parts = []
-    for model in compared.models:
-        if model.parser.output == "trees":
-            parts.append(_constituent_table(compared, model))
-        else:
-            parts.append(_head_table(compared, model))
-    return "frequent", "Frequent constituents and heads", "\n".join(parts)
+    tables = [
+        _frequent_table("constituents of two to four words", "Words", model, frequent_constituents(compared, model))
+        if model.gives_trees
+        else _frequent_table("words with their heads", "Word ← head", model, frequent_heads(compared, model))
+        for model in compared.models
+    ]
+    return "frequent", "Frequent constituents and heads", "\n".join(tables)
 
 
-def _constituent_table(compared: Compared, model: Parsed) -> str:
-    rows = []
-    for text, count, occurrences, in_gold, example in frequent_constituents(compared, model):
-        rows.append([text, example, str(count), str(occurrences), *([] if in_gold is None else [str(in_gold)])])
-    header = ["Words", "Example", "Bracketed", "In the text", *["In gold"] * (len(rows) > 0 and len(rows[0]) > 4)]
-    return table(f"The most frequent constituents of two to four words: {model.name}", header, rows, text_columns=2)
-
-
-def _head_table(compared: Compared, model: Parsed) -> str:
-    rows = []
-    for text, count, _, in_gold, example in frequent_heads(compared, model):
-        rows.append([text, example, str(count), *([] if in_gold is None else [str(in_gold)])])
-    header = ["Word ← head", "Example", "Times", *["In gold"] * (len(rows) > 0 and len(rows[0]) > 3)]
-    return table(f"The most frequent words with their heads: {model.name}", header, rows, text_columns=2)
+def _frequent_table(title: str, first: str, model: Parsed, parts: Iterable[FrequentPart]) -> str:
+    """A table of ``parts``, without the columns that they do not have."""
+    rows = list(parts)
+    names = (first, "Example", "Times", "In the text", "In gold")
+    cells = [(part.text, part.example, part.frequency, part.occurrences, part.gold) for part in rows]
+    used = [index for index in range(len(names)) if not cells or cells[0][index] is not None]
+    columns = [Column(names[index]) for index in used]
+    values = [[row[index] for index in used] for row in cells]
+    return table(Table(f"The most frequent {title}: {model.name}", columns, values))
 
 
 def agreement(compared: Compared) -> Section:
@@ -53,24 +49,21 @@ def agreement(compared: Compared) -> Section:
         if len(models) > 1:
             names = short_names([model.run for model in models])
             rows = [
-                [name, *("" if other is model else _percent(compared.agreement(model, other)) for other in models)]
+                [name, *("" if other is model else compared.agreement(model, other) for other in models)]
                 for name, model in zip(names, models, strict=True)
             ]
             counted = "mean F1 of the brackets" if output == "trees" else "share of words with the same head"
-            parts.append(table(f"Agreement of two models: {counted}, in percent", ["", *names], rows))
+            title = f"Agreement of two models: {counted}, in percent"
+            parts.append(table(Table(title, [Column(""), *(Column(name, ".1f") for name in names)], rows)))
     rows = [
-        [model.name, MEANINGS.get(name, name), f"{value:.2f}"]
+        [model.name, MEANINGS.get(name, name), value]
         for model in compared.models
         for name, value in model.sharpness.items()
     ]
     if rows:
-        caption = "Sharpness of each model, mean over sentences"
-        parts.append(table(caption, ["Model", "Measure", "Value"], rows, text_columns=2))
+        columns = [Column("Model"), Column("Measure"), Column("Value", ".2f")]
+        parts.append(table(Table("Sharpness of each model, mean over sentences", columns, rows)))
     return "agreement", "Agreement and sharpness", "\n".join(parts)
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1f}"
 
 
 def pictures(compared: Compared, evaluation: Evaluation | None, count: int) -> Iterator[Section]:
