@@ -14,6 +14,7 @@ from induce.data.loaders import pad
 from induce.data.normalization import RECIPES, Normalized
 from induce.data.punctuation import NOTHING, gaps
 from induce.data.tokens import leaf, split
+from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.models.base import Query, SentenceTooLong
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
 from induce.parsing.parser import ROOT_COUNTED, Parser
