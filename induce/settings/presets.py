@@ -48,16 +48,22 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
     A preset holds the settings that differ from those of the preset that it extends (``extends = "npcfg-small"``) and
     from the defaults of the components. A name that ends in ``.toml`` is a file of the user's; without ``extends`` it
     extends the default preset of its model. A table [baselines.MODEL] of a task's preset replaces [model] and [parse].
-    Loads torch. Raises SynparseError if the preset or one of its settings is unknown, or if the file is not TOML.
+    Loads torch. Raises SynparseError if the preset or one of its settings is unknown, if the file is not TOML, or if a
+    setting in a user's file has no effect.
     """
     content = _read_preset(name)
-    if baseline in content.get("baselines", {}):
+    is_baseline = baseline in content.get("baselines", {})
+    if is_baseline:
         model = {"name": baseline, **content["baselines"][baseline]}
         content["parse"] = {"decoder": model.pop("decoder", ParseConfig.decoder)}
         content["source"] = model.pop("source", content["source"])
         content["model"] = model
     try:
-        return _config(name, content)
+        config = _config(name, content)
+        if name.endswith(".toml") and not is_baseline:
+            own = _user_preset(name)
+            _check_effect(config, [f"{table}.{key}" for table in TABLE_NAMES for key in own.get(table, {})])
+        return config
     except SynparseError as error:
         raise SynparseError(f"{name}: {error}") from None
 
@@ -202,7 +208,7 @@ def changed(config: RunConfig, settings: Sequence[str]) -> RunConfig:
 
 
 def _check_effect(config: RunConfig, settings: Sequence[str]) -> None:
-    """Raise SynparseError for a change ``table.key=value`` of a setting that has no effect in the run."""
+    """Raise SynparseError for a change ``table.key=value``, or a ``table.key``, that has no effect in the run."""
     effective = effective_settings(config) if settings else {}
     for change in settings:
         name = change.partition("=")[0].strip()

@@ -24,8 +24,6 @@ epochs = 2
 [loader]
 name = "expressions"
 batch_size = 16
-[data]
-normalization = "raw"
 """
 
 

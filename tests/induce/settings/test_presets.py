@@ -89,6 +89,8 @@ def test_sample_settings_are_replaced_and_not_merged(tmp_path: Path) -> None:
         ("extends = 3", "extends must be a text in quotation marks"),
         ("train = 3", "write train as a table"),
         ('extends = "npcfg-small"\n[model]\nlayers = 2', "has no setting 'layers'"),
+        ('extends = "npcfg-small"\n[data]\nclasses = 9', "'data.classes' has no effect in this run; it needs"),
+        ('extends = "dmv-small"\noptimizer.name = "none"\ntrain.epochs = 9', "'train.epochs' has no effect in"),
     ],
 )
 def test_malformed_user_preset_is_refused(text: str, message: str, tmp_path: Path) -> None:
