@@ -48,6 +48,7 @@ models_option = option(
     "./synparse-model).",
     group=MODEL,
 )
+encoding_option = option("--encoding", metavar="NAME", help="Encoding of files that are not UTF-8.", group=INPUT)
 max_length_option = option(
     "--max-length", type=click.IntRange(min=1), metavar="N", help="Use only sentences of at most N words.", group=INPUT
 )
@@ -222,7 +223,7 @@ def reading_options(command: Any) -> Any:
 
     decorated: Any = wrapper
     for decorator in (
-        option("--encoding", metavar="NAME", help="Encoding of files that are not UTF-8.", group=INPUT),
+        encoding_option,
         option(
             "--input-format",
             type=click.Choice(list(FORMATS)),

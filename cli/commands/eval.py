@@ -18,6 +18,7 @@ from cli.options import (
     baseline_option,
     convention_option,
     default_model,
+    encoding_option,
     format_option,
     gold_option,
     max_length_option,
@@ -50,6 +51,7 @@ DETAILS = ("length", "height", "relation", "distance")
 @click.argument("predicted", nargs=-1, metavar="[PREDICTED]...")
 @gold_option(required=True)
 @ptb_option
+@encoding_option
 @on_error_option("stop", "skip")
 @max_length_option
 @option("--head-rules", metavar="NAME", help="Gold heads from trees: collins, yamada-matsumoto, stanford.", group=INPUT)
@@ -93,6 +95,7 @@ def evaluate(
     worst: int | None,
     by: Sequence[str],
     on_error: str,
+    encoding: str | None,
     decoder: str | None,
     priors: str | None,
     device: str,
@@ -119,6 +122,7 @@ def evaluate(
         predicted=[path for path in predicted if not is_model(path)],
         by=by,
         details=form == "json",
+        encoding=encoding or "",
         on_bad=SkippedSentences() if on_error == "skip" else None,
         **plan_options,
     )

@@ -110,7 +110,7 @@ def test_models_then_files_then_baselines(capsys: pytest.CaptureFixture[str], op
     systems = ["fake", "right.txt", "left", "balanced"]
     assert order == [(convention, system) for convention in ("km", "on-lstm") for system in systems]
     assert callable(options[0][1].pop("tell"))
-    assert options == [("some", {"decoder": None, "layer": None, "distances": None, "priors": None, "device": "auto"})]
+    assert options == [("some", {"decoder": None, "priors": None, "device": "auto"})]
 
 
 def test_a_model_sees_words_only_and_only_those_that_are_scored(
@@ -387,6 +387,18 @@ def test_broken_gold_is_left_out_only_when_asked(capsys: pytest.CaptureFixture[s
     captured = capsys.readouterr()
     assert captured.err.count("broken.mrg:4") == 1
     assert "(1 malformed left out)|sha256:67b58173422e|sentences:4|" in captured.out
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-15"])
+def test_encoding_applies_to_gold_and_to_predictions_that_are_not_utf8(
+    capsys: pytest.CaptureFixture[str], encoding: str
+) -> None:
+    Path("gold.mrg").write_bytes("(S (NN Käse) (VP (VB iß) (RB schön)))\n".encode("iso-8859-15"))
+    Path("right.txt").write_bytes("(Käse (iß schön))\n".encode(encoding))
+    assert run(["eval", "right.txt", "--gold", "gold.mrg"]) == 1
+    assert "gold.mrg:1: invalid UTF-8 (0xe4" in capsys.readouterr().err
+    document = scores(capsys, "right.txt", "--gold", "gold.mrg", "--encoding", "iso-8859-15")
+    assert document["scores"][0]["value"] == pytest.approx(100)
 
 
 def test_spans_without_words(capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,8 @@ BAD_FILES = [
     ("open.mrg", b"(S (NP (DT the))\n", "open.mrg:1: this tree is never closed; add the missing ')'"),
     ("closed.mrg", TREES.encode() + b"(S (A b)))\n", "closed.mrg:3: a ')' too many"),
     ("binary.txt", b"\x7fELF\x02\x01\x00\x00\n", "binary.txt:1: this is a binary file (it holds a NUL byte), not text"),
-    ("png.txt", b"\x89PNG\r\n\x1a\n\x00\x00", "png.txt:1: invalid UTF-8 (0x89 at byte 1 of the line, byte 1"),
+    ("png.txt", b"\x89PNG\r\n\x1a\n\x00\x00", "png.txt: this is a picture; save it as plain text (UTF-8) first"),
+    ("word.txt", b"\xd0\xcf\x11\xe0\x00", "word.txt: this is a document of an office program; save it as plain text"),
     (
         "latin.txt",
         b"fine\nna\xefve\n",

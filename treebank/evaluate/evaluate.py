@@ -18,6 +18,7 @@ from treebank.evaluate.systems import System, baseline, file_system
 from treebank.evaluate.tables import Spread, evaluation_tables
 from treebank.evaluate.uas import score_heads
 from treebank.evaluate.uf1 import score_trees
+from treebank.io.read import InputOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,8 @@ def evaluate(
     """
     groups = groups or {}
     gold = load_gold(plan)
-    systems = [*models, *map(file_system, plan.predicted), *(baseline(name, plan.seed) for name in plan.baselines)]
+    systems = [*models, *(file_system(path, plan.encoding) for path in plan.predicted)]
+    systems += (baseline(name, plan.seed) for name in plan.baselines)
     conventions = choose_conventions(plan, gold, systems)
     bound = plan.max_length if isinstance(plan.gold, Treebank) else bound_of(plan.gold, plan.max_length)
     trees = [system for system in systems if system.kind == "trees"]
@@ -125,7 +127,12 @@ def load_gold(plan: EvaluationPlan) -> Treebank:
         if plan.on_bad:
             plan.on_bad(error)
 
-    gold = load_whole(plan.gold, ptb=plan.ptb, on_bad=count if plan.on_bad else None)
+    gold = load_whole(
+        plan.gold,
+        ptb=plan.ptb,
+        on_bad=count if plan.on_bad else None,
+        input_options=InputOptions(encoding=plan.encoding),
+    )
     if not malformed:
         return gold
     return replace(gold, note=", ".join(filter(None, [gold.note, f"{malformed} malformed left out"])))

@@ -20,6 +20,7 @@ from treebank.evaluate.conventions import (
 )
 from treebank.evaluate.systems import HEAD_BASELINES, System, baseline
 from treebank.io.lines import OnBad
+from treebank.io.read import InputOptions
 
 DETAILS = ("length", "height", "relation", "distance")  # names of detailed tables
 
@@ -32,7 +33,8 @@ class EvaluationPlan:
     heads. ``conventions``: by default those that fit. ``seed`` draws random baselines once instead of computing their
     expectation. ``head_rules`` derive gold heads from trees. ``characters`` scores trees over characters, as is always
     done for models of characters (see `treebank.evaluate.characters`). ``by`` names detailed tables. ``details``
-    computes all of them for the JSON output. ``on_bad`` is called with each malformed gold sentence, which is left out;
+    computes all of them for the JSON output. ``encoding`` is that of gold, and of predictions that are not UTF-8
+    (default: UTF-8). ``on_bad`` is called with each malformed gold sentence, which is left out;
     without it, the first one raises.
     """
 
@@ -48,6 +50,7 @@ class EvaluationPlan:
     details: bool = False
     characters: bool = False
     ptb: str | None = None
+    encoding: str = ""
     on_bad: OnBad | None = None
 
     def __post_init__(self) -> None:
@@ -61,6 +64,7 @@ class EvaluationPlan:
                 raise UnknownNameError(f"no convention {name!r}; {nearest(name, known)}")
             if name not in ATTACHMENT_CONVENTIONS:
                 find_convention(name)
+        InputOptions(encoding=self.encoding)
         for name in self.baselines:
             baseline(name)
         if self.head_rules:

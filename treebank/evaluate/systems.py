@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol
 
-from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.errors import SynparseError, TreebankError, UnknownNameError
 from treebank.base.registry import nearest
 from treebank.core.baselines import BASELINES, SEEDED
 from treebank.core.dependency import Heads
@@ -103,16 +103,20 @@ def baseline_brackets(name: str, gold: Sequence[Tree], seed: int | None) -> list
     return [Bracketing(len(tree), build(tree, chance)) for tree in gold]
 
 
-def file_system(path: str) -> System:
-    """The trees, or by suffix the heads, of a file or folder.
+def file_system(path: str, encoding: str = "") -> System:
+    """The trees, or by suffix the heads, of a file or folder in UTF-8, or else in ``encoding``.
 
     Raises TreebankError with file and line if they cannot be read.
     """
-    if gives_heads(path):
-        heads = read_prediction_heads(path)
-        return System(SystemInfo(path), "heads", lambda sentences: heads, is_file=True)
-    trees = list(read_prediction_trees(path))
-    return System(SystemInfo(path), "trees", lambda sentences: trees, is_file=True)
+    kind: Literal["trees", "heads"] = "heads" if gives_heads(path) else "trees"
+    read = read_prediction_heads if kind == "heads" else read_prediction_trees
+    try:
+        predictions = list[Any](read(path))
+    except TreebankError:
+        if not encoding:
+            raise
+        predictions = list(read(path, encoding=encoding))
+    return System(SystemInfo(path), kind, lambda sentences: predictions, is_file=True)
 
 
 def given_trees(name: str, trees: Iterable[Any]) -> System:

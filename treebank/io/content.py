@@ -13,12 +13,18 @@ Lines = Sequence[str]  # the first lines of a file that are not blank, without t
 _COLUMNS = re.compile(r"[0-9]+([-.][0-9]+)?\t[^\t\n]+(\t[^\t\n]*){8}")
 _COMMENT = re.compile(r"# *(sent_id|text|newdoc|newpar|global\.columns)\b")
 _THREE_COLUMNS = re.compile(r"[^\t\n]+\t[^\t\n]+\t[0-9]+")
-_SINICA = re.compile(r"#\d+:[^ \[]*\[\d+\] ")
+_SINICA = re.compile(r"#\d+:[^ \[]*\[\d+\] [^ (]*\(")
 _BRACKETS = re.compile(r"\(\s*(?:[^\s()]+\s*)?\(\s*[^\s()]+\s*(?:\(|[^\s()]+\s*\))")
 _COMMENT_OF_BRACKETS = ("#", "%%", "/*", "/~*", "*x*", "<")
 _MARKUP = re.compile(r"<(?:!doctype|html|head|body|\?xml|TEI|tei|corpus|xces)\b", re.IGNORECASE)
 _INCOMPLETE_JSON = re.compile(r'\s*(?:\[\s*\{?|\{)\s*(?:"[^"]*"\s*:|$)')
-_BINARY = {"%PDF": "a PDF file", "{\\rtf": "a rich text file", "\x89PNG": "a picture"}
+_BINARY = {
+    b"%PDF": "a PDF file",
+    b"{\\rtf": "a rich text file",
+    b"\xd0\xcf\x11\xe0": "a document of an office program",
+    b"\x89PNG": "a picture",
+}
+_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 _JSON_KEYS = ("words", "spans", "distances", "text")
 _SEPARATORS = {"tabs": "\t", "commas": ",", "semicolons": ";"}
 MIN_TABLE_ROWS = 3
@@ -73,11 +79,29 @@ def is_jsonl(lines: Lines) -> bool:
     return value is not None and any(key in value for key in _JSON_KEYS)
 
 
+def document_problem(head: bytes) -> str:
+    """The error message for a document or picture, by its first bytes, or ""."""
+    names = (name for magic, name in _BINARY.items() if head.startswith(magic))
+    return next((f"this is {name}; save it as plain text (UTF-8) first" for name in names), "")
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether a file is not text in any encoding, by its first bytes."""
+    is_text = b"\0" not in head or head.startswith(_BYTE_ORDER_MARKS) or utf16_name(head)
+    return bool(document_problem(head)) or not is_text
+
+
+def utf16_name(data: bytes) -> str:
+    """The name of UTF-16 without a byte-order mark if about every other byte is NUL, or ""."""
+    pairs = len(data) // 2
+    for name, zeros in (("utf-16-le", data[1::2]), ("utf-16-be", data[::2])):
+        if pairs > 1 and zeros.count(0) > 0.4 * pairs and data.count(0) < 1.1 * zeros.count(0):
+            return name
+    return ""
+
+
 def problem_of(head: str) -> str:
-    """The error message, with a remedy, for content that cannot be read, or ""."""
-    for magic, name in _BINARY.items():
-        if head.startswith(magic):
-            return f"this is {name}; save it as plain text (UTF-8) first"
+    """The error message, with a remedy, for text that does not consist of sentences, or ""."""
     lines = first_lines(head)
     return _json_problem(lines[0]) or _markup_problem(lines[0]) or _table_problem(lines) if lines else ""
 

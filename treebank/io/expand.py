@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 from treebank.base.atomic_write import PART
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.io.formats import TREEBANK_SUFFIXES, format_by_suffix, suffix_of
+from treebank.io.compression import DAMAGED
+from treebank.io.content import is_binary
+from treebank.io.formats import TREEBANK_SUFFIXES, Format, detect, format_by_suffix, suffix_of
 from treebank.io.parsed_folder import NOTE, is_parsed, parsed_files
+from treebank.io.source import Source
 from treebank.io.streams import STDIN
 
 Notify = Callable[[str], None]
@@ -36,10 +39,11 @@ def expand(
     """The files that ``paths`` name: files, glob patterns, folders (all files below, sorted) and ``-`` for stdin.
 
     In folders, hidden files and folders, pipes and devices are skipped, and inner folders that synparse wrote. The
-    files of a folder are those of its most frequent treebank format. If it has none and ``trees`` is false, they are
-    all files except read-me files, licenses and other files that are not text. A folder written by ``parse
-    --output-dir`` is expanded in the order of its texts. ``notify`` is called with a message about skipped files.
-    Raises SynparseError for a path, pattern or folder without a file, and for a folder of incomplete parses.
+    files of a folder are those of its most frequent treebank format by suffix. If no suffix names one, they are all
+    files except read-me files, licenses and files that are not text by their suffix or first bytes; with ``trees``,
+    they are those of the most frequent treebank format by content. A folder written by ``parse --output-dir`` is
+    expanded in the order of its texts. ``notify`` is called with a message about skipped files. Raises SynparseError
+    for a path, pattern or folder without a file, and for a folder of incomplete parses.
     """
     files: list[str] = []
     for path in [os.fspath(path) for path in paths]:
@@ -73,10 +77,10 @@ def _expand_folder(path: str, trees: bool | None, notify: Notify | None) -> list
             continue
         visible = [os.path.join(folder, name) for name in names if not _HIDDEN.search(name)]
         files.extend(name for name in visible if not _is_device(name))
-    selected = _of_one_format([name for name in files if suffix_of(name) in TREEBANK_SUFFIXES] if trees else files)
+    selected = _select(files, trees)
     if not selected:
-        content = f" of a treebank ({' '.join(sorted(TREEBANK_SUFFIXES))})" if trees else " of text" if files else ""
-        raise SynparseError(f"{path}: this folder holds no file{content}")
+        kind = f" of a treebank ({' '.join(sorted(TREEBANK_SUFFIXES))})" if trees else " of text" if files else ""
+        raise SynparseError(f"{path}: this folder holds no file{kind}")
     if notify and own_folders:
         dots = ", …" if own_folders[3:] else ""
         notify(f"{path}: leaving out what synparse wrote in {', '.join(sorted(own_folders)[:3])}{dots}")
@@ -101,17 +105,36 @@ def _is_written_by_synparse(folder: str, names: Sequence[str]) -> bool:
     )
 
 
-def _of_one_format(files: Sequence[str]) -> list[str]:
-    """The files of the most frequent treebank format, or the files that may be text if there is none."""
+def _select(files: Sequence[str], trees: bool | None) -> list[str]:
+    """The files of the most frequent treebank format. Without ``trees``, all files of text if no suffix names one."""
     formats = {name: format_by_suffix(name) for name in files if suffix_of(name) in TREEBANK_SUFFIXES}
-    if formats:
-        (most_frequent, _), *_ = Counter(formats.values()).most_common(1)
-        return [name for name, of_file in formats.items() if of_file is most_frequent]
-    return [name for name in files if _may_be_text(os.path.basename(name).lower())]
+    if not formats:
+        texts = list(filter(_may_be_text, files))
+        if not trees:
+            return texts
+        formats = {name: detected for name in texts if (detected := _treebank_format(name))}
+    most_frequent = next(iter(Counter(formats.values()).most_common(1)), (None, 0))[0]
+    return [name for name, of_file in formats.items() if of_file is most_frequent]
 
 
-def _may_be_text(name: str) -> bool:
-    return not name.startswith(_NOT_TEXT_NAMES) and suffix_of(name) not in _NOT_TEXT_SUFFIXES
+def _treebank_format(path: str) -> Format | None:
+    """The format of trees or heads in a file by its content, or None."""
+    try:
+        detected = detect(path)
+    except TreebankError:
+        return None
+    return detected if detected.structure else None
+
+
+def _may_be_text(path: str) -> bool:
+    """Whether a file is text by its name and its first bytes. A file that cannot be opened may be text."""
+    name = os.path.basename(path).lower()
+    if name.startswith(_NOT_TEXT_NAMES) or suffix_of(name) in _NOT_TEXT_SUFFIXES:
+        return False
+    try:
+        return not is_binary(Source(path).head())
+    except (OSError, TreebankError, *DAMAGED):
+        return True
 
 
 def _summary(files: Sequence[str]) -> str:

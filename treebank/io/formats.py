@@ -130,9 +130,12 @@ def detect(path: AnyPath) -> Format:
     if by_suffix := format_by_suffix(source.path):
         return by_suffix
     try:
-        head = source.head().decode("utf-8", "replace").removeprefix("\ufeff")
+        data = source.head()
     except (OSError, *DAMAGED):
         return TEXT
+    if problem := content.document_problem(data):
+        raise TreebankError(source.path, 0, problem)
+    head = data.decode("utf-8", "replace").removeprefix("\ufeff")
     if lines := content.first_lines(head):
         for entry in _TABLE:
             if entry.matches(lines):

@@ -10,6 +10,7 @@ from typing import IO, Any, cast
 
 from treebank.base.errors import BadLineError, TreebankError
 from treebank.io.compression import DAMAGED, compression
+from treebank.io.content import utf16_name
 from treebank.io.source import AnyPath, Source
 from treebank.io.streams import STANDARD_INPUT, STDIN, is_system_input
 
@@ -188,10 +189,8 @@ def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) 
 
 def _with_nul(data: bytes) -> str:
     """The message for a file with NUL bytes: UTF-16 without a byte-order mark, or a binary file."""
-    pairs = len(data) // 2
-    for name, zeros in (("utf-16-le", data[1::2]), ("utf-16-be", data[::2])):
-        if pairs > 1 and zeros.count(0) > 0.4 * pairs and data.count(0) < 1.1 * zeros.count(0):
-            return f"this holds NUL bytes and looks like UTF-16; give --encoding {name}, or convert it to UTF-8"
+    if name := utf16_name(data):
+        return f"this holds NUL bytes and looks like UTF-16; give --encoding {name}, or convert it to UTF-8"
     return "this is a binary file (it holds a NUL byte), not text"
 
 

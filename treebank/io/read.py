@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from treebank.base.errors import UnknownNameError
+from treebank.base.errors import TreebankError, UnknownNameError
 from treebank.core.sentence import Place, Sentence
 from treebank.io.expand import expand
 from treebank.io.formats import BRACKETS, FORMATS, TEXT, Format, ReadOptions, detect, format_by_suffix
@@ -71,7 +71,8 @@ def read_sentences(
     ``tokenize`` is the rule that splits plain text into sentences and words, or true for the default rule; it has no
     effect if there are ``input_options``. With ``trees``, only treebank files of a folder are read, and apparent text
     is read as brackets unless ``input_options`` declare it as text. ``on_bad`` is called with the error of each
-    malformed sentence, which is skipped; without it, the first error is raised.
+    malformed sentence, which is skipped, and of each of several files that cannot be read to its end; without it, the
+    first error is raised.
     """
     if isinstance(paths, str | os.PathLike | Source):
         paths = [paths]
@@ -87,15 +88,20 @@ def read_sentences(
 
 
 def _read_all(
-    sources: Iterable[Source], options: InputOptions, trees: bool, on_bad: OnBad | None
+    sources: Sequence[Source], options: InputOptions, trees: bool, on_bad: OnBad | None
 ) -> Iterator[Sentence]:
     rule = "" if options.tokenize == NONE else options.tokenize
     read_options = ReadOptions(rule, options.paragraphs, options.keep_annotation, trees, on_bad)
     for source in sources:
-        for sentence in _input_format(source, options, trees).read(source, read_options):
-            yield sentence
-            if options.on_sentence:
-                options.on_sentence(sentence.place)
+        try:
+            for sentence in _input_format(source, options, trees).read(source, read_options):
+                yield sentence
+                if options.on_sentence:
+                    options.on_sentence(sentence.place)
+        except TreebankError as error:
+            if on_bad is None or len(sources) == 1:
+                raise
+            on_bad(TreebankError(error.path, error.line, f"{error.message}; the rest of this file is left out"))
 
 
 def _input_format(source: Source, options: InputOptions, trees: bool) -> Format:

@@ -55,3 +55,26 @@ def test_folder_of_text_leaves_out_other_files(tmp_path: Path) -> None:
     for name in ("README", "LICENSE.txt", "notes.md", "a.txt", "b", "picture.png"):
         (tmp_path / name).write_text("Yes\n")
     assert [Path(path).name for path in expand([tmp_path])] == ["a.txt", "b"]
+
+
+@pytest.mark.parametrize("content", [b"%PDF-1.7\n%\xe2\xe3", b"\xd0\xcf\x11\xe0\x00", b"\x7fELF\x02\x00", b"{\\rtf1"])
+def test_folder_of_text_leaves_out_documents_by_suffix_or_content(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.txt").write_text("Yes\n")
+    (tmp_path / "utf16.txt").write_text("Yes\n", encoding="utf-16-le")
+    for name in ("scan", "letter.txt", "letter.doc", "page.html", "paper.pdf"):
+        (tmp_path / name).write_bytes(content)
+    notes: list[str] = []
+    assert [Path(path).name for path in expand([tmp_path], notify=notes.append)] == ["a.txt", "utf16.txt"]
+    expected = "reading 2 files (a.txt, utf16.txt), leaving out 5 files (letter.doc, letter.txt, page.html, …)"
+    assert notes == [f"{tmp_path}: {expected}"]
+
+
+def test_treebank_files_without_suffix_are_found_by_content(tmp_path: Path) -> None:
+    (tmp_path / "README").write_text("Sinica Treebank Corpus Sample\n")
+    (tmp_path / "raw").write_text("#1:1.[0] 一 。\n")
+    (tmp_path / "parsed").write_text("#1:1.[0] NP(Head:Neu:一)#。(PERIODCATEGORY)\n")
+    (tmp_path / "page.xml.txt").write_text("<html><body>\n")
+    notes: list[str] = []
+    assert expand([tmp_path], trees=True, notify=notes.append) == [str(tmp_path / "parsed")]
+    assert notes == [f"{tmp_path}: reading 1 file (parsed), leaving out 3 files (README, page.xml.txt, raw)"]
+    assert next(read_sentences([tmp_path], trees=True)).words == ("一",)

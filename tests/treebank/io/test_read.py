@@ -58,6 +58,21 @@ def test_file_in_another_encoding_is_read_with_its_name(tmp_path: Path) -> None:
         InputOptions(encoding="latin-99")
 
 
+def test_files_that_cannot_be_read_are_reported_and_the_others_are_read(tmp_path: Path) -> None:
+    for number in range(1, 10):
+        (tmp_path / f"{number}.mrg").write_text("(S (NN a) (NN b))\n", encoding="utf-8")
+    (tmp_path / "4.mrg").write_bytes("(S (NN Käse))\n".encode("iso-8859-15"))
+    (tmp_path / "7.mrg").write_text("(S (NN a) (NN b))\n(S (NN\n", encoding="utf-8")
+    with pytest.raises(TreebankError, match=r"4\.mrg:1: invalid UTF-8"):
+        list(read_sentences([tmp_path], trees=True))
+    errors: list[TreebankError] = []
+    assert len(list(read_sentences([tmp_path], trees=True, on_bad=errors.append))) == 8
+    assert [Path(error.path).name for error in errors] == ["4.mrg", "7.mrg"]
+    assert errors[0].message.endswith("; the rest of this file is left out")
+    with pytest.raises(TreebankError, match=r"4\.mrg:1: invalid UTF-8"):
+        list(read_sentences([tmp_path / "4.mrg"], trees=True, on_bad=errors.append))
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32", "utf-16"])
 def test_utf16_and_utf32_are_recognized_and_read(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "wide.txt"
