@@ -34,12 +34,12 @@ from cli.options import (
 )
 from cli.progress import Display, clock, remaining
 from cli.signals import ending_after_the_step
-from cli.views import print_json, print_table
+from cli.views import FORMATS, show
 from induce.registry import TASKS, known, load
 from induce.storage.locate import default_output
 
 if TYPE_CHECKING:
-    from treebank.draw.scene import Scene
+    from induce.tasks.craft.pictures import LearningCurves, StepAnalyses
 
 SUBCOMMANDS = {
     "train": ("cli.commands.task:train", "Train a model on a task."),
@@ -48,7 +48,6 @@ SUBCOMMANDS = {
     "options": ("cli.commands.task:options", "Show the options that a Craft model uses at each step."),
     "curves": ("cli.commands.task:curves", "Show how fast Craft models learned."),
 }
-TASK_HELP = f"NAME is {', '.join(TASKS)}."
 
 
 @group(SUBCOMMANDS)
@@ -99,7 +98,7 @@ def train(context: click.Context, name: str, text: tuple[str, ...], run: str | N
 @models_option
 @device_option
 @max_length_option
-@format_option("table", "json", default="table")
+@format_option(*FORMATS, default="table")
 def evaluate(
     name: str, paths: Sequence[str], models: Sequence[str], device: str, max_length: int | None, form: str
 ) -> None:
@@ -108,33 +107,9 @@ def evaluate(
     FILE is any number of test files in the published format of the task. Without FILE, test examples are generated.
     """
     from induce.storage.model_spec import expand_models
-    from treebank.evaluate.score import runs_of
 
-    score = load(known(TASKS, name, "task").score)
     groups = expand_models(default_models(models))
-    runs = [run for group in groups.values() for run in group]
-    evaluation = score(name, paths, runs, device=device, largest=max_length)
-    document = evaluation.to_json()
-    values = {score["model"]: score["value"] for score in document["scores"] if score.get("value") is not None}
-    spreads = runs_of(groups, values)
-    if form == "json":
-        patterns = [{"systems": pattern, **spread.to_json()} for pattern, spread in spreads.items()]
-        print_json({**document, **({"groups": patterns} if patterns else {})})
-        return
-    for title, columns, rows in evaluation.tables():
-        click.echo(title)
-        print_table(columns, rows, text_columns=2 if columns[1] == "Measure" else 1)
-        click.echo()
-    if spreads:
-        click.echo("Mean over the runs of a pattern")
-        rows = [
-            [pattern, str(len(spread.values)), f"{spread.mean:.2f}", f"{spread.deviation:.2f}"]
-            for pattern, spread in spreads.items()
-        ]
-        print_table(["Runs", "Number", "Mean", "SD"], rows)
-        click.echo()
-    for line in evaluation.signatures():
-        click.echo(line)
+    show(load(known(TASKS, name, "task").score)(name, paths, groups, device=device, largest=max_length), form)
 
 
 @command(
@@ -214,7 +189,7 @@ def transfer(
 )
 @click.argument("demonstrations", nargs=-1, metavar="[FILE]...")
 @model_option
-@format_option("table", "json", default="table")
+@format_option(*FORMATS, default="table")
 @plot_option("Also draw switches and options below the steps.")
 def options(demonstrations: Sequence[str], model: str | None, form: str, plot: str | None) -> None:
     """Show which option a Craft model uses at each step of demonstrations, and where control returns.
@@ -224,14 +199,7 @@ def options(demonstrations: Sequence[str], model: str | None, form: str, plot: s
     """
     from induce.tasks.craft.pictures import follow_options
 
-    analyses = follow_options(default_model(model), demonstrations)
-    if form == "json":
-        print_json([analysis.to_json() for analysis in analyses])
-    for analysis in [] if form == "json" else analyses:
-        click.echo(analysis.shown.sketch)
-        print_table(analysis.columns, analysis.rows, text_columns=3)
-        click.echo()
-    _draw([analysis.scene() for analysis in analyses], plot)
+    _show(follow_options(default_model(model), demonstrations), form, plot)
 
 
 @command(
@@ -242,7 +210,7 @@ def options(demonstrations: Sequence[str], model: str | None, form: str, plot: s
     ],
 )
 @models_option
-@format_option("table", "json", default="table")
+@format_option(*FORMATS, default="table")
 @plot_option("Also draw the curves.")
 def curves(models: Sequence[str], form: str, plot: str | None) -> None:
     """Show the success rate of Craft models over the steps of their training.
@@ -250,31 +218,17 @@ def curves(models: Sequence[str], form: str, plot: str | None) -> None:
     Steps are updates; for `synparse task transfer` they are calls of options, and success is the share of solved
     episodes.
     """
-    from induce.reporting.plots import draw_lines
     from induce.storage.model_spec import expand_models
     from induce.tasks.craft.pictures import learning_curves
 
-    folders = [str(folder) for group in expand_models(default_models(models)).values() for folder in group]
-    lines = learning_curves(folders)
-    if form == "json":
-        print_json([{"run": line.name, "points": [list(point) for point in line.points]} for line in lines])
-    else:
-        rows = [
-            [
-                line.name,
-                f"{line.points[-1][0]:,.0f}",
-                f"{line.points[-1][1]:.1f}",
-                f"{max(y for _, y in line.points):.1f}",
-            ]
-            for line in lines
-        ]
-        print_table(["Run", "Steps", "Last %", "Best %"], rows)
-    _draw([draw_lines(lines, title="Learning", across="steps", up="percent")], plot)
+    folders = [folder for group in expand_models(default_models(models)).values() for folder in group]
+    _show(learning_curves(folders), form, plot)
 
 
-def _draw(scenes: list[Scene], path: str | None) -> None:
-    """Write ``scenes`` as a picture, if a path is given."""
-    if path:
+def _show(result: LearningCurves | StepAnalyses, form: str, plot: str | None) -> None:
+    """Print a result, and draw it if a file is given."""
+    show(result, form)
+    if plot:
         from treebank.draw.files import write_scenes
 
-        write_scenes(scenes, path)
+        write_scenes(result.scenes(), plot)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ from induce.storage.checkpoint import Checkpoint, build_model, find, read
 from induce.tasks.base import CLOSE, OPEN, Example
 from induce.tasks.examples import Examples, encode
 from induce.tasks.expressions import ExpressionLoader
+from induce.tasks.results import TaskEvaluation
 from treebank.base.errors import SynparseError
+from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
@@ -31,95 +33,90 @@ GENERATED = 3000  # test examples, if no file is given
 
 
 @dataclass(frozen=True, slots=True)
-class TaskScore:
-    """One model on one set of examples."""
+class AccuracyScore:
+    """Accuracy and trees of one model on one set of examples."""
 
     system: str
     signature: str
-    accuracy: float  # percent, of all examples
+    value: float  # accuracy in percent, over all examples
     groups: Mapping[str, tuple[int, int]]  # name -> number of correct labels, number of examples
     trees: TreeScore | None  # None if the model predicts no structure
     trees_by_group: Mapping[str, float]  # UF1 in percent
     model: str = ""  # the folder
 
     @property
+    def count(self) -> int:
+        """Number of examples."""
+        return sum(count for name, (_, count) in self.groups.items() if name in ("learned", "longer"))
+
+    @property
     def interval(self) -> tuple[float, float]:
         """95% confidence interval in percent, over the examples."""
-        count = sum(of for name, (_, of) in self.groups.items() if name in ("learned", "longer"))
-        return wilson_interval(self.accuracy * count / 100, count)
+        return wilson_interval(self.value * self.count / 100, self.count)
 
-    def __str__(self) -> str:
+    def rows(self, columns: Sequence[str]) -> Iterator[list[Cell]]:
+        """Rows of accuracy and of UF1, in total and for the groups ``columns``."""
+        by_group = {name: 100 * correct / count for name, (correct, count) in self.groups.items()}
+        yield [self.system, "accuracy", self.value, *map(by_group.get, columns)]
+        if self.trees is not None:
+            yield [self.system, "UF1", self.trees.value, *map(self.trees_by_group.get, columns)]
+
+    def signatures(self) -> Iterator[str]:
+        """Signatures with values."""
         low, high = self.interval
-        return f"{self.signature} = {self.accuracy:.2f} [{low:.2f}, {high:.2f}]"
+        yield f"{self.signature} = {self.value:.2f} [{low:.2f}, {high:.2f}]"
+        if self.trees is not None:
+            yield str(self.trees)
 
     def to_json(self) -> dict[str, Any]:
         """The entry of this score in the output of ``synparse task eval --format json``."""
         entry: dict[str, Any] = {"system": self.system, "model": self.model, "metric": "accuracy"}
-        entry |= {"value": self.accuracy, "interval": list(self.interval)}
+        entry |= {"value": self.value, "interval": list(self.interval)}
         entry |= {"signature": self.signature, "groups": {name: list(counts) for name, counts in self.groups.items()}}
         if self.trees is not None:
             entry["trees"] = {**self.trees.to_json(), "groups": dict(self.trees_by_group)}
         return entry
 
 
-@dataclass(frozen=True, slots=True)
-class TaskEvaluation:
-    """The scores of several models on one set of examples."""
-
-    task: str
-    data: str
-    measure: str  # what the size of an example counts
-    scores: Sequence[TaskScore]
-
-    def to_json(self) -> dict[str, Any]:
-        """The evaluation as a JSON object."""
-        return {"task": self.task, "data": self.data, "scores": [score.to_json() for score in self.scores]}
-
-    def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Title, columns and rows of each table that is shown: a line for each model and measure."""
-        columns = list(dict.fromkeys(name for score in self.scores for name in score.groups))
-        rows = []
-        for score in self.scores:
-            values = {name: f"{100 * correct / count:.2f}" for name, (correct, count) in score.groups.items()}
-            total = f"{score.accuracy:.2f}"
-            rows.append([score.system, "accuracy", total, *(values.get(name, "") for name in columns)])
-            if score.trees is not None:
-                values = {name: f"{value:.2f}" for name, value in score.trees_by_group.items()}
-                total = f"{score.trees.value:.2f}"
-                rows.append([score.system, "UF1", total, *(values.get(name, "") for name in columns)])
-        counts = self.scores[0].groups
-        number = sum(count for name, (_, count) in counts.items() if name in ("learned", "longer"))
-        counted = (str(counts[name][1]) if name in counts else "" for name in columns)
-        rows.append(["", "examples", str(number), *counted])
-        return [(f"By the number of {self.measure}, in percent", ["System", "Measure", "All", *columns], rows)]
-
-    def signatures(self) -> list[str]:
-        """The signature of each score, with its value."""
-        lines = []
-        for score in self.scores:
-            lines += [str(score), *([] if score.trees is None else [str(score.trees)])]
-        return lines
-
-
 def score_task(
-    task: str, paths: Sequence[str], runs: Sequence[str], *, device: str = "auto", largest: int | None = None
+    task: str,
+    paths: Sequence[str],
+    groups: Mapping[str, Sequence[str]],
+    *,
+    device: str = "auto",
+    largest: int | None = None,
 ) -> TaskEvaluation:
-    """Evaluate the models in ``runs`` on published files or generated examples of sizes up to ``largest``.
+    """Evaluate models on published files or generated examples of sizes up to ``largest``.
 
-    Raises SynparseError if the task is unknown, a model has learned another task, or there is no example.
+    ``groups`` maps patterns to the folders of models. Raises SynparseError if the task is unknown, a model has learned
+    another task, or there is no example.
     """
-    checkpoints = {run: read_run(run, task) for run in runs}
+    checkpoints = read_runs(groups, task)
     examples = load_test(task, paths, next(iter(checkpoints.values())).config.task, largest=largest)
-    data = (" ".join(paths) or "generated") + (f" (up to {largest} {examples.task.measure})" if largest else "")
-    names = {
-        run: checkpoint.config.model_name + (f" {run}" if len(runs) > 1 else "")
-        for run, checkpoint in checkpoints.items()
-    }
-    scores = [
-        replace(score_run(names[run], checkpoint, examples, data, device=device), model=run)
-        for run, checkpoint in checkpoints.items()
-    ]
-    return TaskEvaluation(task, data, examples.task.measure, scores)
+    measure = examples.task.measure
+    data = (" ".join(paths) or "generated") + (f" (up to {largest} {measure})" if largest else "")
+    scores = []
+    for run, checkpoint in checkpoints.items():
+        score = score_run(system_name(run, checkpoints), checkpoint, examples, data, device=device)
+        scores.append(replace(score, model=run))
+    names = list(dict.fromkeys(name for score in scores for name in score.groups))
+    columns = [Column("System"), Column("Measure"), *(Column(name, ".2f") for name in ("All", *names))]
+    rows = [row for score in scores for row in score.rows(names)]
+    counts = {name: count for name, (_, count) in scores[0].groups.items()}
+    rows.append(["", "examples", scores[0].count, *map(counts.get, names)])
+    tables = [Table(f"By the number of {measure}, in percent", columns, rows)]
+    signatures = [line for score in scores for line in score.signatures()]
+    return TaskEvaluation(task, data, scores, tables, signatures, groups)
+
+
+def read_runs(groups: Mapping[str, Sequence[str]], task: str) -> dict[str, Checkpoint]:
+    """The checkpoints of the models of ``task`` in ``groups``, by folder."""
+    return {run: read_run(run, task) for group in groups.values() for run in group}
+
+
+def system_name(run: str, checkpoints: Mapping[str, Checkpoint]) -> str:
+    """Name of a model in tables: its type, with the folder if there are several models."""
+    return checkpoints[run].config.model_name + (f" {run}" if len(checkpoints) > 1 else "")
 
 
 def load_test(task: str, paths: Sequence[str], config: Any, *, largest: int | None = None) -> Examples:
@@ -144,7 +141,9 @@ def read_run(run: str, task: str) -> Checkpoint:
     return checkpoint
 
 
-def score_run(name: str, checkpoint: Checkpoint, examples: Examples, data: str, *, device: str = "auto") -> TaskScore:
+def score_run(
+    name: str, checkpoint: Checkpoint, examples: Examples, data: str, *, device: str = "auto"
+) -> AccuracyScore:
     """Accuracy and trees of a model. ``data`` describes the examples in the signature."""
     device = choose_device(device)
     groups = grouped(checkpoint, examples)
@@ -160,7 +159,7 @@ def score_run(name: str, checkpoint: Checkpoint, examples: Examples, data: str, 
     count = len(examples.examples)
     signature = f"accuracy|task:{examples.task.name}|data:{data}|sha256:{examples.sha256[:12]}"
     signature += f"|examples:{count}|v:{VERSION}"
-    return TaskScore(name, signature, 100 * sum(outcomes) / count, accuracies, trees, by_group)
+    return AccuracyScore(name, signature, 100 * sum(outcomes) / count, accuracies, trees, by_group)
 
 
 def grouped(checkpoint: Checkpoint, examples: Examples) -> dict[str, list[int]]:

@@ -111,7 +111,7 @@ def resolved_config(request: RunRequest) -> RunConfig:
 def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, Sources]:
     """Settings and data of a resumed run. Raises UnchangeableError if others than `CHANGEABLE` would change."""
     if checkpoint.facts.task_facts:
-        raise SynparseError(f"{request.run}: resume this run with: synparse transfer --resume -o {request.run}")
+        raise SynparseError(f"{request.run}: resume this run with: synparse task transfer --resume -o {request.run}")
     config = checkpoint.config
     if not _requests(request, config):
         _check_unchanged(request, config)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from induce.storage import checkpoint as store
+from induce.storage.run_folder import LOG
 from induce.training.distributed import gather_state, split_state
 from induce.training.learners import not_finite
 from induce.training.position import Position
@@ -82,14 +83,15 @@ def restore(run: Run, checkpoint: store.Checkpoint) -> None:
         run.learner.carried = _carried(run, trainer["state"])
         restore_random_state(run.rng, trainer["random"], run.device)
     except (AttributeError, KeyError, IndexError, TypeError, RuntimeError, ValueError) as error:
-        problem = f"{type(error).__name__}: {one_line(error)}"
-        raise store.CheckpointError(
-            f"{checkpoint.folder}: this run cannot be resumed ({problem}); train again with --overwrite"
-        ) from None
-    log = run.folder / "log.jsonl"
-    if run.group.first and log.exists() and log.stat().st_size > run.position.log_bytes:
-        with log.open("r+b") as stream:  # events after the stored position happen again
-            stream.truncate(run.position.log_bytes)
+        raise resume_error(checkpoint.folder, error) from None
+    if run.group.first:
+        cut_log(run.folder, run.position)
+
+
+def resume_error(folder: Path, error: Exception) -> store.CheckpointError:
+    """The error for a checkpoint in ``folder`` whose state does not fit the run."""
+    problem = f"{type(error).__name__}: {one_line(error)}"
+    return store.CheckpointError(f"{folder}: this run cannot be resumed ({problem}); train again with --overwrite")
 
 
 def _carried(run: Run, stored: Any) -> Any:
@@ -103,14 +105,25 @@ def _carried(run: Run, stored: Any) -> Any:
 
 def log(run: Run, event: Any) -> Any:
     """``event``, after it was appended to the log of the run."""
-    if not run.group.first:
-        return event
-    run.folder.mkdir(parents=True, exist_ok=True)
-    line = json_text({"event": type(event).__name__.lower(), **asdict(event)}) + "\n"
-    with placed(run.folder / "log.jsonl"), (run.folder / "log.jsonl").open("ab") as stream:
-        stream.write(line.encode("utf-8"))
-        run.position.log_bytes = stream.tell()
+    if run.group.first:
+        append_event(run.folder, run.position, event)
     return event
+
+
+def append_event(folder: Path, at: Position, event: Any) -> None:
+    """Append ``event`` to the log in ``folder``, whose size becomes part of the position."""
+    folder.mkdir(parents=True, exist_ok=True)
+    line = json_text({"event": type(event).__name__.lower(), **asdict(event)}) + "\n"
+    with placed(folder / LOG), (folder / LOG).open("ab") as stream:
+        stream.write(line.encode("utf-8"))
+        at.log_bytes = stream.tell()
+
+
+def cut_log(folder: Path, at: Position) -> None:
+    """Remove the events after the stored position ``at``, which happen again."""
+    if (folder / LOG).exists() and (folder / LOG).stat().st_size > at.log_bytes:
+        with (folder / LOG).open("r+b") as stream:
+            stream.truncate(at.log_bytes)
 
 
 def save_unscored(run: Run) -> None:
@@ -139,21 +152,38 @@ def save_last(run: Run) -> None:
 
 
 def _store(run: Run, name: str, trainer: dict[str, Any] | None = None) -> None:
-    """Write the folder ``name`` of the run. Raises SynparseError if a weight is not finite."""
-    if not run.group.first:
-        return
-    at = run.position
-    if not all(bool(value.isfinite().all()) for value in run.model.state_dict().values()):
-        raise not_finite("model", at.step, run.learner.remedy())  # a model that could not be read again is not stored
+    """Write the folder ``name`` of the run."""
+    if run.group.first:
+        facts = replace(run.facts, device=run.device, processes=run.group.size, matrix_library=run.matrix_library)
+        content = Content(run.model, run.config, run.vocabulary, facts)
+        store_checkpoint(run.folder / name, content, run.position, trainer, remedy=run.learner.remedy())
+
+
+class Content(NamedTuple):
+    """Content of a checkpoint besides the position of its run."""
+
+    model: Model
+    config: RunConfig
+    vocabulary: Vocabulary
+    facts: RunFacts
+
+
+def store_checkpoint(
+    folder: Path, content: Content, at: Position, trainer: dict[str, Any] | None, *, remedy: str
+) -> None:
+    """Write a checkpoint at the position ``at``. Raises SynparseError, with the ``remedy``, if a weight is not finite.
+
+    A model that could not be read again is thus never stored.
+    """
+    model, config, vocabulary, facts = content
+    if not all(bool(value.isfinite().all()) for value in model.state_dict().values()):
+        raise not_finite("model", at.step, remedy)
     facts = replace(
-        run.facts,
+        facts,
         epoch=at.epoch,
         step=at.step,
         seconds=round(at.seconds, 1),
-        device=run.device,
         threads=torch.get_num_threads(),
-        processes=run.group.size,
-        matrix_library=run.matrix_library,
         history=tuple(at.history),
     )
-    store.save(run.folder / name, store.pack(run.model, run.config, run.vocabulary, facts, trainer))
+    store.save(folder, store.pack(model, config, vocabulary, facts, trainer))

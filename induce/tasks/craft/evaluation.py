@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -20,8 +20,10 @@ from induce.tasks.craft.rollout import Policy, option_success, success, success_
 from induce.tasks.craft.scores import alignment, boundary_f1, mutual_information, probable, widest
 from induce.tasks.craft.sketches import SUBTASKS, read_sketches
 from induce.tasks.craft.world import ACTIONS
-from induce.tasks.evaluation import read_run
+from induce.tasks.evaluation import read_runs, system_name
+from induce.tasks.results import TaskEvaluation
 from treebank.base.errors import SynparseError
+from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
 
 GENERATED = 300  # demonstrations, if no file is given
@@ -40,77 +42,58 @@ class CraftScore:
     options: Mapping[str, Sequence[float]]  # subtask -> success of each option in percent; empty for a mean
     model: str = ""  # the folder; "" for a mean
 
+    value: ClassVar[None] = None  # there are several measures
+
     def to_json(self) -> dict[str, Any]:
         """The entry of this score in the output of ``synparse task eval craft --format json``."""
         entry: dict[str, Any] = {"system": self.system, "signature": self.signature, "values": dict(self.values)}
-        if self.model:
-            entry["model"] = self.model
-        if self.deviations:
-            entry["deviations"] = dict(self.deviations)
-        if self.options:
-            entry["options"] = {name: list(values) for name, values in self.options.items()}
-        return entry
+        optional = {"model": self.model, "deviations": self.deviations, "options": self.options}
+        return entry | {name: value for name, value in optional.items() if value}
 
-    def cell(self, measure: str) -> str:
+    def cell(self, measure: str) -> Cell:
         """A value for a table, with its deviation if there is one."""
-        if measure not in self.values:
-            return ""
-        deviation = f" ± {self.deviations[measure]:.1f}" if self.deviations else ""
-        return f"{self.values[measure]:.1f}{deviation}"
+        if measure in self.deviations:
+            return f"{self.values[measure]:.1f} ± {self.deviations[measure]:.1f}"
+        return self.values.get(measure)
 
-
-@dataclass(frozen=True, slots=True)
-class CraftEvaluation:
-    """The scores of several policies on one set of demonstrations."""
-
-    task: str
-    data: str
-    scores: Sequence[CraftScore]
-
-    def to_json(self) -> dict[str, Any]:
-        """The evaluation as a JSON object."""
-        return {"task": self.task, "data": self.data, "scores": [score.to_json() for score in self.scores]}
-
-    def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Title, columns and rows of each table."""
-        measures = list(dict.fromkeys(name for score in self.scores for name in score.values))
-        rows = [[score.system, *(score.cell(name) for name in measures)] for score in self.scores]
-        tables = [("In percent", ["System", *measures], rows)]
-        for score in self.scores:
-            if score.options:
-                title = f"{score.system}: success of each option by itself, in percent"
-                cells = zip(*score.options.values(), strict=True)
-                numbered = [[str(number), *(f"{value:.0f}" for value in row)] for number, row in enumerate(cells, 1)]
-                tables.append((title, ["Option", *score.options], numbered))
-        return tables
-
-    def signatures(self) -> list[str]:
-        """The signatures of the scores."""
-        return list(dict.fromkeys(score.signature for score in self.scores))
+    def options_table(self) -> Table:
+        """Success of each option at each subtask."""
+        rows: list[list[Cell]] = [[k, *row] for k, row in enumerate(zip(*self.options.values(), strict=True), 1)]
+        columns = [Column("Option"), *(Column(name, ".0f") for name in self.options)]
+        return Table(f"{self.system}: success of each option by itself, in percent", columns, rows)
 
 
 def score_craft(
-    task: str, paths: Sequence[str], runs: Sequence[str], *, device: str = "auto", largest: int | None = None
-) -> CraftEvaluation:
-    """The policies in ``runs`` on demonstrations in files, or on generated ones, of up to ``largest`` actions.
+    task: str,
+    paths: Sequence[str],
+    groups: Mapping[str, Sequence[str]],
+    *,
+    device: str = "auto",
+    largest: int | None = None,
+) -> TaskEvaluation:
+    """Evaluate policies on demonstrations in files, or on generated ones, of up to ``largest`` actions.
 
-    Several runs of one model also give their mean, and the deviation of single runs. Raises SynparseError if a model
-    has learned another task or there is no demonstration.
+    ``groups`` maps patterns to the folders of models. Several runs of one model also give their mean, and the deviation
+    of single runs. Raises SynparseError if a model has learned another task or there is no demonstration.
     """
-    checkpoints = {run: read_run(run, task) for run in runs}
+    checkpoints = read_runs(groups, task)
     data = (" ".join(paths) or "generated") + (f" (up to {largest} actions)" if largest else "")
-    scores = []
+    scores, by_model = [], dict[str, list[CraftScore]]()
     for run, checkpoint in checkpoints.items():
         demonstrations = load_test(paths, checkpoint, largest=largest)
-        name = checkpoint.config.model_name + (f" {run}" if len(runs) > 1 else "")
+        name = system_name(run, checkpoints)
         score = score_policy(name, checkpoint, demonstrations, data, device=choose_device(device))
         scores.append(replace(score, model=run))
-    models = [checkpoint.config.model_name for checkpoint in checkpoints.values()]
-    for model in dict.fromkeys(models):
-        members = [score for score, name in zip(scores, models, strict=False) if name == model]
+        by_model.setdefault(checkpoint.config.model_name, []).append(scores[-1])
+    for model, members in by_model.items():
         if len(members) > 1:
             scores.append(mean_of(f"{model} (mean of {len(members)})", members))
-    return CraftEvaluation(task, data, scores)
+    measures = list(dict.fromkeys(name for score in scores for name in score.values))
+    columns = [Column("System"), *(Column(name, ".1f") for name in measures)]
+    rows = [[score.system, *map(score.cell, measures)] for score in scores]
+    tables = [Table("In percent", columns, rows), *(score.options_table() for score in scores if score.options)]
+    signatures = list(dict.fromkeys(score.signature for score in scores))
+    return TaskEvaluation(task, data, scores, tables, signatures, groups)
 
 
 def load_test(paths: Sequence[str], checkpoint: Checkpoint, *, largest: int | None = None) -> Demonstrations:

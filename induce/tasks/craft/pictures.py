@@ -18,6 +18,7 @@ from induce.tasks.craft.ocn import OptionController
 from induce.tasks.craft.sketches import SUBTASKS, read_sketches
 from induce.tasks.evaluation import read_run
 from treebank.base.errors import SynparseError
+from treebank.base.tables import Cell, Column, Table
 from treebank.draw.scene import Scene
 
 
@@ -25,44 +26,88 @@ from treebank.draw.scene import Scene
 class StepAnalysis:
     """Predictions of a model at each of T steps of a demonstration (figure 18 of the thesis)."""
 
-    shown: Demonstration
+    demonstration: Demonstration
     ends: Sequence[float]  # (T,) the probability that the subtask before the step was done ("switch")
     choices: Sequence[Sequence[float]]  # (T, K) weights of the active options
 
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns of `rows`."""
-        return ["Step", "Action", "Subtask", "Switch", *(f"Option {k}" for k in range(1, len(self.choices[0]) + 1))]
-
-    @property
-    def rows(self) -> list[list[str]]:
+    def table(self) -> Table:
         """A row for each step."""
-        subtasks = [list(SUBTASKS)[number] for number in subtasks_of(self.shown)]
-        return [
-            [str(step), action, subtask, *(f"{value:.2f}" for value in (end, *choice))]
-            for step, (action, subtask, end, choice) in enumerate(
-                zip(self.shown.actions, subtasks, self.ends, self.choices, strict=True), 1
-            )
+        options = [Column(f"Option {k}", ".2f") for k in range(1, len(self.choices[0]) + 1)]
+        columns = [Column("Step"), Column("Action"), Column("Subtask"), Column("Switch", ".2f"), *options]
+        subtasks = [list(SUBTASKS)[number] for number in subtasks_of(self.demonstration)]
+        steps = zip(self.demonstration.actions, subtasks, self.ends, self.choices, strict=True)
+        rows: list[list[Cell]] = [
+            [str(step), action, subtask, end, *choice] for step, (action, subtask, end, choice) in enumerate(steps, 1)
         ]
+        return Table(self.demonstration.sketch, columns, rows)
 
     def scene(self) -> Scene:
         """Plot of the predictions as lines over the steps."""
         lines = [Line("switch", list(enumerate(self.ends)))]
         for number, values in enumerate(zip(*self.choices, strict=True), 1):
             lines.append(Line(f"option {number}", list(enumerate(values))))
-        title = f"{self.shown.sketch}: {self.shown.size} actions"
-        ends = ", ".join(str(end + 1) for end in self.shown.ends)
+        title = f"{self.demonstration.sketch}: {self.demonstration.size} actions"
+        ends = ", ".join(str(end + 1) for end in self.demonstration.ends)
         across = f"actions; subtasks end with {ends}" if ends else "actions"
-        return draw_lines(lines, title=title, across=across, up=f"{title}, probability", names=self.shown.actions)
+        return draw_lines(
+            lines, title=title, across=across, up=f"{title}, probability", names=self.demonstration.actions
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The analysis as a JSON object."""
-        document = {"task": self.shown.sketch, "actions": list(self.shown.actions), "ends": list(self.shown.ends)}
+        document = {
+            "task": self.demonstration.sketch,
+            "actions": list(self.demonstration.actions),
+            "ends": list(self.demonstration.ends),
+        }
         return {**document, "switch": list(self.ends), "options": [list(weights) for weights in self.choices]}
 
 
+@dataclass(frozen=True)
+class StepAnalyses:
+    """Analyses of several demonstrations."""
+
+    analyses: Sequence[StepAnalysis]
+
+    def tables(self) -> list[Table]:
+        """A table for each demonstration."""
+        return [analysis.table() for analysis in self.analyses]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The analyses as JSON objects."""
+        return [analysis.to_json() for analysis in self.analyses]
+
+    def scenes(self) -> list[Scene]:
+        """A plot for each demonstration."""
+        return [analysis.scene() for analysis in self.analyses]
+
+
+@dataclass(frozen=True)
+class LearningCurves:
+    """Accuracy of several runs in percent over their steps."""
+
+    lines: Sequence[Line]
+
+    def tables(self) -> list[Table]:
+        """Steps, last and best accuracy of each run."""
+        columns = [Column("Run"), Column("Steps"), Column("Last %", ".1f"), Column("Best %", ".1f")]
+        rows: list[list[Cell]] = [
+            [line.name, round(line.points[-1][0]), line.points[-1][1], max(y for _, y in line.points)]
+            for line in self.lines
+        ]
+        return [Table("", columns, rows)]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """All points of each run."""
+        return [{"run": line.name, "points": [list(point) for point in line.points]} for line in self.lines]
+
+    def scenes(self) -> list[Scene]:
+        """The curves in one plot."""
+        return [draw_lines(self.lines, title="Learning", across="steps", up="percent")]
+
+
 @torch.inference_mode()
-def follow_options(run: str, paths: Sequence[str]) -> list[StepAnalysis]:
+def follow_options(run: str, paths: Sequence[str]) -> StepAnalyses:
     """Analyze the demonstrations in files, or one generated for each task, with the model in ``run``.
 
     Raises SynparseError if the model has no options or has not learned a task.
@@ -84,10 +129,10 @@ def follow_options(run: str, paths: Sequence[str]) -> list[StepAnalysis]:
         batch = make_batch(items, [index])
         trace = model.run(batch.observations, batch.sketches)
         analyses.append(StepAnalysis(demonstration, trace.end[0].tolist(), trace.choice[0].tolist()))
-    return analyses
+    return StepAnalyses(analyses)
 
 
-def learning_curves(runs: Sequence[str]) -> list[Line]:
+def learning_curves(runs: Sequence[str]) -> LearningCurves:
     """Accuracy of each run in percent over its steps: updates, or calls of options.
 
     For a run that learns from demonstrations, it is the share of correct actions in the development set. For a run that
@@ -100,4 +145,4 @@ def learning_curves(runs: Sequence[str]) -> list[Line]:
         if not any(check.development_accuracy is not None for check in history):
             raise SynparseError(f"{run}: no accuracy by step in this run; curves need a run of a task")
         lines.append(Line(run, points))
-    return lines
+    return LearningCurves(lines)

@@ -21,17 +21,19 @@ from induce.settings.run import RunConfig
 from induce.storage import checkpoint as store
 from induce.storage.facts import NO_TEXT, Check, RunFacts
 from induce.storage.lock import RunLock
-from induce.storage.run_folder import LOG, check_free, clear, resumable, settle_run
+from induce.storage.run_folder import check_free, clear, resumable, settle_run
 from induce.tasks.craft.episodes import REWARDS, Episodes
 from induce.tasks.craft.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
 from induce.tasks.craft.option_calls import Calls, options_of
 from induce.tasks.craft.sketches import read_sketch
 from induce.tasks.craft.world import ACTIONS
+from induce.training.loop import SAVE_SECONDS
+from induce.training.position import Clock, Position
+from induce.training.request import CHANGEABLE
+from induce.training.state import Content, append_event, cut_log, resume_error, store_checkpoint
 from induce.training.time_limit import Limits, never
 from treebank.base.digest import digest_bytes
-from treebank.base.errors import SynparseError, UnknownNameError, placed
-from treebank.base.json_text import json_text
-from treebank.base.metadata import one_line
+from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
 
 if TYPE_CHECKING:
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
 WORLDS = 64  # worlds run in parallel
 PUBLISHED = ("train.epochs=60", "optimizer.learning_rate=0.0003", "loader.batch_size=1024", "optimizer.clip=0.5")
 SURE_SCORE = 40.0  # score of the only action of an option that always does the same
-SAVE_SECONDS = 30.0
-CHANGEABLE = ("train.epochs", "optimizer.learning_rate")  # settings that may change when a run is resumed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,18 +73,6 @@ class Learned:
     seconds: float
 
 
-@dataclass
-class Position:
-    """Progress of a run."""
-
-    epoch: int = 0
-    calls: int = 0
-    actions: int = 0
-    episodes: int = 0
-    seconds: float = 0.0
-    log_bytes: int = 0
-
-
 class Transfer:
     """One run: a model and the learner of its controller. The options are frozen unless ``unfrozen`` is set."""
 
@@ -92,7 +80,7 @@ class Transfer:
         self, request: TransferRequest, config: RunConfig, model: OptionController, facts: RunFacts, lock: RunLock
     ) -> None:
         self.folder, self.config, self.model, self.facts, self.lock = Path(request.run), config, model, facts, lock
-        self.position, self.history = Position(), list[Check]()
+        self.position = Position(epoch=0)  # a step is a call of an option, a word an action, a target an episode
         self.learner: Learner | None = None
 
     def start(self) -> Learner:
@@ -109,29 +97,24 @@ class Transfer:
 
     def restore(self, checkpoint: store.Checkpoint) -> None:
         """Restore learner and progress from ``checkpoint``. Raises CheckpointError if its state is incompatible."""
-        state, self.history = checkpoint.trainer(), list(checkpoint.facts.history)
+        state = checkpoint.trainer()
         try:
-            self.position = Position(**state["transfer"])
+            self.position = Position.from_stored(state["position"])
             self.learner = self.start()
             self.learner.load_state(state)
         except (AttributeError, KeyError, TypeError, RuntimeError, ValueError) as error:
-            problem = f"{type(error).__name__}: {one_line(error)}"
-            raise store.CheckpointError(f"{checkpoint.folder}: cannot resume this run ({problem})") from None
-        log = self.folder / LOG
-        if log.exists() and log.stat().st_size > self.position.log_bytes:
-            with log.open("r+b") as stream:
-                stream.truncate(self.position.log_bytes)
+            raise resume_error(checkpoint.folder, error) from None
+        cut_log(self.folder, self.position)
 
     def learn(self, *, max_minutes: float | None = None, stop: Callable[[], bool] = never) -> Iterator[Learned]:
         """Iterate to the end, for at most ``max_minutes`` or until ``stop()`` is true, and save the model."""
         deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
-        limits, saved = Limits(deadline, stop), time.monotonic()
+        limits, clock = Limits(deadline, stop), Clock(self.position)
         try:
             while self.position.epoch < self.config.train.epochs and not limits.ended():
                 yield self._iterate()
-                if time.monotonic() - saved > SAVE_SECONDS:
+                if clock.time_to_save(SAVE_SECONDS):
                     self.save()
-                    saved = time.monotonic()
             self.save()
         finally:
             self.lock.release()
@@ -140,48 +123,36 @@ class Transfer:
         began, at = time.monotonic(), self.position
         self.learner = self.learner or self.start()
         called = self.learner.iterate(1 - at.epoch / self.config.train.epochs)
+        ended, solved, reward = (
+            sum(float(getattr(result, name).sum()) for result in called) for name in ("over", "solved", "reward")
+        )
         at.epoch += 1
-        at.calls += sum(len(result.reward) for result in called)
-        at.actions += sum(int(result.actions.sum()) for result in called)
-        ended = sum(int(result.over.sum()) for result in called)
-        solved = sum(int(result.solved.sum()) for result in called) / max(1, ended)
-        reward = sum(float(result.reward.sum()) for result in called) / max(1, ended)
-        at.episodes += ended
+        at.step += sum(len(result.reward) for result in called)
+        at.words += sum(int(result.actions.sum()) for result in called)
+        at.count += int(ended)
         at.seconds += time.monotonic() - began
-        event = Learned(at.epoch, self.config.train.epochs, at.calls, at.actions, ended, solved, reward, at.seconds)
-        best = solved >= max((check.development_accuracy or 0.0 for check in self.history), default=0.0)
-        self.history.append(Check(at.epoch, at.calls, best=best, development_accuracy=solved))
-        self._log(event)
+        success, per_episode = solved / max(1, ended), reward / max(1, ended)
+        sizes = at.epoch, self.config.train.epochs, at.step, at.words, int(ended)
+        event = Learned(*sizes, success, per_episode, at.seconds)
+        best = success >= max((check.development_accuracy or 0.0 for check in at.history), default=0.0)
+        at.history.append(Check(at.epoch, at.step, best=best, development_accuracy=success))
+        append_event(self.folder, at, event)
         return event
-
-    def _log(self, event: Learned) -> None:
-        line = json_text({"event": "learned", **asdict(event)}) + "\n"
-        with placed(self.folder / LOG), (self.folder / LOG).open("ab") as log:
-            log.write(line.encode("utf-8"))
-            self.position.log_bytes = log.tell()
 
     def save(self) -> None:
         """Write the model and the state for resuming."""
         at, learner = self.position, self.learner or self.start()
         learner.export(self.model)
-        if not all(bool(value.isfinite().all()) for value in self.model.state_dict().values()):
-            raise SynparseError(
-                f"{self.folder}: weights are not finite after iteration {at.epoch}; the previous checkpoint is "
-                "unchanged; start a new run with a lower optimizer.learning_rate"
-            )
-        facts = replace(
-            self.facts,
-            training=replace(self.facts.training, sentences=at.episodes, words=at.actions),
-            epoch=at.epoch,
-            step=at.calls,
-            seconds=round(at.seconds, 1),
-            device="cpu",
-            threads=torch.get_num_threads(),
-            history=tuple(self.history),
+        training = replace(self.facts.training, sentences=at.count, words=at.words)
+        content = Content(
+            self.model,
+            self.config,
+            Vocabulary([BOUNDARY, UNKNOWN, *ACTIONS]),
+            replace(self.facts, training=training, device="cpu"),
         )
-        trainer = {"transfer": asdict(at), **learner.state()}
-        vocabulary = Vocabulary([BOUNDARY, UNKNOWN, *ACTIONS])
-        store.save(self.folder / "last", store.pack(self.model, self.config, vocabulary, facts, trainer))
+        trainer = {"position": asdict(at), **learner.state()}
+        remedy = "the previous checkpoint is unchanged; start a new run with a lower optimizer.learning_rate"
+        store_checkpoint(self.folder / "last", content, at, trainer, remedy=remedy)
 
 
 def prepare_transfer(request: TransferRequest) -> Transfer:

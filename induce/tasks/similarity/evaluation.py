@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,11 @@ import numpy as np
 from induce.analysis.correlation import Correlation, pearson, spearman
 from induce.analysis.vectors import Embedder
 from induce.data.normalization import RECIPES
+from induce.tasks.results import TaskEvaluation
 from induce.tasks.similarity.pairs import RatedPair, Similarity
 from induce.tasks.similarity.training import cut_words
 from treebank.base.errors import SynparseError
+from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
 
 BASELINE = "bag-of-words"
@@ -32,10 +34,27 @@ class SimilarityScore:
     signature: str
     model: str = ""  # the folder
 
-    def mean(self, measure: int) -> float:
-        """The mean over the files of Spearman's (0) or Pearson's (1) correlation."""
+    def mean(self, measure: int) -> float | None:
+        """The mean over the files of Spearman's (0) or Pearson's (1) correlation, or None if one is undefined."""
         values = [pair[measure].value for name, pair in self.sets.items() if not name.startswith(" ")]
-        return sum(values) / len(values)
+        return _number(sum(values) / len(values))
+
+    @property
+    def value(self) -> float | None:
+        """The mean of Spearman's correlation."""
+        return self.mean(0)
+
+    def rows(self) -> Iterator[list[Cell]]:
+        """Rows of Spearman's and of Pearson's correlation, times 100."""
+        for measure, name in enumerate(("Spearman", "Pearson")):
+            values = [self.mean(measure), *(_number(pair[measure].value) for pair in self.sets.values())]
+            yield [self.system, name, *("-" if value is None else 100 * value for value in values)]
+
+    def __str__(self) -> str:
+        """The signature with values and intervals for each file."""
+        files = {name: pair[0] for name, pair in self.sets.items() if not name.startswith(" ")}
+        texts = [f"{name} {_percent(r.value)} [{_percent(r.low)}, {_percent(r.high)}]" for name, r in files.items()]
+        return f"{self.signature} = {', '.join(texts)}"
 
     def to_json(self) -> dict[str, Any]:
         """The entry of this score in the output of ``synparse task eval similarity --format json``."""
@@ -45,61 +64,22 @@ class SimilarityScore:
                 kind: {"value": _number(value.value), "interval": [_number(value.low), _number(value.high)]}
                 for kind, value in zip(("spearman", "pearson"), pair, strict=True)
             }
-        entry = {"system": self.system, "model": self.model, "metric": "spearman", "value": _number(self.mean(0))}
-        return {**entry, "pearson": _number(self.mean(1)), "signature": self.signature, "groups": groups}
-
-
-@dataclass(frozen=True)
-class SimilarityEvaluation:
-    """The scores of several systems on the same pairs."""
-
-    task: str
-    data: str
-    counts: Mapping[str, int]  # pairs of each set
-    scores: Sequence[SimilarityScore]
-
-    def to_json(self) -> dict[str, Any]:
-        """The evaluation as a JSON object."""
-        head = {"task": self.task, "data": self.data, "pairs": {name.strip(): n for name, n in self.counts.items()}}
-        return {**head, "scores": [score.to_json() for score in self.scores]}
-
-    def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Title, columns and rows of the table: two lines for each system."""
-        names = list(self.counts)
-        rows = []
-        for score in self.scores:
-            for measure, kind in enumerate(("Spearman", "Pearson")):
-                cells = [_percent(score.sets[name][measure].value) for name in names]
-                rows.append([score.system, kind, _percent(score.mean(measure)), *cells])
-        rows.append(["", "pairs", str(sum(self.files().values())), *(str(self.counts[name]) for name in names)])
-        columns = ["System", "Measure", "Mean", *(name.strip() for name in names)]
-        return [("Correlation with human ratings, times 100", columns, rows)]
-
-    def files(self) -> dict[str, int]:
-        """Number of pairs of each file, without the counts of genres."""
-        return {name: count for name, count in self.counts.items() if not name.startswith(" ")}
-
-    def signatures(self) -> list[str]:
-        """The signature of each score, with values and intervals."""
-        lines = []
-        for score in self.scores:
-            parts = []
-            for name in self.files():
-                correlation = score.sets[name][0]
-                parts.append(
-                    f"{name} {_percent(correlation.value)} [{_percent(correlation.low)}, {_percent(correlation.high)}]"
-                )
-            lines.append(f"{score.signature} = " + ", ".join(parts))
-        return lines
+        entry = {"system": self.system, "model": self.model, "metric": "spearman", "value": self.value}
+        return {**entry, "pearson": self.mean(1), "signature": self.signature, "groups": groups}
 
 
 def score_similarity(
-    task: str, paths: Sequence[str], runs: Sequence[str], *, device: str = "auto", largest: int | None = None
-) -> SimilarityEvaluation:
-    """Evaluate a bag of words and the models in ``runs``, fine-tuned or not, on the pairs of each file.
+    task: str,
+    paths: Sequence[str],
+    groups: Mapping[str, Sequence[str]],
+    *,
+    device: str = "auto",
+    largest: int | None = None,
+) -> TaskEvaluation:
+    """Evaluate a bag of words and models, fine-tuned or not, on the pairs of each file.
 
-    Pairs with a sentence of more than ``largest`` words are left out. Raises SynparseError if there is no file, a file
-    has no pair, or a model predicts no vectors.
+    ``groups`` maps patterns to the folders of models. Pairs with a sentence of more than ``largest`` words are left
+    out. Raises SynparseError if there is no file, a file has no pair, or a model predicts no vectors.
     """
     if not paths:
         raise SynparseError(f"task {task}: name the files of rated pairs, such as sts-test.csv")
@@ -112,7 +92,7 @@ def score_similarity(
         sets |= _sets(os.path.basename(path), small, len(pairs))
         pairs += small
     digest = hashlib.sha256("".join(f"{pair}\n" for pair in pairs).encode()).hexdigest()[:12]
-    ratings = [pair.rating for pair in pairs]
+    ratings, runs = [pair.rating for pair in pairs], [run for group in groups.values() for run in group]
     tail = f"task:{task}|sha256:{digest}|pairs:{len(pairs)}" + (f"|max:{largest}" if largest else "") + f"|v:{VERSION}"
     systems = [(BASELINE, "", BASELINE, word_overlaps(pairs))]
     for run in runs:
@@ -125,7 +105,12 @@ def score_similarity(
         by_set = {title: _correlations(values, ratings, members) for title, members in sets.items()}
         scores.append(SimilarityScore(name, by_set, f"spearman|{kind}|{tail}", run))
     counts = {title: len(members) for title, members in sets.items()}
-    return SimilarityEvaluation(task, " ".join(paths), counts, scores)
+    rows = [row for score in scores for row in score.rows()]
+    rows.append(["", "pairs", len(pairs), *counts.values()])
+    columns = [Column("System"), Column("Measure"), *(Column(name.strip(), ".1f") for name in ("Mean", *counts))]
+    tables = [Table("Correlation with human ratings, times 100", columns, rows)]
+    sizes = {"pairs": {name.strip(): count for name, count in counts.items()}}
+    return TaskEvaluation(task, " ".join(paths), scores, tables, [str(score) for score in scores], groups, sizes)
 
 
 def cosines(embedder: Embedder, pairs: Sequence[RatedPair]) -> list[float]:
