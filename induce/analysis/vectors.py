@@ -13,16 +13,12 @@ import torch
 from induce.data.batches import SentenceBatch
 from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
-from induce.data.normalization import RECIPES
 from induce.data.tokens import split
+from induce.likelihood.language_model import TextModel
 from induce.models.base import Model, has_vectors
-from induce.parsing.load import choose_device, read_trained
-from induce.parsing.parser import LARGEST_BLOCK, with_rule
-from induce.settings.run import kind_of
-from induce.storage.checkpoint import build_model
+from induce.parsing.parser import LARGEST_BLOCK
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
-from treebank.io.read import InputOptions
 
 
 @dataclass(frozen=True)
@@ -33,33 +29,20 @@ class SentenceVector:
     vector: np.ndarray
 
 
-class Embedder:
+class Embedder(TextModel):
     """A trained model that computes vectors of sentences."""
 
     def __init__(self, run: str, *, device: str = "auto") -> None:
         """Raises SynparseError if the model has no word vectors."""
-        self.run, self.device = run, choose_device(device)
-        self.checkpoint = read_trained(run)
-        self.config = self.checkpoint.config
-        self.name, self.vocabulary = self.config.model_name, self.checkpoint.vocabulary
-        kind = kind_of(self.config)
-        if not (issubclass(kind, Model) and has_vectors(kind)):
+        super().__init__(run, device=device)
+        if not (issubclass(self.model_type, Model) and has_vectors(self.model_type)):
             task = f", which has learned {self.config.task_name}," if self.config.task_name else ""
             raise SynparseError(f"{run}: this {self.name!r}{task} gives no vectors of sentences")
-        self.recipe = RECIPES[self.config.data.normalization]
-        self.model: Any = build_model(self.checkpoint).to(self.device)
-
-    def input_options(self, options: InputOptions) -> InputOptions:
-        """``options`` for reading text, completed by the tokenization of the training text."""
-        return with_rule(options, self.config.data.tokenization)
-
-    def normalize(self, sentence: Sentence) -> Sequence[str]:
-        """The words of a sentence as the model reads them."""
-        return split(self.recipe(sentence.words, sentence.tags).forms, self.config.data.token)
+        self.model: Any = self.build()
 
     def embed(self, sentences: Iterable[Sentence]) -> Iterator[SentenceVector]:
         """The vector of each sentence, in order. The text is streamed."""
-        source = map(self.normalize, sentences)
+        source = (split(self.normalize(sentence), self.token) for sentence in sentences)
         while block := list(islice(source, LARGEST_BLOCK)):
             yield from self.embed_words(block)
 

@@ -11,10 +11,13 @@ from induce.data.normalization import RECIPES
 from induce.data.tokens import split
 from induce.models.base import scores_sentences, scores_words
 from induce.parsing.load import choose_device, read_trained
-from induce.registry import LOADERS, model_class
+from induce.parsing.parser import with_rule
+from induce.registry import LOADERS
+from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
+from treebank.io.read import InputOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +38,41 @@ class EncodedSentence:
         return sum(self.is_unknown)
 
 
-class LanguageModel:
-    """A trained model that scores text, with its vocabulary and normalization."""
+class TextModel:
+    """A trained model with its vocabulary and normalization."""
 
     def __init__(self, run: str, *, device: str = "auto") -> None:
-        """Raises SynparseError if the model in ``run`` was trained on a task, or not at all."""
+        """Raises SynparseError if there is no trained model in ``run``."""
         self.run, self.device = run, choose_device(device)
         self.checkpoint: Checkpoint = read_trained(run)
         self.config = self.checkpoint.config
         self.name, self.vocabulary = self.config.model_name, self.checkpoint.vocabulary
+        self.recipe, self.token = RECIPES[self.config.data.normalization], self.config.data.token
+        self.model_type = kind_of(self.config)
+
+    def input_options(self, options: InputOptions) -> InputOptions:
+        """``options`` for reading text, completed by the tokenization of the training text."""
+        return with_rule(options, self.config.data.tokenization)
+
+    def normalize(self, sentence: Sentence) -> tuple[str, ...]:
+        """The words of a sentence after normalization, whole also in a model of characters."""
+        return self.recipe(sentence.words, sentence.tags).forms
+
+    def build(self) -> Any:
+        """Build the model on its device. Each call builds another, so that the scorer itself stays small."""
+        return build_model(self.checkpoint).to(self.device)
+
+
+class LanguageModel(TextModel):
+    """A trained model that scores text."""
+
+    def __init__(self, run: str, *, device: str = "auto") -> None:
+        """Raises SynparseError if the model in ``run`` was trained on a task, or not at all."""
+        super().__init__(run, device=device)
         task = self.config.task_name
         if task:
             problem = f"{run}: this {self.name!r} was trained on the task {task}, not on text"
             raise SynparseError(f"{problem}; score it with synparse task eval {task}")
-        self.recipe, self.token = RECIPES[self.config.data.normalization], self.config.data.token
-        self.model_type = model_class(self.name)
         self._batch_type: type[Batch] = LOADERS[self.config.loader_name].batches[0]
 
     @property
@@ -74,13 +97,9 @@ class LanguageModel:
             text = "sentences" if of_sentences else "text"
             raise SynparseError(f"{self.run}: this {self.name!r} assigns no probabilities to {text}")
 
-    def build(self) -> Any:
-        """Build the model on its device. Each call builds another, so that the scorer itself stays small."""
-        return build_model(self.checkpoint).to(self.device)
-
     def encode(self, sentence: Sentence) -> EncodedSentence:
         """The sentence as the model reads it."""
-        forms = self.recipe(sentence.words, sentence.tags).forms
+        forms = self.normalize(sentence)
         words = split(forms, self.token)
         is_unknown = tuple(not self.vocabulary.knows(word) for word in words)
         characters = sum(map(len, forms)) + len(forms)

@@ -15,9 +15,8 @@ from induce.data.batches import SentenceBatch
 from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
 from induce.likelihood.language_model import EncodedSentence, LanguageModel
-from induce.parsing.parser import LARGEST_BLOCK, with_rule
+from induce.parsing.parser import LARGEST_BLOCK
 from treebank.core.sentence import Sentence
-from treebank.io.read import InputOptions
 
 END = "<eos>"  # written for the end-of-sentence token
 #: what a log-probability is over: next words and the end of the sentence; words that are masked one by one; or the
@@ -70,10 +69,6 @@ class SentenceScorer(LanguageModel):
         if not self.gives_words:
             return "sentence"
         return "masked-words" if self.is_masked else "words+eos"
-
-    def input_options(self, options: InputOptions) -> InputOptions:
-        """``options`` for reading text, completed by the tokenization of the training text."""
-        return with_rule(options, self.config.data.tokenization)
 
     def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceScore]:
         """The score of each sentence, in order. The text is streamed."""

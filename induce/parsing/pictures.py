@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence, Treebank
+from treebank.core.tree import Tree
 from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted, of_json, read_analyses, spread, spread_square
 from treebank.io.expand import expand
@@ -123,14 +124,7 @@ def _fitted(path: str, gold: Treebank, numbers: set[int]) -> list[Analysis]:
 
 def analyses_of(parser: Parser, sentences: Sequence[Sentence], name: str) -> list[Analysis]:
     """Analyses of the sentences by a model: trees or heads, with the distances or probabilities that were decoded."""
-    readings = parser.read(sentences)
-    if parser.output == "heads":
-        pairs = zip(parser.parse_heads(sentences), readings, strict=True)
-        return [
-            Analysis(name, tuple(words), heads=tuple(heads), **_numbers(reading)) for (words, heads), reading in pairs
-        ]
-    trees = zip(parser.parse(sentences), readings, strict=True)
-    return [Analysis(name, tree.words, (), tree, **_numbers(reading)) for tree, reading in trees]
+    return [analysis_of(reading, parser.decoder, name) for reading in parser.read(sentences)]
 
 
 def analysis_of_line(line: dict[str, Any], name: str) -> Analysis:
@@ -141,14 +135,18 @@ def analysis_of_line(line: dict[str, Any], name: str) -> Analysis:
     if "spans" in line:
         return of_json(line, name)
     from induce.parsing.reading import from_json
-    from induce.registry import decoder, decoder_entry
 
-    reading, chosen = from_json(line)
-    numbers = _numbers(reading)
-    if decoder_entry(chosen).gives == "heads":
-        heads = tuple(reading.heads(decoder(chosen)))
-        return Analysis(name, tuple(reading.leaves), heads=heads, **numbers)
-    return Analysis(name, tuple(reading.leaves), (), reading.tree(decoder(chosen)), **numbers)
+    return analysis_of(*from_json(line), name)
+
+
+def analysis_of(reading: Reading, decoder: str, name: str) -> Analysis:
+    """Analysis of a sentence by the system ``name``, decoded by ``decoder``."""
+    from induce.parsing.reading import decoded
+
+    result, words = decoded(reading, decoder), tuple(reading.leaves)
+    if isinstance(result, Tree):
+        return Analysis(name, words, (), result, **_numbers(reading))
+    return Analysis(name, words, heads=tuple(result), **_numbers(reading))
 
 
 def _numbers(reading: Reading) -> dict[str, Any]:

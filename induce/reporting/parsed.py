@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
@@ -13,9 +13,8 @@ from induce.analysis.agreement import MIN_WORDS, Overlap, Parts, head_overlap, o
 from induce.analysis.sharpness import mean_sharpness, sentence_sharpness
 from induce.parsing.ensemble import Ensemble
 from induce.parsing.model_parser import ModelParser
-from induce.parsing.reading import decoded
+from induce.parsing.pictures import analysis_of
 from treebank.core.sentence import ROOT, Sentence
-from treebank.core.tree import Tree
 from treebank.draw.picture import Analysis, counted, projected
 
 MAX_ROWS = 15  # constituents or pairs of words in a table
@@ -38,12 +37,7 @@ class Parsed:
         """The analyses of ``sentences``, which are read once."""
         analyses, measures = [], []
         for reading in parser.read(sentences):
-            result = decoded(reading, parser.decoder)
-            words = tuple(reading.leaves)
-            if isinstance(result, Tree):
-                analyses.append(Analysis(name, words, (), result))
-            else:
-                analyses.append(Analysis(name, words, heads=tuple(result)))
+            analyses.append(replace(analysis_of(reading, parser.decoder, name), probabilities=()))
             measures.append(sentence_sharpness(reading))
         return cls(name, run, parser, analyses, mean_sharpness(measures)[0])
 

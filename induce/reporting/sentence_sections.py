@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from induce.decoding.sharpness import MEANINGS
-from induce.parsing.pictures import analyses_of
 from induce.reporting.markup import Section, note, short_names, table
 from induce.reporting.parsed import Compared, FrequentPart, Parsed, frequent_constituents, frequent_heads
 from induce.reporting.sections import mean_sentence_scores
@@ -102,13 +100,10 @@ def _drawn(
     compared: Compared, indices: Sequence[int], name: str, measure: str, values: Mapping[int, float], has_gold: bool
 ) -> str:
     """Pictures of the sentences ``indices`` by all models, next to gold if it is available."""
-    sentences = [compared.sentences[index] for index in indices]
-    systems = [analyses_of(model.parser, sentences, model.name) for model in compared.models]
     parts = [note(f"Sentences of {PICTURE_WORDS.start} to {PICTURE_WORDS.stop - 1} words without punctuation.")]
-    for number, (index, sentence) in enumerate(zip(indices, sentences, strict=True)):
-        analyses = [
-            replace(fitted(system[number], sentence.place, sentence.words), probabilities=()) for system in systems
-        ]
+    for number, index in enumerate(indices):
+        sentence = compared.sentences[index]
+        analyses = [fitted(model.analyses[index], sentence.place, sentence.words) for model in compared.models]
         title = f"sentence {index + 1}" + (f", {measure} {values[index]:.1f}" if measure else "")
         gold = Analysis.of_sentence(sentence, GOLD) if has_gold else None
         parts += figure(Picture(title, tuple(analyses), gold), f"{name}-{number + 1}")

@@ -6,16 +6,14 @@ killed at any moment: what is noted is not done again, what is not noted is, and
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.writer import SUFFIXES, Job, targets_of
-from induce.shards.manifest import Manifest, Result, join
+from induce.shards.manifest import Manifest, Result, join, remove_shards
 from induce.shards.shard import SHARD_BYTES, Shard, shards_of
 from induce.shards.shard_work import Outcome, ShardWork, Task
 from induce.workers.pool import Engine, Pool, WorkerDiedError, cores
@@ -57,14 +55,9 @@ class _File:
     cut: bool = False  # whether these are all shards
 
     @property
-    def whole(self) -> bool:
+    def is_done(self) -> bool:
         """Whether all shards are written."""
         return self.cut and len(self.results) == len(self.shards)
-
-    @property
-    def text(self) -> str:
-        """The digest of the text."""
-        return hashlib.sha256("".join(shard.sha256 for shard in self.shards).encode()).hexdigest()
 
 
 def parse_in_shards(
@@ -115,14 +108,14 @@ class _Batch:
     def _tasks(self, shard_bytes: int) -> Iterator[Task]:
         """The shards that are not written yet, up to the first problem."""
         for number, file in enumerate(self.files):
+            is_written = os.path.exists(os.path.join(self.folder, file.name))  # renamed after the last shard
             try:
-                if self._is_written(file) and self.manifest.text_of(file.name) is None:
-                    self.claim.check(file.path, file.name, begun=True)
-                    self.finished += 1  # by a call without shards
-                    continue
-                if not self._is_written(file):
-                    self.claim.check(file.path, file.name, begun=False)
-                yield from self._tasks_of(file, shard_bytes)
+                self.claim.check(file.path, file.name, begun=is_written)
+                if is_written:
+                    remove_shards(self.folder, file.name)
+                    self.finished += 1
+                else:
+                    yield from self._tasks_of(file, shard_bytes)
             except SynparseError as error:
                 self.problems.append((number, len(file.shards), error))
             if self.problems:
@@ -132,36 +125,18 @@ class _Batch:
         rule, form = self.job.input_options.tokenize, self.job.form
         counted = form == "conllu" or (form == "jsonl" and self.job.on_bad is not None)
         cut = rule in ("", NONE) or not counted  # else it takes all before to number a sentence, or its characters
-        written = self._is_written(file)
         for shard in shards_of(file.path, self.job.input_options, size=shard_bytes, cut=cut):
             file.shards.append(shard)
-            result = None if written else self.manifest.shard(file.name, shard)
+            result = self.manifest.result(file.name, shard)
             if result:
                 file.results[shard.number] = result
-            elif not written:
+            else:
                 yield Task(shard, file.name)
             if self.problems:
                 return
         file.cut = True
-        if written:
-            self._check(file)
-        elif file.whole:
+        if file.is_done:
             self._finish(file)
-
-    def _is_written(self, file: _File) -> bool:
-        """Whether the result is complete. One that was renamed but not recorded is joined again."""
-        noted = self.manifest.text_of(file.name) is not None
-        return os.path.exists(self._path_of(file)) and (noted or not os.path.exists(f"{self._path_of(file)}.shards"))
-
-    def _path_of(self, file: _File) -> str:
-        return os.path.join(self.folder, file.name)
-
-    def _check(self, file: _File) -> None:
-        if file.text != self.manifest.text_of(file.name):
-            target = self._path_of(file)
-            raise SynparseError(f"{file.path}: has changed since {target} was written; remove that to parse it again")
-        shutil.rmtree(f"{self._path_of(file)}.shards", ignore_errors=True)
-        self.finished += 1
 
     def _take(self, task: Task, outcome: Outcome | None, error: Exception | None) -> None:
         """Record the outcome of a task, and join its file after the last one."""
@@ -174,10 +149,10 @@ class _Batch:
             for path, line, message in outcome.bad:
                 if self.job.on_bad:
                     self.job.on_bad(TreebankError(path, line, message))
-            self.manifest.add_shard(file.name, shard, outcome.result)
+            self.manifest.add(file.name, shard, outcome.result)
             file.results[shard.number] = outcome.result
             self.sentences += outcome.result.sentences
-        if file.whole:
+        if file.is_done:
             self._finish(file)
         elif time.monotonic() - self.reported > PAUSE:
             self.reported = time.monotonic()
@@ -187,11 +162,10 @@ class _Batch:
     def _finish(self, file: _File) -> None:
         """Join the shards of a file."""
         results = [file.results[shard.number] for shard in file.shards]
-        whole = join(self.folder, file.name, file.shards, results)
-        self.manifest.add_file(file.name, file.text, whole)
-        shutil.rmtree(f"{self._path_of(file)}.shards")
+        join(self.folder, file.name, file.shards, results)
         self.finished += 1
-        self.tell(f"{self.finished} of {len(self.files)} files: {file.path}: {whole.sentences:,} sentences")
+        sentences = sum(result.sentences for result in results)
+        self.tell(f"{self.finished} of {len(self.files)} files: {file.path}: {sentences:,} sentences")
 
 
 def _located(error: Exception, shard: Shard) -> Exception:

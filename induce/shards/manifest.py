@@ -1,12 +1,13 @@
-"""Manifest of an output folder: one record for each result, so that an interrupted call can be resumed.
+"""Manifest of an output folder: one record for each shard, so that an interrupted call can be resumed.
 
-``synparse-shards.jsonl`` is only appended to, by one process, after the result is on the disk.
+``synparse-shards.jsonl`` is only appended to, by one process, after the output of the shard is on the disk.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ NAME = "synparse-shards.jsonl"
 
 @dataclass(frozen=True)
 class Result:
-    """Size and digest of the output of one shard or of one file."""
+    """Size and digest of the output of one shard."""
 
     sentences: int
     bytes: int
@@ -31,12 +32,11 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A record of the manifest: the output of a shard, or of a whole file with the digest of its text."""
+    """A record of the manifest: the output of a shard for the output ``file``."""
 
     file: str
+    shard: str
     result: Result
-    shard: str = ""
-    text: str = ""
 
 
 class Manifest:
@@ -45,10 +45,9 @@ class Manifest:
     def __init__(self, folder: str) -> None:
         self.folder, self.path = folder, Path(folder) / NAME
         entries = read_records(self.path, Entry, remedy="remove the file to parse everything again")
-        self._shards = {(entry.file, entry.shard): entry.result for entry in entries if entry.shard}
-        self._files = {entry.file: entry.text for entry in entries if not entry.shard}
+        self._shards = {(entry.file, entry.shard): entry.result for entry in entries}
 
-    def shard(self, file: str, shard: Shard) -> Result | None:
+    def result(self, file: str, shard: Shard) -> Result | None:
         """The output of a shard for the file ``file``, if it was written and is unchanged."""
         result = self._shards.get((file, shard.key))
         path = shard_path(self.folder, file, shard)
@@ -56,19 +55,9 @@ class Manifest:
             return None
         return result if digest_file(path) == result.digest else None
 
-    def text_of(self, file: str) -> str | None:
-        """The digest of the text from which the output ``file`` was written, or None."""
-        return self._files.get(file)
-
-    def add_shard(self, file: str, shard: Shard, result: Result) -> None:
+    def add(self, file: str, shard: Shard, result: Result) -> None:
         """Record that the output of a shard is on the disk."""
-        self._shards[file, shard.key] = result
         append_record(self.path, Entry(file=file, shard=shard.key, result=result))
-
-    def add_file(self, file: str, text: str, result: Result) -> None:
-        """Record that the output ``file`` of a text with the digest ``text`` is on the disk."""
-        self._files[file] = text
-        append_record(self.path, Entry(file=file, text=text, result=result))
 
 
 def shard_path(folder: str, file: str, shard: Shard) -> str:
@@ -76,14 +65,12 @@ def shard_path(folder: str, file: str, shard: Shard) -> str:
     return os.path.join(folder, f"{file}.shards", shard.key)
 
 
-def join(folder: str, file: str, shards: Sequence[Shard], results: Sequence[Result]) -> Result:
+def join(folder: str, file: str, shards: Sequence[Shard], results: Sequence[Result]) -> None:
     """Write the output ``file`` from those of its shards, and rename it when it is on the disk.
 
     Raises SynparseError if the output of a shard has changed.
     """
     target = os.path.join(folder, file)
-    whole = hashlib.sha256()
-    size = 0
     with placed(target), open(f"{target}.part", "wb") as stream:
         for shard, result in zip(shards, results, strict=True):
             digest = hashlib.sha256()
@@ -91,10 +78,13 @@ def join(folder: str, file: str, shards: Sequence[Shard], results: Sequence[Resu
             with open(path, "rb") as source:
                 while data := source.read(1 << 20):
                     digest.update(data)
-                    whole.update(data)
                     stream.write(data)
-                    size += len(data)
             if digest.hexdigest() != result.digest:
                 raise SynparseError(f"{path}: has changed since it was written; write it again with --resume")
     finish(f"{target}.part", target)
-    return Result(sum(result.sentences for result in results), size, whole.hexdigest())
+    remove_shards(folder, file)
+
+
+def remove_shards(folder: str, file: str) -> None:
+    """Remove the outputs of the shards of a complete ``file``."""
+    shutil.rmtree(os.path.join(folder, f"{file}.shards"), ignore_errors=True)

@@ -133,10 +133,10 @@ def test_the_call_is_killed_and_started_again(
     assert set(noted.values()) == {1}  # no noted shard was parsed twice
 
 
-def test_file_renamed_without_note_is_accepted(
+def test_killed_call_that_has_joined_a_file_is_resumed(
     source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("induce.shards.manifest.Manifest.add_file", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr("induce.shards.manifest.remove_shards", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     process = FORK.Process(target=parse, args=(tmp_path / "out", source, job))
     process.start()
     process.join()
@@ -163,7 +163,7 @@ def test_a_poison_line(job: Job, tmp_path: Path) -> None:
     parse_into(str(tmp_path / "one"), [str(path)], job)
     assert results(out) == results(tmp_path / "one")
     path.write_bytes(text * 2)
-    with pytest.raises(SynparseError, match=r"a\.txt: has changed since .* was written"):
+    with pytest.raises(SynparseError, match=r"a\.txt: has changed since .* was begun"):
         parse(out, path, job, resume=True)
 
 
