@@ -157,5 +157,5 @@ def test_broken_sentences_are_left_empty(call: Caller, model: Path) -> None:
 
 def test_wrong_usage(call: Caller, model: Path) -> None:
     assert "exclude each other" in call.usage("parse", "-m", model, "in", "--output-dir", "x", "-o", "y")
-    assert "--resume requires --output-dir" in call.usage("parse", "-m", model, "in", "--resume")
+    assert "--resume, --engine and --workers require --output-dir" in call.usage("parse", "-m", model, "in", "--resume")
     assert "trees of standard input have no file name" in call.refusal("parse", "-m", model, "-", "--output-dir", "x")
