@@ -36,6 +36,18 @@ CELL = re.compile(r"<td([^>]*)>(.*?)</td>", re.DOTALL)
 TOGETHER = re.compile(r"\[\d[\d.]*, \d[\d.]*\]|\d[\d.]* / \d[\d.]*")  # an interval, or two scores
 SHORT, LONG = 24, 40  # characters: code that is not broken, a cell that is not squeezed
 OURS = ("treebank.", "induce.", "cli.")
+API_INTRODUCTION = """
+The functions of `import synparse`, then the classes that they take and return. [Use Python](../how-to/python.md) shows
+each of them at work.
+
+- `train` returns a parser; `trainer` gives control over the training loop; `load` reads a trained parser.
+- A parser is called with sentences and yields trees or heads. `combine` makes one parser of several.
+- `evaluate` scores parsers, trees and baselines; `draw` and `report` show them; `read` yields the sentences of a file.
+- Errors that you can fix are a `SynparseError`. Its message states location, problem and remedy.
+- Word indices start at 0, spans exclude their end, and `heads[i]` is the index of the head of word i, or -1 for a root.
+
+The examples run as printed.
+"""
 CLASSES = (  # what a program holds in its hands
     "treebank.core.tree:Tree",
     "treebank.core.sentence:Sentence",
@@ -160,7 +172,7 @@ def api_page() -> str:
     """Signature and docstring of every function of ``synparse``, and of the public parts of what they take and give."""
     import synparse
 
-    parts = ["# Python reference", "`import synparse`; [Python](../how-to/python.md) shows it at work."]
+    parts = ["# Python reference", API_INTRODUCTION]
     for name in synparse.__all__:
         found = getattr(synparse, name)
         if inspect.isfunction(found):

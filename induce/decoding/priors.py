@@ -3,7 +3,7 @@
 Models return probabilities; what a user believes about trees in addition is stated here, one named function per
 belief. ``[parse] priors = ["branching:0.1", "brackets:1"]`` lists names and strengths, and the scores of one sentence
 pass through the list in order. Priors change which tree is chosen. They do not change probabilities that are reported,
-and the signature of a score names them. docs/reference/decoders.md shows scores with and without each prior.
+and the signature of a score names them. docs/results/constituency.md shows scores with and without each prior.
 
 Each prior is a pure function of the scores of one sentence, `Evidence` and a strength. Scores of spans (N, N + 1) have
 in entry (i, j) the span from word i to word j - 1; scores of heads (N, N) have in row i the distribution over the head
@@ -62,7 +62,7 @@ def brackets(scores: Array, evidence: Evidence, strength: float) -> Array:
 
     A bracketed phrase gains 1; a span that crosses it loses `CONFLICT_COST`, and so does a span that begins with the
     phrase and continues after it, because an aside belongs to the words before it. On CRAFT grammars gain two to five
-    points of F1 with this prior, `joining_marks` and the same preference in training (docs/reference/models/npcfg.md).
+    points of F1 with this prior, `joining_marks` and the same preference in training (docs/results/constituency.md).
     """
     return scores + strength * _preferred(bracketed(evidence.gaps), bracket_conflicts(evidence.gaps))
 
@@ -97,7 +97,7 @@ def branching_spans(scores: Array, evidence: Evidence, strength: float) -> Array
     """Prefer the spans of the purely branching tree: those that end (or begin) with the sentence gain 1.
 
     `branching_spans` and `punctuation` with 0.3 gave a focused English NPCFG three points of F1 on CRAFT; with 0.1,
-    `function_words` and `prefix_symbols` it was seven points (docs/reference/models/npcfg.md).
+    `function_words` and `prefix_symbols` it was seven points (docs/results/constituency.md).
     """
     return _directed(scores, evidence, strength, _full_bonus)
 
@@ -131,7 +131,7 @@ def function_words(scores: Array, evidence: Evidence, strength: float) -> Array:
 
     The score is multiplied by min(1, strength x frequency of the word at ends of segments, relative to the mean), or
     by the frequency at beginnings for the first word in a left-branching language. Spans that end with a segment are
-    unchanged. The strength of 0.5 was chosen on CRAFT (docs/reference/models/npcfg.md).
+    unchanged. The strength of 0.5 was chosen on CRAFT (docs/results/constituency.md).
     """
     if evidence.word_edges is None:
         return scores
@@ -148,7 +148,7 @@ def prefix_symbols(scores: Array, evidence: Evidence, strength: float) -> Array:
 
     A symbol counts min(1, strength x ends / beginnings); a span's score is multiplied by the expected value over its
     symbols. With a strength of 2 a grammar's recall of verb phrases on CRAFT rose from 30 to 44 %
-    (docs/reference/models/npcfg.md).
+    (docs/results/constituency.md).
     """
     symbols = evidence.symbols
     if symbols is None or evidence.symbol_edges is None:
@@ -171,7 +171,7 @@ def near_heads(heads: Array, evidence: Evidence, strength: float) -> Array:
 
     ``strength`` is the share of the latter. Most dependents are near their heads, whatever the words are. A
     share of 0.15 gives DMV one to two points of UAS in Tamil and Vietnamese and takes half a point in
-    German (docs/reference/models/dmv.md).
+    German (docs/results/dependencies.md).
     """
     return (1 - strength) * heads + strength * near_distribution(len(heads))
 
@@ -194,7 +194,7 @@ def branching_heads(heads: Array, evidence: Evidence, strength: float) -> Array:
 
     ``strength`` is the share of the latter. The prior applies if the direction is clear, because the mean of both
     directions lowers the scores of an unclear one. Undirected arcs of DMV gain one to five points
-    (docs/reference/models/dmv.md).
+    (docs/results/dependencies.md).
     """
     right = evidence.right_probability
     if not is_clear(right):

@@ -1,0 +1,76 @@
+"""The pages of models name functions, settings and presets that exist, and have the same sections."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from induce.registry import ENCODERS, MODELS, POLICIES, load
+from induce.settings.run import COMPONENTS, TABLES
+from tests.support.reference import ROOT
+
+PAGES = sorted(path for path in (ROOT / "docs/reference/models").glob("*.md") if path.name != "index.md")
+SECTIONS = ("When to use", "Command", "Settings", "Scores")
+SETTING = re.compile(rf"\b((?:model|{'|'.join((*TABLES, *COMPONENTS))})\.(?!py\b|name\b)[a-z_]+)\b")
+
+
+def definitions() -> tuple[set[str], dict[str, set[str]]]:
+    """Names of all functions and classes, and for each class the names in its body and those of its bases."""
+    functions, members, bases = set(), {}, {}
+    for path in (file for folder in ("induce", "treebank") for file in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                functions.add(node.name)
+            if isinstance(node, ast.ClassDef):
+                inner = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+                inner |= {str(getattr(item.target, "id", "")) for item in node.body if isinstance(item, ast.AnnAssign)}
+                members[node.name] = members.get(node.name, set()) | inner
+                bases[node.name] = [base.id for base in node.bases if isinstance(base, ast.Name)]
+    for _ in range(4):  # levels of inheritance
+        for name, above in bases.items():
+            members[name] = members[name].union(*(members.get(base, set()) for base in above))
+    return functions, members
+
+
+def setting_names() -> set[str]:
+    tables = {**{name: [kind] for name, kind in TABLES.items()}}
+    tables |= {name: [entry.settings for entry in entries.values()] for name, entries in COMPONENTS.items()}
+    models = [*MODELS.values(), *ENCODERS.values(), *POLICIES.values()]
+    tables["model"] = [load(entry.place).Config for entry in models]
+    return {
+        f"{table}.{field.name}"
+        for table, kinds in tables.items()
+        for kind in kinds
+        for field in dataclasses.fields(kind)
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_sections_are_those_of_the_template(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert [section for section in SECTIONS if f"\n## {section}\n" not in text] == []
+
+
+def test_functions_exist() -> None:
+    functions, members = definitions()
+    for page in PAGES:
+        for row in re.findall(r"^\|[^|]*\|([^|]*)\|$", page.read_text(encoding="utf-8"), re.MULTILINE):
+            for name in re.findall(r"`([A-Za-z_]+(?:\.[a-z_]+)?)`", row):
+                first, _, member = name.partition(".")
+                if member and first in members:
+                    assert member in members[first], (page.name, name)
+                elif re.search("[A-Z]", name):
+                    assert name in functions, (page.name, name)
+
+
+def test_settings_and_presets_exist() -> None:
+    settings = setting_names()
+    presets = {path.stem for folder in ("induce/presets", "induce/tasks/presets") for path in (ROOT / folder).iterdir()}
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert set(SETTING.findall(text)) <= settings, page.name
+        assert set(re.findall(r"`([a-z0-9-]+-(?:small|ptb|wsj|text8|agreement|tags|plain|right))`", text)) <= presets
