@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -41,8 +42,13 @@ class Command(click.Command):
         self.examples = tuple(examples)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raises UsageError if a model or an output that may occur once is named twice."""
-        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        """Raises UsageError for an unknown option, and if a model or an output that may occur once is named twice."""
+        try:
+            _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        except click.NoSuchOption as error:
+            names = [name for parameter in self.params for name in parameter.opts if name.startswith("--")]
+            nearest_option = get_close_matches(error.option_name, names, 1)
+            raise click.NoSuchOption(error.option_name, possibilities=nearest_option, ctx=ctx) from None
         for name in ("model", "output"):
             repeated = [parameter for parameter in order if parameter.name == name and not parameter.multiple]
             if len(repeated) > 1:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import click
 
 from cli.command import HELP_SETTINGS, LazyGroup
+from cli.output import wrapped
 from cli.signals import TerminatedError, ending_cleanly
 from cli.streams import replace_closed_streams
 from treebank.base.errors import SynparseError, UnknownNameError, out_of_memory, printable
@@ -143,5 +144,5 @@ def _end(message: str, code: int, error: BaseException | None = None) -> int:
         line = printable("; ".join([message, *getattr(error, "__notes__", ())]))
         if len(line) > MAX_MESSAGE_LENGTH:  # the message quotes very long input
             line = f"{line[: MAX_MESSAGE_LENGTH // 2]} … {line[-MAX_MESSAGE_LENGTH // 3 :]}"
-        print("synparse: " + line, file=sys.stderr)
+        print(wrapped(f"synparse: {line}", sys.stderr), file=sys.stderr)
     return code

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import glob
+import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -10,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.command import option
+from cli.output import wrapped
 from induce.storage import locate
+from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from treebank.base.errors import TreebankError
@@ -193,7 +198,14 @@ def default_models(models: Sequence[str]) -> list[str]:
 
 
 def input_paths(paths: Sequence[str]) -> list[str]:
-    """``paths``, or standard input if there are none. If that is a terminal, a hint is printed."""
+    """``paths``, or standard input if there are none. If that is a terminal, a hint is printed.
+
+    Raises SynparseError if a sentence is given instead of a path.
+    """
+    for path in paths:
+        if " " in path and not os.path.lexists(path) and not glob.has_magic(path):
+            hint = f"to parse a sentence, pipe it in: echo {shlex.quote(path)} | synparse …"
+            raise SynparseError(f"{path}: no such file or folder; {hint}")
     if not paths and sys.stdin and sys.stdin.isatty():
         click.echo("reading from the keyboard, one sentence per line; Ctrl-D ends the input", err=True)
     return list(paths) or ["-"]
@@ -201,7 +213,7 @@ def input_paths(paths: Sequence[str]) -> list[str]:
 
 def note(line: str) -> None:
     """Print a note on standard error."""
-    click.echo(f"note: {line}", err=True)
+    click.echo(wrapped(f"note: {line}", sys.stderr), err=True)
 
 
 def reading_options(command: Any) -> Any:

@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from textwrap import fill
 from typing import IO, TYPE_CHECKING, Any
 
 from treebank.base.atomic_write import begin, finish, real
@@ -30,6 +31,14 @@ def drawing(analysis: Analysis, gold: Analysis | None = None) -> str:
     return plain(Picture("", (analysis,), gold), shutil.get_terminal_size().columns)
 
 
+def wrapped(text: str, stream: IO[str]) -> str:
+    """``text`` with lines broken between words if ``stream`` is a terminal, else unchanged."""
+    if not stream.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
 @contextmanager
 def open_output(path: str | None) -> Iterator[Callable[[str], None]]:
     """Yield a function that writes one line to standard output or to the file ``path`` (compressed for ``.gz``).
@@ -37,7 +46,7 @@ def open_output(path: str | None) -> Iterator[Callable[[str], None]]:
     The lines are written to a temporary file next to ``path``, which is renamed once it is complete on disk. Until
     then an existing file at ``path`` is unchanged; its permissions are kept. If two programs write the same path, the
     file of the later one replaces the other completely. Lines written before an error are kept, and a note on the
-    error names their file. Devices and pipes are written directly.
+    error names their file; after an interruption they are removed. Devices and pipes are written directly.
     """
     if path is None or path in STDOUT:
         yield lambda line: print(line, flush=True)  # click.echo would remove escape sequences from words
@@ -89,9 +98,12 @@ class _Gzip(gzip.GzipFile):
 
 
 def _rescue(part: str, error: BaseException, lines: int) -> None:
-    """Keep the lines written before ``error`` and name their file in a note, or remove an empty file."""
+    """Keep the lines written before ``error`` and name their file in a note.
+
+    The file is removed if it is empty and after an interruption.
+    """
     with suppress(OSError):
-        if lines and os.path.getsize(part):
+        if lines and os.path.getsize(part) and not isinstance(error, KeyboardInterrupt):
             error.add_note(f"the output written before the error is in {part}")
         else:
             os.unlink(part)

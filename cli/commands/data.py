@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 
 from cli.command import command, group, option
 from cli.options import LEARNING, OUTPUT, input_paths, ptb_option, reading_options, settings_option
+from cli.output import wrapped
 from treebank.base.errors import printable
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def data() -> None:
 def list_treebanks(ptb: str | None) -> None:
     """List treebanks by name and where they were found, or what is missing."""
     for line in treebank_lines(ptb):
-        click.echo(printable(line))
+        click.echo(wrapped(printable(line), sys.stdout))
 
 
 def treebank_lines(ptb: str | None) -> Iterator[str]:

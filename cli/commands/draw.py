@@ -97,7 +97,7 @@ def _parsers(models: Sequence[str], paths: Sequence[str], parsing: dict[str, Any
 
     if not models and not holds_text(paths):
         return []
-    parsers = [(model, load_parser(model, **parsing)) for model in models or [default_model()]]
+    parsers = [(model, load_parser(model, tell=note, **parsing)) for model in models or [default_model()]]
     return [(f"{parser.name} {model}" if len(parsers) > 1 else parser.name, parser) for model, parser in parsers]
 
 
@@ -109,6 +109,7 @@ def draw_in_terminal(pictures: Iterable[Picture], width: int | None = None) -> N
     from treebank.draw.terminal import STYLES, drawn
 
     console = Console(highlight=False, soft_wrap=True)
+    picture = None
     for picture in pictures:
         for row in drawn(picture, width or console.width):
             if console.is_terminal:
@@ -116,3 +117,5 @@ def draw_in_terminal(pictures: Iterable[Picture], width: int | None = None) -> N
             else:
                 print("".join(text for text, _ in row))
         print(flush=True)
+    if picture is None:
+        note("there is no sentence to draw")

@@ -111,25 +111,26 @@ def evaluate(
         raise click.UsageError(f"--worst draws trees below a table, so it cannot be combined with --format {form}")
     from cli.commands.eval_report import DETAIL_FILES, show
     from induce.parsing.systems import load_systems
-    from induce.storage.model_spec import expand_models, is_model
+    from induce.storage.model_spec import expand_arguments, is_model
     from induce.storage.outputs import check_output_folder
     from treebank.evaluate.evaluate import evaluate as run_plan
     from treebank.evaluate.plan import EvaluationPlan
 
     gc.disable()  # trees form no cycles; searching for cycles takes a third of the time of this command
-    runs = [*models, *filter(is_model, predicted)]  # -m runs/seed-* as expanded by a shell
+    following = [path for path in predicted if is_model(path)]  # -m runs/seed-* as expanded by a shell
     plan = EvaluationPlan(
-        predicted=[path for path in predicted if not is_model(path)],
+        predicted=[path for path in predicted if path not in following],
         by=by,
         details=form == "json",
         encoding=encoding or "",
         on_bad=SkippedSentences() if on_error == "skip" else None,
         **plan_options,
     )
+    models = models or ([] if following else _default_models(plan))
     if details:
-        reads = {"inputs": plan.predicted, "gold": plan_options["gold"], "models": runs}
+        reads = {"inputs": plan.predicted, "gold": plan_options["gold"], "models": [*models, *following]}
         check_output_folder(details, DETAIL_FILES, **reads)
-    groups = expand_models(runs or _default_models(plan))
+    groups = expand_arguments(models, following)
     systems = load_systems(groups, tell=note, watched=_track, decoder=decoder, priors=priors, device=device)
     show(run_plan(plan, systems, groups), form=form, worst=worst, details=details)
 

@@ -13,6 +13,7 @@ import click
 from cli.command import command, option
 from cli.commands.data import treebank_lines
 from cli.options import MODEL
+from cli.output import wrapped
 from treebank.base.errors import printable
 from treebank.base.version import VERSION
 
@@ -39,7 +40,7 @@ def info(model: str | None, architecture: str | None) -> None:
     else:
         lines = chain(_machine(), treebank_lines(None))
     for line in lines:
-        click.echo(printable(line))  # a model file may contain escape sequences
+        click.echo(wrapped(printable(line), sys.stdout))  # a model file may contain escape sequences
 
 
 def _ensemble(run: Path) -> Iterator[str]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from induce.data.normalization import RECIPES
+from induce.parsing.parser import common_rule
 from induce.parsing.voters import Voter, make_voter
 from induce.storage.model_spec import parse_model_spec
 from treebank.base.errors import SynparseError
@@ -144,7 +145,7 @@ class Agreement:
 
 def agreement(
     systems: Sequence[str],
-    text: Iterable[Sentence],
+    text: Callable[[str], Iterable[Sentence]],
     *,
     load: Callable[..., Any],
     baselines: Sequence[str] = (),
@@ -152,8 +153,9 @@ def agreement(
 ) -> Agreement:
     """Agreement of ``systems`` (model specifications) and ``baselines`` on a text.
 
-    ``load`` makes a parser of a model folder; ``watched`` iterates over the systems to show progress. Raises
-    SynparseError if there are fewer than two systems, or both trees and heads.
+    ``text`` is called with the tokenization rule that all models share, or "", and returns the sentences. ``load``
+    makes a parser of a model folder; ``watched`` iterates over the systems to show progress. Raises SynparseError if
+    there are fewer than two systems, or both trees and heads.
     """
     specs = [parse_model_spec(name) for name in (*systems, *(f"baseline:{name}" for name in baselines))]
     names = [spec.name for spec in specs]
@@ -163,7 +165,8 @@ def agreement(
     outputs = {voter.output for voter in voters}
     if len(outputs) > 1:
         raise SynparseError("some systems predict trees and some heads; add a decoder: RUN@decoder=heads-to-tree")
-    sentences = [sentence for sentence in text if sentence.words]
+    rule = common_rule(voter.tokenization for voter in voters)
+    sentences = [sentence for sentence in text(rule) if sentence.words]
     kept_indices = [RECIPES[RECIPE](sentence.words, sentence.tags).kept for sentence in sentences]
     is_tree = outputs == {"trees"}
     parts = [

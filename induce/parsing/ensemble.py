@@ -18,7 +18,7 @@ from induce.data.normalization import RECIPES
 from induce.decoding.chart import mbr_splits
 from induce.decoding.heads_in_tree import heads_in_tree
 from induce.parsing.ensemble_description import EnsembleDescription, digest_of
-from induce.parsing.parser import Parser, Words
+from induce.parsing.parser import Parser, Words, common_rule
 from induce.parsing.reading import Reading
 from induce.parsing.voters import Voter, Votes, make_voter
 from induce.structures import HeadDistribution, SpanScores, Structure
@@ -55,8 +55,7 @@ class Ensemble(Parser):
         self.recipe = RECIPES[description.normalization]
         self.weights = np.array([member.weight for member in description.members])
         self.threshold = description.threshold
-        rules = {voter.tokenization for voter in voters if voter.tokenization is not None}
-        self.tokenization = rules.pop() if len(rules) == 1 else ""
+        self.tokenization = common_rule(voter.tokenization for voter in voters)
         self.device = "cpu" if all(voter.device == "cpu" for voter in voters) else "cuda"
         self.tell: Callable[[str], None] = lambda line: None
 

@@ -11,6 +11,7 @@ from typing import Any
 from induce import registry
 from induce.parsing.ensemble import Ensemble, load_ensemble
 from induce.parsing.model_parser import ModelParser
+from induce.parsing.voters import ParserVoter
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import ModelSpec, parse_model_spec
@@ -32,7 +33,8 @@ def load_parser(
     ``run`` is a model specification. Its options come before ``decoder``, ``layer``, ``distances`` and ``priors``, and
     these before the model's own. ``distances`` is ``lm`` or ``syd`` for a model that learned from trees. ``priors`` is
     a list such as ``brackets:1,branching:0.1``, or ``none``; for an ensemble only ``none``, which holds for all
-    members. ``tell`` is called with a message for sentences that a member of an ensemble has no vote for.
+    members. ``tell`` is called with a message about text that does not fit the model, sentences that take long, and
+    sentences that a member of an ensemble has no vote for.
     """
     spec, chosen = _spec_and_options(run, decoder=decoder, layer=layer, distances=distances, priors=priors)
     if chosen["decoder"] is not None:
@@ -46,8 +48,12 @@ def load_parser(
         ensemble = load_ensemble(Path(spec.path), load_member, decoder=chosen["decoder"])
         ensemble.without_priors = chosen["priors"] == registry.NO_PRIORS
         ensemble.tell = tell or ensemble.tell
+        for parser in [voter.parser for voter in ensemble.voters if isinstance(voter, ParserVoter)][:1]:
+            parser.tell = ensemble.tell  # one member checks the text
         return ensemble
-    return load_model_parser(spec.path, device=device, **chosen)
+    parser = load_model_parser(spec.path, device=device, **chosen)
+    parser.tell = tell or parser.tell
+    return parser
 
 
 def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **options: Any) -> ModelParser:

@@ -17,8 +17,9 @@ from induce.data.tokens import leaf, split
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.models.base import Query, SentenceTooLong
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
-from induce.parsing.parser import ROOT_COUNTED, Parser
+from induce.parsing.parser import ROOT_COUNTED, Parser, ignore
 from induce.parsing.reading import Reading
+from induce.parsing.text_check import TextCheck
 from induce.settings.run import check_layer, default_layer, entry_of, kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from induce.structures import Structure
@@ -26,6 +27,7 @@ from treebank.base.errors import SynparseError, TreebankError, out_of_memory
 from treebank.core.sentence import Sentence
 
 BUDGET = 4096  # of a parsing batch, in the units of `Model.parsing_cost`
+LONG_COST = 100 * BUDGET  # of a sentence, above which it is reported
 MANY = 1024  # words of a block from which it matters which library multiplies
 FEW, TYPICAL = 8, 16  # sentences that it is chosen by, and their words
 LARGE_FOR_FEW = 2**21  # multiplications of the mean product for these, from which oneDNN pays for more of them
@@ -73,6 +75,7 @@ class ModelParser(Parser):
         self.model: Any = build_model(checkpoint).to(device)
         listed = requested_priors(priors, config.parse.priors, self.gives)
         self._all_priors = AppliedPriors(listed, right_probability, self.model.edge_statistics())
+        self._text_check = TextCheck(checkpoint.vocabulary, self.token)
         self._library = ""  # of matrix products, for blocks of many words; chosen at the first such block
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
 
@@ -97,8 +100,8 @@ class ModelParser(Parser):
         return self.checkpoint.digest
 
     def __getstate__(self) -> dict[str, Any]:
-        """State without the threads, so that a parser can be sent to another process."""
-        return {**self.__dict__, "_pool": None}
+        """State without threads and without reports, so that a parser can be sent to another process."""
+        return {**self.__dict__, "_pool": None, "tell": ignore}
 
     def read_block(self, block: Sequence[Sentence]) -> Iterator[Reading]:
         """The structure of each sentence of a list.
@@ -107,6 +110,7 @@ class ModelParser(Parser):
         with ``on_refused``, that is called with the error, and the sentence is read as an empty one.
         """
         normalized = [self._normalize(sentence) for sentence in block]
+        self._report_problems(block, normalized)
         encoded = [
             (
                 self.checkpoint.vocabulary.encode(read.forms),
@@ -124,6 +128,19 @@ class ModelParser(Parser):
                 yield Reading((), (), self.structure, [], token=self.token)
             else:
                 yield Reading(words, read.kept, self.structure, *scores, token=self.token)  # type: ignore[misc]
+
+    def _report_problems(self, block: Sequence[Sentence], normalized: Sequence[tuple[Any, Normalized]]) -> None:
+        """Report text that does not fit the model, once, and sentences that will take long."""
+        if not self._text_check.finished:
+            for sentence, (_, read) in zip(block, normalized, strict=True):
+                self._text_check.add(sentence.words, read.forms)
+            if problem := self._text_check.problem():
+                self.tell(problem)
+        for sentence, (_, read) in zip(block, normalized, strict=True):
+            limit = self.model.max_length or len(read.forms)
+            if len(read.forms) <= limit and self.model.parsing_cost(len(read.forms)) > LONG_COST:
+                problem = f"a sentence of {len(read.forms):,} words takes long, because the time of model {self.name!r}"
+                self.tell(f"{sentence.place}: {problem} grows with the square or the cube of the length")
 
     def _rows_of(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
         """The scores of each sentence, or an error. Sentences of similar length share a batch."""

@@ -41,7 +41,7 @@ def each_sentence(sentences: Iterable[Words]) -> Iterator[Sentence]:
     return map(as_sentence, [sentences] if isinstance(sentences, str | Sentence) else sentences)
 
 
-def _ignore(line: str) -> None:
+def ignore(line: str) -> None:
     pass
 
 
@@ -66,7 +66,7 @@ class Parser:
     branches_right = False  # whether the language clearly branches to the right, for the default decoder
     first_block = FIRST_BLOCK
     on_refused: Callable[[TreebankError], None] | None = None  # called with errors of single sentences, if not None
-    tell: Callable[[str], None] = staticmethod(_ignore)
+    tell: Callable[[str], None] = staticmethod(ignore)
 
     def __call__(self, sentences: Iterable[Words]) -> Iterator[Any]:
         """The trees, or the words and heads, of ``sentences``. One string is one sentence."""
@@ -169,6 +169,12 @@ class Parser:
             hint = " or ".join([instead, *fitting[:1]])
             problem = f"the decoder {self.decoder!r} gives {self.output}, not {output}"
             raise SynparseError(f"model {self.name!r}: {problem} (try {hint})")
+
+
+def common_rule(rules: Iterable[str | None]) -> str:
+    """The tokenization rule that all models share, or "" if they differ. None is for systems that read no text."""
+    different = {rule for rule in rules if rule is not None}
+    return different.pop() if len(different) == 1 else ""
 
 
 def with_rule(options: InputOptions, rule: str) -> InputOptions:

@@ -54,12 +54,16 @@ def pictures(
 
     With ``gold``, every file of ``paths`` contains the analyses of its sentences by one system, and each parser parses
     them. Without ``gold``, the parsers parse the sentences in ``paths``; if there are no parsers, the analyses in the
-    files are drawn. ``parsers`` are pairs of a displayed name and a parser. Text is read as the first parser requires.
+    files are drawn. ``parsers`` are pairs of a displayed name and a parser. Text is read by the tokenization rule that
+    they share.
     """
     if gold is not None:
         return _compared_with_gold(paths, parsers, gold, choose)
     if parsers:
-        return _parsed(_words(paths, parsers[0][1].input_options(input_options)), parsers, choose)
+        from induce.parsing.parser import common_rule, with_rule
+
+        rule = common_rule(parser.tokenization for _, parser in parsers)
+        return _parsed(_words(paths, with_rule(input_options, rule)), parsers, choose)
     return _files(paths, choose)
 
 

@@ -30,8 +30,8 @@ class Line:
     def finite(self) -> Line:
         """The line without the points that are not finite."""
         bars = self.deviations or [0.0] * len(self.points)
-        kept = [(point, bar) for point, bar in zip(self.points, bars, strict=True) if all(map(math.isfinite, point))]
-        return Line(self.name, [point for point, _ in kept], [bar for _, bar in kept] if self.deviations else ())
+        pairs = [(point, bar) for point, bar in zip(self.points, bars, strict=True) if all(map(math.isfinite, point))]
+        return Line(self.name, [point for point, _ in pairs], [bar for _, bar in pairs] if self.deviations else ())
 
     def bars(self) -> list[tuple[Point, Point]]:
         """Lower and upper end of each bar."""

@@ -9,7 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from induce.parsing.ensemble import Ensemble
 from induce.parsing.load import load_parser
+from induce.parsing.model_parser import ModelParser
+from induce.parsing.parser import common_rule, with_rule
 from induce.parsing.systems import check_words, system_of
 from induce.reporting import sections, sentence_sections, training_sections
 from induce.reporting.markup import command, note, report_page
@@ -88,18 +91,23 @@ class Report:
             return plan.gold
         if plan.gold is not None:
             return load_gold(plan.gold, ptb=plan.ptb, max_length=plan.max_length)
-        read = read_sentences(plan.text, input_options=plan.input_options) if plan.text else ()
+        rule = common_rule(parser.tokenization for parser in self.parsers.values()) if plan.text else ""
+        read = read_sentences(plan.text, input_options=with_rule(plan.input_options, rule)) if plan.text else ()
         sentences = [sentence for sentence in read if sentence.words]
         if plan.text and not sentences:
             raise SynparseError(f"{plan.data}: there is no sentence in it")
         return Treebank(plan.data, sentences)
 
     @cached_property
+    def parsers(self) -> dict[str, ModelParser | Ensemble]:
+        """The parser of each model."""
+        return {run: load_parser(run, tell=self.tell, **self.parsing) for run in self.runs}
+
+    @cached_property
     def models(self) -> list[Parsed]:
         """Each model with its analyses."""
         parsed = []
-        for run in self.runs:
-            parser = load_parser(run, tell=self.tell, **self.parsing)
+        for run, parser in self.parsers.items():
             check_words(run, parser)
             name = f"{parser.name} {run}" if len(self.runs) > 1 else parser.name
             self.tell(f"{run}: parsing {len(self.treebank):,} sentences")

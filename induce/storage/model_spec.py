@@ -110,6 +110,20 @@ def expand_models(patterns: Sequence[str]) -> dict[str, list[str]]:
     return {pattern: _expand(pattern) for pattern in patterns}
 
 
+def expand_arguments(named: Sequence[str], following: Sequence[str]) -> dict[str, list[str]]:
+    """Models by pattern as `expand_models` gives them, for ``-m`` and the arguments after it.
+
+    A shell replaces ``-m runs/seed-*`` by ``-m runs/seed-1 runs/seed-2 …``. Such models in one folder, whose names
+    begin alike, have the key ``runs/seed-*``.
+    """
+    models = [*named, *following]
+    start = os.path.commonprefix(models)  # noqa: RUF071 (characters are compared)
+    folders = {os.path.dirname(name) for name in models}
+    if len(named) == 1 and following and os.path.basename(start) and len(folders) == 1:
+        return {f"{start}*": models}
+    return expand_models(models)
+
+
 def _expand(pattern: str) -> list[str]:
     spec = parse_model_spec(pattern)
     if os.path.lexists(spec.path) or not glob.has_magic(spec.path):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+from io import StringIO
 from pathlib import Path
 
 import click
 import pytest
 
 from cli.main import COMMANDS, run
+from cli.output import wrapped
 from tests.support.calls import shell
 from tests.support.reference import ROOT
 from treebank.base.errors import SynparseError, TreebankError
@@ -74,6 +76,44 @@ def test_usage_error_has_code_2(capsys: pytest.CaptureFixture[str], raising: lis
     assert run(["boom", "--nonsense"]) == 2
     assert run(["bom"]) == 2
     assert "did you mean 'boom'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("parse --modle mine", "No such option '--modle'. Did you mean '--model'?"),
+        ("parse --layer 2", "No such option '--layer'."),
+        ("draw", "to parse a sentence, pipe it in: echo 'the cat sat' | synparse …"),
+    ],
+)
+def test_messages_name_the_nearest_remedy(capsys: pytest.CaptureFixture[str], arguments: str, message: str) -> None:
+    assert run([*arguments.split(), "the cat sat"]) in (1, 2)
+    assert capsys.readouterr().err.rstrip().endswith(message)
+
+
+@pytest.mark.parametrize("command", ["parse -m english", "draw -m english", "extract -m english", "convert"])
+def test_empty_input_is_reported(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty.txt").write_text("")
+    assert run([*command.split(), "empty.txt"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("note: ")
+    assert "no sentence" in captured.err
+
+
+def test_lines_on_a_terminal_break_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    text = "note: a long-winded explanation of a_very_long_setting_name"
+    assert wrapped(text, Terminal()) == "note: a long-winded\n  explanation of\n  a_very_long_setting_name"
+    assert wrapped(text, StringIO()) == text
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:

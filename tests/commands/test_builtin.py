@@ -47,6 +47,30 @@ def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller)
     assert [str(tree) for tree in synparse.load().parse(TEXT.splitlines())] == trees
 
 
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (["Kedi köpeği gördü ve sonra eve gitti , çünkü çok yorgundu ."] * 20, "100% of the words are unknown"),
+        (["ذهب الولد إلى المدرسة"] * 20, "most letters are Arabic"),
+        (["他在北京工作，然后回家了。"] * 20, "the text is not split into words"),
+    ],
+)
+def test_text_that_does_not_fit_is_reported_once(call: Caller, lines: list[str], problem: str) -> None:
+    Path("in.txt").write_text("\n".join(lines), encoding="utf-8")
+    for command in ("parse", "draw"):
+        code, _, err = call(command, "in.txt", "-m", "english")
+        assert (code, err.count("note: ")) == (0, 1)
+        assert problem in err
+
+
+def test_long_sentence_of_a_grammar_is_reported(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("induce.parsing.model_parser.LONG_COST", 1)
+    code, _, err = call("parse", "in.txt", "-m", "english")
+    assert code == 0
+    problem = "takes long, because the time of model 'npcfg' grows with the square or the cube of the length"
+    assert err == f"note: in.txt:1: a sentence of 6 words {problem}\nnote: in.txt:2: a sentence of 8 words {problem}\n"
+
+
 def test_trained_model_is_preferred_to_built_in_one(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_model() == "english"
     Path("synparse-model").mkdir()

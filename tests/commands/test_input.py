@@ -46,6 +46,18 @@ def test_model_stores_the_tokenization_of_its_text(call: Caller, raw_model: Path
     assert (first["line"], second["line"]) == (1, 1)
 
 
+def test_all_commands_read_text_as_the_model_requires(call: Caller, raw_model: Path) -> None:
+    text = write("in.txt", "Sonra yine güldü. Gitti, sonra güldü!\n")
+    assert "güldü." not in call.result("draw", "-m", raw_model, text)
+    call.result("report", "-m", raw_model, text, "-o", "report.html")
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert "güldü." not in page
+    assert "güldü" in page
+    agreement = ("analyze", "agreement", "-m", raw_model, "--baseline", "right", text)
+    assert "|text:2 sentences" in call.result(*agreement)
+    assert "|text:1 sentences" in call.result(*agreement, "--tokenizer", "none")
+
+
 def test_conllu_on_standard_input_and_what_is_written(call: Caller, model: Path) -> None:
     rows = "1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n2\ton\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
     conllu = "# newdoc id = d\n# sent_id = s\n# text = Go on\n" + rows

@@ -42,6 +42,26 @@ def test_file_that_is_read_is_not_replaced(call: Caller, arguments: str) -> None
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
 
 
+@pytest.mark.parametrize("name", ["scores.json", "sentences.tsv"])
+def test_details_do_not_replace_what_is_read(call: Caller, name: str) -> None:
+    Path("details").mkdir()
+    Path("details", name).write_text(TREE)
+    arguments = ("eval", "--baseline", "right", "--details", "details", "--gold")
+    assert "this file is read" in call.refusal(*arguments, f"details/{name}")
+    assert Path("details", name).read_text() == TREE
+    call.result(*arguments, "g.mrg")
+    assert "this is a file" in call.refusal("eval", "--gold", "g.mrg", "--baseline", "right", "--details", "t.txt")
+
+
+def test_output_folder_is_not_inside_a_model(call: Caller, copy: Path) -> None:
+    before = sorted(copy.rglob("*"))
+    for folder in (copy, copy / "best", copy / "new"):
+        problem = f"{folder}: this folder is a model and cannot contain other files; name another folder"
+        assert call.refusal("parse", "-m", copy, "t.txt", "--output-dir", folder) == problem
+        assert call.refusal("eval", "--gold", "g.mrg", "--baseline", "right", "--details", folder) == problem
+    assert sorted(copy.rglob("*")) == before
+
+
 @pytest.mark.parametrize("target", ["log.jsonl", "best/weights.safetensors", "best/trees.txt"])
 def test_model_folder_is_not_written_to(call: Caller, copy: Path, target: str) -> None:
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}

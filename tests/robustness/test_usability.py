@@ -49,7 +49,9 @@ def test_model_folders_as_arguments(call: Caller, model: Path, tmp_path: Path, m
         "eval", "--gold", "sample", "-m", "runs/seed-1", "runs/seed-2", "--max-length", "5", "--format", "json"
     )
     assert code == 0, err
-    assert [score["model"] for score in json.loads(out)["scores"]] == ["runs/seed-1", "runs/seed-2"]
+    document = json.loads(out)
+    assert [score["model"] for score in document["scores"]] == ["runs/seed-1", "runs/seed-2"]
+    assert [group["systems"] for group in document["groups"]] == ["runs/seed-*"]
 
 
 def test_every_setting_is_explained(call: Caller) -> None:

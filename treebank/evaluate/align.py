@@ -300,7 +300,9 @@ def _miscount(
     name: str, predicted: Sequence[Any], views: Sequence[GoldView], included: Sequence[bool], noun: str
 ) -> str:
     """The error message for a wrong number of predictions: the first sentence that differs, is missing or extra."""
-    gold = views[0].sentence.place.path if views else "gold"
+    files = list(dict.fromkeys(view.sentence.place.path for view in views)) or ["gold"]
+    more = len(files) - 1
+    gold = files[0] + (f" and {more:,} more file{'s' * (more != 1)}" if more else "")
     counts = f"{_count(len(predicted), noun)} for the {_count(len(views), 'sentence')} of {gold}"
     if not all(included):
         return f"{name}: {counts}, of which {sum(included):,} are scored; give one for each or each scored"

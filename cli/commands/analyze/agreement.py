@@ -71,6 +71,7 @@ def agreement(
     """
     from induce.analysis.agreement import agreement as measure_agreement
     from induce.parsing.load import load_parser
+    from induce.parsing.parser import with_rule
     from induce.storage.model_spec import expand_models
     from induce.storage.outputs import check_output
     from treebank.io.read import read_sentences
@@ -80,7 +81,7 @@ def agreement(
     folders = [folder for group in expand_models(models).values() for folder in group]
     report = measure_agreement(
         [*folders, *predicted],
-        read_sentences(text, input_options=input_options),
+        lambda rule: read_sentences(text, input_options=with_rule(input_options, rule)),
         load=partial(load_parser, device=device),
         baselines=baselines,
         watched=_track,

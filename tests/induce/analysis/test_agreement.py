@@ -31,7 +31,7 @@ def refuse(run: str) -> None:
 
 
 def test_agreement_of_trees_is_the_mean_f1_of_sentences(files: list[str]) -> None:
-    report = agreement(files, TEXT, load=refuse, baselines=["right"])
+    report = agreement(files, lambda rule: TEXT, load=refuse, baselines=["right"])
     values = {(Path(pair.first).name, Path(pair.second).name): pair.value for pair in report.pairs}
     assert values[("a.ptb", "b.ptb")] == pytest.approx((50 + 100) / 2)
     assert values[("b.ptb", "c.ptb")] == pytest.approx((100 + 0) / 2)
@@ -43,7 +43,7 @@ def test_agreement_of_trees_is_the_mean_f1_of_sentences(files: list[str]) -> Non
 
 
 def test_tables_have_one_row_per_system_and_per_pair(files: list[str]) -> None:
-    systems, pairs = agreement(files, TEXT, load=refuse).tables()
+    systems, pairs = agreement(files, lambda rule: TEXT, load=refuse).tables()
     assert (len(systems.rows), len(pairs.rows)) == (3, 3)
     assert systems.texts()[0] == [files[0], files[0], "50.00", ""]
     assert pairs.footnotes[0].startswith("agreement|F1|avg:sent|root:drop|")
@@ -51,9 +51,9 @@ def test_tables_have_one_row_per_system_and_per_pair(files: list[str]) -> None:
 
 def test_one_system_or_one_type_is_refused(files: list[str]) -> None:
     with pytest.raises(SynparseError, match="two or more different systems"):
-        agreement(files[:1], TEXT, load=refuse)
+        agreement(files[:1], lambda rule: TEXT, load=refuse)
     with pytest.raises(SynparseError, match="models of two types"):
-        _ = agreement(files[:1], TEXT, load=refuse, baselines=["right"]).chosen
+        _ = agreement(files[:1], lambda rule: TEXT, load=refuse, baselines=["right"]).chosen
 
 
 def test_agreement_of_heads_is_directed_and_undirected(tmp_path: Path) -> None:
@@ -61,5 +61,5 @@ def test_agreement_of_heads_is_directed_and_undirected(tmp_path: Path) -> None:
     for name, heads in (("first", (2, 0)), ("second", (0, 1))):
         (tmp_path / f"{name}.conllu").write_text(line.format(*heads), encoding="utf-8")
     paths = [str(tmp_path / f"{name}.conllu") for name in ("first", "second")]
-    (pair,) = agreement(paths, [Sentence(("a", "b"))], load=refuse).pairs
+    (pair,) = agreement(paths, lambda rule: [Sentence(("a", "b"))], load=refuse).pairs
     assert (pair.value, pair.undirected) == (0, 50)

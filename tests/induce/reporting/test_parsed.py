@@ -82,7 +82,9 @@ def test_agreement_equals_that_of_the_analysis(tmp_path: Path) -> None:
     for name, lines in trees.items():
         (tmp_path / f"{name}.ptb").write_text("\n".join(lines) + "\n", encoding="utf-8")
     text = [Sentence(WORDS), Sentence(("he", "ran", "off", ".")), Sentence(("Go", "!"))]
-    (pair,) = agreement([str(tmp_path / f"{name}.ptb") for name in trees], text, load=lambda run: None).pairs
+    (pair,) = agreement(
+        [str(tmp_path / f"{name}.ptb") for name in trees], lambda rule: text, load=lambda run: None
+    ).pairs
     models = []
     for name, lines in trees.items():
         parser: Any = SimpleNamespace(output="trees")
