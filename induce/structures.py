@@ -43,7 +43,7 @@ class Structure:
     @classmethod
     def to_json(cls, row: Any) -> Any:
         """``row`` in plain lists and numbers."""
-        return row
+        return row.tolist() if hasattr(row, "tolist") else row
 
     @classmethod
     def from_json(cls, value: Any) -> Any:
@@ -98,8 +98,40 @@ def _cut(values: Tensor, lengths: Tensor) -> list[Any]:
     return [row[:length] for row, length in zip(values.tolist(), lengths.tolist(), strict=True)]
 
 
+class _WithDistances(Structure):
+    """Base class of structures whose rows hold the distance of the gap before each word."""
+
+    values: Tensor
+    lengths: Tensor
+
+    def rows(self) -> list[Any]:
+        """The values of each word, one list per sentence."""
+        return _cut(self.values, self.lengths)
+
+    @classmethod
+    def gaps(cls, row: Any) -> Sequence[float]:
+        """The distances in ``row``."""
+        distances: Sequence[float] = row
+        return distances
+
+    @classmethod
+    def sharpness(cls, row: Any) -> dict[str, float]:
+        """Margin and entropy of the splits."""
+        return distance_sharpness(cls.gaps(row))
+
+    @classmethod
+    def support(cls, row: Any, phrases: Sequence[Span]) -> list[float]:
+        """Margins of the phrases."""
+        return margins(cls.gaps(row), phrases)
+
+    @classmethod
+    def drawn_numbers(cls, row: Any) -> dict[str, Any]:
+        """The distances."""
+        return {"distances": cls.gaps(row)}
+
+
 @dataclass(frozen=True)
-class Distances(Structure):
+class Distances(_WithDistances):
     """Syntactic distances.
 
     ``values`` (B, N): entry i is the distance of the gap *before* word i; gaps with larger distances are split first.
@@ -112,34 +144,10 @@ class Distances(Structure):
     values: Tensor
     lengths: Tensor
 
-    def rows(self) -> list[list[float]]:
-        """Distance of the gap before each word, one list per sentence."""
-        return _cut(self.values, self.lengths)
-
     @classmethod
     def trivial(cls, length: int) -> list[float]:
         """Equal distances for all gaps."""
         return [0.0] * length
-
-    @classmethod
-    def sharpness(cls, row: Sequence[float]) -> dict[str, float]:
-        """Margin and entropy of the splits."""
-        return distance_sharpness(row)
-
-    @classmethod
-    def support(cls, row: Sequence[float], phrases: Sequence[Span]) -> list[float]:
-        """Margins of the phrases."""
-        return margins(row, phrases)
-
-    @classmethod
-    def drawn_numbers(cls, row: Sequence[float]) -> dict[str, Any]:
-        """The distances."""
-        return {"distances": row}
-
-    @classmethod
-    def to_json(cls, row: Sequence[float]) -> list[float]:
-        """A number for each word."""
-        return list(row)
 
     @classmethod
     def from_json(cls, value: Any) -> list[float]:
@@ -148,7 +156,7 @@ class Distances(Structure):
 
 
 @dataclass(frozen=True)
-class Heights(Structure):
+class Heights(_WithDistances):
     """Distances and heights.
 
     ``values`` (B, N, 2): for word i, the distance of the gap before it, as in `Distances`, and its height. The word
@@ -161,34 +169,15 @@ class Heights(Structure):
     values: Tensor
     lengths: Tensor
 
-    def rows(self) -> list[list[list[float]]]:
-        """Distance of the gap before each word and height of the word, one list of pairs per sentence."""
-        return _cut(self.values, self.lengths)
-
     @classmethod
     def trivial(cls, length: int) -> list[list[float]]:
         """Equal distances and equal heights for all words."""
         return [[0.0, 0.0]] * length
 
     @classmethod
-    def sharpness(cls, row: Sequence[Sequence[float]]) -> dict[str, float]:
-        """Margin and entropy of the splits by the distances."""
-        return distance_sharpness([gap for gap, _ in row])
-
-    @classmethod
-    def support(cls, row: Sequence[Sequence[float]], phrases: Sequence[Span]) -> list[float]:
-        """Margins of the phrases by the distances."""
-        return margins([gap for gap, _ in row], phrases)
-
-    @classmethod
-    def drawn_numbers(cls, row: Sequence[Sequence[float]]) -> dict[str, Any]:
-        """The distances."""
-        return {"distances": [gap for gap, _ in row]}
-
-    @classmethod
-    def to_json(cls, row: Sequence[Sequence[float]]) -> list[list[float]]:
-        """A pair for each word."""
-        return [list(pair) for pair in row]
+    def gaps(cls, row: Sequence[Sequence[float]]) -> list[float]:
+        """The distances, without the heights."""
+        return [gap for gap, _ in row]
 
     @classmethod
     def from_json(cls, value: Any) -> list[list[float]]:
@@ -235,11 +224,6 @@ class HeadDistribution(Structure):
         return {"probabilities": row}
 
     @classmethod
-    def to_json(cls, row: Any) -> list[list[float]]:
-        """A list for each word."""
-        return [list(map(float, heads)) for heads in row]
-
-    @classmethod
     def from_json(cls, value: Any) -> list[list[float]]:
         """Lists of numbers."""
         return [_floats(row, cls) for row in _list(value, cls)]
@@ -267,11 +251,6 @@ class StackDecisions(Structure):
     def trivial(cls, length: int) -> list[int]:
         """Slot 0 for every word."""
         return [0] * length
-
-    @classmethod
-    def to_json(cls, row: Sequence[int]) -> list[int]:
-        """A number for each word."""
-        return list(row)
 
     @classmethod
     def from_json(cls, value: Any) -> list[int]:
@@ -328,11 +307,6 @@ class SpanScores(Structure):
         return [float(row[start][end]) for start, end in phrases]
 
     @classmethod
-    def to_json(cls, row: Any) -> list[list[float]]:
-        """A list of N + 1 numbers for each word."""
-        return [list(map(float, scores)) for scores in row]
-
-    @classmethod
     def from_json(cls, value: Any) -> list[list[float]]:
         """Convert N lists of N + 1 numbers. Raises ValueError for another value."""
         rows = _list(value, cls)
@@ -360,11 +334,6 @@ class Brackets(Structure):
     def trivial(cls, length: int) -> list[tuple[Any, ...]]:
         """The full-sentence span alone."""
         return [(0, length)] if length > 1 else []
-
-    @classmethod
-    def to_json(cls, row: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-        """A list of two or three items for each span."""
-        return [list(span) for span in row]
 
     @classmethod
     def from_json(cls, value: Any) -> list[tuple[Any, ...]]:
@@ -399,11 +368,6 @@ class Heads(Structure):
     def trivial(cls, length: int) -> list[int]:
         """A chain in which each word is the head of the next word."""
         return list(range(-1, length - 1))
-
-    @classmethod
-    def to_json(cls, row: Sequence[int]) -> list[int]:
-        """A number for each word."""
-        return list(row)
 
     @classmethod
     def from_json(cls, value: Any) -> list[int]:

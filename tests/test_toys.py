@@ -11,7 +11,7 @@ import torch
 
 import synparse
 from cli.main import run
-from induce.registry import DECODERS, MODELS, PRIORS, ModelEntry
+from induce.registry import DECODERS, MODELS, PRIORS, TASKS, ModelEntry, add_extensions
 from induce.storage import checkpoint
 from tests.support.tiny import sentences
 
@@ -32,10 +32,10 @@ def toy(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     words = [("The", 2), ("cat", 3), ("saw", 0), ("a", 5), ("dog", 3)]
     rows = [f"{i}\t{word}\t_\t_\t_\t_\t{head}\tdep\t_\t_" for i, (word, head) in enumerate(words, 1)]
     Path("gold.conllu").write_text("\n".join(rows) + "\n\n", "utf-8")
-    monkeypatch.setitem(MODELS, name, ModelEntry(f"tests.toys.{name}:Toy", "toy.toml"))
+    monkeypatch.setitem(MODELS.entries, name, ModelEntry(f"tests.toys.{name}:Toy", "toy.toml"))
     for table, entries in ((DECODERS, "DECODERS"), (PRIORS, "PRIORS")):
         for key, entry in getattr(module, entries, {}).items():
-            monkeypatch.setitem(table, key, entry)
+            monkeypatch.setitem(table.entries, key, entry)
     return name
 
 
@@ -132,22 +132,41 @@ def test_phrases_have_the_labels_of_their_model(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text("\n".join(" ".join(sentence.words) for sentence in sentences(60)) + "\n", "utf-8")
     Path("toy.toml").write_text(import_module("tests.toys.toy_brackets").PRESET, "utf-8")
-    monkeypatch.setitem(MODELS, "toy_brackets", ModelEntry("tests.toys.toy_brackets:Toy", "toy.toml"))
+    monkeypatch.setitem(MODELS.entries, "toy_brackets", ModelEntry("tests.toys.toy_brackets:Toy", "toy.toml"))
     parser = synparse.train("text.txt", run="run", model="toy_brackets")
     assert str(next(parser.parse("the cat , a dog"))) == "(X (F (W the) (W cat)) (W ,) (F (W a) (W dog)))"
 
 
 def test_task_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A task from outside the package trains, is scored on files and has a score in JSON."""
-    from induce.registry import ENCODERS, TASKS, TaskEntry
+    from induce.registry import ENCODERS, TaskEntry
     from tests.toys import task_parity
 
     monkeypatch.chdir(tmp_path)
     Path("parity.toml").write_text(task_parity.PRESET, "utf-8")
     Path("test.txt").write_text("1 0 1\n1 1 1 0\n0 0\n" + "1 0 " * 6 + "\n", "utf-8")
-    monkeypatch.setitem(TASKS, "parity", TaskEntry("tests.toys.task_parity:Parity", "parity.toml", ENCODERS))
+    monkeypatch.setitem(TASKS.entries, "parity", TaskEntry("tests.toys.task_parity:Parity", "parity.toml", ENCODERS))
     output(capsys, "task", "train", "parity", "-o", "run")
     document = json.loads(output(capsys, "task", "eval", "parity", "test.txt", "-m", "run", "--format", "json"))
     (score,) = document["scores"]
     assert {name: count for name, (_, count) in score["groups"].items()} == {"learned": 3, "longer": 1}
     assert 0 <= score["value"] <= 100
+
+
+def test_installed_package_joins_by_its_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = tmp_path / "toys-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n", "utf-8")
+    (package / "entry_points.txt").write_text("[synparse]\ntoys = tests.toys.extension:add\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for table in (MODELS, TASKS):
+        monkeypatch.setattr(table, "entries", dict(table.entries))
+    add_extensions()
+    Path("toy.toml").write_text(import_module("tests.toys.toy_distances").PRESET, "utf-8")
+    Path("text.txt").write_text("\n".join(" ".join(sentence.words) for sentence in sentences(60)) + "\n", "utf-8")
+    output(capsys, "train", "text.txt", "--model", "toy_distances", "-o", "run")
+    assert "model toy_distances" in output(capsys, "info", "-m", "run")
+    assert "parity" in TASKS

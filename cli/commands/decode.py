@@ -33,8 +33,8 @@ def decode(file: str, decoder: str | None, output: str | None) -> None:
     word; "heights", a pair of distance and height per word; "stack", a slot number per word. Without "words", the words
     are named w0, w1, …
     """
+    from induce.decoding.specification import decoder_entry
     from induce.parsing.reading import decoded, expected, from_json
-    from induce.registry import decoder_entry
     from induce.storage.outputs import check_output
     from treebank.core.sentence import Sentence
     from treebank.core.tree import Tree

@@ -35,7 +35,7 @@ from cli.options import (
 from cli.progress import Display, clock, remaining
 from cli.signals import ending_after_the_step
 from cli.views import FORMATS, show
-from induce.registry import TASKS, known, load
+from induce.registry import TASKS, load
 from induce.storage.locate import default_output
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def train(context: click.Context, name: str, text: tuple[str, ...], run: str | N
 
     FILE is any number of files in the published format of the task. Without FILE, examples are generated.
     """
-    known(TASKS, name, "task")
+    TASKS.get(name)
     train_model(context, text, run, task=name, trees=None, teachers=(), **options)
 
 
@@ -109,7 +109,7 @@ def evaluate(
     from induce.storage.model_spec import expand_models
 
     groups = expand_models(default_models(models))
-    show(load(known(TASKS, name, "task").score)(name, paths, groups, device=device, largest=max_length), form)
+    show(load(TASKS.get(name).score)(name, paths, groups, device=device, largest=max_length), form)
 
 
 @command(

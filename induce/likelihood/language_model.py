@@ -73,7 +73,7 @@ class LanguageModel(TextModel):
         if task:
             problem = f"{run}: this {self.name!r} was trained on the task {task}, not on text"
             raise SynparseError(f"{problem}; score it with synparse task eval {task}")
-        self._batch_type: type[Batch] = LOADERS[self.config.loader_name].batches[0]
+        self._batch_type: type[Batch] = LOADERS.get(self.config.loader_name).batches[0]
 
     @property
     def reads_stream(self) -> bool:

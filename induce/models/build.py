@@ -16,7 +16,7 @@ def make_model(config: RunConfig, vocabulary_size: int) -> Model:
     kind = kind_of(config)
     model = kind(model_settings(kind.Config, config.model, config.model_name), vocabulary_size)
     if not isinstance(model, Model):
-        model = load(TASKS[config.task_name].classifier)(config, model)
+        model = load(TASKS.get(config.task_name).classifier)(config, model)
     model.seed = config.train.seed
     built: Model = model
     return built

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from induce.decoding.priors import EdgeStatistics, Evidence
-from induce.registry import NO_PRIORS, PRIORS, Prior, load, parse_priors
+from induce.decoding.specification import NO_PRIORS, Prior, parse_priors
+from induce.registry import PRIORS, load
 from induce.structures import SpanScores, Structure
 from treebank.base.errors import SynparseError
 
@@ -37,7 +38,7 @@ class AppliedPriors:
 
     def reading(self, structure: type[Structure]) -> AppliedPriors:
         """Only the priors that read ``structure``."""
-        return replace(self, priors=tuple(prior for prior in self.priors if PRIORS[prior.name].reads is structure))
+        return replace(self, priors=tuple(prior for prior in self.priors if PRIORS.get(prior.name).reads is structure))
 
     @property
     def need_symbols(self) -> bool:
@@ -55,7 +56,7 @@ class AppliedPriors:
             evidence = self._evidence(ids, gaps, None if symbols is None else symbols[index])
             adjusted = row
             for prior in self.priors:
-                adjusted = load(PRIORS[prior.name].place)(adjusted, evidence, prior.strength)
+                adjusted = load(PRIORS.get(prior.name).place)(adjusted, evidence, prior.strength)
             is_same = adjusted is row or np.array_equal(adjusted, row)
             results.append(Scores(row, None if is_same else adjusted, structure.probabilities))
         return results
@@ -77,7 +78,7 @@ def requested_priors(text: str | None, default: Sequence[str], gives: Sequence[t
         return parse_priors(default)
     priors = parse_priors(part.strip() for part in text.replace("+", ",").split(",") if part.strip())
     for prior in priors:
-        needed = PRIORS[prior.name].reads
+        needed = PRIORS.get(prior.name).reads
         if needed not in gives:
             structures = " and ".join(structure.name for structure in gives)
             raise SynparseError(f"prior {str(prior)!r} needs {needed.name}; this model gives {structures}")

@@ -10,11 +10,12 @@ from itertools import chain, count
 from pathlib import Path
 
 from induce.data.normalization import RECIPES
+from induce.decoding.specification import decoders_of
 from induce.parsing.ensemble import Ensemble
 from induce.parsing.ensemble_description import COPIES, EnsembleDescription, Member
 from induce.parsing.load import load_parser, read_trained
 from induce.parsing.voters import ParserVoter, Voter, make_voter
-from induce.registry import Output, decoders_of
+from induce.registry import Output
 from induce.storage.checkpoint import find
 from induce.storage.folders import TRAINER
 from induce.storage.locate import ENSEMBLE, PathType, locate

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from induce import registry
+from induce.decoding import specification
 from induce.parsing.ensemble import Ensemble, load_ensemble
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.voters import ParserVoter
@@ -38,15 +39,15 @@ def load_parser(
     """
     spec, chosen = _spec_and_options(run, decoder=decoder, layer=layer, distances=distances, priors=priors)
     if chosen["decoder"] is not None:
-        registry.decoder_entry(chosen["decoder"])
+        specification.decoder_entry(chosen["decoder"])
     if locate(spec.path).type is PathType.ENSEMBLE:
         if chosen["layer"] is not None or chosen["distances"] is not None:
             raise SynparseError(f"{spec.path}: an ensemble has no layers or distances; its members have: RUN@layer=2")
-        if chosen["priors"] not in (None, registry.NO_PRIORS):
+        if chosen["priors"] not in (None, specification.NO_PRIORS):
             raise SynparseError(f"{spec.path}: an ensemble has no priors, its members have; --priors none is possible")
         load_member = partial(load_parser, device=device, priors=chosen["priors"])
         ensemble = load_ensemble(Path(spec.path), load_member, decoder=chosen["decoder"])
-        ensemble.without_priors = chosen["priors"] == registry.NO_PRIORS
+        ensemble.without_priors = chosen["priors"] == specification.NO_PRIORS
         ensemble.tell = tell or ensemble.tell
         for parser in [voter.parser for voter in ensemble.voters if isinstance(voter, ParserVoter)][:1]:
             parser.tell = ensemble.tell  # one member checks the text
@@ -61,7 +62,7 @@ def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **op
     spec, chosen = _spec_and_options(run, **options)
     checkpoint = read_trained(spec.path)
     task = checkpoint.config.task_name
-    parser: type[ModelParser] = registry.load(registry.TASKS[task].parser) if task else ModelParser
+    parser: type[ModelParser] = registry.load(registry.TASKS.get(task).parser) if task else ModelParser
     return parser(checkpoint, device=choose_device(device), **chosen)
 
 

@@ -14,6 +14,7 @@ from induce.data.loaders import pad
 from induce.data.normalization import RECIPES, Normalized
 from induce.data.punctuation import NOTHING, gaps
 from induce.data.tokens import leaf, split
+from induce.decoding import specification
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.models.base import Query, SentenceTooLong
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
@@ -246,11 +247,11 @@ def default_decoder(checkpoint: Checkpoint) -> str:
     right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
     if not gives:
         return ""
-    fitting = registry.fitting_decoder(
+    fitting = specification.fitting_decoder(
         config.model_name,
         gives,
         config.parse.decoder,
         task=config.task_name,
         branches_right=right_probability >= CLEAR_PROBABILITY,
     )
-    return registry.with_defaults(fitting, ROOT_COUNTED if kind_of(config).estimates_root else {})
+    return specification.with_defaults(fitting, ROOT_COUNTED if kind_of(config).estimates_root else {})

@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from induce import registry
+from induce.decoding import specification
 from induce.parsing.reading import Reading
 from induce.storage.facts import RunFacts
 from induce.structures import Structure
@@ -111,12 +112,12 @@ class Parser:
 
     def choose(self, decoder: str) -> None:
         """Select a decoder, or the default for "". Raises SynparseError if the model does not return what it reads."""
-        fitting = registry.fitting_decoder(
+        fitting = specification.fitting_decoder(
             self.name, self.gives, decoder, task=self.task, branches_right=self.branches_right
         )
-        self.decoder = registry.with_defaults(fitting, ROOT_COUNTED if self.estimates_root else {})
-        self.decode = registry.decoder(self.decoder)
-        entry = registry.decoder_entry(self.decoder)
+        self.decoder = specification.with_defaults(fitting, ROOT_COUNTED if self.estimates_root else {})
+        self.decode = specification.decoder(self.decoder)
+        entry = specification.decoder_entry(self.decoder)
         self.structure, self.output = entry.reads, entry.gives
 
     def parse(self, sentences: Iterable[Words]) -> Iterator[Tree]:
@@ -135,7 +136,7 @@ class Parser:
     def _heads_of(self, block: Iterable[Reading]) -> Iterator[tuple[Sequence[str], Heads]]:
         """Leaves and heads of the sentences of a block, decoded together, up to the first error."""
         readings, problem = _until_failure(block)
-        decode_all = registry.decoder_together(self.decoder)
+        decode_all = specification.decoder_together(self.decoder)
         for reading, heads in zip(readings, decode_all([reading.scores for reading in readings]), strict=True):
             yield reading.leaves, reading.all_heads(heads)
         if problem:
@@ -155,17 +156,17 @@ class Parser:
         """
         if structure == self.structure.name:
             return
-        kind = registry.structure_called(structure)
+        kind = specification.structure_called(structure)
         if kind not in self.gives:
             names = " or ".join(type_.name for type_ in self.gives)
             problem = f"the decoder {self.decoder!r} reads {self.structure.name}, not {structure}"
             raise SynparseError(f"model {self.name!r}: {problem} (try --what {names})")
-        self.choose(registry.decoders_of((kind,))[0])
+        self.choose(specification.decoders_of((kind,))[0])
 
     def must_give(self, output: registry.Output, instead: str) -> None:
         """Raises SynparseError, naming what to do ``instead``, if the decoder does not give ``output``."""
         if self.output != output:
-            fitting = [f"decoder {name!r}" for name in registry.decoders_of(self.gives, output)]
+            fitting = [f"decoder {name!r}" for name in specification.decoders_of(self.gives, output)]
             hint = " or ".join([instead, *fitting[:1]])
             problem = f"the decoder {self.decoder!r} gives {self.output}, not {output}"
             raise SynparseError(f"model {self.name!r}: {problem} (try {hint})")

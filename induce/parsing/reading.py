@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from induce.data.tokens import SPACE
-from induce.registry import DECODERS, decoder, decoder_entry, decoders_of
+from induce.decoding.specification import decoder, decoder_entry, decoders_of
+from induce.registry import DECODERS
 from induce.structures import Brackets, Structure
 from treebank.core.dependency import Heads, delete
 from treebank.core.restore import restore, restore_heads

@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, canonical, known, load, models_of
+from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, canonical, load, models_of
 from induce.setting import defaults_of, describe, make_settings
 from induce.settings.run import (
     TABLE_NAMES,
@@ -77,7 +77,7 @@ def _config(name: str, content: Mapping[str, Any]) -> RunConfig:
         tables[table] = make_settings(table, component_class(table, component), values)
     model = dict(content["model"])
     model_name = model.pop("name")
-    entry = known(models_of(tables["task_name"]), model_name, "model")
+    entry = models_of(tables["task_name"]).get(model_name)
     settings = model_settings(load(entry.place).Config, model, model_name)
     return RunConfig(
         preset=name,
@@ -151,9 +151,7 @@ def _user_preset(path: str) -> dict[str, Any]:
                 hint = 'name a model ([model] name = "onlstm") or a preset to extend (extends = "onlstm-small")'
                 raise SynparseError(hint)
             task = content.get("task", {}).get("name")
-            default = (
-                known(TASKS, str(task), "task") if task else known(MODELS, canonical(MODELS, model), "model")
-            ).preset
+            default = (TASKS.get(str(task)) if task else MODELS.get(canonical(MODELS, model))).preset
             if Path(default) != Path(path):  # a model of an extension may have a user's file as default preset
                 content["extends"] = default
     except SynparseError as error:
@@ -176,11 +174,11 @@ def resolve(
     the nearest name.
     """
     if task:
-        known(TASKS, task, "task")
+        TASKS.get(task)
     if model is not None:
         model = canonical(models_of(task), model)  # ON-LSTM is onlstm
-        known(models_of(task), model, f"model for task {task!r} called" if task else "model")
-    usual = TASKS[task].preset if task else MODELS[model or DEFAULT_MODEL].preset
+        models_of(task).get(model)
+    usual = TASKS.get(task).preset if task else MODELS.get(model or DEFAULT_MODEL).preset
     config = load_preset(preset or usual, model)
     if config.task_name != task:
         purpose = f"for task {config.task_name!r}" if config.task_name else "for plain text"
@@ -190,7 +188,7 @@ def resolve(
         raise SynparseError(f"preset {preset!r} is for model {config.model_name!r}, not {model!r}")
     changes = [f"{key}={value}" for key, value in config.on_sample.items()] if sample else []
     config = changed(config, [*changes, *settings])
-    if task and (settle := TASKS[task].settle):
+    if task and (settle := TASKS.get(task).settle):
         return changed(load(settle)(config, model), settings)
     return config
 
@@ -297,7 +295,7 @@ def explain(model: str) -> Iterator[str]:
     model is unknown.
     """
     name = canonical(MODELS, model)
-    config = load_preset(known(MODELS, name, "model").preset)
+    config = load_preset(MODELS.get(name).preset)
     yield f"defaults of preset {config.preset}; change one with --set table.key=value"
     for setting, declared in effective_settings(config).items():
         yield describe(setting, declared, value_of(config, setting))

@@ -11,9 +11,11 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
 from induce.data.settings import DataConfig
-from induce.registry import LOADERS, OPTIMIZERS, TASKS, ModelEntry, decoder_entry, known, load, models_of, parse_priors
+from induce.decoding.specification import decoder_entry, parse_priors
+from induce.registry import LOADERS, OPTIMIZERS, TASKS, ModelEntry, load, models_of
 from induce.setting import BY_GRADIENTS, check_values, make_settings, setting
 from treebank.base.errors import SynparseError
+from treebank.base.registry import Registry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +121,7 @@ class RunConfig:
 
 
 TABLES: dict[str, type] = {"data": DataConfig, "train": TrainConfig, "parse": ParseConfig}
-COMPONENTS: dict[str, Mapping[str, Any]] = {"task": TASKS, "loader": LOADERS, "optimizer": OPTIMIZERS}
+COMPONENTS: dict[str, Registry[Any]] = {"task": TASKS, "loader": LOADERS, "optimizer": OPTIMIZERS}
 TABLE_NAMES = ("model", *COMPONENTS, *TABLES)
 
 
@@ -127,13 +129,13 @@ def component_class(table: str, name: str) -> type:
     """Dataclass of the settings of a task, loader or optimizer. Raises SynparseError for an unknown name."""
     if table == "task" and not name:
         return TaskSettings
-    settings: type = known(COMPONENTS[table], name, table).settings
+    settings: type = COMPONENTS[table].get(name).settings
     return settings
 
 
 def entry_of(config: RunConfig) -> ModelEntry:
     """Registry entry of the model of a run, or of its encoder if it learns a task."""
-    return known(models_of(config.task_name), config.model_name, "model")
+    return models_of(config.task_name).get(config.model_name)
 
 
 def kind_of(config: RunConfig) -> Any:

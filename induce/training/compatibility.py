@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from induce.data.tokens import TOKENS
-from induce.registry import check_loader, fitting_decoder
+from induce.decoding.specification import fitting_decoder
+from induce.registry import check_loader
 from induce.settings.run import RunConfig, entry_of, kind_of, model_settings
 from treebank.base.errors import SynparseError
 

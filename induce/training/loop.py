@@ -13,9 +13,9 @@ import torch
 from induce.data.corpus import unknown_share
 from induce.data.tokens import bits
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
+from induce.decoding.specification import decoder_entry, fitting_decoder
 from induce.layers.matrix_library import MKL, choose_library, multiplying
 from induce.models.base import FittedModel
-from induce.registry import decoder_entry, fitting_decoder
 from induce.settings.run import kind_of
 from induce.storage.facts import Check
 from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started

@@ -49,7 +49,7 @@ def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop =
 
     if not config.learns_text:
         texts = names_of(sources.text), names_of(sources.dev)
-        training, development = load(TASKS[config.task_name].examples)(config, *texts)
+        training, development = load(TASKS.get(config.task_name).examples)(config, *texts)
         return RunData(training, development, _facts(sources, None, ""), config, choose_device(device), ())
     entry = entry_of(config)
     if entry.needs_teacher and (sources.dev or sources.sample):

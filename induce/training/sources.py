@@ -68,7 +68,7 @@ class Sources:
             )
         if self.teachers and config.data.token == "character":
             raise SynparseError("--teacher is about words; data.token=character has none")
-        supervised = {SpanSupervisedBatch, SpanTargetBatch, HeadSupervisedBatch} & set(LOADERS[reading].batches)
+        supervised = {SpanSupervisedBatch, SpanTargetBatch, HeadSupervisedBatch} & set(LOADERS.get(reading).batches)
         if self.teachers and not entry.learns_trees and not (entry.teacher_output and supervised):
             students = {
                 output: ", ".join(key for key, value in MODELS.items() if value.teacher_output == output)

@@ -96,7 +96,7 @@ def test_description_of_a_setting() -> None:
 
 
 def test_unknown_names_and_bad_values_are_refused() -> None:
-    kind = OPTIMIZERS["adam"].settings
+    kind = OPTIMIZERS.get("adam").settings
     with pytest.raises(SynparseError, match="did you mean 'clip'"):
         make_settings("optimizer", kind, {"clipp": 1.0})
     with pytest.raises(SynparseError, match="must lie between"):

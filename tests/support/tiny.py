@@ -244,7 +244,7 @@ def with_trees(text: list[Sentence]) -> list[Sentence]:
 
 def corpora(config: RunConfig, count: int = 100) -> tuple[Corpus, Corpus]:
     """Training and development text."""
-    text, learns = sentences(count), MODELS[config.model_name].learns_trees
+    text, learns = sentences(count), MODELS.get(config.model_name).learns_trees
     share = config.data.development_share
     training = with_trees(text) if learns else text
     data = config.data
@@ -260,7 +260,7 @@ def corpora(config: RunConfig, count: int = 100) -> tuple[Corpus, Corpus]:
 
 def teacher_of(model: str) -> Callable[[Iterable[Sentence]], Iterator[Reference]] | None:
     """Function that yields the trees or heads that ``model`` needs, or None if it needs no teacher."""
-    entry = MODELS[model]
+    entry = MODELS.get(model)
     if not entry.needs_teacher:
         return None
     return with_chains if entry.teacher_output == "heads" else with_spans

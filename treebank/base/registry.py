@@ -22,10 +22,14 @@ class Registry(Generic[T]):
     def __init__(self, noun: str, entries: Mapping[str, T]) -> None:
         self.noun, self.entries = noun, dict(entries)
 
+    def add(self, name: str, entry: T) -> None:
+        """Add an object, or replace the one called ``name``."""
+        self.entries[name] = entry
+
     def get(self, name: str) -> T:
         """The object called ``name``. Raises UnknownNameError that suggests the nearest name."""
         if name not in self.entries:
-            raise UnknownNameError(f"no {self.noun} {name!r}; {nearest(name, self.entries)}")
+            raise UnknownNameError(f"there is no {self.noun} {name!r}; {nearest(name, self.entries)}")
         return self.entries[name]
 
     def __contains__(self, name: object) -> bool:
@@ -33,6 +37,14 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.entries)
+
+    def items(self) -> Iterable[tuple[str, T]]:
+        """Names and objects."""
+        return self.entries.items()
+
+    def values(self) -> Iterable[T]:
+        """All objects."""
+        return self.entries.values()
 
 
 def nearest(name: str, known: Iterable[object]) -> str:

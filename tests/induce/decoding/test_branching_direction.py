@@ -21,9 +21,9 @@ from induce.decoding.branching_direction import (
     is_clear,
     right_probability,
 )
+from induce.decoding.specification import fitting_decoder
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import default_decoder
-from induce.registry import fitting_decoder
 from induce.storage import checkpoint as store
 from induce.storage.facts import RunFacts
 from induce.structures import Distances, HeadDistribution

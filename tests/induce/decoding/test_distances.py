@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from induce.decoding.distances import TIE, biased, nary, unbiased
-from induce.registry import decoder
+from induce.decoding.specification import decoder
 from tests.support.reference import fixtures, load
 from treebank.base.errors import SynparseError
 

@@ -21,8 +21,9 @@ from induce.decoding.heads import (
     mbr_arcs,
     mbr_heads,
 )
+from induce.decoding.specification import decoder, decoder_together
 from induce.parsing.load import load_parser
-from induce.registry import DECODERS, decoder, decoder_together
+from induce.registry import DECODERS
 from tests.support.reference import fixtures, load
 from tests.support.tiny import settings, train
 from treebank.base.errors import SynparseError

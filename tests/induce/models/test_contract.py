@@ -13,11 +13,12 @@ import pytest
 import torch
 
 from induce.data.corpus import read_corpora
+from induce.decoding.specification import decoders_of
 from induce.models.base import FittedModel
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
-from induce.registry import LOADERS, MODELS, decoders_of, model_class
+from induce.registry import LOADERS, MODELS, model_class
 from induce.settings.presets import load_preset, preset_names
 from induce.settings.run import RunConfig, model_settings
 from induce.storage import checkpoint
@@ -101,7 +102,7 @@ def test_presets_name_every_setting_of_the_model(name: str) -> None:
     expected = {field.name for field in fields(model_class(name).Config)}
     of_text = [preset for preset in map(load_preset, preset_names()) if not preset.task_name]
     of_model = [preset for preset in of_text if preset.model_name == name]
-    assert MODELS[name].preset in [preset.preset for preset in of_model]
+    assert MODELS.get(name).preset in [preset.preset for preset in of_model]
     for preset in of_model:
         assert set(preset.model) == expected, preset.preset
         model_settings(model_class(name).Config, preset.model, name)
@@ -255,16 +256,16 @@ def test_gold_trees_change_weights_only_if_the_model_learns_trees(name: str, tmp
         )
         for k, item in enumerate(plain)
     ]
-    if MODELS[name].learns_trees:  # compare correct trees with wrong ones
+    if MODELS.get(name).learns_trees:  # compare correct trees with wrong ones
         plain = with_trees(plain)
     weights = [_weights(name, tmp_path / str(k), text) for k, text in enumerate((plain, nonsense))]
     same = [torch.equal(value, weights[1][key]) for key, value in weights[0].items()]
-    assert all(same) != MODELS[name].learns_trees
+    assert all(same) != MODELS.get(name).learns_trees
 
 
 def _weights(name: str, run: Path, text: list[Sentence]) -> dict[str, torch.Tensor]:
     config = settings(name, "train.epochs=1")
-    share, learns = config.data.development_share, MODELS[name].learns_trees
+    share, learns = config.data.development_share, MODELS.get(name).learns_trees
     teacher = teacher_of(name)
     corpora = read_corpora(
         text, config.data.normalization, development_share=share, with_trees=learns, references=teacher

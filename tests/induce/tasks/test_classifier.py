@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from induce.data.loaders import BatchSettings
+from induce.decoding.specification import decoders_of
 from induce.models.build import make_model
-from induce.registry import ENCODERS, decoders_of, find_task, load, models_of
+from induce.registry import ENCODERS, find_task, load, models_of
 from induce.settings.presets import load_preset, preset_names, resolve
 from induce.settings.run import RunConfig, kind_of
 from induce.storage import checkpoint
@@ -135,7 +136,7 @@ def test_joins_of_a_batch_are_ordered_by_height() -> None:
 
 
 def test_conflicting_settings_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SynparseError, match=r"no model for task 'listops' called 'prpn'; known: .*ordered-memory"):
+    with pytest.raises(SynparseError, match=r"there is no model of expressions 'prpn'; known: .*ordered-memory"):
         resolve(task="listops", model="prpn")
     with pytest.raises(SynparseError, match=r"there is no task 'listop'; did you mean 'listops'\?"):
         resolve(task="listop")

@@ -11,7 +11,7 @@ from treebank.base.registry import Registry
 def test_unknown_name_suggests_the_nearest_one() -> None:
     colors = Registry("color", {"red": 1, "blue": 2})
     assert colors.get("blue") == 2
-    with pytest.raises(UnknownNameError, match=r"^no color 'bleu'; did you mean 'blue'\?$"):
+    with pytest.raises(UnknownNameError, match=r"^there is no color 'bleu'; did you mean 'blue'\?$"):
         colors.get("bleu")
-    with pytest.raises(UnknownNameError, match=r"^no color 'x'; known: blue, red$"):
+    with pytest.raises(UnknownNameError, match=r"^there is no color 'x'; known: blue, red$"):
         colors.get("x")

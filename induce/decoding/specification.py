@@ -1,0 +1,153 @@
+"""Specifications of decoders and priors: ``NAME:OPTION`` and ``NAME:STRENGTH``, and the decoders of a structure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite
+from typing import Any
+
+from induce.registry import DECODERS, PRIORS, DecoderEntry, DecoderOption, Output, load
+from induce.structures import Distances, Structure
+from treebank.base.errors import SynparseError
+
+NO_PRIORS = "none"
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A prior with its strength, written ``NAME:STRENGTH``."""
+
+    name: str
+    strength: float
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.strength:g}"
+
+
+def decoder_entry(name: str) -> DecoderEntry:
+    """Entry of the decoder in ``NAME`` or ``NAME:OPTION``. Raises SynparseError."""
+    _decoder_options(name)
+    return DECODERS.get(name.partition(":")[0])
+
+
+def _decoder_options(name: str) -> dict[str, Any]:
+    """Options in a decoder's specification, by name. Raises SynparseError for an unknown decoder, option or value."""
+    kind, *texts = name.split(":")
+    options = DECODERS.get(kind).options
+    values: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        option = next((option for option in options if option.name == key or not equals), None)
+        if option is None:
+            names = " or ".join(option.name for option in options)
+            raise SynparseError(
+                f"decoder {name!r}: {kind} has no option {text!r}" + (f"; it has {names}" * bool(names))
+            )
+        try:
+            values[option.name] = _parse_option(option, value if equals else key)
+        except ValueError as error:
+            raise SynparseError(f"decoder {name!r}: {error}") from None
+    return values
+
+
+def _parse_option(option: DecoderOption, text: str) -> Any:
+    """The value of an option in ``text``. Raises ValueError, with the valid values, if it is not valid."""
+    if option.choices:
+        if text not in option.choices:
+            raise ValueError(f"{option.name} is {' or '.join(option.choices)}, not {text!r}")
+        return text
+    value = _number(text)
+    if value < 0:
+        raise ValueError(f"{option.name} is a number from 0 on, not {text!r}")
+    return value
+
+
+def with_defaults(name: str, defaults: Mapping[str, str]) -> str:
+    """The decoder's specification with those of ``defaults`` that it has and does not set itself."""
+    kind, options = name.partition(":")[0], _decoder_options(name)
+    declared = [option.name for option in DECODERS.get(kind).options if option.name in defaults]
+    missing = [option for option in declared if option not in options]
+    return ":".join([name, *(f"{option}={defaults[option]}" for option in missing)])
+
+
+def parse_priors(texts: Iterable[str]) -> tuple[Prior, ...]:
+    """Priors from ``NAME:STRENGTH`` each.
+
+    The name ``none`` is ignored, so that it means the empty list. Raises SynparseError for an unknown name, or for a
+    strength that is missing or out of range.
+    """
+    priors = []
+    for text in texts:
+        if text == NO_PRIORS:
+            continue
+        name, _, number = text.partition(":")
+        entry = PRIORS.get(name)
+        strength = _number(number)
+        if not 0 <= strength <= entry.max_strength:
+            limit = f"a strength from 0 to {entry.max_strength:g}"
+            raise SynparseError(f"prior {text!r}: write {name}:STRENGTH, with {limit}")
+        priors.append(Prior(name, strength))
+    return tuple(priors)
+
+
+def _number(text: str) -> float:
+    """``text`` as a finite number, or -1."""
+    try:
+        value = float(text)
+    except ValueError:
+        return -1.0
+    return value if isfinite(value) else -1.0
+
+
+def decoder(name: str) -> Any:
+    """Decoding function of a specification, ``NAME`` or ``NAME:OPTION``."""
+    function, options = load(decoder_entry(name).place), _decoder_options(name)
+    return partial(function, **options) if options else function
+
+
+def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Function from the rows of several sentences to their trees or heads."""
+    entry = decoder_entry(name)
+    if entry.together:
+        return partial(load(entry.together), **_decoder_options(name))
+    decode = decoder(name)
+    return lambda rows: list(map(decode, rows))
+
+
+def decoders_of(gives: tuple[type[Structure], ...], output: Output | None = None) -> list[str]:
+    """Names of the decoders of the structures ``gives``, in their order, with ``output`` only those of this output."""
+    return [
+        name
+        for structure in gives
+        for name, entry in DECODERS.items()
+        if entry.reads is structure and output in (None, entry.gives)
+    ]
+
+
+def fitting_decoder(
+    model: str, gives: tuple[type[Structure], ...], name: str = "", *, task: str = "", branches_right: bool = False
+) -> str:
+    """``name``, or if it is empty the default decoder of what ``model`` gives, trained for a ``task`` or on text.
+
+    The default for distances is ``biased`` if the language clearly ``branches_right``, else ``unbiased``.
+
+    Raises SynparseError if the decoder needs a structure that the model does not give, or the model gives none.
+    """
+    fitting = decoders_of(gives)
+    if not fitting:
+        instead = f"task eval {task}" if task else "perplexity"
+        raise SynparseError(f"model {model!r} gives no trees; score it with synparse {instead}")
+    if not name:
+        return "biased" if branches_right and gives[0] is Distances else fitting[0]
+    needs = decoder_entry(name).reads
+    if needs not in gives:
+        names = " and ".join(structure.name for structure in gives)
+        raise SynparseError(f"model {model!r} gives {names}; decoder {name!r} needs {needs.name} (try {fitting[0]!r})")
+    return name
+
+
+def structure_called(name: str) -> type[Structure] | None:
+    """The structure that is called ``name`` in JSON lines, or None."""
+    return next((entry.reads for entry in DECODERS.values() if entry.reads.name == name), None)
