@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from induce.analysis.correlation import Correlation, pearson, spearman
+from induce.analysis.sweep import model_scores
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
 from treebank.base.errors import SynparseError
@@ -130,13 +131,13 @@ def scores_of(document: Any, metric: str = "") -> tuple[str, dict[str, float]]:
     ``metric`` is the first one of the document by default; if there are several conventions, the first one counts.
     Raises ValueError if the document has no such scores.
     """
-    entries = document.get("scores") if isinstance(document, dict) else None
-    if not isinstance(entries, list):
-        raise ValueError('expected an object with "scores", as synparse eval --format json writes it')
-    models = [entry for entry in entries if isinstance(entry, dict) and entry.get("model") and "metric" in entry]
-    metric = metric or (str(models[0]["metric"]) if models else "")
+    try:
+        entries = list(model_scores(document["scores"]))
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError('expected an object with "scores", as synparse eval --format json writes it') from None
+    metric = metric or (str(entries[0]["metric"]) if entries else "")
     scores: dict[str, float] = {}
-    for entry in models:
+    for entry in entries:
         if entry["metric"] == metric:
             scores.setdefault(str(entry["model"]), float(entry["value"]))
     if not scores:

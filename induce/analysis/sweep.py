@@ -68,7 +68,7 @@ def sweep(document: Any, setting: str) -> Sweep:
     scores: dict[tuple[str, str], dict[Any, dict[str, float]]] = {}
     configs: dict[str, RunConfig] = {}
     try:
-        data, entries = _data_of(document), list(_entries(document["scores"]))
+        data, entries = _data_of(document), list(model_scores(document["scores"]))
         for model in dict.fromkeys(entry["model"] for entry in entries):
             if not Path(model).exists():
                 raise SynparseError(f"{model}: there is no such folder; run this in the folder of the evaluation")
@@ -96,7 +96,7 @@ def _data_of(document: Mapping[str, Any]) -> str:
     return str(document["data"]) if "data" in document else "minimal pairs"
 
 
-def _entries(scores: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def model_scores(scores: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """The scores of models with model, metric, convention and value. A task may have several metrics.
 
     Scores without a value, such as an infinite perplexity, are left out.

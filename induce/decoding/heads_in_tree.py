@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from induce.decoding.heads import REVERSED_ARC_WEIGHT
+
 Array = np.ndarray
 Split = tuple[int, int, int]  # of a phrase: its first word, the first word of its right half, and the word after it
-
-REVERSED_ARC_WEIGHT = 0.5  # value of a reversed arc, as in the decoder `mbr-arcs`
 
 
 def branching(count: int, *, right: bool) -> list[Split]:

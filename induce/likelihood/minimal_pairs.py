@@ -7,14 +7,14 @@ accuracy for pairs with and without such a connection.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
-from induce.likelihood.language_model import EncodedSentence
+from induce.likelihood.language_model import LanguageModel
 from induce.likelihood.ngrams import NgramModel
 from induce.likelihood.pair_files import Pair, read_pairs
-from induce.likelihood.sentences import SentenceScorer
+from induce.likelihood.sentences import Counted, SentenceScore, SentenceScorer
 from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser
 from treebank.base.tables import Cell, Column, Table
@@ -145,54 +145,49 @@ class PairScore:
         }
 
 
-LogProbabilities = Callable[[Iterable[Sentence]], Iterator[tuple[EncodedSentence, float]]]
-
-
-class Scorer(NamedTuple):
-    """A system that assigns log-probabilities to sentences.
-
-    ``log_probabilities`` yields each sentence as the system reads it, with its log-probability, or 0 without words.
-    """
+class Scorer(Protocol):
+    """A system that assigns log-probabilities to sentences."""
 
     name: str
-    run: str
-    counted: str  # tokens that a log-probability is over
-    log_probabilities: LogProbabilities
+    run: str  # its folder, or ""
+
+    @property
+    def counted(self) -> Counted:
+        """The tokens that a log-probability is over."""
+
+    def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceScore]:
+        """The score of each sentence, in order."""
 
 
-def model_scorer(scorer: SentenceScorer) -> Scorer:
-    """A trained model as a scorer."""
+class NgramScorer:
+    """An n-gram model of ``text`` over the vocabulary of a trained ``model``."""
 
-    def log_probabilities(sentences: Iterable[Sentence]) -> Iterator[tuple[EncodedSentence, float]]:
-        return ((score.sentence, score.log_probability or 0.0) for score in scorer.score(sentences))
+    run: str = ""
+    counted: Counted = "words+eos"
 
-    return Scorer(scorer.name, scorer.run, scorer.counted, log_probabilities)
+    def __init__(self, order: int, text: Iterable[Sentence], model: LanguageModel) -> None:
+        self.name, self.model = "unigram" if order == 1 else f"{order}-gram", model
+        encoded = (model.encode(sentence).ids for sentence in text)
+        self.ngrams = NgramModel((ids for ids in encoded if ids), order=order, size=len(model.vocabulary))
 
-
-def ngram_scorer(order: int, text: Iterable[Sentence], scorer: SentenceScorer) -> Scorer:
-    """An n-gram model of ``text`` over the vocabulary of a trained model."""
-    encoded = (scorer.encode(sentence).ids for sentence in text)
-    model = NgramModel((ids for ids in encoded if ids), order=order, size=len(scorer.vocabulary))
-    scores: dict[tuple[int, ...], float] = {(): 0.0}
-
-    def log_probabilities(sentences: Iterable[Sentence]) -> Iterator[tuple[EncodedSentence, float]]:
-        for sentence in map(scorer.encode, sentences):
+    def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceScore]:
+        """The score of each sentence, in order. Equal sentences are scored once."""
+        scores: dict[tuple[int, ...], float | None] = {(): None}
+        for sentence in map(self.model.encode, sentences):
             if sentence.ids not in scores:
-                scores[sentence.ids] = model.log_probability(sentence.ids)
-            yield sentence, scores[sentence.ids]
-
-    return Scorer("unigram" if order == 1 else f"{order}-gram", "", "words+eos", log_probabilities)
+                scores[sentence.ids] = self.ngrams.log_probability(sentence.ids)
+            yield SentenceScore(sentence, scores[sentence.ids])
 
 
 def score_pairs(pairs: Sequence[Pair], scorer: Scorer, data: str, parser: Parser | None = None) -> PairScore:
     """The result of ``scorer`` on ``pairs``, and if ``parser`` is given whether its trees connect verb and subject."""
-    sentences = [sentence for pair in pairs for sentence in (pair.good, pair.bad)]
-    scores = list(scorer.log_probabilities(sentences))
+    scores = list(scorer.score(sentence for pair in pairs for sentence in (pair.good, pair.bad)))
     outcomes, unknown = [], []
-    for (good, good_score), (bad, bad_score) in zip(scores[::2], scores[1::2], strict=True):
-        is_tie = good.ids == bad.ids or good_score == bad_score
-        outcomes.append(0.5 if is_tie else float(good_score > bad_score))
-        unknown.append(bool(good.unknown or bad.unknown))
+    for good, bad in zip(scores[::2], scores[1::2], strict=True):
+        values = good.log_probability or 0.0, bad.log_probability or 0.0
+        is_tie = good.sentence.ids == bad.sentence.ids or values[0] == values[1]
+        outcomes.append(0.5 if is_tie else float(values[0] > values[1]))
+        unknown.append(bool(good.sentence.unknown or bad.sentence.unknown))
     connected = connections(pairs, parser) if parser else [None] * len(pairs)
     return PairScore(scorer.name, scorer.run, data, scorer.counted, pairs, outcomes, unknown, connected)
 
@@ -295,10 +290,10 @@ def evaluate_pairs(
     if ngram_text:
         first = SentenceScorer(folders[0], device="cpu")
         text = list(read_sentences([ngram_text]))
-        scores = [score_pairs(pairs, ngram_scorer(order, text, first), name) for order in (1, 5)]
+        scores = [score_pairs(pairs, NgramScorer(order, text, first), name) for order in (1, 5)]
     for run in folders:
         scorer = SentenceScorer(run, device=device)
-        scores.append(score_pairs(pairs, model_scorer(scorer), name, own_parser(scorer, device)))
+        scores.append(score_pairs(pairs, scorer, name, own_parser(scorer, device)))
     return PairEvaluation(scores, runs_of(groups, {score.run: score.mean for score in scores}))
 
 

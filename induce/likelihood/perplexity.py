@@ -33,6 +33,12 @@ NOT_COMPARABLE = (
     "different tokens"
 )
 
+#: fields of a score in JSON
+JSON_FIELDS = (
+    *("nats", "bits_per_character", "scored", "words", "sentences", "characters", "unknown", "normalization"),
+    *("token", "signature"),
+)
+
 ReportProgress = Callable[[str, int, int], None]  # called with a model folder, scored tokens, and tokens of the text
 
 
@@ -112,23 +118,10 @@ class Perplexity:
 
     def to_json(self) -> dict[str, Any]:
         """The score as a JSON object."""
-        return {
-            "system": self.model,
-            "run": self.run,
-            "metric": self.metric,
-            "value": self.value if math.isfinite(self.value) else None,
-            "nats": self.nats,
-            "bits_per_character": self.bits_per_character,
-            "scored": self.scored,
-            "words": self.words,
-            "sentences": self.sentences,
-            "characters": self.characters,
-            "unknown": self.unknown,
-            "vocabulary": len(self.vocabulary),
-            "normalization": self.normalization,
-            "token": self.token,
-            "signature": self.signature,
-        }
+        document: dict[str, Any] = {"system": self.model, "run": self.run, "metric": self.metric}
+        document["value"] = self.value if math.isfinite(self.value) else None
+        document["vocabulary"] = len(self.vocabulary)
+        return document | {name: getattr(self, name) for name in JSON_FIELDS}
 
 
 def comparable(scores: Sequence[Perplexity]) -> bool:

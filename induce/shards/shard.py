@@ -160,15 +160,7 @@ class _OpenShard:
 
     def finish(self, lines: int) -> Shard:
         """Close the shard after this number of ``lines`` of the file, and return it."""
-        shard = Shard(
-            self.path,
-            self.number,
-            self.start,
-            self.end,
-            self.line,
-            self.before,
-            self.digest.hexdigest(),
-        )
+        shard = Shard(self.path, self.number, self.start, self.end, self.line, self.before, self.digest.hexdigest())
         self.number, self.start, self.line, self.before = self.number + 1, self.end, lines + 1, self.characters
         self.digest = hashlib.sha256()
         return shard

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from induce.likelihood.language_model import EncodedSentence
-from induce.likelihood.minimal_pairs import Accuracy, PairEvaluation, Scorer, score_pairs
+from induce.likelihood.minimal_pairs import Accuracy, PairEvaluation, score_pairs
 from induce.likelihood.ngrams import NgramModel
 from induce.likelihood.pair_files import COLLECTIONS, LONG, SHORT, Agreement, read_pairs
+from induce.likelihood.sentences import Counted, SentenceScore
 from tests.support.reference import SHARED
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -95,17 +96,23 @@ def test_collections_have_the_published_phenomena() -> None:
     assert set(COLLECTIONS) == {"marvin-linzen", "blimp"}
 
 
-def lengths(sentences: Iterable[Sentence]) -> Iterator[tuple[EncodedSentence, float]]:
+class LengthScorer:
     """Log-probabilities that prefer the longer sentence, where "?" is an unknown word."""
-    for words in (sentence.words for sentence in sentences):
-        ids = tuple(1 if word == "?" else ord(word[0]) for word in words)
-        yield EncodedSentence(words, ids, tuple(word == "?" for word in words), 0), float(len(ids))
+
+    name, run = "longer", ""
+    counted: Counted = "words+eos"
+
+    def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceScore]:
+        for words in (sentence.words for sentence in sentences):
+            ids = tuple(1 if word == "?" else ord(word[0]) for word in words)
+            sentence = EncodedSentence(words, ids, tuple(word == "?" for word in words), 0)
+            yield SentenceScore(sentence, float(len(ids)))
 
 
 def test_ties_count_half_and_unknown_words_are_counted(tmp_path: Path) -> None:
     file = tmp_path / "pairs.tsv"
     file.write_text("phenomenon\tgood\tbad\np\ta a\ta\np\ta\ta a\nq\ta ?\ta ?\nq\ta b\tb a\n", encoding="utf-8")
-    score = score_pairs(read_pairs(str(file)), Scorer("longer", "", "words+eos", lengths), "own")
+    score = score_pairs(read_pairs(str(file)), LengthScorer(), "own")
     assert list(score.outcomes) == [1.0, 0.0, 0.5, 0.5]
     assert {name: accuracy.value for name, accuracy in score.by_phenomenon.items()} == {"p": 50.0, "q": 50.0}
     assert (score.unknown_percent, score.tied_percent, score.mean) == (25.0, 50.0, 50.0)
