@@ -34,11 +34,11 @@ class TextRecord:
 
 
 class OutputFolder:
-    """A folder that only this job writes to, until ``lock`` is released."""
+    """A folder that only this job writes to."""
 
-    def __init__(self, folder: str, lock: RunLock) -> None:
+    def __init__(self, folder: str) -> None:
         """Raises SynparseError if the records of the texts are damaged."""
-        self.folder, self.lock = folder, lock
+        self.folder = folder
         self._path = Path(folder, TEXTS)
         remedy = "remove the file if the texts are the same as when the job was begun"
         self._digests = {record.file: record.text for record in read_records(self._path, TextRecord, remedy=remedy)}
@@ -65,18 +65,18 @@ class OutputFolder:
 def locked_output(folder: str, facts: dict[str, Any], files: Sequence[str], resume: bool) -> Iterator[OutputFolder]:
     """Hold the lock of an output folder, which is created, with a note of ``facts`` and of the ``files`` to write.
 
-    ``files`` are paths in the order of their texts; existing files stay in the note. Raises SynparseError if another
-    job writes to the folder, or has written the files in it.
+    ``files`` are names in the folder, in the order of their texts; existing files stay in the note. Raises
+    SynparseError if another job writes to the folder, or has written the files in it.
     """
     lock = RunLock(Path(folder), "batch")
     try:
-        _write_note(folder, facts, [os.path.relpath(path, folder) for path in files], resume)
-        yield OutputFolder(folder, lock)
+        _write_note(folder, facts, files, resume)
+        yield OutputFolder(folder)
     finally:
         lock.release()
 
 
-def _write_note(folder: str, facts: dict[str, Any], files: list[str], resume: bool) -> None:
+def _write_note(folder: str, facts: dict[str, Any], files: Sequence[str], resume: bool) -> None:
     if all(name == LOCK or (name.startswith(NOTE) and PART.search(name)) for name in os.listdir(folder)):
         _write(folder, BatchNote(files=tuple(files), job=facts))
         return

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from induce.parsing.output_lock import locked_output
+from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.parser import Parser
 from treebank.base.atomic_write import finish
 from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
@@ -183,29 +184,37 @@ def parse_into(
     Raises SynparseError if the folder contains files of another batch, if it contains files and ``resume`` is false, or
     if a text has changed since its output was written.
     """
-    if job.form not in SUFFIXES:
-        raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
-    files = expand(paths, notify=job.input_options.notify)
-    targets = targets_of(folder, files, SUFFIXES[job.form])
     written = 0
-    with locked_output(folder, job.facts(), list(targets.values()), resume) as claim:
-        for number, (path, target) in enumerate(targets.items(), 1):
-            begun = os.path.exists(target) or os.path.exists(target + PART_SUFFIX)
-            claim.check(path, os.path.relpath(target, folder), begun=begun)
+    with output_folder(folder, paths, job, resume) as (claim, names):
+        for number, (path, name) in enumerate(names.items(), 1):
+            target = os.path.join(folder, name)
+            claim.check(path, name, begun=os.path.exists(target) or os.path.exists(target + PART_SUFFIX))
             if os.path.exists(target):
                 continue
             count = _parse_one(path, target, job)
             written += count
-            tell(f"{number} of {len(files)} files: {path}: {count:,} sentences")
+            tell(f"{number} of {len(names)} files: {path}: {count:,} sentences")
     return written
 
 
-def targets_of(folder: str, files: Sequence[str], suffix: str) -> dict[str, str]:
-    """Output file of each input file, named after its path below the common folder of all files."""
+@contextmanager
+def output_folder(
+    folder: str, paths: Sequence[str], job: Job, resume: bool
+) -> Iterator[tuple[OutputFolder, dict[str, str]]]:
+    """Lock ``folder``, and yield it with the name in it of the output of each input file.
+
+    A name is the path below the common folder of all files, and a suffix. Raises SynparseError for a format that cannot
+    be resumed, for standard input, and as `locked_output` does.
+    """
+    if job.form not in SUFFIXES:
+        raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
+    files = expand(paths, notify=job.input_options.notify)
     if "-" in files:
         raise SynparseError("trees of standard input have no file name in --output-dir; use -o FILE")
     shared = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
-    return {path: os.path.join(folder, os.path.relpath(os.path.abspath(path), shared) + suffix) for path in files}
+    names = {path: os.path.relpath(os.path.abspath(path), shared) + SUFFIXES[job.form] for path in files}
+    with locked_output(folder, job.facts(), list(names.values()), resume) as claim:
+        yield claim, names
 
 
 def _parse_one(path: str, target: str, job: Job) -> int:

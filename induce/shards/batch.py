@@ -11,14 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from induce.parsing.output_lock import OutputFolder, locked_output
-from induce.parsing.writer import SUFFIXES, Job, targets_of
+from induce.parsing.output_lock import OutputFolder
+from induce.parsing.writer import Job, output_folder
 from induce.shards.manifest import Manifest, Result, join, remove_shards
 from induce.shards.shard import SHARD_BYTES, Shard, shards_of
 from induce.shards.shard_work import Outcome, ShardWork, Task
 from induce.workers.pool import Engine, Pool, WorkerDiedError, cores
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.io.expand import expand
 from treebank.tokenize import NONE
 
 PAUSE = 10.0  # seconds between two progress messages
@@ -75,11 +74,7 @@ def parse_in_shards(
     Raises SynparseError for files of another batch, input that has changed since, and the first sentence that cannot
     be parsed, when the shards that were begun are written.
     """
-    if job.form not in SUFFIXES:
-        raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
-    targets = targets_of(folder, expand(paths, notify=job.input_options.notify), SUFFIXES[job.form])
-    with locked_output(folder, job.facts(), list(targets.values()), resume) as claim:
-        names = {path: os.path.relpath(target, folder) for path, target in targets.items()}
+    with output_folder(folder, paths, job, resume) as (claim, names):
         batch = _Batch(folder, job, names, claim, tell)
         with make_engine(ShardWork(job, os.path.abspath(folder))) as engine:
             return batch.run(engine, shard_bytes)

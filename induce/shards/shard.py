@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from induce.parsing.parser import FIRST_BLOCK, LARGEST_BLOCK, block_after
+from treebank.base.digest import digest_file
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.io.compression import compression
 from treebank.io.lines import report_damage
@@ -76,7 +77,7 @@ def shards_of(path: str, options: InputOptions, *, size: int, cut: bool = True) 
     with report_damage(path):
         whole = not cut or options.paragraphs or options.encoding or _is_compressed(path)
         if whole or not is_plain_text(path, options):
-            yield Shard(path, 0, 0, os.path.getsize(path), 1, 0, _digest(path), whole=True)
+            yield Shard(path, 0, 0, os.path.getsize(path), 1, 0, digest_file(path), whole=True)
         else:
             yield from _cut(path, size, options.tokenize in ("", NONE))
 
@@ -84,11 +85,6 @@ def shards_of(path: str, options: InputOptions, *, size: int, cut: bool = True) 
 def _is_compressed(path: str) -> bool:
     with open(path, "rb") as stream:
         return compression(stream.read(8)) is not None
-
-
-def _digest(path: str) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _cut(path: str, size: int, by_blocks: bool) -> Iterator[Shard]:
