@@ -28,9 +28,8 @@ from induce.data.batches import StreamBatch  # noqa: E402
 from induce.layers.cross_entropy import cross_entropy  # noqa: E402
 from induce.layers.dropout import dropped_at  # noqa: E402
 from induce.layers.matrix_library import choose_library, multiplying  # noqa: E402
-from induce.models.language.gated_attention import attend, remembered, scores  # noqa: E402
 from induce.models.language.prpn import Masks, Prpn, PrpnConfig  # noqa: E402
-from induce.models.language.prpn_kernel import StepInputs, StepMasks  # noqa: E402
+from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, remembered, scores  # noqa: E402  # noqa: E402
 from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes  # noqa: E402
 from induce.settings.presets import load_preset  # noqa: E402
 from tests.support.twins import recurrences as plain  # noqa: E402

@@ -109,11 +109,8 @@ def make_run(
 
     With ``resume`` it continues from ``folder/last``. Raises SynparseError if settings, data and folder do not fit.
     """
-    from induce.models.base import FittedModel
     from induce.storage import checkpoint as store
     from induce.training.distributed import ALONE, Distributed, check_divisible
-    from induce.training.learners import FittedLearner, GradientLearner
-    from induce.training.optimizer import make_optimizer
     from induce.training.position import Position
     from induce.training.seeding import seed_everything
     from induce.training.state import Run, restore
@@ -131,22 +128,31 @@ def make_run(
     strategy = Accumulating() if group.size == 1 else Distributed(group)
     if group.size > 1:
         check_divisible(model, next(iter(check.check())))
-    learner: Learner
-    if isinstance(model, FittedModel):
-        model.group = group
-        learner = FittedLearner(model, data.corpus, training.words)
-    else:
-        optimizer = make_optimizer(list(model.parameters()), config.optimizer)
-        learner = GradientLearner(model, optimizer, loader, strategy, rng, config=config, folder=folder)
     library = checkpoint.facts.matrix_library if checkpoint else ""
     run = Run(
         *(folder, config, device, group, training, data.development, data.note, data.vocabulary, data.corpus),
-        *(loader, check, data.facts, model, learner, strategy, rng, Position(), library),
+        *(loader, check, data.facts, model, strategy, rng, Position(), library),
         resumed=resume,
     )
+    run.learner = _learner(run)
     if checkpoint:
         restore(run, checkpoint)
     return run
+
+
+def _learner(run: Run) -> Learner:
+    """The algorithm that trains the model of a run."""
+    from induce.models.base import FittedModel
+    from induce.training.learners import FittedLearner, GradientLearner
+    from induce.training.optimizer import make_optimizer
+
+    if isinstance(run.model, FittedModel):
+        run.model.group = run.group
+        return FittedLearner(run.model, run.corpus, run.training.words)
+    optimizer = make_optimizer(list(run.model.parameters()), run.config.optimizer)
+    return GradientLearner(
+        run.model, optimizer, run.loader, run.strategy, run.rng, config=run.config, folder=run.folder
+    )
 
 
 class _Encoded(NamedTuple):

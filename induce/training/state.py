@@ -51,12 +51,12 @@ class Run:
     held_out: Loader  # of the development text
     facts: RunFacts  # of the data, for the checkpoint
     model: Model
-    learner: Learner
     strategy: Accumulating
     rng: Any  # numpy.random.RandomState
     position: Position
     matrix_library: str = ""  # chosen before the first step
     resumed: bool = False
+    learner: Learner = field(init=False)  # made from the other fields
     lock: RunLock | None = field(default=None, repr=False)  # of the folder, released after training
 
 

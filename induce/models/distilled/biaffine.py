@@ -11,71 +11,48 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import HeadSupervisedBatch, SentenceBatch
-from induce.layers.bilstm_encoder import SentenceReader, some_unknown
 from induce.layers.padding import real_words
-from induce.models.base import Loss, Model, Query
-from induce.setting import count, dropout_rate, setting
+from induce.models.base import Loss, Query
+from induce.models.distilled.student import Student, StudentConfig
+from induce.setting import setting
 from induce.structures import HeadDistribution
-
-if TYPE_CHECKING:
-    from induce.data.corpus import EncodedCorpus
 
 MAX_DISTANCE = 10  # in words; larger distances share one weight
 
 
 @dataclass(frozen=True, kw_only=True)
-class BiaffineConfig:
+class BiaffineConfig(StudentConfig):
     """Sizes and rates, with defaults for training on a CPU with about 10,000 sentences."""
 
-    embedding_size: int = count(64, "units of a word embedding")
     hidden_size: int = setting(100, at_least=1, at_most=1e6, help="units of one direction of the LSTM")
-    layers: int = count(1, "layers of the network")
     arc_size: int = setting(
         100, at_least=1, at_most=1e6, help="units in which a word stands for a head, or for a dependent"
     )
-    endings: bool = setting(True, help="whether words are also known by their last letters")
-    dropout: float = dropout_rate(0.3, "dropout inside the layers")
     unknown_rate: float = setting(0.3, at_least=0, at_most=0.99, help="share of the words that are unknown in training")
 
 
-class Biaffine(Model):
+class Biaffine(Student):
     """Heads from a bidirectional LSTM: P(word j heads word i), P(word i is the root) on the diagonal."""
 
     Config = BiaffineConfig
     reads = (HeadSupervisedBatch,)
-    rounds = True
     gives = (HeadDistribution,)
     estimates_root = True
-    measure = "cross-entropy"
 
     def __init__(self, config: BiaffineConfig, vocabulary_size: int) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(config, vocabulary_size)
         hidden = config.hidden_size
-        self.reader = SentenceReader(
-            vocabulary_size,
-            config.embedding_size,
-            hidden,
-            layers=config.layers,
-            endings=config.endings,
-            dropout=config.dropout,
-        )
         self.head, self.dependent = (nn.Linear(2 * hidden, config.arc_size) for _ in range(2))
         self.pairs = nn.Linear(config.arc_size, config.arc_size, bias=False)
         self.heading = nn.Linear(config.arc_size, 1)
         self.rooting = nn.Linear(config.arc_size, 1)
         self.distance = nn.Parameter(torch.zeros(2, MAX_DISTANCE))  # of a head before the word, and after it
-
-    def prepare(self, corpus: EncodedCorpus) -> None:
-        """Store the endings of the words of the vocabulary."""
-        self.reader.learn_endings(corpus)
 
     def scores(self, tokens: Tensor, lengths: Tensor, input_tokens: Tensor) -> Tensor:
         """Scores (B, N, N) of word j as the head of word i, and of word i as the root on the diagonal.
@@ -99,9 +76,7 @@ class Biaffine(Model):
 
     def loss(self, batch: HeadSupervisedBatch, state: None = None) -> Loss:
         """Cross-entropy of the heads predicted by the teacher, in nats per word."""
-        input_tokens = (
-            some_unknown(batch.tokens, batch.uniforms, self.config.unknown_rate) if self.training else batch.tokens
-        )
+        input_tokens = self.input_tokens(batch.tokens, batch.uniforms)
         mean, count = head_loss(self.scores(batch.tokens, batch.lengths, input_tokens), batch.heads)
         return Loss(mean, mean, count)
 

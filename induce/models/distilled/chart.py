@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -19,62 +18,38 @@ from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
 from induce.data.punctuation import JOINED, MOST, NOTHING, SEPARATED
-from induce.layers.bilstm_encoder import SentenceReader, some_unknown
-from induce.models.base import Loss, Model, Query, bounded
-from induce.setting import count, dropout_rate, setting
+from induce.models.base import Loss, Query, bounded
+from induce.models.distilled.student import Student, StudentConfig
+from induce.setting import setting
 from induce.structures import SpanScores
-
-if TYPE_CHECKING:
-    from induce.data.corpus import EncodedCorpus
 
 MAX_WIDTH = 40  # in words; wider spans share one weight
 GAPS = 4  # features of the punctuation in a gap: it separates, joins, closes, opens
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChartConfig:
+class ChartConfig(StudentConfig):
     """Sizes and rates, with defaults for training on a CPU."""
 
-    embedding_size: int = count(64, "units of a word embedding")
-    hidden_size: int = setting(128, at_least=1, at_most=1e6, help="units of one direction of the LSTM")
-    layers: int = count(1, "layers of the network")
     span_size: int = setting(
         100, at_least=1, at_most=1e6, help="units in which a gap stands for the start or end of a span"
     )
-    endings: bool = setting(True, help="whether words are also known by their last letters")
-    dropout: float = dropout_rate(0.3, "dropout inside the layers")
-    unknown_rate: float = setting(0.2, at_least=0, at_most=0.99, help="share of the words that are unknown in training")
 
 
-class Chart(Model):
+class Chart(Student):
     """Probability that each span of words is a constituent, independent of the other spans."""
 
     Config = ChartConfig
     reads = (SpanTargetBatch,)
-    rounds = True
     gives = (SpanScores,)
     shortest = 2
-    measure = "cross-entropy"
 
     def __init__(self, config: ChartConfig, vocabulary_size: int) -> None:
-        super().__init__()
-        self.config = config
-        self.reader = SentenceReader(
-            vocabulary_size,
-            config.embedding_size,
-            config.hidden_size,
-            layers=config.layers,
-            endings=config.endings,
-            dropout=config.dropout,
-        )
+        super().__init__(config, vocabulary_size)
         self.start, self.end = (nn.Linear(2 * config.hidden_size + GAPS, config.span_size) for _ in range(2))
         self.pairs = nn.Linear(config.span_size, config.span_size, bias=False)
         self.starting, self.ending = (nn.Linear(config.span_size, 1) for _ in range(2))
         self.width = nn.Parameter(torch.zeros(MAX_WIDTH + 1))
-
-    def prepare(self, corpus: EncodedCorpus) -> None:
-        """Store the endings of the words of the vocabulary."""
-        self.reader.learn_endings(corpus)
 
     def scores(self, batch: SentenceBatch, input_tokens: Tensor) -> Tensor:
         """Scores (B, N, N + 1) of the spans from word i up to j, j excluded.
@@ -95,10 +70,10 @@ class Chart(Model):
     def loss(self, batch: SpanTargetBatch, state: None = None) -> Loss:
         """Binary cross-entropy of the teacher's spans, full sentences excluded, in nats per word."""
         tokens = batch.tokens
-        rate = self.config.unknown_rate if self.training else 0.0
-        input_tokens = some_unknown(tokens, torch.rand(tokens.shape, device=tokens.device), rate) if rate else tokens
+        drawn = self.training and self.config.unknown_rate
+        uniforms = torch.rand(tokens.shape, device=tokens.device) if drawn else tokens.new_ones(tokens.shape)
         open_spans = inner_spans(batch.lengths, tokens.shape[1])
-        scores = self.scores(batch, input_tokens)[open_spans]
+        scores = self.scores(batch, self.input_tokens(tokens, uniforms))[open_spans]
         nats = functional.binary_cross_entropy_with_logits(scores, batch.spans[open_spans], reduction="sum")
         mean = nats / max(1, batch.token_count)
         return Loss(mean, mean, batch.token_count)

@@ -17,9 +17,9 @@ For one side, with b = a + w, and ``back`` the other side's finished half spans 
     Z          = Σ_a root[a] done(side 0)[a, N - 1 - a] done(side 1)[N - 1 - a, a]
 
 The outside pass computes the derivative of log Z in the opposite order. The derivative times the weight is the expected
-number of uses of the weight. The tables contain probabilities with one scale per sentence, not logarithms, in the
-precision of the weights (float32 takes half the time). A sentence that leaves the range of numbers is computed again in
-float64 with another scale, and if that fails, in logarithms (`plain_dependency_sums`).
+number of uses of the weight. The tables contain probabilities with one scale per sentence, not logarithms. A
+sentence that leaves the range of numbers is computed again with another scale, and if that fails, in logarithms
+(`plain_dependency_sums`).
 
 Fragments are described in `dependency_tables`.
 """
@@ -33,26 +33,25 @@ import numpy as np
 from induce.models.em.dependency_tables import Array, Fragments, TreeCounts, TreeWeights
 from induce.models.em.plain_dependency_sums import plain_tree_counts
 
-Precision = type[np.floating]
-TOLERANCE = {np.float32: 1e-3, np.float64: 1e-6}  # maximum difference from one head and two stops per word
+TOLERANCE = 1e-6  # maximum difference from one head and two stops per word
 
 
 class Workspace:
     """Arrays that are reused for all batches, because allocation takes longer than the sums."""
 
     def __init__(self) -> None:
-        self._memory: dict[tuple[str, Precision], Array] = {}
+        self._memory: dict[str, Array] = {}
 
-    def empty(self, name: str, shape: tuple[int, ...], precision: Precision = np.float64) -> Array:
+    def empty(self, name: str, shape: tuple[int, ...]) -> Array:
         """Array ``name`` with arbitrary content, which overwrites the previous array of this name."""
-        size, key = math.prod(shape), (name, precision)
-        if key not in self._memory or len(self._memory[key]) < size:
-            self._memory[key] = np.zeros(size, dtype=precision)
-        return self._memory[key][:size].reshape(shape)
+        size = math.prod(shape)
+        if name not in self._memory or len(self._memory[name]) < size:
+            self._memory[name] = np.zeros(size)
+        return self._memory[name][:size].reshape(shape)
 
-    def zeros(self, name: str, shape: tuple[int, ...], precision: Precision = np.float64) -> Array:
+    def zeros(self, name: str, shape: tuple[int, ...]) -> Array:
         """Array ``name`` filled with 0, otherwise as `empty`."""
-        array = self.empty(name, shape, precision)
+        array = self.empty(name, shape)
         array.fill(0.0)
         return array
 
@@ -75,15 +74,12 @@ def tree_counts(
         heads = counts.root.sum(0) + counts.first.sum((0, 1, 2)) + counts.later.sum((0, 1, 2))  # one per word
         stops = counts.stop.sum((0, 1, 2)) / 2  # one per word and side
         deviation = np.maximum(np.abs(heads / weights.words - 1), np.abs(stops / weights.words - 1))
-        lost = np.flatnonzero(~(deviation < TOLERANCE[weights.precision]))
+        lost = np.flatnonzero(~(deviation < TOLERANCE))
         if not len(lost):
             break
         workspace.clear()  # it may contain infinite numbers, and 0 times infinity is not a number
-        part = weights.select(lost).of_precision(np.float64)
-        parts = None
-        if fragments is not None:
-            parts = fragments.select(lost).of_precision(np.float64)
-        for name, values in vars(again(part, parts, growth[lost])).items():
+        parts = None if fragments is None else fragments.select(lost)
+        for name, values in vars(again(weights.select(lost), parts, growth[lost])).items():
             getattr(counts, name)[..., lost] = values
     return counts
 
@@ -115,23 +111,22 @@ class _Chart:
 
     def __init__(self, weights: TreeWeights, fragments: Fragments | None, scale: Array, workspace: Workspace) -> None:
         self.shape: tuple[int, ...] = weights.first.shape
-        precision = self.precision = weights.precision
-        self._zeros = lambda *names: [workspace.zeros(name, self.shape, precision) for name in names]
+        self._zeros = lambda *names: [workspace.zeros(name, self.shape) for name in names]
         self.count = self.shape[1]
         self.fragments = fragments
-        self.scale = scale.astype(precision)
-        self.first = np.multiply(weights.first, self.scale, out=workspace.empty("first", self.shape, precision))
-        self.later = np.multiply(weights.later, self.scale, out=workspace.empty("later", self.shape, precision))
+        self.scale = scale
+        self.first = np.multiply(weights.first, self.scale, out=workspace.empty("first", self.shape))
+        self.later = np.multiply(weights.later, self.scale, out=workspace.empty("later", self.shape))
         self.stop, self.root, self.words = weights.stop, weights.root, weights.words
         # Entries outside the triangle of a table are arbitrary: each is multiplied by a derivative of 0.
-        self._any = lambda *names: [workspace.empty(name, self.shape, precision) for name in names]
+        self._any = lambda *names: [workspace.empty(name, self.shape) for name in names]
         self.same, self.open, self.done_end = self._any("same", "open", "done_end")
         self.rest, self.done = self._zeros("rest", "done")
         self.done[:, :, 0] = self.done_end[:, :, 0] = weights.stop[:, :, 0]
         self.open[:, :, 0] = 0  # a head without dependents on this side has no later arc
         self.open_inner, self.done_inner, self.done_inner_end = self.open, self.done, self.done_end
         if fragments is not None:
-            same = np.where(fragments.crossing > 0, precision(1), precision(fragments.penalty**-2))
+            same = np.where(fragments.crossing > 0, 1.0, fragments.penalty**-2)
             self.first *= same * fragments.cover[:, :, :1]  # factors that do not depend on the split point
             self.later *= same
             self.crossing, self.open_inner = self._any("crossing", "open_inner")
@@ -193,7 +188,7 @@ class _Chart:
         root = self.root * inside
         parts = root * right * left
         total = parts.sum(0)
-        inverse = np.where(total > 0, 1 / total, 0).astype(self.precision)
+        inverse = np.where(total > 0, 1 / total, 0)
         (self.d_done,) = self._zeros("d_done")
         self.d_done[0][to_end] = root * left * inverse
         self.d_done[1, count - 1 - words, words] = root * right * inverse
@@ -206,7 +201,7 @@ class _Chart:
             (self.crossing_end,) = self._any("crossing_end")
             _by_end(self.crossing, self.crossing_end)
         first, later = self._zeros("first counts", "later counts")
-        stop = np.zeros(self.stop.shape, dtype=self.precision)
+        stop = np.zeros(self.stop.shape)
         for width in range(count - 1, -1, -1):
             heads, lasts = slice(count - width), slice(width, count)
             for side in (0, 1):
@@ -214,7 +209,7 @@ class _Chart:
                 stop[side, heads, min(width, 1)] += used
             for side in (0, 1) if width else ():
                 first[side, heads, width], later[side, heads, width] = self._leave_arcs(side, width, heads, lasts)
-        log_total = np.log(total.astype(np.float64)) - (self.words - 1) * np.log(self.scale.astype(np.float64))
+        log_total = np.log(total) - (self.words - 1) * np.log(self.scale)
         return TreeCounts(first, later, stop, parts * inverse, log_total)
 
     def _leave_half_spans(self, side: int, width: int, heads: slice, lasts: slice) -> Array:
@@ -246,7 +241,7 @@ class _Chart:
         """Derivative by finished half spans of one width between the split point of an arc and its dependent."""
         count, other = self.count, 1 - side
         if width == count - 1:
-            return np.zeros((1, self.shape[3]), dtype=self.precision)
+            return np.zeros((1, self.shape[3]))
         # in the direction of the other side, the head of the arc precedes the half span
         back = self.d_first[other, width:, width + 1].copy()
         further = slice(count - width - 1)

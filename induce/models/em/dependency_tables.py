@@ -37,17 +37,6 @@ class TreeWeights:
         """Number of words of each sentence (B,)."""
         return np.full(self.root.shape[1], len(self.root)) if self.lengths is None else self.lengths
 
-    @property
-    def precision(self) -> type[np.floating]:
-        """Precision of the sums: float32 or float64."""
-        return np.float32 if self.first.dtype == np.float32 else np.float64
-
-    def of_precision(self, precision: type[np.floating]) -> TreeWeights:
-        """Copy of the weights in ``precision``."""
-        tables = (self.first, self.later, self.stop, self.root)
-        first, later, stop, root = (table.astype(precision, copy=False) for table in tables)
-        return TreeWeights(first, later, stop, root, self.lengths)
-
     def select(self, chosen: Array) -> TreeWeights:
         """Weights of the sentences with indices ``chosen``."""
         tables = (self.first, self.later, self.stop, self.root, self.words)
@@ -76,11 +65,6 @@ class Fragments:
     cover: Array
     crossing: Array
     penalty: float
-
-    def of_precision(self, precision: type[np.floating]) -> Fragments:
-        """Copy of the tables in ``precision``."""
-        cover, crossing = (table.astype(precision, copy=False) for table in (self.cover, self.crossing))
-        return Fragments(cover, crossing, self.penalty)
 
     def select(self, chosen: Array) -> Fragments:
         """Tables of the sentences with indices ``chosen``, which may repeat."""

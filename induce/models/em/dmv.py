@@ -17,13 +17,20 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
-from induce.data.by_length import batches_of_similar_length
 from induce.data.flat_text import FlatText
 from induce.data.word_classes import word_classes
 from induce.models.base import FitStep, FittedModel, Query
 from induce.models.em.dependency_tables import by_head
 from induce.models.em.predicates import frequency_weights, predicate_ratios
-from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
+from induce.models.em.valence_grammar import (
+    TABLE,
+    GrammarSums,
+    Preferences,
+    SentenceBlock,
+    Smoothing,
+    ValenceGrammar,
+    blocks_of_similar_length,
+)
 from induce.setting import setting
 from induce.structures import HeadDistribution, Structure
 from treebank.base.errors import SynparseError
@@ -31,8 +38,6 @@ from treebank.base.errors import SynparseError
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-MIN_LENGTH_RATIO = 0.75  # minimum ratio of a sentence's length to the longest of its block
-TABLE = 200_000  # numbers of a table for one block of sentences: large enough for speed, small enough for the cache
 PARSING_TABLE = 2_000_000  # the same for the sentences of one parsing batch
 MAX_CLASSES = 1000  # if each word is its own class
 LONGEST = 2000  # words of a sentence whose tables fit into a few gigabytes
@@ -189,8 +194,6 @@ class Dmv(FittedModel):
         """The probabilities of a member."""
         return ValenceGrammar(*(table[member].cpu().numpy() for table in (self.root, self.stop, self.choose)))
 
-    # learning
-
     def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
         """Fit one member after the other, one pass of EM per step.
 
@@ -204,8 +207,6 @@ class Dmv(FittedModel):
                 nll, count = learner.step(step - member * self.config.passes)
                 yield FitStep(step + 1, total, nll=nll, count=count, check=step + 1 == total)
 
-    # reading sentences
-
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """Mean over members of the head probabilities (B, N, N), with the root on the diagonal.
 
@@ -217,7 +218,7 @@ class Dmv(FittedModel):
         fragments = batch.fragments.cpu().numpy() if isinstance(batch, FragmentBatch) else np.zeros_like(tokens)
         heads = np.zeros((*tokens.shape, tokens.shape[1]))
         members = self.ready()
-        sums = GrammarSums(Preferences(0.0, self.config.fragment_penalty), single=True)
+        sums = GrammarSums(Preferences(0.0, self.config.fragment_penalty))
         whole = fragments.max(1, initial=0) == 0
         for rows, count in blocks_of_similar_length(lengths, whole, table=TABLE // len(members)):
             size = max(1, TABLE // (count**2 * len(rows)))  # members whose tables fit
@@ -282,20 +283,6 @@ class Dmv(FittedModel):
         classes, head, root = (table[ids] for table in tables)
         inside = np.arange(len(ids))[:, None] < lengths
         return SentenceBlock(classes, np.where(inside, fragments, -1), head, root, lengths)
-
-
-def blocks_of_similar_length(
-    lengths: np.ndarray, whole: np.ndarray, *, table: int = TABLE
-) -> Iterator[tuple[np.ndarray, int]]:
-    """Blocks of sentences of similar length: their indices and the largest length.
-
-    Empty sentences are left out. Sentences of one fragment (``whole``, (B,)) have blocks of their own, because sums
-    without penalties take half the time. One table of a block has at most ``table`` numbers.
-    """
-    for group in (np.flatnonzero(whole), np.flatnonzero(~whole)):
-        batches = batches_of_similar_length(lengths[group], lambda count: table // count**2, min_ratio=MIN_LENGTH_RATIO)
-        for rows, count in batches:
-            yield group[rows], count
 
 
 class _Learner:
@@ -381,11 +368,10 @@ class _Learner:
         model.share.copy_(torch.from_numpy(text.counts / max(1, len(text.ids))))
 
     def _predicates(self, classes: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
-        low, high = PREDICATE_LENGTHS
-        short = (self.text.lengths >= low) & (self.text.lengths <= high)
-        ids = self.text.ids[np.repeat(short, self.text.lengths)]
-        lengths = self.text.lengths[short]
-        return predicate_ratios(classes[ids], lengths, weights[ids], count=size, seed=self.seed)
+        lengths, (low, high) = self.text.lengths, PREDICATE_LENGTHS
+        short = (lengths >= low) & (lengths <= high)
+        ids = self.text.ids[np.repeat(short, lengths)]
+        return predicate_ratios(classes[ids], lengths[short], weights[ids], count=size, seed=self.seed)
 
     def _choose_sentences(self, done: int) -> None:
         """Prepare the sentences of the stage that contains pass ``done``.
@@ -398,7 +384,7 @@ class _Learner:
         if stage == self.stage:
             return
         self.stage = stage
-        self.sums = GrammarSums(self._preferences(stage), single=True)
+        self.sums = GrammarSums(self._preferences(stage))
         fit = np.flatnonzero(self.text.lengths <= stages[stage][0])
         if not len(fit):
             fit = np.flatnonzero(self.text.lengths == self.text.lengths.min(initial=LONGEST))

@@ -9,16 +9,19 @@ valence v is 1 if h already has a dependent on that side, else 0. Extended valen
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from induce.data.by_length import batches_of_similar_length
 from induce.models.em.dependency_sums import Workspace, tree_counts
 from induce.models.em.dependency_tables import Fragments, TreeCounts, TreeWeights, by_reading
 
 Array = np.ndarray
 
-MAX_FLOAT32_WORDS = 64  # words of the longest sentence whose sums stay in the range of float32
+MIN_LENGTH_RATIO = 0.75  # minimum ratio of a sentence's length to the longest of its block
+TABLE = 200_000  # numbers of a table for one block of sentences: large enough for speed, small enough for the cache
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,20 @@ class SentenceBlock:
     root: Array
     lengths: Array
     copies: int = 1
+
+
+def blocks_of_similar_length(
+    lengths: np.ndarray, whole: np.ndarray, *, table: int = TABLE
+) -> Iterator[tuple[np.ndarray, int]]:
+    """Blocks of sentences of similar length: their indices and the largest length.
+
+    Empty sentences are left out. Sentences of one fragment (``whole``, (B,)) have blocks of their own, because sums
+    without penalties take half the time. One table of a block has at most ``table`` numbers.
+    """
+    for group in (np.flatnonzero(whole), np.flatnonzero(~whole)):
+        batches = batches_of_similar_length(lengths[group], lambda count: table // count**2, min_ratio=MIN_LENGTH_RATIO)
+        for rows, count in batches:
+            yield group[rows], count
 
 
 @dataclass(frozen=True)
@@ -100,13 +117,10 @@ class ValenceGrammar:
 
 
 class GrammarSums:
-    """Sums over the trees of sentences under a grammar, with memory that is reused for all blocks.
+    """Sums over the trees of sentences under a grammar, with memory that is reused for all blocks."""
 
-    ``single``: use float32, except for sentences of more than `MAX_FLOAT32_WORDS` words.
-    """
-
-    def __init__(self, preferences: Preferences, *, single: bool = False) -> None:
-        self.preferences, self.single = preferences, single
+    def __init__(self, preferences: Preferences) -> None:
+        self.preferences = preferences
         self._workspace, self._tables = Workspace(), Workspace()
 
     def trees(self, grammar: ValenceGrammar, block: SentenceBlock) -> TreeCounts:
@@ -116,19 +130,17 @@ class GrammarSums:
     def weights(self, grammar: ValenceGrammar, block: SentenceBlock) -> TreeWeights:
         """Weights of arcs, stops and roots in a block of sentences, valid until the next call."""
         pairs = self._pairs(block.classes, grammar.choose.shape[3])
-        precision = np.float32 if self.single and len(block.classes) <= MAX_FLOAT32_WORDS else np.float64
-        goes_on = (grammar.choose * (1 - grammar.stop)[..., None]).astype(precision)  # (K, 2, 2, K)
-        first, later = (self._tables.empty(name, pairs.shape, precision) for name in ("first", "later"))
+        goes_on = grammar.choose * (1 - grammar.stop)[..., None]  # (K, 2, 2, K)
+        first, later = (self._tables.empty(name, pairs.shape) for name in ("first", "later"))
         for side in (0, 1):
             np.take(goes_on[:, side, 0].ravel(), pairs[side], out=first[side], mode="clip")
             np.take(goes_on[:, side, 1].ravel(), pairs[side], out=later[side], mode="clip")
-        arcs = self._arc_preferences(block, precision)
+        arcs = self._arc_preferences(block)
         first *= arcs
         later *= arcs
         stop = np.stack([grammar.stop[_read(block.classes, side), side] for side in (0, 1)])  # (2, N, B, 2)
         root = grammar.root[block.classes] * block.root
-        weights = TreeWeights(first, later, stop.transpose(0, 1, 3, 2), root, block.lengths)
-        return weights.of_precision(precision)
+        return TreeWeights(first, later, stop.transpose(0, 1, 3, 2), root, block.lengths)
 
     def harmonic_heads(self, block: SentenceBlock) -> TreeCounts:
         """Expected uses for the start of EM, in which each word draws its head independently of the other words.
@@ -172,7 +184,7 @@ class GrammarSums:
         fragments, each = None, block.fragments.shape[1]
         inside = np.arange(len(block.classes))[:, None] < block.lengths[:each]
         if self.preferences.penalty < 1 and ((block.fragments != block.fragments[:1]) & inside).any():
-            fragments = Fragments.of(block.fragments, self.preferences.penalty).of_precision(weights.precision)
+            fragments = Fragments.of(block.fragments, self.preferences.penalty)
             if block.copies > 1:
                 fragments = fragments.select(np.tile(np.arange(each), block.copies))
         return tree_counts(weights, fragments, workspace=self._workspace)
@@ -188,14 +200,14 @@ class GrammarSums:
                 np.add(heads[: count - width], children[width:], out=pairs[side, : count - width, width])
         return pairs
 
-    def _arc_preferences(self, block: SentenceBlock, precision: type[np.floating]) -> Array:
+    def _arc_preferences(self, block: SentenceBlock) -> Array:
         """Preference weight of each arc (2, N, N, B), or 0 outside the sentence."""
         count, batch = block.classes.shape
         near = np.exp(-np.multiply.outer(np.arange(count) - 1.0, self.preferences.length_bias)).reshape(count, -1)
         near[0] = 0
-        heads = np.stack([_read(block.head, side) for side in (0, 1)]).astype(precision)
-        arcs = self._tables.empty("arcs", (2, count, count, batch), precision)
-        np.multiply(heads[:, :, None], near.astype(precision), out=arcs)
+        heads = np.stack([_read(block.head, side) for side in (0, 1)])
+        arcs = self._tables.empty("arcs", (2, count, count, batch))
+        np.multiply(heads[:, :, None], near, out=arcs)
         for width in range(1, count):
             arcs[:, count - width :, width] = 0
         return arcs

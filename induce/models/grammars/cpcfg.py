@@ -12,17 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from induce.models.grammars.full_rules import FullRules
-from induce.models.grammars.grammar import Grammar, Tables, perceptron, spread_weights
+from induce.models.grammars.grammar import Grammar, GrammarConfig, Tables, perceptron, spread_weights
 from induce.setting import setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class CpcfgConfig:
+class CpcfgConfig(GrammarConfig):
     """Sizes of a compound PCFG, with the defaults of the paper."""
 
-    nonterminals: int = setting(30, at_least=1, at_most=10_000, help="nonterminal symbols")
-    preterminals: int = setting(60, at_least=1, at_most=10_000, help="preterminal symbols")
-    embedding_size: int = setting(256, at_least=1, at_most=100_000, help="of a symbol, and width of the layers")
     latent_size: int = setting(64, at_least=1, at_most=100_000, help="of a sentence's vector")
     encoder_size: int = setting(
         512, at_least=1, at_most=100_000, help="of a word and of each direction of the encoder's LSTM"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,7 @@ from induce.decoding.priors import EdgeStatistics
 from induce.models.base import Loss, Model, Query
 from induce.models.grammars.edge_statistics import segment_starts, word_edges
 from induce.models.grammars.rules import Rules, word_costs
+from induce.setting import setting
 from induce.structures import Brackets, SpanScores, Structure
 
 if TYPE_CHECKING:
@@ -66,6 +68,15 @@ def spread_weights(model: nn.Module) -> None:
     for parameter in model.parameters():
         if parameter.dim() > 1:
             nn.init.xavier_uniform_(parameter)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrammarConfig:
+    """Sizes of a neural grammar, with the defaults of Kim, Dyer & Rush (2019)."""
+
+    nonterminals: int = setting(30, at_least=1, at_most=10_000, help="nonterminal symbols")
+    preterminals: int = setting(60, at_least=1, at_most=10_000, help="preterminal symbols")
+    embedding_size: int = setting(256, at_least=1, at_most=100_000, help="of a symbol, and width of the layers")
 
 
 class Grammar(Model):

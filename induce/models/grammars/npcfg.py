@@ -6,31 +6,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
 from induce.models.grammars.full_rules import FullRules
-from induce.models.grammars.grammar import Grammar, Tables, perceptron, spread_weights
-from induce.setting import setting
-
-
-@dataclass(frozen=True, kw_only=True)
-class NpcfgConfig:
-    """Sizes of a neural PCFG, with the defaults of the paper."""
-
-    nonterminals: int = setting(30, at_least=1, at_most=10_000, help="nonterminal symbols")
-    preterminals: int = setting(60, at_least=1, at_most=10_000, help="preterminal symbols")
-    embedding_size: int = setting(256, at_least=1, at_most=100_000, help="of a symbol, and width of the layers")
+from induce.models.grammars.grammar import Grammar, GrammarConfig, Tables, perceptron, spread_weights
 
 
 class NeuralPcfg(Grammar):
     """Neural PCFG (section 2.2): S -> A, A -> B C, T -> word, each a softmax of a network of the left-hand side."""
 
-    Config = NpcfgConfig
+    Config = GrammarConfig
 
-    def __init__(self, config: NpcfgConfig, vocabulary_size: int) -> None:
+    def __init__(self, config: GrammarConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)
         size = config.embedding_size
         self.start = nn.Parameter(torch.empty(1, size))

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from induce.models.grammars.grammar import Grammar, Tables, perceptron, spread_weights
+from induce.models.grammars.grammar import Grammar, GrammarConfig, Tables, perceptron, spread_weights
 from induce.models.grammars.simple_rules import SimpleRules
 from induce.setting import setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimplePcfgConfig:
+class SimplePcfgConfig(GrammarConfig):
     """Sizes of a simple PCFG, with the largest ones of the paper as defaults."""
 
     nonterminals: int = setting(4096, at_least=1, at_most=100_000, help="nonterminal symbols")

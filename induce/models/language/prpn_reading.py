@@ -1,13 +1,14 @@
 """PRPN's reading and predict networks: an LSTM with gated attention, and the prediction of the next word (section 5).
 
-Shapes: T steps, B sentences or streams, E embedding, H hidden units, S slots of memory, the newest first.
+Shapes: T steps, B sentences or streams, E embedding, H hidden units, S slots of memory, the newest first. Each
+``config`` is a `PrpnConfig`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,25 +16,7 @@ from torch.nn import functional
 
 from induce.layers.dropout import dropped
 from induce.layers.layer_norm import layer_norm
-from induce.models.language.gated_attention import attend, band, unband
-from induce.models.language.prpn_kernel import StepInputs, StepMasks, recurrence
-
-
-class ReadingSettings(Protocol):
-    """The settings of a model that its reading and predict networks depend on."""
-
-    @property
-    def embedding_size(self) -> int: ...
-    @property
-    def hidden_size(self) -> int: ...
-    @property
-    def attention(self) -> str: ...
-    @property
-    def reading_attention(self) -> bool: ...
-    @property
-    def predict_attention(self) -> bool: ...
-    @property
-    def residual_blocks(self) -> int: ...
+from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, band, recurrence, unband
 
 
 class LayerNorm(nn.Module):
@@ -97,7 +80,7 @@ class Reading(NamedTuple):
 class ReadingLayer(nn.Module):
     """An LSTM that continues from a sum of the last states, weighted by attention (section 5.1)."""
 
-    def __init__(self, config: ReadingSettings, input_size: int) -> None:
+    def __init__(self, config: Any, input_size: int) -> None:
         super().__init__()
         self.kind, self.units = config.attention, config.hidden_size
         self.cell = Cell(input_size, self.units)
@@ -156,7 +139,7 @@ class ResidualBlock(nn.Module):
 class PredictNetwork(nn.Module):
     """Prediction of the next word from the last state and the states that the next word can attend to (section 5.2)."""
 
-    def __init__(self, config: ReadingSettings) -> None:
+    def __init__(self, config: Any) -> None:
         super().__init__()
         hidden = config.hidden_size
         self.kind = config.attention

@@ -20,8 +20,7 @@ from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBat
 from induce.layers.dropout import dropped, scaled_mask
 from induce.layers.ranking import RANKINGS, rank
 from induce.models.base import Loss, Query, bounded, gold_distances, next_words
-from induce.models.language.prpn import Masks, Prpn, PrpnConfig
-from induce.models.language.prpn_parsing import Parsing, gate_kind, looked_back, parsing_start
+from induce.models.language.prpn import Masks, Parsing, Prpn, PrpnConfig, gate_kind, looked_back, parsing_start
 from induce.setting import count, setting, weight
 from induce.structures import Distances
 

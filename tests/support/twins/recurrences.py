@@ -14,9 +14,8 @@ from torch.nn import functional
 
 from induce.layers.dropout import dropped, dropped_at
 from induce.layers.layer_norm import EPSILON
-from induce.models.language.gated_attention import attend, remembered, scores
 from induce.models.language.onlstm_kernel import cumax
-from induce.models.language.prpn_kernel import StepInputs, StepMasks
+from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, remembered, scores
 
 
 def onlstm_recurrence(projected: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

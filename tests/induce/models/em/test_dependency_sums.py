@@ -227,11 +227,11 @@ def test_infinite_numbers_of_an_earlier_batch_have_no_effect() -> None:
     """Numbers out of range stay in the workspace, and 0 times infinity is not a number."""
     workspace = Workspace()
     weights = random_weights(16, 3)
-    fitting = TreeWeights(*(getattr(weights, name) for name in NAMES), np.array([16, 12, 5])).of_precision(np.float32)
-    fragments = Fragments.of(some_fragments(16, 3), 0.1).of_precision(np.float32)
+    fitting = TreeWeights(*(getattr(weights, name) for name in NAMES), np.array([16, 12, 5]))
+    fragments = Fragments.of(some_fragments(16, 3), 0.1)
     expected = tree_counts(fitting, fragments)
     tree_counts(fitting, fragments, workspace=workspace)
-    workspace.empty("same_end", fitting.first.shape, np.float32)[:, :, -1] = np.inf  # affects expected stops only
+    workspace.empty("same_end", fitting.first.shape)[:, :, -1] = np.inf  # affects expected stops only
     assert_same(tree_counts(fitting, fragments, workspace=workspace), expected, 1e-5)
 
 
@@ -245,19 +245,3 @@ def test_log_total_has_the_gradient_of_autograd() -> None:
     weights = random_weights(3, 1)
     logs = [torch.from_numpy(np.log(getattr(weights, name))).requires_grad_() for name in NAMES]
     assert torch.autograd.gradcheck(lambda *parts: log_total(*parts, fragments=None), logs)
-
-
-@pytest.mark.parametrize("fragmented", [False, True])
-def test_single_precision_agrees(fragmented: bool) -> None:
-    """Expected uses in float32 against float64, with one sentence outside the range of float32."""
-    weights = random_weights(40, 6)
-    fragments = Fragments.of(some_fragments(40, 6), 0.1) if fragmented else None
-    for table in (weights.first, weights.later):
-        table[..., 3] *= np.exp(5 * np.random.default_rng(1).normal(size=table.shape[:-1]))
-    expected = tree_counts(weights, fragments)
-    single = fragments.of_precision(np.float32) if fragments else None
-    actual = tree_counts(weights.of_precision(np.float32), single)
-    assert actual.first.dtype == np.float32
-    for name in NAMES:
-        np.testing.assert_allclose(getattr(actual, name), getattr(expected, name), atol=2e-4, err_msg=name)
-    np.testing.assert_allclose(actual.log_total, expected.log_total, rtol=1e-4)

@@ -13,8 +13,8 @@ from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.decoding.heads import mbr_heads
 from induce.models.base import Query, SentenceTooLong
 from induce.models.em.dependency_tables import by_head
-from induce.models.em.dmv import LONGEST, Dmv, DmvConfig, blocks_of_similar_length
-from induce.models.em.valence_grammar import GrammarSums
+from induce.models.em.dmv import LONGEST, Dmv, DmvConfig
+from induce.models.em.valence_grammar import GrammarSums, blocks_of_similar_length
 from induce.structures import HeadDistribution
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import is_projective, is_tree

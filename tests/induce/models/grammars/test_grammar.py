@@ -16,8 +16,8 @@ from induce.models.base import Query
 from induce.models.grammars import edge_statistics
 from induce.models.grammars import grammar as module
 from induce.models.grammars.cpcfg import CompoundPcfg, CpcfgConfig
-from induce.models.grammars.grammar import Grammar
-from induce.models.grammars.npcfg import NeuralPcfg, NpcfgConfig
+from induce.models.grammars.grammar import Grammar, GrammarConfig
+from induce.models.grammars.npcfg import NeuralPcfg
 from induce.models.grammars.simple_pcfg import SimplePcfg, SimplePcfgConfig
 from induce.structures import Brackets, SpanScores
 
@@ -29,7 +29,7 @@ def model(kind: str) -> Grammar:
     """An untrained model over `WORDS` words, in evaluation mode."""
     torch.manual_seed(1)
     models = {
-        "npcfg": lambda: NeuralPcfg(NpcfgConfig(**SIZES), WORDS),
+        "npcfg": lambda: NeuralPcfg(GrammarConfig(**SIZES), WORDS),
         "cpcfg": lambda: CompoundPcfg(CpcfgConfig(**SIZES, latent_size=2, encoder_size=4), WORDS),
         "simple-pcfg": lambda: SimplePcfg(SimplePcfgConfig(**SIZES), WORDS),
     }
