@@ -12,7 +12,6 @@ import pytest
 from tests.support.reference import ROOT
 
 FILES = sorted(path for folder in ("cli", "induce", "treebank") for path in (ROOT / folder).rglob("*.py"))
-NOT_YET_REWORDED = "treebank/draw"
 WRONG_BEGINNINGS = re.compile(r"(What|Which|How|Where|Who|Of|The same|Those|These|It|They|One that)\b")
 VAGUE_NAMES = {"found", "told", "asked", "mine", "ours", "theirs", "here", "there"}
 
@@ -32,9 +31,6 @@ def problems(source: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_docstrings_and_names_are_plain(path: Path) -> None:
-    name = path.relative_to(ROOT).as_posix()
-    if name.startswith(NOT_YET_REWORDED):
-        pytest.skip("this folder is not reworded yet")
     assert list(problems(path.read_text(encoding="utf-8"))) == []
 
 

@@ -1,4 +1,4 @@
-"""Heads as arcs over the words: flat, with round corners, each as high as it must be to pass over those within it."""
+"""Heads as flat arcs over the words with round corners, each above the arcs within it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from treebank.core.sentence import ROOT
 from treebank.draw.measure import em_width
 from treebank.draw.scene import Ink, Scene, Stroke, Text
 
-SMALL = 11.0  # of relations
-LABELLED_STEP, BARE_STEP = 20.0, 13.0  # from one arc to the next above it
+SMALL = 11.0  # pixels, size of relations
+LABELLED_STEP, BARE_STEP = 20.0, 13.0  # pixels from one arc to the next above it
 APART = 5.0  # pixels between the ends of two arcs at one word
 RADIUS = 7.0
 
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """From ``head`` (or ``ROOT``) to ``word``."""
+    """An arc from ``head`` (or ``ROOT``) to ``word``."""
 
     head: int
     word: int
@@ -44,7 +44,7 @@ def arcs_of(heads: Sequence[int] | Mapping[int, int], inks: Sequence[Ink], relat
 
 
 def levels_of(arcs: Sequence[Arc], count: int) -> list[int]:
-    """The level of each arc, from 1: above all shorter arcs that share a gap with it. Roots are on top."""
+    """The level of each arc, from 1, above all shorter arcs that share a gap with it. Roots are on top."""
     heights = [0] * max(count, 1)  # of the highest arc over the gap after each word
     levels = [0] * len(arcs)
     for index in sorted(range(len(arcs)), key=lambda index: (arcs[index].right - arcs[index].left, arcs[index].left)):
@@ -57,7 +57,7 @@ def levels_of(arcs: Sequence[Arc], count: int) -> list[int]:
 
 
 def make_room(arcs: Sequence[Arc], widths: list[float]) -> None:
-    """Widen words so that all ends of arcs fit over them, and every relation over its arc."""
+    """Widen words so that all ends of arcs fit above them, and each relation above its arc."""
     ends_at = Counter(word for arc in arcs for word in {arc.word, arc.head} - {ROOT})
     for word, count in ends_at.items():
         widths[word] = max(widths[word], APART * (2 + count) * 1.2)
@@ -75,7 +75,7 @@ def make_room(arcs: Sequence[Arc], widths: list[float]) -> None:
 
 
 def draw_arcs(arcs: Sequence[Arc], words: Sequence[float], width: float, *, below: bool = False) -> Scene:
-    """The arcs over (or ``below``) words with middles at ``words``, with arrows at the dependents."""
+    """The arcs above (or ``below``) words with middles at ``words``, with arrows at the dependents."""
     levels, ends = levels_of(arcs, len(words)), _slots(arcs)
     step = LABELLED_STEP if any(arc.relation for arc in arcs) else BARE_STEP
     height = (max(levels, default=0) + 0.5) * step + 10
@@ -109,7 +109,7 @@ def _relation(arc: Arc, points: Sequence[tuple[float, float]], height: float, be
 def _slots(arcs: Sequence[Arc]) -> dict[Arc, tuple[float, float]]:
     """Horizontal distances of the two ends of each arc from the middles of its words.
 
-    At one word the arcs to the right start beside the middle, the longest first; those to the left likewise.
+    The arcs of a word to one side start at its middle, the longest first.
     """
     rightward, leftward = Counter[int](), Counter[int]()
     slots = {}
@@ -122,7 +122,7 @@ def _slots(arcs: Sequence[Arc]) -> dict[Arc, tuple[float, float]]:
 
 
 def _placed(points: Sequence[tuple[float, float]], height: float, below: bool) -> tuple[tuple[float, float], ...]:
-    """Points given by how far they are from the words, as points of the scene."""
+    """Points of the scene from points whose y is the distance from the words."""
     return tuple((x, y if below else height - y) for x, y in points)
 
 

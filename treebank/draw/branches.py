@@ -1,4 +1,4 @@
-"""The shape of a tree for drawing: parents, children, depths and positions. Without recursion."""
+"""The shape of a tree for drawing: parents, children, depths and positions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treebank.core.tree import Tree
 
 BARE_LABELS = frozenset({"", "X", "·"})  # of brackets that have no name
 BARE_TAGS = frozenset({"", "W"})  # of words that have no tag
-TOP = -1  # the parent of what hangs from nothing
+TOP = -1  # the parent of a node without a bracket around it
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Branches:
 
     @cached_property
     def labelled(self) -> bool:
-        """Whether any bracket has a name that says something."""
+        """Whether any bracket has a label."""
         return any(label not in BARE_LABELS for label in self.tree.labels)
 
     def start(self, node: int) -> int:
@@ -57,11 +57,11 @@ class Branches:
         count = len(self.tree.spans)
         positions = [0.0] * count + list(words)
         for k in reversed(range(count)):  # children come after their parents
-            hanging = self.children[k]
-            positions[k] = (positions[hanging[0]] + positions[hanging[-1]]) / 2
+            children = self.children[k]
+            positions[k] = (positions[children[0]] + positions[children[-1]]) / 2
         return positions[:count]
 
 
-def shown(name: str, bare: frozenset[str]) -> str:
-    """``name``, or "" where it says nothing."""
+def visible(name: str, bare: frozenset[str]) -> str:
+    """``name``, or "" if it is one of the ``bare`` names."""
     return "" if name in bare else name

@@ -1,35 +1,35 @@
 """A tree as a scene: brackets above the words, each level one step higher, words in one row.
 
-An edge goes down one level, slanting, and from there straight down to its word. So edges cross neither each other nor
-a label, however deep or long the tree is.
+An edge is diagonal for one level and vertical from there to its word, so that edges cross neither each other nor a
+label.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treebank.draw.branches import BARE_LABELS, BARE_TAGS, TOP, Branches, shown
+from treebank.draw.branches import BARE_LABELS, BARE_TAGS, TOP, Branches, visible
 from treebank.draw.measure import em_width
 from treebank.draw.scene import Ink, Scene, Stroke, Text
 
-SIZE, SMALL = 16.0, 12.0  # of words, and of labels, tags and notes
+SIZE, SMALL = 16.0, 12.0  # pixels: size of words, and of labels, tags and notes
 GAP = 14.0  # between two words
 LABELLED_STEP, BARE_STEP = 38.0, 24.0  # from one level to the next
 DEEP = 40  # levels; more are drawn closer together
-ROUNDS = 30  # of making room for labels; each halves what is missing at least
+ROUNDS = 30  # of making room for labels; each at least halves the missing width
 
 
 def word_widths(words: Sequence[str], tags: Sequence[str]) -> list[float]:
     """Width of each word with its tag in pixels, including the gap to the next one."""
     tags = tags or ("",) * len(words)
     return [
-        max(em_width(word) * SIZE, em_width(shown(tag, BARE_TAGS)) * SMALL) + GAP
+        max(em_width(word) * SIZE, em_width(visible(tag, BARE_TAGS)) * SMALL) + GAP
         for word, tag in zip(words, tags, strict=True)
     ]
 
 
 def middles(widths: Sequence[float]) -> list[float]:
-    """The middle of each word that is so wide, side by side."""
+    """The middle of each word, given the widths of all."""
     positions, left = [], 0.0
     for width in widths:
         positions.append(left + width / 2)
@@ -38,12 +38,12 @@ def middles(widths: Sequence[float]) -> list[float]:
 
 
 def label_halves(branches: Branches) -> list[float]:
-    """Half of how many pixels each bracket's label needs."""
-    return [em_width(shown(label, BARE_LABELS)) * SMALL / 2 + 3 for label in branches.tree.labels]
+    """Half of the width of each bracket's label in pixels."""
+    return [em_width(visible(label, BARE_LABELS)) * SMALL / 2 + 3 for label in branches.tree.labels]
 
 
 def make_room(branches: Branches, widths: list[float], halves: Sequence[float]) -> None:
-    """Widen the outermost words of every bracket whose label, twice ``halves`` wide, would stick out over them."""
+    """Widen the outermost words of every bracket whose label, twice ``halves`` wide, is wider than its words."""
     if not branches.labelled:
         return
     for _ in range(ROUNDS):
@@ -75,10 +75,10 @@ def draw_tree(branches: Branches, words: Sequence[float], width: float, inks: Se
         for child in hanging:
             scene.items.append(Stroke(_edge(branches, child, top, positions, words, step, bottom), inks[k]))
     for word, parent in enumerate(branches.parents[len(tree.spans) :]):
-        if parent == TOP:  # a word that no bracket holds
+        if parent == TOP:  # a word outside of all brackets
             scene.items.append(Stroke(((words[word], bottom - below / 2), (words[word], bottom)), Ink.FAINT))
     for k, label in enumerate(tree.labels):
-        if name := shown(label, BARE_LABELS):
+        if name := visible(label, BARE_LABELS):
             ink = Ink.PLAIN if inks[k] == Ink.FAINT else inks[k]
             scene.items.append(Text(positions[k], depths[k] * step + SMALL, name, ink, SMALL))
         else:
@@ -111,5 +111,5 @@ def _edge(
 
 
 def _dot(x: float, y: float, ink: Ink) -> Stroke:
-    """A small square on its tip: a bracket without a name."""
+    """A small diamond for a bracket without a label."""
     return Stroke(((x - 2.6, y), (x, y - 2.6), (x + 2.6, y), (x, y + 2.6)), ink, filled=True)

@@ -1,4 +1,4 @@
-"""Lines and texts on a grid of characters, as a terminal has it."""
+"""Lines and texts on the grid of characters of a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import IntFlag
 from treebank.draw.measure import columns, runs_right_to_left
 from treebank.draw.scene import Ink
 
-LEFT_TO_RIGHT_MARK = "\u200e"  # keeps the words around it in their columns where a terminal reorders scripts
+LEFT_TO_RIGHT_MARK = "\u200e"  # keeps the words around it in their columns in terminals that reorder scripts
 
 
 class Side(IntFlag):
@@ -34,7 +34,7 @@ class Grid:
     texts: dict[tuple[int, int], Piece] = field(default_factory=dict)
 
     def line(self, row: int, column: int, sides: int, ink: Ink) -> None:
-        """Let a line leave the cell on these sides, too."""
+        """Add a line that leaves the cell on these sides."""
         before, _ = self.lines.get((row, column), (0, ink))
         self.lines[row, column] = before | sides, ink
 

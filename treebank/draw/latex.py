@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from treebank.core.sentence import ROOT
 from treebank.core.tree import Tree
-from treebank.draw.branches import BARE_LABELS, BARE_TAGS, TOP, Branches, shown
+from treebank.draw.branches import BARE_LABELS, BARE_TAGS, TOP, Branches, visible
 from treebank.draw.picture import GOLD, Marked, Picture
 from treebank.draw.scene import LIGHT, Ink
 
@@ -46,7 +46,7 @@ def document(pictures: Sequence[Picture]) -> str:
 
 
 def forest(tree: Tree, inks: Sequence[Ink] = ()) -> str:
-    """``tree`` for the package forest. Edges below bracket k are drawn as ``inks[k]`` says."""
+    """``tree`` for the package forest. ``inks[k]`` is the style of the edges below bracket k."""
     branches = Branches(tree)
     tops = [node for node, parent in enumerate(branches.parents) if parent == TOP]
     inks = inks or (Ink.PLAIN,) * len(tree.spans)
@@ -58,26 +58,26 @@ def forest(tree: Tree, inks: Sequence[Ink] = ()) -> str:
 
 
 def dependency(marked: Marked) -> str:
-    """Heads for tikz-dependency: arcs above the words, missed ones of gold below."""
-    one = marked.analysis
+    """Heads for tikz-dependency: arcs above the words, missed gold arcs below."""
+    analysis = marked.analysis
     lines = ["\\begin{dependency}", "\\begin{deptext}[column sep=1.2em]"]
-    # TikZ reads "[" at the start of a cell as an option: {} stands before it; braces around a cell it takes away
-    lines.append(" \\& ".join(f"{{}}{escaped(word)}" for word in one.words) + " \\\\")
+    # {} before a cell, because TikZ reads "[" at its start as an option and removes braces around the cell
+    lines.append(" \\& ".join(f"{{}}{escaped(word)}" for word in analysis.words) + " \\\\")
     lines.append("\\end{deptext}")
-    for word, head in enumerate(one.heads):
-        relation = one.relations[word] if one.relations else ""
+    for word, head in enumerate(analysis.heads):
+        relation = analysis.relations[word] if analysis.relations else ""
         lines.append(_arc(word, head, marked.arcs[word], relation))
     lines += [_arc(word, head, Ink.MISSED, "", below=True) for word, head in marked.missed.items()]
     return "\n".join([*lines, "\\end{dependency}"]) + "\n"
 
 
 def escaped(text: str) -> str:
-    """``text`` with all that TeX would read as a command escaped, and ``?`` for unprintable characters."""
+    """``text`` with special characters of TeX escaped, and ``?`` for unprintable characters."""
     return "".join(_SPECIAL.get(character, character if character.isprintable() else "?") for character in text)
 
 
 def _styles() -> Iterator[str]:
-    """A colour and a TikZ style for each ink that tells gold and prediction apart."""
+    """A color and a TikZ style for each ink of a comparison."""
     for ink in _COMPARED:
         yield f"\\definecolor{{{ink}}}{{HTML}}{{{LIGHT[ink].removeprefix('#').upper()}}}\n"
         line = f", {_LINES[ink]}" if ink in _LINES else ""
@@ -85,21 +85,21 @@ def _styles() -> Iterator[str]:
 
 
 def _picture(picture: Picture) -> Iterator[str]:
-    """Each analysis of one sentence in a block of its own."""
+    """One block for each analysis of a sentence."""
     for marked in picture.marked():
-        one = marked.analysis
-        name = "gold" if one.name == GOLD else one.name
+        analysis = marked.analysis
+        name = "gold" if analysis.name == GOLD else analysis.name
         title = " --- ".join(escaped(part) for part in (picture.title, name, marked.note) if part)
         yield f"\\begin{{samepage}}{{\\footnotesize {title}}}\\par\\nopagebreak\n" if title else "\\begin{samepage}"
-        if one.tree is not None and one.words:
-            yield forest(one.tree, marked.brackets)
-        if one.heads:
+        if analysis.tree is not None and analysis.words:
+            yield forest(analysis.tree, marked.brackets)
+        if analysis.heads:
             yield dependency(marked)
         yield "\\end{samepage}\\par\\bigskip\n"
 
 
 def _brackets(branches: Branches, top: int, inks: Sequence[Ink]) -> Iterator[str]:
-    """forest's notation of what hangs from ``top``, piece by piece, without recursion."""
+    """The notation of forest for the node ``top`` and all nodes below it, in pieces."""
     tree, count = branches.tree, len(branches.tree.spans)
     todo: list[int | str] = [top]
     while todo:
@@ -112,7 +112,7 @@ def _brackets(branches: Branches, top: int, inks: Sequence[Ink]) -> Iterator[str
         if node >= count:
             yield _leaf(tree, node - count, edge)
             continue
-        label = shown(tree.labels[node], BARE_LABELS)
+        label = visible(tree.labels[node], BARE_LABELS)
         color = f", text={inks[node]}" if label and inks[node] in _COMPARED[:3] else ""
         yield f"[{{{escaped(label)}}}{edge}{color}" if label else f"[, bare{edge}"
         todo.append("]")
@@ -120,7 +120,7 @@ def _brackets(branches: Branches, top: int, inks: Sequence[Ink]) -> Iterator[str
 
 
 def _leaf(tree: Tree, word: int, edge: str) -> str:
-    tag = shown(tree.tags[word], BARE_TAGS)
+    tag = visible(tree.tags[word], BARE_TAGS)
     text = f"{{{escaped(tree.words[word])}}}"
     return f"[{{{escaped(tag)}}}{edge}[{text}, tier=word]]" if tag else f"[{text}{edge}, tier=word]"
 

@@ -1,4 +1,4 @@
-"""A picture as one scene: a panel for each analysis, side by side where they fit, a legend where gold is beside."""
+"""A picture as one scene: a panel for each analysis, side by side if they fit, and a legend if there is gold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from treebank.draw.arcs import Arc, arcs_of, draw_arcs
 from treebank.draw.arcs import make_room as make_room_for_arcs
-from treebank.draw.branches import BARE_TAGS, Branches, shown
+from treebank.draw.branches import BARE_TAGS, Branches, visible
 from treebank.draw.constituents import SIZE, SMALL, draw_tree, label_halves, make_room, middles, word_widths
 from treebank.draw.measure import em_width, runs_right_to_left
 from treebank.draw.picture import GOLD, Marked, Picture, plain_words
@@ -16,7 +16,7 @@ from treebank.draw.scene import Ink, Scene, Stroke, Text
 from treebank.draw.strips import BAR, draw_distances, draw_probabilities
 
 MARGIN, BETWEEN = 14.0, 36.0  # around a picture, and between two panels
-WIDEST = 1150.0  # of panels side by side; if they need more, they stand one below the other
+WIDEST = 1150.0  # of panels side by side; wider ones are put below each other
 LEGEND = {
     Ink.SHARED: "in gold and predicted",
     Ink.MISSED: "in gold only",
@@ -26,23 +26,23 @@ LEGEND = {
 
 
 def scene_of(picture: Picture) -> Scene:
-    """The whole picture, with a title that names it and a description in words."""
+    """The picture with a title and a description in words."""
     marked = picture.marked()
-    alike = len({one.analysis.words for one in marked}) == 1
+    alike = len({entry.analysis.words for entry in marked}) == 1
     shared = _widths(marked) if alike else []
-    panels = [_panel(one, shared or _widths([one]), titled=len(marked) > 1 or bool(one.note)) for one in marked]
+    panels = [_panel(entry, shared or _widths([entry]), titled=len(marked) > 1 or bool(entry.note)) for entry in marked]
     scene = Scene()
     if picture.title:
         scene.items.append(Text(MARGIN, MARGIN + SMALL, picture.title, Ink.FAINT, SMALL, "start", kind="note"))
         scene.width = MARGIN + em_width(picture.title) * SMALL
         scene.height = MARGIN + SMALL + 6
-    _place(scene, panels)
+    _put_panels(scene, panels)
     if picture.gold is not None:
         scene.put(_legend(), MARGIN, scene.height + 14)
     scene.width += MARGIN
     scene.height += MARGIN
     scene.title = picture.title or " ".join(picture.words)
-    scene.description = "; ".join(_in_words(one) for one in marked)
+    scene.description = "; ".join(_in_words(entry) for entry in marked)
     return scene
 
 
@@ -52,8 +52,8 @@ def _in_words(marked: Marked) -> str:
     return f"{name}{plain_words(marked.analysis)}" + (f" ({marked.note})" if marked.note else "")
 
 
-def _place(scene: Scene, panels: Sequence[Scene]) -> None:
-    """Put the panels under what is there, in one row if it is not too wide."""
+def _put_panels(scene: Scene, panels: Sequence[Scene]) -> None:
+    """Add the panels at the bottom, in one row if it is not too wide."""
     top = scene.height + 8
     if sum(panel.width for panel in panels) + BETWEEN * (len(panels) - 1) <= WIDEST:
         left, lowest = MARGIN, max((panel.height for panel in panels), default=0.0)
@@ -69,15 +69,15 @@ def _place(scene: Scene, panels: Sequence[Scene]) -> None:
 def _widths(marked: Sequence[Marked]) -> list[float]:
     """Width of each word in all panels, so that the words are aligned."""
     widths = [0.0] * len(marked[0].analysis.words)
-    for one in marked:
-        own = word_widths(one.analysis.words, one.analysis.tags)
-        widths = [max(pair) for pair in zip(widths, own, strict=True)]
-    for one in marked:
-        if one.analysis.tree is not None:
-            branches = Branches(one.analysis.tree)
+    for entry in marked:
+        needed = word_widths(entry.analysis.words, entry.analysis.tags)
+        widths = [max(pair) for pair in zip(widths, needed, strict=True)]
+    for entry in marked:
+        if entry.analysis.tree is not None:
+            branches = Branches(entry.analysis.tree)
             make_room(branches, widths, label_halves(branches))
-        if one.analysis.heads:
-            make_room_for_arcs([*_arcs(one), *_missed(one)], widths)
+        if entry.analysis.heads:
+            make_room_for_arcs([*_arcs(entry), *_missed(entry)], widths)
     return widths
 
 
@@ -91,31 +91,31 @@ def _missed(marked: Marked) -> list[Arc]:
 
 def _panel(marked: Marked, widths: Sequence[float], *, titled: bool) -> Scene:
     """The picture of one analysis: tree or arcs, words, numbers. It is mirrored if the words run from right to left."""
-    one = marked.analysis
-    if not one.words:
+    analysis = marked.analysis
+    if not analysis.words:
         return Scene(60, SIZE * 2, [Text(0, SIZE, "(no words)", Ink.FAINT, SMALL, "start", kind="note")])
-    tags = [shown(tag, BARE_TAGS) for tag in one.tags or ("",) * len(one.words)]
-    branches = Branches(one.tree) if one.tree is not None else None
+    tags = [visible(tag, BARE_TAGS) for tag in analysis.tags or ("",) * len(analysis.words)]
+    branches = Branches(analysis.tree) if analysis.tree is not None else None
     arcs, missed = _arcs(marked), _missed(marked)
     positions, width = middles(widths), sum(widths)
     lefts = [0.0, *accumulate(widths)][:-1]
     scene = Scene(width)
     if branches:
-        bars = bool(one.distances)
+        bars = bool(analysis.distances)
         scene.put(draw_tree(branches, positions, width, marked.brackets, 10 + bars * (BAR + 6)), 0, 0)
         if bars:
-            scene.put(draw_distances(one.distances, lefts, width), 0, scene.height - BAR - 2)
+            scene.put(draw_distances(analysis.distances, lefts, width), 0, scene.height - BAR - 2)
         arcs, missed = [], arcs or missed
     elif arcs:
         scene.put(draw_arcs(arcs, positions, width), 0, 0)
-    _words(scene, one.words, tags, positions, above=branches is not None)
+    _words(scene, analysis.words, tags, positions, above=branches is not None)
     if missed:
         scene.put(draw_arcs(missed, positions, width, below=True), 0, scene.height)
-    if one.distances and not branches:
-        scene.put(draw_distances(one.distances, lefts, width), 0, scene.height + 6)
-    if one.probabilities:
-        scene.put(draw_probabilities(one.probabilities, one.words, lefts, width), 0, scene.height + 8)
-    if runs_right_to_left(one.words):
+    if analysis.distances and not branches:
+        scene.put(draw_distances(analysis.distances, lefts, width), 0, scene.height + 6)
+    if analysis.probabilities:
+        scene.put(draw_probabilities(analysis.probabilities, analysis.words, lefts, width), 0, scene.height + 8)
+    if runs_right_to_left(analysis.words):
         scene = scene.mirrored()
     return _titled(scene, marked) if titled else scene
 
@@ -130,7 +130,7 @@ def _words(scene: Scene, words: Sequence[str], tags: Sequence[str], positions: S
 
 
 def _row(scene: Scene, texts: Sequence[str], positions: Sequence[float], size: float, kind: str) -> None:
-    """Add one row of texts under what is there."""
+    """Add one row of texts at the bottom."""
     baseline = scene.height + size * 1.1
     ink = Ink.PLAIN if kind == "word" else Ink.FAINT
     scene.items += [
@@ -142,7 +142,7 @@ def _row(scene: Scene, texts: Sequence[str], positions: Sequence[float], size: f
 
 
 def _titled(panel: Scene, marked: Marked) -> Scene:
-    """The panel under the name of its system and what it has in common with gold."""
+    """The panel under the name of its system and its agreement with gold."""
     name = marked.analysis.name
     scene = Scene()
     title = " — ".join(filter(None, [name if name != GOLD else "gold", marked.note]))

@@ -1,4 +1,4 @@
-"""Pictures in Python: what a notebook shows of trees and heads, and the same as files, text and LaTeX."""
+"""Pictures in Python: trees and heads in a notebook, as files, text and LaTeX."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ class Drawing:
     pictures: tuple[Picture, ...]
 
     def _repr_html_(self) -> str:
-        """All pictures, light or dark as the page around them."""
+        """All pictures, in the light or dark style of the page."""
         lines = [
-            line for number, one in enumerate(self.pictures) for line in figure(one, f"synparse-{id(self)}-{number}")
+            line
+            for number, picture in enumerate(self.pictures)
+            for line in figure(picture, f"synparse-{id(self)}-{number}")
         ]
         dark = f"@media (prefers-color-scheme: dark) {{\n{dark_inks()}}}"
         return f"<style>.synparse .scroll {{ overflow-x: auto; }}\n{dark}</style>\n" + (
@@ -41,17 +43,19 @@ class Drawing:
 
     def __str__(self) -> str:
         width = shutil.get_terminal_size().columns
-        return "\n\n".join(plain(one, width) for one in self.pictures)
+        return "\n\n".join(plain(picture, width) for picture in self.pictures)
 
     def to_svg(self) -> str:
         """All pictures as one SVG."""
-        return svg(column([scene_of(one) for one in self.pictures]))
+        return svg(column([scene_of(picture) for picture in self.pictures]))
 
     def to_latex(self) -> str:
         """The bodies of all pictures for the packages forest and tikz-dependency."""
-        marked = [one for picture in self.pictures for one in picture.marked()]
-        trees = [forest(one.analysis.tree, one.brackets) if one.analysis.tree is not None else "" for one in marked]
-        heads = [dependency(one) if one.analysis.heads else "" for one in marked]
+        marked = [entry for picture in self.pictures for entry in picture.marked()]
+        trees = [
+            forest(entry.analysis.tree, entry.brackets) if entry.analysis.tree is not None else "" for entry in marked
+        ]
+        heads = [dependency(entry) if entry.analysis.heads else "" for entry in marked]
         return "\n".join(text for pair in zip(trees, heads, strict=True) for text in pair if text)
 
     def save(self, path: str, *, title: str = "Trees") -> None:
@@ -59,19 +63,21 @@ class Drawing:
         write_pictures(self.pictures, path, title=title)
 
 
-def draw(what: Drawable | Iterable[Drawable], *others: Iterable[Drawable], gold: Iterable[Drawable] = ()) -> Drawing:
+def draw(
+    drawable: Drawable | Iterable[Drawable], *others: Iterable[Drawable], gold: Iterable[Drawable] = ()
+) -> Drawing:
     """Pictures of trees, heads (pairs of words and heads) or sentences, one or many.
 
-    ``others`` are further systems' analyses of the same sentences, drawn beside; ``gold`` is what they are
-    compared with. Raises SynparseError where the words of gold are others.
+    ``others`` are analyses of the same sentences by further systems, and ``gold`` the analyses that all are compared
+    with. Raises SynparseError if the words of gold differ.
     """
-    systems = [_analyses(one, str(number)) for number, one in enumerate((what, *others), start=1)]
+    systems = [_analyses(system, str(number)) for number, system in enumerate((drawable, *others), start=1)]
     references = _analyses(gold, GOLD)
     pictures = []
     for number, row in enumerate(zip(*systems, strict=True)):
         reference = references[number] if references else None
         if reference is not None:
-            row = tuple(fitted(one, Place(one.name, 0), reference.words) for one in row)
+            row = tuple(fitted(analysis, Place(analysis.name, 0), reference.words) for analysis in row)
         pictures.append(Picture(str(number + 1) if len(systems[0]) > 1 else "", row, reference))
     return Drawing(tuple(pictures))
 

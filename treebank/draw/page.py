@@ -1,4 +1,4 @@
-"""Pictures as one page of HTML that needs nothing else (script, font, network), for light, dark and paper."""
+"""Pictures as one self-contained page of HTML for light and dark screens and for paper."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from treebank.draw.picture import Picture
 from treebank.draw.scene import DARK, LIGHT, Ink
 from treebank.draw.svg import escaped, svg
 
-LISTED = 200  # sentences; more would make a list longer than anybody reads
+MAX_LISTED = 200  # sentences; a longer list is left out
 STYLE = """
 :root { color-scheme: light dark; font-family: system-ui, sans-serif; line-height: 1.45; }
 body { margin: 0 auto; padding: 1rem; max-width: 80rem; background: #fff; color: #1a1a1a; }
@@ -37,17 +37,17 @@ DARK}
 
 
 def page(pictures: Sequence[Picture], title: str) -> str:
-    """The page with every picture, its sentence above it, and a list of the sentences at the top."""
+    """The page with each picture below its sentence, and a list of the sentences at the top."""
     return "\n".join(_lines(pictures, title)) + "\n"
 
 
 def style() -> str:
-    """The page's style sheet: colours for dark pages are those of the pictures, too."""
+    """The style sheet of the page, with the colors of the pictures on dark screens."""
     return STYLE.replace("DARK", dark_inks("  "))
 
 
 def dark_inks(indent: str = "") -> str:
-    """Rules that give every ink its colour on a dark page."""
+    """CSS rules for the color of each ink on a dark page."""
     rules = []
     for ink in Ink:
         color = DARK[ink]
@@ -60,7 +60,7 @@ def _lines(pictures: Sequence[Picture], title: str) -> Iterator[str]:
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>{escaped(title)}</title>\n<style>{style()}</style>\n</head>\n<body>\n<h1>{escaped(title)}</h1>"
-    if 1 < len(pictures) <= LISTED:
+    if 1 < len(pictures) <= MAX_LISTED:
         yield '<nav aria-label="Sentences">\n<ol>'
         for number, picture in enumerate(pictures, start=1):
             yield f'<li><a href="#picture-{number}" dir="auto">{escaped(" ".join(picture.words))}</a></li>'
@@ -72,7 +72,7 @@ def _lines(pictures: Sequence[Picture], title: str) -> Iterator[str]:
 
 
 def figure(picture: Picture, name: str) -> Iterator[str]:
-    """One picture under its sentence. A wide picture scrolls on its own, also from the keyboard."""
+    """One picture below its sentence. A wide picture scrolls separately, also with the keyboard."""
     words = escaped(" ".join(picture.words))
     yield f'<figure id="{name}">\n<figcaption dir="auto">{words}</figcaption>'
     yield f'<div class="scroll" tabindex="0" role="group" aria-label="picture of: {words}">'

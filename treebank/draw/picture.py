@@ -19,9 +19,9 @@ GOLD = "gold"
 class Analysis:
     """The analysis of a sentence by one system. Missing parts are empty.
 
-    ``heads`` and ``relations`` have one entry per word, as in `Sentence`. ``distances`` has one a word, the gap before
-    it: NaN for a word that the model did not see. ``probabilities[i][j]`` is P(word j heads word i), on the diagonal
-    P(word i is the root).
+    ``heads`` and ``relations`` have one entry per word, as in `Sentence`. ``distances`` has one value per word, for the
+    gap before it, and NaN for a word that the model did not receive. ``probabilities[i][j]`` is P(word j heads word i),
+    and on the diagonal P(word i is the root).
     """
 
     name: str
@@ -35,20 +35,20 @@ class Analysis:
 
     @classmethod
     def of_sentence(cls, sentence: Sentence, name: str = "") -> Analysis:
-        """The annotation of ``sentence``, traces left out."""
+        """The annotation of ``sentence``, without traces."""
         tree = sentence.tree.without_traces() if sentence.tree is not None else None
         return cls(name, sentence.words, sentence.tags, tree, sentence.heads, sentence.relations)
 
     @classmethod
     def of_tree(cls, tree: Tree, name: str = "") -> Analysis:
-        """``tree``, traces left out."""
+        """``tree``, without traces."""
         tree = tree.without_traces()
         return cls(name, tree.words, tree.tags, tree)
 
 
 @dataclass(frozen=True)
 class Marked:
-    """An analysis with an ink for each bracket of its tree and for each arc, by the word that it comes to.
+    """An analysis with an ink for each bracket of its tree and for each arc, by its dependent.
 
     ``missed`` are the heads of gold that the analysis does not have, by word.
     """
@@ -62,7 +62,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class Picture:
-    """One sentence: ``title`` (its number or place), the analyses, and perhaps the gold one to compare them with."""
+    """One sentence: ``title`` (its number or place), the analyses, and the gold analysis, if there is one."""
 
     title: str
     analyses: tuple[Analysis, ...]
@@ -73,7 +73,7 @@ class Picture:
         return (self.gold or self.analyses[0]).words
 
     def marked(self) -> list[Marked]:
-        """The analyses to draw in order. A gold tree comes first, gold heads are drawn with those of each system."""
+        """The analyses to draw, in order. A gold tree comes first. Gold heads are drawn with each system."""
         gold = self.gold
         if gold is None:
             return [_plain(analysis) for analysis in self.analyses]
@@ -104,23 +104,23 @@ def projected(tree: Tree, mask: Sequence[bool]) -> list[Span | None]:
 
 
 def _marked_trees(gold: Analysis, tree: Tree, analyses: Iterable[Analysis]) -> list[Marked]:
-    """The gold tree, then the others. A gold bracket is missed where none of them has it."""
+    """The gold tree, then the others. A gold bracket is missed if none of them has it."""
     mask = counted(gold.words, gold.tags)
-    wanted = projected(tree, mask)
-    reference = {span for span in wanted if span}
-    found: set[Span | None] = set()
+    gold_spans = projected(tree, mask)
+    reference = {span for span in gold_spans if span}
+    predicted: set[Span | None] = set()
     marked = []
     for analysis in analyses:
         if analysis.tree is None:
             marked.append(_marked_heads(analysis, gold))
             continue
         spans = projected(analysis.tree, mask)
-        found |= set(spans)
+        predicted |= set(spans)
         inks = tuple(Ink.FAINT if span is None else Ink.SHARED if span in reference else Ink.EXTRA for span in spans)
         distinct = {span for span in spans if span}
         note = f"{len(distinct & reference)} of {len(reference)} gold brackets, {len(distinct - reference)} extra"
         marked.append(Marked(analysis, inks, (Ink.PLAIN,) * len(analysis.heads), note=note))
-    inks = tuple(Ink.FAINT if span is None else Ink.SHARED if span in found else Ink.MISSED for span in wanted)
+    inks = tuple(Ink.FAINT if span is None else Ink.SHARED if span in predicted else Ink.MISSED for span in gold_spans)
     return [Marked(Analysis(gold.name or GOLD, gold.words, gold.tags, tree), inks), *marked]
 
 
@@ -130,18 +130,18 @@ def _marked_heads(analysis: Analysis, gold: Analysis) -> Marked:
         return _plain(analysis)
     mask = counted(gold.words, gold.tags)
     inks, missed = [], {}
-    for word, (own, wanted) in enumerate(zip(analysis.heads, gold.heads, strict=True)):
+    for word, (head, reference_head) in enumerate(zip(analysis.heads, gold.heads, strict=True)):
         if not mask[word]:
             inks.append(Ink.FAINT)
-        elif own == wanted:
+        elif head == reference_head:
             inks.append(Ink.SHARED)
         else:
             inks.append(Ink.EXTRA)
-            missed[word] = wanted
+            missed[word] = reference_head
     counts = Counter(inks)
     note = f"{counts[Ink.SHARED]} of {counts[Ink.SHARED] + len(missed)} gold arcs"
     relations = analysis.relations or gold.relations
-    shown = Analysis(
+    compared = Analysis(
         analysis.name,
         analysis.words,
         analysis.tags,
@@ -151,16 +151,16 @@ def _marked_heads(analysis: Analysis, gold: Analysis) -> Marked:
         analysis.distances,
         analysis.probabilities,
     )
-    return Marked(shown, (), tuple(inks), missed, note)
+    return Marked(compared, (), tuple(inks), missed, note)
 
 
 def _where(relations: Sequence[str], inks: Sequence[Ink]) -> list[str]:
-    """Gold relations beside the arcs that are right, none beside the others."""
+    """The relations of correct arcs, "" for the others."""
     return [name if ink == Ink.SHARED else "" for name, ink in zip(relations, inks, strict=False)]
 
 
 def plain_words(analysis: Analysis) -> str:
-    """What the analysis says, in words: brackets, or each word with its head. The alternative to looking at it."""
+    """The analysis as text: brackets, or each word with its head."""
     if analysis.tree is not None:
         return str(analysis.tree)
     words = analysis.words

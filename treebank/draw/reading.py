@@ -1,4 +1,4 @@
-"""Analyses from files of any format that holds them: brackets, JSON lines, CoNLL-U."""
+"""Analyses from files in brackets, JSON lines or CoNLL-U."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from treebank.io.streams import STDIN
 Analyse = Callable[[dict[str, Any], str], Analysis]  # of a JSON object and the name of a system
 
 
-def of_json(found: dict[str, Any], name: str) -> Analysis:
-    """The tree of an object with ``spans`` or ``distances``. Raises ValueError that says what is wrong with it."""
-    tree = tree_of(found)
-    values: Any = found.get("distances")
+def of_json(value: dict[str, Any], name: str) -> Analysis:
+    """The tree of an object with ``spans`` or ``distances``. Raises ValueError if it is malformed."""
+    tree = tree_of(value)
+    values: Any = value.get("distances")
     if not isinstance(values, list):
         return Analysis.of_tree(tree, name)
-    words, kept = words_and_kept(found, len(values), "distances")
-    return Analysis(name, tuple(words), (), tree, distances=spread(values, kept, len(words)))
+    words, indices = words_and_kept(value, len(values), "distances")
+    return Analysis(name, tuple(words), (), tree, distances=spread(values, indices, len(words)))
 
 
 def read_analyses(path: str, name: str = "", *, analyse: Analyse = of_json) -> Iterator[tuple[Place, Analysis]]:
-    """Every analysis of a file in order, with its place. ``analyse`` reads the objects of JSON lines.
+    """Every analysis of a file in order, with its location. ``analyse`` reads the objects of JSON lines.
 
     Raises SynparseError for a file of plain text, and TreebankError with file and line if it cannot be read.
     """
@@ -52,8 +52,8 @@ def _labelled(predicted: PredictedTree) -> Tree:
     return predicted.bare if predicted.labelled is None else predicted.labelled
 
 
-def fitted(analysis: Analysis, place: Place, words: Sequence[str]) -> Analysis:
-    """The analysis if it is one of these words of gold. Brackets without labels are read again as such.
+def fitted(analysis: Analysis, location: Place, words: Sequence[str]) -> Analysis:
+    """The analysis over the words of gold. Brackets are read again without labels if that makes the words agree.
 
     Raises TreebankError that names the first word that differs.
     """
@@ -64,32 +64,32 @@ def fitted(analysis: Analysis, place: Place, words: Sequence[str]) -> Analysis:
         if bare.words == tuple(words):
             return Analysis.of_tree(bare, analysis.name)
     pairs = enumerate(zip(analysis.words, words, strict=False), start=1)
-    differing = next((f"word {i} is {own!r}, in gold {other!r}" for i, (own, other) in pairs if own != other), "")
+    differing = next((f"word {i} is {word!r}, in gold {other!r}" for i, (word, other) in pairs if word != other), "")
     problem = differing or f"{len(analysis.words)} words, in gold {len(words)}"
-    raise TreebankError(place.path, place.line, f"not the sentence that gold has here: {problem}")
+    raise TreebankError(location.path, location.line, f"not the sentence that gold has here: {problem}")
 
 
 def _json_lines(path: str, name: str, analyse: Analyse) -> Iterator[tuple[Place, Analysis]]:
-    for number, found in read_objects(path):
+    for number, value in read_objects(path):
         try:
-            analysis = Analysis(name, ()) if found is None else analyse(found, name)
+            analysis = Analysis(name, ()) if value is None else analyse(value, name)
         except (ValueError, SynparseError) as error:
             raise TreebankError(path, number, str(error)) from None
         yield Place(path, number), analysis
 
 
-def spread(values: Sequence[float], kept: Sequence[int], count: int) -> tuple[float, ...]:
-    """Numbers of the words that a model saw as numbers of all ``count`` words, NaN for the others."""
-    found = [math.nan] * count
-    for place, value in zip(kept, values, strict=True):
-        found[place] = float(value)
-    return tuple(found)
+def spread(values: Sequence[float], indices: Sequence[int], count: int) -> tuple[float, ...]:
+    """The values of the words with ``indices`` as values of all ``count`` words, NaN for the others."""
+    spread_values = [math.nan] * count
+    for i, value in zip(indices, values, strict=True):
+        spread_values[i] = float(value)
+    return tuple(spread_values)
 
 
-def spread_square(rows: Sequence[Sequence[float]], kept: Sequence[int], count: int) -> tuple[tuple[float, ...], ...]:
-    """The same for a square of probabilities, 0 for the others."""
-    found = [[0.0] * count for _ in range(count)]
-    for place, row in zip(kept, rows, strict=True):
-        for other, value in zip(kept, row, strict=True):
-            found[place][other] = float(value)
-    return tuple(map(tuple, found))
+def spread_square(rows: Sequence[Sequence[float]], indices: Sequence[int], count: int) -> tuple[tuple[float, ...], ...]:
+    """A square of probabilities over all ``count`` words, 0 for words that the model did not receive."""
+    spread_values = [[0.0] * count for _ in range(count)]
+    for i, row in zip(indices, rows, strict=True):
+        for other, value in zip(indices, row, strict=True):
+            spread_values[i][other] = float(value)
+    return tuple(map(tuple, spread_values))

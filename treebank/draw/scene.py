@@ -1,7 +1,6 @@
 """Pictures before they become SVG or PDF: texts, strokes and boxes at positions in pixels.
 
-x grows to the right and y downwards. Colours are named by what they say (``Ink``), so that a page can choose its own
-for dark and light.
+x grows to the right and y downwards. Colors have names (``Ink``), so that a page can choose values for dark and light.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from typing import Literal
 class Ink(StrEnum):
     """The meaning of a color."""
 
-    PLAIN = "plain"  # words, trees that are compared with nothing
-    FAINT = "faint"  # what is not compared, numbers, notes
+    PLAIN = "plain"  # words, and trees without a comparison
+    FAINT = "faint"  # brackets and arcs that are not compared, numbers, notes
     SHARED = "shared"  # in gold and in the prediction
     MISSED = "missed"  # in gold only
     EXTRA = "extra"  # in the prediction only
@@ -23,7 +22,7 @@ class Ink(StrEnum):
     SHADE = "shade"  # probabilities
 
 
-#: on white paper; the three that are compared differ in lightness and under every kind of colour blindness
+#: colors on white paper; the three of a comparison differ in lightness and under all types of color blindness
 LIGHT = {
     Ink.PLAIN: "#1a1a1a",
     Ink.FAINT: "#6b6b6b",
@@ -33,7 +32,7 @@ LIGHT = {
     Ink.BAR: "#7fb2d9",
     Ink.SHADE: "#0063a6",
 }
-#: on a dark page
+#: colors on a dark page
 DARK = {
     Ink.PLAIN: "#ededed",
     Ink.FAINT: "#a3a3a3",
@@ -43,14 +42,14 @@ DARK = {
     Ink.BAR: "#2f6a96",
     Ink.SHADE: "#4aa3e8",
 }
-#: strokes and gaps of a line, in pixels: the second way, beside colour, to tell one ink from another
+#: lengths of strokes and gaps of a line in pixels, which distinguish inks without color
 DASHES = {Ink.MISSED: (7.0, 4.0), Ink.EXTRA: (2.0, 3.0)}
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """``text`` on the baseline ``y``, where ``x`` is its left end, middle or right end, as ``anchor`` says."""
+    """``text`` on the baseline ``y``. ``anchor`` says whether ``x`` is its start, middle or end."""
 
     x: float
     y: float
@@ -58,9 +57,8 @@ class Text:
     ink: Ink = Ink.PLAIN
     size: float = 16.0
     anchor: Literal["start", "middle", "end"] = "middle"
-    italic: bool = False
     bold: bool = False
-    kind: str = "label"  # what it is: word, tag, label, note
+    kind: str = "label"  # word, tag, label, note, …: the class in SVG
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle filled with ``ink`` as far as ``opacity`` says (0 to 1), with a frame if ``framed``."""
+    """A rectangle filled with ``ink`` of an ``opacity`` from 0 to 1, with a frame if ``framed``."""
 
     x: float
     y: float
@@ -101,7 +99,7 @@ class Scene:
     description: str = ""
 
     def put(self, other: Scene, x: float, y: float) -> None:
-        """Add all of ``other``, its upper left corner at (x, y), and grow to hold it."""
+        """Add ``other`` with its upper left corner at (x, y), and grow to contain it."""
         self.items.extend(moved(item, x, y) for item in other.items)
         self.width = max(self.width, x + other.width)
         self.height = max(self.height, y + other.height)

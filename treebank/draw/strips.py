@@ -1,4 +1,4 @@
-"""Numbers beside the words: distances as bars, head probabilities as shades."""
+"""Numbers next to the words: distances as bars, head probabilities as shades."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from treebank.draw.measure import em_width
 from treebank.draw.scene import Box, Ink, Scene, Stroke, Text
 
 BAR, ROW = 44.0, 15.0  # height of the strip of bars, and of a row of shades
-WIDEST = 14.0  # of a bar
+MAX_WIDTH = 14.0  # pixels of a bar
 SMALL = 11.0
 
 
 def draw_distances(values: Sequence[float], lefts: Sequence[float], width: float) -> Scene:
-    """A bar in the gap before each word but the first: the higher, the earlier the sentence is split there.
+    """A bar in the gap before each word but the first. The sentence is first split at the highest bar.
 
     ``lefts`` are the left edges of the words. The smallest distance has the shortest bar; NaN has none.
     """
@@ -26,17 +26,17 @@ def draw_distances(values: Sequence[float], lefts: Sequence[float], width: float
         if math.isfinite(value):
             share = (value - low) / (high - low) if high > low else 0.5
             height = 4 + share * (BAR - 8)
-            scene.items.append(Box(left - WIDEST / 2, BAR - height, WIDEST, height, Ink.BAR))
+            scene.items.append(Box(left - MAX_WIDTH / 2, BAR - height, MAX_WIDTH, height, Ink.BAR))
     return scene
 
 
 def draw_probabilities(
     rows: Sequence[Sequence[float]], words: Sequence[str], lefts: Sequence[float], width: float
 ) -> Scene:
-    """A row of shades for each word, one under each of its possible heads: the darker, the more probable.
+    """A row of shades for each word, one under each of its possible heads. Darker shades are more probable.
 
-    On the diagonal stands how probable the word is as the root. The greatest of a row has a frame; a word that the
-    model did not read has none.
+    The diagonal has the probability that the word is the root. The maximum of a row has a frame. A word that the model
+    did not receive has none.
     """
     names = max((em_width(word) for word in words), default=0.0) * SMALL
     scene = Scene(width + 8 + names, ROW * len(rows) + 4)

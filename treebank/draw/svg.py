@@ -1,4 +1,4 @@
-"""A scene as SVG: plain elements with their colours written out, so that every program shows them alike."""
+"""A scene as SVG: plain elements with explicit colors, so that all programs show the same picture."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def escaped(text: str) -> str:
 
 
 def svg(scene: Scene, *, inks: Mapping[Ink, str] = LIGHT, paper: str = PAPER, name: str = "picture") -> str:
-    """The scene as an SVG element, where ``name`` makes the ids of its title and description its own.
+    """The scene as an SVG element. ``name`` is part of the ids of its title and description.
 
-    ``paper`` is the colour behind it, "" for none.
+    ``paper`` is the background color, "" for none.
     """
     return "\n".join(_lines(scene, inks, paper, name)) + "\n"
 
@@ -61,7 +61,7 @@ def _element(item: Item, inks: Mapping[Ink, str]) -> str:
 
 def _text(item: Text, color: str) -> str:
     families = ", ".join(f"'{family}'" for family in fonts_for(item.text))
-    style = ' font-style="italic"' * item.italic + ' font-weight="bold"' * item.bold
+    style = ' font-weight="bold"' * item.bold
     anchor = f' text-anchor="{item.anchor}"' if item.anchor != "start" else ""
     position = f'x="{_number(item.x)}" y="{_number(item.y)}" font-size="{_number(item.size)}"'
     kind = f'class="{item.kind} {item.ink}"'
@@ -101,7 +101,7 @@ def _path(points: Sequence[Point], radius: float) -> str:
 
 
 def towards(start: Point, end: Point, distance: float) -> Point:
-    """The point ``distance`` from ``start`` on the way to ``end``, at most half the way."""
+    """The point on the line from ``start`` to ``end`` at ``distance`` from ``start``, at most half the way."""
     length = ((end[0] - start[0]) ** 2 + (end[1] - start[1]) ** 2) ** 0.5
     share = min(distance / length, 0.5) if length else 0.0
     return start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1])

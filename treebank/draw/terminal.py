@@ -12,14 +12,14 @@ from treebank.base.errors import printable
 from treebank.core.sentence import ROOT
 from treebank.core.tree import Tree
 from treebank.draw.arcs import Arc, arcs_of, levels_of
-from treebank.draw.branches import BARE_LABELS, BARE_TAGS, Branches, shown
+from treebank.draw.branches import BARE_LABELS, BARE_TAGS, Branches, visible
 from treebank.draw.constituents import make_room
 from treebank.draw.grid import Grid, Piece, Side
 from treebank.draw.measure import columns, runs_right_to_left
 from treebank.draw.picture import Analysis, Marked, Picture, plain_words
 from treebank.draw.scene import Ink
 
-#: colours of rich; the marks tell the same without colour
+#: styles of rich; the marks make the same distinction without color
 STYLES = {
     Ink.PLAIN: "",
     Ink.FAINT: "dim",
@@ -34,30 +34,30 @@ LEGEND = {Ink.SHARED: "in gold and predicted", Ink.MISSED: "in gold only", Ink.E
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 SHADES = "·░▒▓█"
 MAX_ARC_WORDS = 200  # longer sentences are drawn as a table of heads
-LONGEST_BAR = 12  # columns of a distance beside a tree that lies
+MAX_BAR = 12  # columns of the bar of a distance next to a rotated tree
 
 
 def drawn(picture: Picture, width: int) -> Iterator[list[Piece]]:
     """The rows of a picture for a window ``width`` columns wide, as pieces of one ink each."""
     if picture.title:
         yield [(printable(picture.title), Ink.FAINT)]
-    marked = [replace(one, analysis=_harmless(one.analysis)) for one in picture.marked()]
-    for one in marked:
-        title = " — ".join(filter(None, [one.analysis.name, one.note])) if len(marked) > 1 or one.note else ""
+    marked = [replace(entry, analysis=_harmless(entry.analysis)) for entry in picture.marked()]
+    for entry in marked:
+        title = " — ".join(filter(None, [entry.analysis.name, entry.note])) if len(marked) > 1 or entry.note else ""
         if title:
             yield [(title, Ink.PLAIN)]
-        yield from _drawn(one, width)
+        yield from _drawn(entry, width)
     if picture.gold is not None:
         yield [piece for ink, text in LEGEND.items() for piece in ((f"{MARKS[ink]} ", ink), (f"{text}   ", Ink.FAINT))]
 
 
 def plain(picture: Picture, width: int) -> str:
-    """The picture as text without colour."""
+    """The picture as text without color."""
     return "\n".join("".join(text for text, _ in row).rstrip() for row in drawn(picture, width))
 
 
 def _harmless(analysis: Analysis) -> Analysis:
-    """The analysis with escape sequences in its texts spelled out, since they come from files."""
+    """The analysis with escape sequences in its texts spelled out, because they come from files."""
     tree = analysis.tree
     if tree is not None:
         tree = Tree(_printable(tree.words), _printable(tree.tags), tree.spans, _printable(tree.labels))
@@ -76,114 +76,114 @@ def _printable(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _drawn(marked: Marked, width: int) -> Iterator[list[Piece]]:
-    """One analysis: standing, lying, or, where neither fits, in words."""
-    one = marked.analysis
-    if not one.words:
+    """One analysis: upright, rotated, or as text if neither fits."""
+    analysis = marked.analysis
+    if not analysis.words:
         return
-    shapes = _shapes(one, width)
+    shapes = _shapes(analysis, width)
     grid = next((grid for shape in shapes if (grid := shape(marked)).width <= width), None)
     if grid is not None:
-        yield from (grid.mirrored() if runs_right_to_left(one.words) else grid).rows()
+        yield from (grid.mirrored() if runs_right_to_left(analysis.words) else grid).rows()
     else:
-        if one.tree is not None or one.heads:
+        if analysis.tree is not None or analysis.heads:
             yield [(f"(too wide to draw in {width} columns)", Ink.FAINT)]
-        yield [(plain_words(one), Ink.PLAIN)]
-    yield from _matrix(one, width)
+        yield [(plain_words(analysis), Ink.PLAIN)]
+    yield from _matrix(analysis, width)
 
 
-def _shapes(one: Analysis, width: int) -> Sequence[Callable[[Marked], Grid]]:
-    """The ways to draw an analysis that may fit into the window: a grid that cannot is not even begun."""
-    can_stand = sum(columns(word) + 1 for word in one.words) <= width + 1
-    if one.tree is not None:
-        can_lie = Branches(one.tree).levels <= width
-        return [_standing_tree] * can_stand + [_lying_tree, _lying_bare_tree] * can_lie
-    if one.heads:
-        has_arcs = len(one.words) <= MAX_ARC_WORDS
-        return [_standing_heads] * (can_stand and has_arcs) + [_lying_heads] * has_arcs + [_table_of_heads]
+def _shapes(analysis: Analysis, width: int) -> Sequence[Callable[[Marked], Grid]]:
+    """The ways to draw an analysis that may fit into the window, the best first."""
+    fits_upright = sum(columns(word) + 1 for word in analysis.words) <= width + 1
+    if analysis.tree is not None:
+        fits_rotated = Branches(analysis.tree).levels <= width
+        return [_upright_tree] * fits_upright + [_rotated_tree, _rotated_bare_tree] * fits_rotated
+    if analysis.heads:
+        has_arcs = len(analysis.words) <= MAX_ARC_WORDS
+        return [_upright_heads] * (fits_upright and has_arcs) + [_rotated_heads] * has_arcs + [_table_of_heads]
     return []
 
 
-def _standing_tree(marked: Marked) -> Grid:
+def _upright_tree(marked: Marked) -> Grid:
     """Brackets above the words, one or, with labels, two rows for each level."""
-    one = marked.analysis
-    assert one.tree is not None
-    branches, tree = Branches(one.tree), one.tree
-    labels = [shown(label, BARE_LABELS) for label in tree.labels]
-    widths = _widths(one)
+    analysis = marked.analysis
+    assert analysis.tree is not None
+    branches, tree = Branches(analysis.tree), analysis.tree
+    labels = [visible(label, BARE_LABELS) for label in tree.labels]
+    widths = _widths(analysis)
     make_room(branches, widths, [(columns(label) + 1) / 2 + 0.5 for label in labels])
     words = _columns(widths)
-    places = [math.floor(place) for place in branches.middles(words)]
+    columns_of = [math.floor(column) for column in branches.middles(words)]
     rows = 2 if branches.labelled else 1
     grid, bottom = Grid(), branches.levels * rows
-    for k, hanging in enumerate(branches.children):
+    for k, children in enumerate(branches.children):
         ink = marked.brackets[k]
         row = branches.depths[k] * rows + rows - 1
         if rows == 2:
-            grid.text(row - 1, max(places[k] - (columns(labels[k]) - 1) // 2, 0), labels[k] or MARKS.get(ink, "·"), ink)
-        grid.line(row, places[k], Side.UP * (rows == 2 or branches.depths[k] > 0), ink)
-        ends = [words[child - len(places)] if child >= len(places) else places[child] for child in hanging]
+            left = max(columns_of[k] - (columns(labels[k]) - 1) // 2, 0)
+            grid.text(row - 1, left, labels[k] or MARKS.get(ink, "·"), ink)
+        grid.line(row, columns_of[k], Side.UP * (rows == 2 or branches.depths[k] > 0), ink)
+        ends = [words[child - len(columns_of)] if child >= len(columns_of) else columns_of[child] for child in children]
         grid.across(row, ends[0], ends[-1], ink)
-        for child, end in zip(hanging, ends, strict=True):
+        for child, end in zip(children, ends, strict=True):
             grid.line(row, end, Side.DOWN, ink)
-            if child >= len(places) and row + 1 < bottom:
+            if child >= len(columns_of) and row + 1 < bottom:
                 grid.down(end, row + 1, bottom - 1, ink)
                 grid.line(row + 1, end, Side.UP, ink)
                 grid.line(bottom - 1, end, Side.DOWN, ink)
         if rows == 1 and ink in MARKS:
-            grid.text(row, places[k], MARKS[ink], ink)
-    _word_rows(grid, bottom, one, widths, words)
+            grid.text(row, columns_of[k], MARKS[ink], ink)
+    _word_rows(grid, bottom, analysis, widths, words)
     return grid
 
 
-def _lying_tree(marked: Marked) -> Grid:
-    """A row for each word, brackets on the left, one level further to the right than what is around them."""
-    one = marked.analysis
-    assert one.tree is not None
-    branches, tree = Branches(one.tree), one.tree
+def _rotated_tree(marked: Marked) -> Grid:
+    """One row per word, with the brackets on the left, one level to the right of the brackets around them."""
+    analysis = marked.analysis
+    assert analysis.tree is not None
+    branches, tree = Branches(analysis.tree), analysis.tree
     steps = [2] * (branches.levels + 1)
     for label, depth in zip(tree.labels, branches.depths, strict=True):
-        steps[depth] = max(steps[depth], columns(shown(label, BARE_LABELS)) + 2)
+        steps[depth] = max(steps[depth], columns(visible(label, BARE_LABELS)) + 2)
     if branches.levels > 30 and not branches.labelled:
         steps = [1] * len(steps)
-    places = list(accumulate(steps))
-    places = [place - 1 for place in places]
-    grid, far = Grid(), places[branches.levels - 1] + 2 if branches.levels else 0
-    for k, hanging in enumerate(branches.children):
-        ink, place = marked.brackets[k], places[branches.depths[k]]
+    columns_of = [column - 1 for column in accumulate(steps)]
+    grid, far = Grid(), columns_of[branches.levels - 1] + 2 if branches.levels else 0
+    for k, children in enumerate(branches.children):
+        ink, column = marked.brackets[k], columns_of[branches.depths[k]]
         first = tree.spans[k][0]
-        grid.across(first, place - steps[branches.depths[k]] + 1, place, ink)
-        grid.down(place, first, branches.start(hanging[-1]), ink)
-        for child in hanging:
+        grid.across(first, column - steps[branches.depths[k]] + 1, column, ink)
+        grid.down(column, first, branches.start(children[-1]), ink)
+        for child in children:
             row = branches.start(child)
-            end = far - 1 if child >= len(tree.spans) else places[branches.depths[child]]
-            grid.across(row, place, end, ink)
-        label = shown(tree.labels[k], BARE_LABELS) or MARKS.get(ink, "")
-        grid.text(first, place - columns(label), label, ink) if steps[0] > 1 else None
-    _beside(grid, far, one)
+            end = far - 1 if child >= len(tree.spans) else columns_of[branches.depths[child]]
+            grid.across(row, column, end, ink)
+        label = visible(tree.labels[k], BARE_LABELS) or MARKS.get(ink, "")
+        grid.text(first, column - columns(label), label, ink) if steps[0] > 1 else None
+    _write_right(grid, far, analysis)
     return grid
 
 
-def _lying_bare_tree(marked: Marked) -> Grid:
+def _rotated_bare_tree(marked: Marked) -> Grid:
     """A rotated tree without labels, which take most of the width."""
-    one = marked.analysis
-    assert one.tree is not None
-    bare = replace(one.tree, labels=("",) * len(one.tree.labels))
-    return _lying_tree(replace(marked, analysis=replace(one, tree=bare)))
+    analysis = marked.analysis
+    assert analysis.tree is not None
+    bare = replace(analysis.tree, labels=("",) * len(analysis.tree.labels))
+    return _rotated_tree(replace(marked, analysis=replace(analysis, tree=bare)))
 
 
-def _standing_heads(marked: Marked) -> Grid:
-    """Arcs above the words, those of gold that are missed below."""
-    one = marked.analysis
-    arcs = arcs_of(one.heads, marked.arcs)
-    missed = arcs_of(marked.missed, [Ink.MISSED] * len(one.words))
-    widths = _widths(one, one.relations)
+def _upright_heads(marked: Marked) -> Grid:
+    """Arcs above the words, and missed gold arcs below them."""
+    analysis = marked.analysis
+    arcs = arcs_of(analysis.heads, marked.arcs)
+    missed = arcs_of(marked.missed, [Ink.MISSED] * len(analysis.words))
+    widths = _widths(analysis, analysis.relations)
     for count in (*_ends(arcs), *_ends(missed)):
         for word, ends in count.items():
             widths[word] = max(widths[word], 2 * ends + 2.0)
     words = _columns(widths)
     grid = Grid()
     top = _arcs(grid, arcs, words, row=0, upwards=True)
-    below = _word_rows(grid, top, one, widths, words)
+    below = _word_rows(grid, top, analysis, widths, words)
     if missed:
         _arcs(grid, missed, words, row=below, upwards=False)
     return grid
@@ -205,16 +205,16 @@ def _arcs(grid: Grid, arcs: Sequence[Arc], words: Sequence[int], *, row: int, up
         arc, level = arcs[index], levels[index]
         high = at_word - level if upwards else at_word + level
         if arc.head == ROOT:
-            place = words[arc.word]
-            grid.down(place, high, at_word, arc.ink)
+            column = words[arc.word]
+            grid.down(column, high, at_word, arc.ink)
         else:
             left = words[arc.left] + _slot(counts, arc.left, True)
             right = words[arc.right] - _slot(counts, arc.right, False)
             grid.across(high, left, right, arc.ink)
             grid.down(left, high, at_word, arc.ink)
             grid.down(right, high, at_word, arc.ink)
-            place = left if arc.word == arc.left else right
-        grid.text(at_word, place, "×" if arc.ink == Ink.EXTRA else "▼" if upwards else "▲", arc.ink)
+            column = left if arc.word == arc.left else right
+        grid.text(at_word, column, "×" if arc.ink == Ink.EXTRA else "▼" if upwards else "▲", arc.ink)
     return at_word + 1 if upwards else at_word + count + 1
 
 
@@ -225,28 +225,29 @@ def _slot(counts: dict[tuple[int, bool], int], word: int, rightward: bool) -> in
 
 
 def _table_of_heads(marked: Marked) -> Grid:
-    """A row for each word: its number, the word, its head, and the gold head where that is another."""
-    one, grid = marked.analysis, Grid()
-    arcs = arcs_of(one.heads, marked.arcs)
-    digits = len(str(len(one.words)))
-    for word, text in enumerate(one.words):
+    """One row per word: its number, the word, its head, and the gold head if it differs."""
+    analysis, grid = marked.analysis, Grid()
+    arcs = arcs_of(analysis.heads, marked.arcs)
+    digits = len(str(len(analysis.words)))
+    for word, text in enumerate(analysis.words):
         grid.text(word, 0, f"{word + 1:>{digits}}", Ink.FAINT)
         grid.text(word, digits + 1, text)
-    left = digits + 3 + max(map(columns, one.words))
+    left = digits + 3 + max(map(columns, analysis.words))
     for arc in arcs:
-        head = "root" if arc.head == ROOT else f"{arc.head + 1} {one.words[arc.head]}"
-        relation = f" {one.relations[arc.word]}" if one.relations and one.relations[arc.word] not in ("", head) else ""
+        head = "root" if arc.head == ROOT else f"{arc.head + 1} {analysis.words[arc.head]}"
+        name = analysis.relations[arc.word] if analysis.relations else ""
+        relation = f" {name}" if name not in ("", head) else ""
         gold = f" (gold {marked.missed[arc.word] + 1 or 'root'})" if arc.word in marked.missed else ""
         grid.text(arc.word, left, f"{MARKS.get(arc.ink, '←')} {head}{relation}{gold}", arc.ink)
     return grid
 
 
-def _lying_heads(marked: Marked) -> Grid:
+def _rotated_heads(marked: Marked) -> Grid:
     """The table of heads with arcs on the right."""
-    one, grid = marked.analysis, _table_of_heads(marked)
-    arcs = arcs_of(one.heads, marked.arcs)
+    analysis, grid = marked.analysis, _table_of_heads(marked)
+    arcs = arcs_of(analysis.heads, marked.arcs)
     right = grid.width + 1
-    for arc, level in zip(arcs, levels_of(arcs, len(one.words)), strict=True):
+    for arc, level in zip(arcs, levels_of(arcs, len(analysis.words)), strict=True):
         if arc.head != ROOT:
             column = right + 2 * level
             grid.down(column, arc.left, arc.right, arc.ink)
@@ -258,50 +259,50 @@ def _lying_heads(marked: Marked) -> Grid:
     return grid
 
 
-def _widths(one: Analysis, below: Sequence[str] = ()) -> list[float]:
-    """How many columns each word needs with its tag or its relation, a blank included."""
-    rows = [one.words, [shown(tag, BARE_TAGS) for tag in one.tags], below]
+def _widths(analysis: Analysis, below: Sequence[str] = ()) -> list[float]:
+    """Number of columns of each word with its tag or relation and a space."""
+    rows = [analysis.words, [visible(tag, BARE_TAGS) for tag in analysis.tags], below]
     return [float(max(map(columns, texts)) + 1) for texts in zip(*filter(None, rows), strict=True)]
 
 
 def _columns(widths: list[float]) -> list[int]:
-    """The middle column of each word; ``widths`` become whole numbers."""
+    """The middle column of each word. ``widths`` are rounded up, too."""
     widths[:] = [float(math.ceil(width)) for width in widths]
     lefts = [0, *(int(left) for left in accumulate(widths))]
     return [left + (int(width) - 2) // 2 for left, width in zip(lefts, widths, strict=False)]
 
 
-def _word_rows(grid: Grid, row: int, one: Analysis, widths: Sequence[float], words: Sequence[int]) -> int:
-    """Write tags, words, relations and distances from ``row`` on; what comes back is the first row below them."""
-    tags = [shown(tag, BARE_TAGS) for tag in one.tags]
-    for texts, ink in ((tags, Ink.FAINT), (one.words, Ink.PLAIN), (one.relations, Ink.FAINT)):
+def _word_rows(grid: Grid, row: int, analysis: Analysis, widths: Sequence[float], words: Sequence[int]) -> int:
+    """Write tags, words, relations and distances from ``row`` on, and return the first row below them."""
+    tags = [visible(tag, BARE_TAGS) for tag in analysis.tags]
+    for texts, ink in ((tags, Ink.FAINT), (analysis.words, Ink.PLAIN), (analysis.relations, Ink.FAINT)):
         if any(texts):
-            for text, place in zip(texts, words, strict=True):
-                grid.text(row, max(place - (columns(text) - 1) // 2, 0), text, ink)
+            for text, column in zip(texts, words, strict=True):
+                grid.text(row, max(column - (columns(text) - 1) // 2, 0), text, ink)
             row += 1
-    if one.distances:
+    if analysis.distances:
         lefts = [0, *(int(left) for left in accumulate(widths))]
-        for left, share in list(zip(lefts, _shares(one.distances), strict=False))[1:]:
+        for left, share in list(zip(lefts, _shares(analysis.distances), strict=False))[1:]:
             if share is not None:
                 grid.text(row, left - 1, EIGHTHS[1 + round(share * 7)], Ink.BAR)
         row += 1
     return row
 
 
-def _beside(grid: Grid, left: int, one: Analysis) -> None:
-    """Write words, tags and distances to the right of a tree that lies."""
-    shares = _shares(one.distances) if one.distances else [None] * len(one.words)
-    tags = [shown(tag, BARE_TAGS) for tag in one.tags or ("",) * len(one.words)]
-    widest = max(map(columns, one.words))
-    for row, (word, tag, share) in enumerate(zip(one.words, tags, shares, strict=True)):
+def _write_right(grid: Grid, left: int, analysis: Analysis) -> None:
+    """Write words, tags and distances to the right of a rotated tree."""
+    shares = _shares(analysis.distances) if analysis.distances else [None] * len(analysis.words)
+    tags = [visible(tag, BARE_TAGS) for tag in analysis.tags or ("",) * len(analysis.words)]
+    widest = max(map(columns, analysis.words))
+    for row, (word, tag, share) in enumerate(zip(analysis.words, tags, shares, strict=True)):
         grid.text(row, left, word)
         grid.text(row, left + columns(word) + 1, tag, Ink.FAINT)
         if share is not None and row:
-            grid.text(row, left + widest + 2, "▇" * max(1, round(share * LONGEST_BAR)), Ink.BAR)
+            grid.text(row, left + widest + 2, "▇" * max(1, round(share * MAX_BAR)), Ink.BAR)
 
 
 def _shares(values: Sequence[float]) -> list[float | None]:
-    """Each distance between the least (0) and the greatest (1); None where there is none."""
+    """Each distance, scaled from the smallest (0) to the largest (1), or None for NaN."""
     known = [value for value in values[1:] if math.isfinite(value)]
     low, high = min(known, default=0.0), max(known, default=1.0)
     return [
@@ -309,14 +310,14 @@ def _shares(values: Sequence[float]) -> list[float | None]:
     ]
 
 
-def _matrix(one: Analysis, width: int) -> Iterator[list[Piece]]:
-    """Head probabilities: a row for each word, a shade for each possible head; the diagonal is the root's."""
-    if not one.probabilities:
+def _matrix(analysis: Analysis, width: int) -> Iterator[list[Piece]]:
+    """Head probabilities: one row per word, one shade per possible head, and the root on the diagonal."""
+    if not analysis.probabilities:
         return
-    names = max(map(columns, one.words)) + 1
-    if names + 2 * len(one.words) > width:
+    names = max(map(columns, analysis.words)) + 1
+    if names + 2 * len(analysis.words) > width:
         return
-    yield [("heads of each word, by place of the head (diagonal: root)", Ink.FAINT)]
-    for word, row in zip(one.words, one.probabilities, strict=True):
+    yield [("heads of each word, by position of the head (diagonal: root)", Ink.FAINT)]
+    for word, row in zip(analysis.words, analysis.probabilities, strict=True):
         shades = " ".join(SHADES[min(int(max(value, 0.0) * len(SHADES)), len(SHADES) - 1)] for value in row)
         yield [(word + " " * (names - columns(word)), Ink.PLAIN), (shades, Ink.SHADE)]
