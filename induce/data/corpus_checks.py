@@ -18,8 +18,8 @@ from treebank.core.sentence import Sentence
 INSPECTED_SENTENCES = 5_000  # sentences whose words and scripts are counted
 COMPARED_SENTENCES = 200_000  # sentences among which repeated ones are counted
 MIN_WORDS = 20_000  # a masked or next-word model of fewer words learns frequencies, not structure
-MAX_UNKNOWN_SHARE = 0.2
 MAX_REPEATED_SHARE = 0.05
+MAX_MARKUP_SHARE = 0.02  # of the words
 MAX_MEAN_WORDS = 80.0  # words per sentence; longer lines are paragraphs
 MIN_MEAN_WORDS = 3.0  # a tree of two words has only one shape
 MAX_GLUED_SHARE = 0.5  # share of sentences whose last word ends in a stop
@@ -27,17 +27,6 @@ MAX_MEAN_CHARACTERS = 14.0  # characters per word: 8 in Finnish, 20 or more in a
 UNSPACED = frozenset(("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR"))
 _STOPS = frozenset(".!?\u2026\u0964\u061f\u06d4\u3002\uff01\uff1f\u1362\u0589\u104b\u17d4")
 _MARKUP = ("</", "/>", "http-equiv", "&nbsp;", "&amp;", "&lt;", "(NP", "(S", "(VP")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A problem of a corpus and its remedy."""
-
-    problem: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.problem}; {self.remedy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,73 +54,65 @@ class Health:
         """The statistics as stored in a model folder."""
         return {**asdict(self), "scripts": dict(self.scripts), "mean_words": self.mean_words}
 
-    def summary(self, unknown_share: float | None = None) -> str:
-        """One line: sentences, words per sentence, unknown words, scripts."""
-        parts = [f"{self.sentences:,} sentences of {self.mean_words:.1f} words"]
-        if unknown_share is not None:
-            parts.append(f"{unknown_share:.1%} unknown")
+    def summary(self) -> str:
+        """One line: sentences, words per sentence, scripts."""
         frequent = [(name, share) for name, share in self.scripts[:3] if share >= 0.005]
-        parts.append(", ".join(f"{name.capitalize()} {share:.0%}" for name, share in frequent))
-        return "; ".join(part for part in parts if part)
+        scripts = ", ".join(f"{name.capitalize()} {share:.0%}" for name, share in frequent)
+        size = f"{self.sentences:,} sentences of {self.mean_words:.1f} words"
+        return f"{size}; {scripts}" if scripts else size
 
-    def report(self, unknown_share: float | None = None, *, token: str = "word") -> list[str]:
+    def report(self, *, token: str = "word") -> list[str]:
         """The summary and a note for each finding."""
-        findings = self.findings(unknown_share or 0.0, token=token)
-        return [self.summary(unknown_share), *(f"note: {finding}" for finding in findings)]
+        return [self.summary(), *(f"note: {finding}" for finding in self.findings(token=token))]
 
-    def findings(self, unknown_share: float = 0.0, *, token: str = "word") -> list[Finding]:
-        """Problems, worst first.
+    def findings(self, *, token: str = "word") -> list[str]:
+        """Problems with their remedies, worst first.
 
         Checks of words are left out if the ``token`` is a character.
         """
-        findings = [self._spacing(), self._glued()] if token == "word" else []
-        findings += [self._size(), self._lengths(), self._repeats(), self._tags()]
-        if unknown_share > MAX_UNKNOWN_SHARE and token == "word":
-            problem = f"{unknown_share:.0%} of the words are unknown"
-            findings.append(
-                Finding(problem, "more text, --set data.unknown=shape or a larger data.vocabulary_size may help")
-            )
-        return [finding for finding in findings if finding]
+        checks = [
+            (
+                token == "word" and self._is_unspaced,
+                f"this text has no spaces between words ({self.mean_characters:.0f} characters per word)",
+                "split it with --tokenizer icu (or characters, jieba, janome, pythainlp)",
+            ),
+            (
+                token == "word" and self.glued_stops > MAX_GLUED_SHARE,
+                f"this text looks untokenized: {self.glued_stops:.0%} of the lines end in a word with its stop",
+                "split it with --tokenizer, here and for parsing",
+            ),
+            (
+                self.words < MIN_WORDS,
+                f"{self.words:,} words are too little for useful trees",
+                f"give more text: {MIN_WORDS:,} words at the very least, better a million",
+            ),
+            (
+                self.mean_words > MAX_MEAN_WORDS,
+                f"the lines are {self.mean_words:.0f} words long, so they are paragraphs, not sentences",
+                "find the sentences with --tokenizer",
+            ),
+            (
+                0 < self.mean_words < MIN_MEAN_WORDS,
+                f"the sentences have {self.mean_words:.1f} words, too few for a tree of any shape",
+                "write one sentence per line",
+            ),
+            (
+                self.repeated_share > MAX_REPEATED_SHARE,
+                f"one sentence is {self.repeated_share:.0%} of all ({self.repeated!r})",
+                "remove repeated lines: awk '!seen[$0]++' OLD > NEW",
+            ),
+            (
+                self.markup > MAX_MARKUP_SHARE,
+                f"{self.markup:.0%} of the words look like tags of markup or of trees",
+                "remove them, or name the format with --as",
+            ),
+        ]
+        return [f"{problem}; {remedy}" for is_found, problem, remedy in checks if is_found]
 
-    def _size(self) -> Finding | None:
-        if self.words >= MIN_WORDS:
-            return None
-        problem = f"{self.words:,} words are too little for useful trees"
-        return Finding(problem, f"give more text: {MIN_WORDS:,} words at the very least, better a million")
-
-    def _spacing(self) -> Finding | None:
+    @property
+    def _is_unspaced(self) -> bool:
         unspaced = sum(share for name, share in self.scripts if name in UNSPACED)
-        if self.mean_characters <= MAX_MEAN_CHARACTERS and not (unspaced > 0.5 and self.mean_words < MIN_MEAN_WORDS):
-            return None
-        problem = f"this text has no spaces between words ({self.mean_characters:.0f} characters per word)"
-        return Finding(problem, "split it with --tokenizer icu (or characters, jieba, janome, pythainlp)")
-
-    def _glued(self) -> Finding | None:
-        if self.glued_stops <= MAX_GLUED_SHARE:
-            return None
-        problem = f"this text looks untokenized: {self.glued_stops:.0%} of the lines end in a word with its stop"
-        return Finding(problem, "split it with --tokenizer, here and for parsing")
-
-    def _lengths(self) -> Finding | None:
-        if self.mean_words > MAX_MEAN_WORDS:
-            problem = f"the lines are {self.mean_words:.0f} words long, so they are paragraphs, not sentences"
-            return Finding(problem, "find the sentences with --tokenizer")
-        if 0 < self.mean_words < MIN_MEAN_WORDS:
-            problem = f"the sentences have {self.mean_words:.1f} words, too few for a tree of any shape"
-            return Finding(problem, "write one sentence per line")
-        return None
-
-    def _repeats(self) -> Finding | None:
-        if self.repeated_share <= MAX_REPEATED_SHARE:
-            return None
-        problem = f"one sentence is {self.repeated_share:.0%} of all ({self.repeated!r})"
-        return Finding(problem, "remove repeated lines: awk '!seen[$0]++' OLD > NEW")
-
-    def _tags(self) -> Finding | None:
-        if self.markup <= 0.02:
-            return None
-        problem = f"{self.markup:.0%} of the words look like tags of markup or of trees"
-        return Finding(problem, "remove them, or name the format with --as")
+        return self.mean_characters > MAX_MEAN_CHARACTERS or (unspaced > 0.5 and self.mean_words < MIN_MEAN_WORDS)
 
 
 class Watch:
@@ -143,12 +124,6 @@ class Watch:
         self._scripts: Counter[str] = Counter()
         self._sentence_counts: Counter[int] = Counter()
         self._repeated_texts: dict[int, str] = {}
-
-    def __call__(self, sentences: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
-        """Yield ``sentences`` and count them."""
-        for words in sentences:
-            self.add(words)
-            yield words
 
     def sentences(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """Yield ``sentences`` and count their words."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import compress
+from typing import Protocol
 
 from treebank.base.errors import SynparseError
 from treebank.core.tags import is_word, tags_are_penn, word_mask
@@ -25,6 +26,14 @@ class Normalized:
 
     forms: tuple[str, ...]
     kept: tuple[int, ...]
+
+
+class Recipe(Protocol):
+    """A named normalization."""
+
+    def __call__(self, words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
+        """The forms of a sentence."""
+        ...
 
 
 @lru_cache(maxsize=1 << 17)
@@ -64,67 +73,45 @@ def fold_mikolov(word: str) -> str | None:
     return "\\/".join("N" for _ in parts) if all(map(_NUMBER.fullmatch, parts)) else lower
 
 
-def _mikolov(words: Sequence[str], tags: Sequence[str]) -> Normalized:
-    forms = [fold_mikolov(word) for word in words]
-    indices = tuple(i for i, form in enumerate(forms) if form is not None)
-    return Normalized(tuple(form for form in forms if form is not None), indices)
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """A named normalization. Calling it with the words and tags of a sentence returns a ``Normalized``."""
-
-    name: str
-    apply: Callable[[Sequence[str], Sequence[str]], Normalized]
-
-    def __call__(self, words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
-        """The forms for ``words``. ``tags``, one per word or none at all, matter only to ``ptb`` and ``tags``."""
-        return self.apply(words, tags)
-
-
-def _raw(words: Sequence[str], tags: Sequence[str]) -> Normalized:
-    return Normalized(tuple(words), tuple(range(len(words))))
-
-
-def _words(words: Sequence[str], tags: Sequence[str]) -> Normalized:
-    forms = tuple(map(_word_or_none, words))
-    if None not in forms:
-        return Normalized(forms, tuple(range(len(words))))  # type: ignore[arg-type]
-    indices = tuple(i for i, form in enumerate(forms) if form is not None)
-    return Normalized(tuple(form for form in forms if form is not None), indices)
-
-
 @lru_cache(maxsize=1 << 17)
 def _cased_or_none(word: str) -> str | None:
     return _DIGITS.sub("0", word) if is_word(word) else None
 
 
-def _cased(words: Sequence[str], tags: Sequence[str]) -> Normalized:
-    forms = tuple(map(_cased_or_none, words))
-    indices = tuple(i for i, form in enumerate(forms) if form is not None)
-    return Normalized(tuple(form for form in forms if form is not None), indices)
+def _raw(words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
+    return Normalized(tuple(words), tuple(range(len(words))))
 
 
-def _ptb(words: Sequence[str], tags: Sequence[str]) -> Normalized:
-    if tags and tags_are_penn(words, tags):
-        mask = word_mask("words+aux", words, tags)
-    else:
-        mask = word_mask("letters", words, ())
-    indices = tuple(compress(range(len(words)), mask))
-    return Normalized(tuple(fold_published(words[i]) for i in indices), indices)
+def _rewritten(words: Sequence[str], tags: Sequence[str] = (), *, rewrite: Callable[[str], str | None]) -> Normalized:
+    """The words for which ``rewrite`` returns a form."""
+    forms = tuple(map(rewrite, words))
+    kept = tuple(i for i, form in enumerate(forms) if form is not None)
+    return Normalized(tuple(form for form in forms if form is not None), kept)
 
 
-def _tags(words: Sequence[str], tags: Sequence[str]) -> Normalized:
+def _published_kept(words: Sequence[str], tags: Sequence[str], rule: str) -> tuple[int, ...]:
+    """Indices of the words that ``rule`` selects by tags of the Penn Treebank, or by letters if there are none."""
+    by_tags = bool(tags) and tags_are_penn(words, tags)
+    mask = word_mask(rule, words, tags) if by_tags else word_mask("letters", words, ())
+    return tuple(compress(range(len(words)), mask))
+
+
+def _ptb(words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
+    kept = _published_kept(words, tags, "words+aux")
+    return Normalized(tuple(fold_published(words[i]) for i in kept), kept)
+
+
+def _tags(words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
     if not tags:
         raise SynparseError(
             "normalization 'tags' needs part-of-speech tags, and a sentence here has none; give a treebank"
         )
-    mask = word_mask("words", words, tags) if tags_are_penn(words, tags) else word_mask("letters", words, ())
-    indices = tuple(compress(range(len(words)), mask))
-    return Normalized(tuple(tags[i] for i in indices), indices)
+    kept = _published_kept(words, tags, "words")
+    return Normalized(tuple(tags[i] for i in kept), kept)
 
 
-#: Recipes by name (``data.normalization``).
+#: Recipes by name (``data.normalization``): functions from the words of a sentence and their tags to its forms. There
+#: is one tag per word or none at all; only ``ptb`` and ``tags`` read them.
 #:
 #: - ``raw`` changes nothing.
 #: - ``words`` lowercases, replaces digits by ``0``, and drops punctuation and symbols (``is_word``).
@@ -135,10 +122,10 @@ def _tags(words: Sequence[str], tags: Sequence[str]) -> Normalized:
 #: - ``mikolov`` turns the words of a treebank into those of the language modeling files of Mikolov et al. (2010).
 #: - ``tags`` has the tags of the words that ``ptb`` selects, for models that were published on tags.
 RECIPES: dict[str, Recipe] = {
-    "raw": Recipe("raw", _raw),
-    "words": Recipe("words", _words),
-    "cased": Recipe("cased", _cased),
-    "ptb": Recipe("ptb", _ptb),
-    "mikolov": Recipe("mikolov", _mikolov),
-    "tags": Recipe("tags", _tags),
+    "raw": _raw,
+    "words": partial(_rewritten, rewrite=_word_or_none),
+    "cased": partial(_rewritten, rewrite=_cased_or_none),
+    "ptb": _ptb,
+    "mikolov": partial(_rewritten, rewrite=fold_mikolov),
+    "tags": _tags,
 }

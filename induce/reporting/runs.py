@@ -53,7 +53,7 @@ class RunStory:
             checkpoint.config.model_name,
             _facts(checkpoint, events, health),
             dict(_settings(checkpoint)),
-            [str(finding) for finding in health.findings(token=leaf(checkpoint.config.data.token))] if health else [],
+            health.findings(token=leaf(checkpoint.config.data.token)) if health else [],
             _checks(checkpoint, events),
         )
 

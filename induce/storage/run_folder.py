@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -27,11 +25,6 @@ def check_type(folder: Path, *allowed: PathType) -> None:
     for type_ in folder_types(folder):
         if type_ not in allowed:
             raise SynparseError(f"{folder}: this folder holds {type_}; name another one with -o")
-
-
-def versions_of(run: Path) -> Iterator[Path]:
-    """The folders of models in ``run``, and what an interrupted writing left of them."""
-    return chain.from_iterable(versions(run / name) for name in CHECKPOINTS)
 
 
 def check_free(run: Path, *, overwrite: bool) -> None:

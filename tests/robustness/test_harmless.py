@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from cli.output import open_output
-from tests.induce.storage.test_storage import limited_memory
 from tests.support.calls import TINY, Caller, reseal, sealed_json
+from tests.support.file_faults import limited_memory
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ import pytest
 from cli.progress import Counter
 from induce.likelihood.pair_files import read_pairs
 from induce.tasks.logic import Logic
-from tests.induce.storage.test_storage import limited_memory
 from tests.support.calls import ENVIRONMENT, Caller, reseal
+from tests.support.file_faults import limited_memory
 from tests.support.fork_server import Call
 from treebank.base.errors import BadLineError, TreebankError
 from treebank.io import lines

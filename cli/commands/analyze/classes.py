@@ -49,7 +49,7 @@ def classes(text: tuple[str, ...], classes: int, min_count: int, endings: float,
 
     A line has class, word and number of occurrences, separated by tabs.
     """
-    from induce.data.class_table import classify_words
+    from induce.data.vocabulary_choice import classify_words
     from treebank.io.read import DEFAULT_INPUT
 
     call = TextCall("reading", text, output)
