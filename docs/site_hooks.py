@@ -1,7 +1,7 @@
-"""What the site has beside the pages in this folder: the README, options, settings and the Python face, from the code.
+"""Pages of the site that are generated from the code: the README, options, settings and the Python API.
 
 MkDocs calls the functions whose names begin with ``on_``. Links from the pages to files of the source go to pages of
-the site that show these files, so that the site is whole by itself.
+the site that show these files, so the site needs nothing else.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TAG = re.compile(r"<[^>]*>")
 CELL = re.compile(r"<td([^>]*)>(.*?)</td>", re.DOTALL)
 TOGETHER = re.compile(r"\[\d[\d.]*, \d[\d.]*\]|\d[\d.]* / \d[\d.]*")  # an interval, or two scores
 SHORT, LONG = 24, 40  # characters: code that is not broken, a cell that is not squeezed
-OURS = ("treebank.", "induce.", "cli.")
+PACKAGES = ("treebank.", "induce.", "cli.")
 API_INTRODUCTION = """
 The functions of `import synparse`, then the classes that they take and return. [Use Python](../how-to/python.md) shows
 each of them at work.
@@ -48,7 +48,7 @@ each of them at work.
 
 The examples run as printed.
 """
-CLASSES = (  # what a program holds in its hands
+CLASSES = (  # types of values that programs receive
     "treebank.core.tree:Tree",
     "treebank.core.sentence:Sentence",
     "treebank.core.sentence:Treebank",
@@ -113,7 +113,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Keep together what reads wrongly when a browser breaks it: ``--options``, short code, intervals in tables."""
+    """Keep options, short code and intervals in tables from being broken between lines."""
     return CELL.sub(_cell, INLINE.sub(_code, html))
 
 
@@ -133,11 +133,11 @@ def _cell(match: re.Match[str]) -> str:
 
 
 def options_page() -> str:
-    """What ``--help`` says of every command."""
+    """The help text of every command."""
     from cli.command import walk_commands
     from cli.main import synparse
 
-    parts = ["# Options", "What `synparse COMMAND --help` says."]
+    parts = ["# Options", "The output of `synparse COMMAND --help` for every command."]
     for name, command in walk_commands(synparse, "synparse"):
         with click.Context(command, info_name=name, max_content_width=100) as context:
             parts.append(f"## {name}\n\n```\n{command.get_help(context)}\n```")
@@ -145,11 +145,11 @@ def options_page() -> str:
 
 
 def settings_page() -> str:
-    """A table of the settings of data, training and parsing, and of each model."""
+    """Tables of the settings of data, training and parsing, and of each model."""
     from induce.registry import MODELS
     from induce.settings import run
 
-    parts = ["# Settings", "Set with `--set table.name=value`; a preset has its own values."]
+    parts = ["# Settings", "Change a setting with `--set table.name=value`. Presets change the defaults below."]
     parts += [_settings(name, table, name) for name, table in run.TABLES.items()]
     for table, entries in run.COMPONENTS.items():
         parts += [_settings(f"{table} {name}", entry.settings, table) for name, entry in entries.items()]
@@ -160,7 +160,7 @@ def settings_page() -> str:
 
 
 def _settings(title: str, table: Any, prefix: str) -> str:
-    rows = ["| setting | default | what it is |", "| --- | --- | --- |"]
+    rows = ["| setting | default | meaning |", "| --- | --- | --- |"]
     for field in dataclasses.fields(table):
         default = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
         meaning = field.metadata.get("help", "").replace("|", "\\|")
@@ -169,39 +169,39 @@ def _settings(title: str, table: Any, prefix: str) -> str:
 
 
 def api_page() -> str:
-    """Signature and docstring of every function of ``synparse``, and of the public parts of what they take and give."""
+    """Signatures and docstrings of the functions of ``synparse`` and of the types of their arguments and results."""
     import synparse
 
     parts = ["# Python reference", API_INTRODUCTION]
     for name in synparse.__all__:
-        found = getattr(synparse, name)
-        if inspect.isfunction(found):
-            parts.append(f"## {name}\n\n{_called(f'synparse.{name}', found)}")
-    parts += [_class_entry(place) for place in CLASSES]
+        function = getattr(synparse, name)
+        if inspect.isfunction(function):
+            parts.append(f"## {name}\n\n{_function_entry(f'synparse.{name}', function)}")
+    parts += [_class_entry(path) for path in CLASSES]
     return "\n\n".join(parts) + "\n"
 
 
-def _class_entry(place: str) -> str:
-    """A class with its public methods and properties, those that it inherits from our own classes included."""
-    module, _, name = place.partition(":")
-    found = getattr(import_module(module), name)
-    parts = [f"## {name}", f"`{module}.{name}`", _told(found)]
-    if dataclasses.is_dataclass(found):
-        parts.append("\n".join(f"- `{field.name}`: `{field.type}`" for field in dataclasses.fields(found)))
-    for member, value in inspect.getmembers(found):
+def _class_entry(path: str) -> str:
+    """A class with its public methods and properties, including inherited ones of this package."""
+    module, _, name = path.partition(":")
+    cls = getattr(import_module(module), name)
+    parts = [f"## {name}", f"`{module}.{name}`", _docstring(cls)]
+    if dataclasses.is_dataclass(cls):
+        parts.append("\n".join(f"- `{field.name}`: `{field.type}`" for field in dataclasses.fields(cls)))
+    for member, value in inspect.getmembers(cls):
         inner = getattr(value, "__func__", value)
-        own = member in {key for one in found.__mro__ if one.__module__.startswith(OURS) for key in vars(one)}
-        if member.startswith("_") or not own:
+        bases = [base for base in cls.__mro__ if base.__module__.startswith(PACKAGES)]
+        if member.startswith("_") or not any(member in vars(base) for base in bases):
             continue
         if inspect.isfunction(inner):
-            parts.append(f"### {name}.{member}\n\n{_called(f'{name}.{member}', inner)}")
+            parts.append(f"### {name}.{member}\n\n{_function_entry(f'{name}.{member}', inner)}")
         elif isinstance(value, property) and value.__doc__:
-            parts.append(f"### {name}.{member}\n\n{_told(value)}")
+            parts.append(f"### {name}.{member}\n\n{_docstring(value)}")
     return "\n\n".join(filter(None, parts))
 
 
-def _called(name: str, function: Any) -> str:
-    """Name and signature, one parameter a line where it is long, and the docstring."""
+def _function_entry(name: str, function: Any) -> str:
+    """Signature, with one parameter per line if it is long, and docstring."""
     signature = ADDRESS.sub(r"\1", str(inspect.signature(function, eval_str=False)))
     line = name + FILLED.sub(r"\1(…)", QUOTED.sub(r"\1\2", signature))
     if len(line) > WIDTH:
@@ -213,10 +213,10 @@ def _called(name: str, function: Any) -> str:
             else:
                 parts[-1] += sign
         line = ",\n   ".join(parts).replace("(", "(\n    ", 1)
-    return f"```python\n{line}\n```\n\n{_told(function)}"
+    return f"```python\n{line}\n```\n\n{_docstring(function)}"
 
 
-def _told(thing: Any) -> str:
-    """The docstring with its quoted names as Markdown has them, and its examples as blocks."""
+def _docstring(thing: Any) -> str:
+    """The docstring as Markdown, with its examples as blocks."""
     text = (inspect.getdoc(thing) or "").replace("``", "`")
     return EXAMPLE.sub(lambda match: f"```pycon\n{match[0].rstrip()}\n```\n", text)
