@@ -25,7 +25,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class StoredPlan:
-    """The content of plan.json; see `Plan` for the fields."""
+    """The content of plan.json, with the fields of `Plan`."""
 
     recipe: Recipe
     request: StoredRequest

@@ -1,4 +1,4 @@
-"""The gallery shows the output of its commands."""
+"""The page about drawings shows the output of its commands."""
 
 from __future__ import annotations
 

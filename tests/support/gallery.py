@@ -1,4 +1,4 @@
-"""The gallery of the documentation: its commands, run one after another, and their pictures.
+"""The pictures of docs/how-to/draw-and-report.md: its commands, run one after another, and their output.
 
 ``python -m tests.support.gallery`` runs them and stores the pictures in ``docs/pictures``.
 """
@@ -16,7 +16,7 @@ import tempfile
 from cli.main import run
 from tests.support.reference import ROOT
 
-PAGE = ROOT / "docs" / "how-to" / "gallery.md"
+PAGE = ROOT / "docs" / "how-to" / "draw-and-report.md"
 PICTURES = ROOT / "docs" / "pictures"
 
 

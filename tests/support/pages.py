@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import shlex
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from cli.main import run
 from induce.settings.presets import load_preset
+from tests.support.calls import shell
 from tests.support.reference import ROOT
 from tests.support.tiny import SETTINGS
 from treebank.corpora.sample import sample_treebank
@@ -27,26 +29,45 @@ SIZES = {
     "ordered-memory": ["model.slot_size=8", "model.slots=4", "model.test_slots=5"],
     "onlstm": ["model.hidden_size=16"],
 }
+SAMPLE = [  # the built-in sample is large
+    *("model.embedding_size=16", "model.hidden_size=16", "model.chunk_size=4", "model.layers=2", "train.epochs=1"),
+    *("loader.batch_size=600", "loader.development_batch_size=100"),
+]
 CRAFT = {
     "ocn": ["task.expressions=24", "model.hidden_size=6", "model.inner_size=6", "loader.batch_size=12"],
     "ompn": ["task.expressions=24", "model.slot_size=6", "loader.batch_size=12"],
 }
 STS = "main-news\tx\t2015\t1\t4.0\tA dog saw a cat .\tThe dog saw cats .\n"
 SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\n1\tA dog runs\tA cat runs\t3\n"
+PROGRAMS = ("synparse ", "printf ", "echo ", "head ", "cmp ", "python ")
 PAIRS = "phenomenon\tgood\tbad\nsimple_agrmt\tthe author is old\tthe author are old\n"
 TEXTS = (
     *("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt", "char.train.txt", "char.test.txt", "wiki.txt"),
-    *("text.txt", "more.txt", "new.txt", "input.txt", "craft.txt", "craft_train.txt"),
+    *("text.txt", "more.txt", "new.txt", "input.txt", "test.txt", "sentences.txt", "corpus.txt", "book.txt"),
+    *("craft.txt", "craft_train.txt", "texts/a.txt", "texts/b.txt"),
 )
-TREEBANKS = ("gold.ptb", "gold.mrg", "treebank.mrg", "craft-dev.ptb", "craft-train.ptb", "trees.txt")
+TREEBANKS = (
+    *("gold.ptb", "gold.mrg", "treebank.ptb", "treebank.mrg", "craft-dev.ptb", "craft-train.ptb"),
+    *("trees.txt", "trees-of-another-parser.txt"),
+)
+
+
+def lines(page: str) -> list[str]:
+    """The commands in the fenced blocks of a page that have no language."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
+    commands = "".join(block for language, block in blocks if not language)
+    return [line.strip() for line in commands.splitlines() if line.strip().startswith(PROGRAMS)]
 
 
 def commands(page: str) -> list[tuple[list[str], str]]:
     """The arguments of the ``synparse`` commands of a page, and the file to which each is redirected, or ""."""
-    blocks = re.findall(r"^```\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    lines = [line for line in "".join(blocks).splitlines() if line.startswith("synparse ")]
-    parts = [shlex.split(line)[1:] for line in lines]
-    return [(part[:-2], part[-1]) if ">" in part else (part, "") for part in parts]
+    return [_split(line) for line in lines(page) if line.startswith("synparse ")]
+
+
+def _split(line: str) -> tuple[list[str], str]:
+    part = shlex.split(line)[1:]
+    return (part[:-2], part[-1]) if ">" in part else (part, "")
 
 
 def shrunk(arguments: list[str]) -> list[str]:
@@ -58,16 +79,18 @@ def shrunk(arguments: list[str]) -> list[str]:
         if task == "craft":
             sizes += CRAFT[named.get("--model", "ocn")]
         elif task in LIMITS:
-            sizes += [*TASK, LIMITS[task], *SIZES[named.get("--model", "ordered-memory")]]
+            sizes += [*TASK, LIMITS[task], *SIZES.get(named.get("--model", "ordered-memory"), [])]
         return [*arguments, *_options(sizes)]  # the last setting counts: the page's sizes are large
     if arguments[:2] == ["task", "transfer"]:
         return [*arguments, "--max-minutes", "0.05"]
-    if arguments[0] != "train":
+    if arguments[0] != "train" or "--resume" in arguments:
         return arguments
     if "--best" in arguments:
         return [*arguments, "--max-minutes", "0.1"]
     preset = load_preset(named["--preset"]) if "--preset" in named else None
     model = named.get("--model") or (preset.model_name if preset else "onlstm")
+    if arguments[1:2] in ([], ["--seed"]):  # no text
+        return [*arguments, *_options(SAMPLE)]
     settings = [*SETTINGS[model], *(["model.layers=3", "parse.layer=3"] if model == "onlstm-syd" else [])]
     if "loader.name=sentences" in arguments:
         settings = [setting for setting in settings if "segment_length" not in setting]
@@ -99,18 +122,27 @@ def write_files(folder: Path) -> None:
         "formulas.txt": "( ( not a ) or ( b and c ) )\n",
         "gold.conllu": "\n".join([*ROWS, ""]) * 60,
     }
+    (folder / "texts").mkdir()
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8")
-    for name in ("craft_train.txt", "craft-train.ptb"):
+    for name in ("corpus.txt", "craft_train.txt", "craft-train.ptb"):
         (folder / f"{name}.gz").write_bytes(gzip.compress(files[name].encode()))
     (folder / "syneval").mkdir()
     (folder / "syneval" / "marvin_linzen_sample.tsv").write_text(PAIRS, encoding="utf-8")
 
 
 def run_commands(
-    page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *first: list[str]
+    page: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    first: Sequence[str] = (),
+    server: str = "",
 ) -> None:
-    """Run the commands ``first`` and those of a page in ``folder``, in order, and check that each succeeds."""
+    """Run the commands ``first`` and those of a page in ``folder``, in order, and check that each succeeds.
+
+    Commands of other programs, and pipes, run in bash, with ``synparse`` forked by the server at this address.
+    """
     monkeypatch.chdir(folder)
     monkeypatch.setenv("SYNPARSE_PTB", str(folder / "ptb"))
     monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
@@ -118,9 +150,14 @@ def run_commands(
     for constant in ("GENERATED", "WORLDS"):
         monkeypatch.setattr(f"induce.tasks.craft.evaluation.{constant}", 6)
     write_files(folder)
-    for arguments, output in [*((command, "") for command in first), *commands(page)]:
-        code = run(shrunk(arguments))
-        printed, errors = capsys.readouterr()
-        assert code == 0, f"{arguments}\n{errors}"
-        if output:
-            (folder / output).write_text(printed, encoding="utf-8")
+    for line in [*first, *lines(page)]:
+        if line.startswith("synparse ") and "|" not in line:
+            arguments, output = _split(line)
+            code = run(shrunk(arguments))
+            printed, errors = capsys.readouterr()
+            if output:
+                (folder / output).write_text(printed, encoding="utf-8")
+        else:
+            done = shell(re.sub(r"\bsynparse ", "$RUN ", line), folder, server)
+            code, errors = done.returncode, done.stderr
+        assert code == 0, f"{line}\n{errors}"
