@@ -45,29 +45,22 @@ def map_by_length(
     short: Callable[[Item], Any] | None = None,
     cost: Callable[[int], float] = padded_length,
     budget: float = BATCH_COST,
-    max_sentences: int = BATCH_SENTENCES,
-    map_batches: Callable[..., Iterable[Iterable[Result]]] = map,
 ) -> list[Result]:
     """Results of ``function`` for all items, in the order of the items.
 
     ``function`` receives a batch of items of similar length and returns one result per item. The result of an item of
-    less than ``min_length`` words is ``short(item)``, or None without ``short``. ``map_batches`` replaces `map`, for
-    example by the ``map`` of a thread pool. See `batches_by_cost` for the other arguments.
+    less than ``min_length`` words is ``short(item)``, or None without ``short``. See `batches_by_cost` for the other
+    arguments.
     """
     lengths = [length(item) for item in items]
     long_enough = [index for index, words in enumerate(lengths) if words >= min_length]
-    in_order = batches_by_cost(
-        [lengths[index] for index in long_enough], cost=cost, budget=budget, max_sentences=max_sentences
-    )
-    batches = [[long_enough[k] for k in batch] for batch in in_order]
-    results: list[Any] = [None] * len(items)
-    if short is not None:
-        for index, words in enumerate(lengths):
-            if words < min_length:
-                results[index] = short(items[index])
-    batches_of_items = [[items[index] for index in batch] for batch in batches]
-    for batch, values in zip(batches, map_batches(function, batches_of_items), strict=True):
-        for index, value in zip(batch, values, strict=True):
+    results: list[Any] = [
+        None if short is None or words >= min_length else short(item)
+        for item, words in zip(items, lengths, strict=True)
+    ]
+    for batch in batches_by_cost([lengths[index] for index in long_enough], cost=cost, budget=budget):
+        indices = [long_enough[k] for k in batch]
+        for index, value in zip(indices, function([items[index] for index in indices]), strict=True):
             results[index] = value
     return results
 

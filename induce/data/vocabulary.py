@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from induce.data.unknown_words import BERKELEY, SHAPE, berkeley_classes, classes_of_rare_words, pseudo_words, shapes
 from treebank.base.errors import TreebankError
@@ -86,11 +85,6 @@ class Vocabulary:
         if not words:
             raise TreebankError(path, 0, "this vocabulary has no words")
         return cls([BOUNDARY, UNKNOWN, *words])
-
-    @classmethod
-    def load(cls, path: Path) -> Vocabulary:
-        """Vocabulary from a file in a model folder. Raises ValueError if it is not a vocabulary."""
-        return cls(path.read_bytes().decode("utf-8").removesuffix("\n").split("\n"))
 
     def __len__(self) -> int:
         return len(self.words)

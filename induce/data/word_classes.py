@@ -87,12 +87,6 @@ def word_classes(
     return search.classes[: neighbours.size].copy()
 
 
-def log_likelihood(neighbours: Neighbours, classes: Array, count: int) -> float:
-    """Log likelihood of class bigrams, up to a constant, for the class (V,), 0 … count - 1, of each word."""
-    table = _pair_counts(neighbours, np.concatenate([classes, [count, count + 1]]), count + 2)
-    return float(_xlogx(table).sum() - _xlogx(table.sum(0)).sum() - _xlogx(table.sum(1)).sum())
-
-
 def _pair_counts(neighbours: Neighbours, labels: Array, size: int) -> Array:
     starts, columns, counts = neighbours.after
     first = np.repeat(labels, np.diff(starts))

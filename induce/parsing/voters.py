@@ -12,10 +12,10 @@ import numpy as np
 from induce.data.normalization import Recipe
 from induce.parsing.parser import Parser
 from induce.registry import Output
-from induce.storage.checkpoint import CheckpointError
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import BASELINE, ModelSpec
 from treebank.base.errors import SynparseError
+from treebank.base.metadata import MetadataError
 from treebank.core.baselines import find_baseline
 from treebank.core.dependency import delete
 from treebank.core.sentence import ROOT, Sentence
@@ -212,7 +212,7 @@ def make_voter(member: ModelSpec, path: str, recipe: Recipe, load: Callable[...,
     if located.type in (PathType.MISSING, PathType.TREEBANK):
         raise SynparseError(f"{path}: there is no such model or file")
     if located.type is PathType.FOLDER:
-        raise CheckpointError(f"{path}: this folder holds no model")
+        raise MetadataError(f"{path}: this folder holds no model")
     if not located.is_model:
         return FileVoter(path, recipe)
     parser: Parser = load(path, **options)

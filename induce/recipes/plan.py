@@ -8,6 +8,7 @@ from itertools import chain
 from math import inf
 from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 from induce.recipes.recipe import VOTE, Member, Recipe
 from induce.storage.locate import ENSEMBLE, PLAN, PathType
@@ -20,6 +21,7 @@ FORMAT = 1
 PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
 MAX_MINUTES = 1e7
+DECISIONS = ("done", "log", "series", "words", "text_share", "vote_share", "ranks")  # fields of both classes
 Report = Callable[[str], None]
 
 
@@ -63,13 +65,13 @@ class Plan:
     recipe: Recipe
     request: RunRequest
     minutes: float  # wall-clock time
-    done: list[str] = field(default_factory=list)  # names of the trained members
-    log: list[str] = field(default_factory=list)  # reported decisions
+    done: tuple[str, ...] = ()  # names of the trained members
+    log: tuple[str, ...] = ()  # reported decisions
     series: int = 0
     words: int = 0  # of the training text
     text_share: float = 0.0  # of the sentences that the parts learn from; 0: not decided
     vote_share: float = 0.0  # of the sentences that the students of the vote learn from
-    ranks: dict[str, list[str]] = field(default_factory=dict)  # members of a part or preset, the likeliest first
+    ranks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # members of a part or preset, the likeliest first
 
     @classmethod
     def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None) -> Plan:
@@ -96,12 +98,9 @@ class Plan:
         if request.seed not in (None, stored.seed):
             raise SynparseError(f"{path}: began with --seed {stored.seed}, which cannot change on --resume")
         restored = replace(stored.request.restore(request), seed=stored.seed)
-        plan = cls(path.parent, stored.recipe, restored, minutes or stored.minutes)
-        plan.done, plan.log = list(stored.done), list(stored.log)
-        plan.series, plan.words = stored.series, stored.words
-        plan.text_share, plan.vote_share = stored.text_share, stored.vote_share
-        plan.ranks = {group: list(names) for group, names in stored.ranks.items()}
-        plan.done = [name for name in plan.done if resumable(plan.run_of(name))]  # a deleted run is trained again
+        decisions: dict[str, Any] = {name: getattr(stored, name) for name in DECISIONS}
+        plan = cls(path.parent, stored.recipe, restored, minutes or stored.minutes, **decisions)
+        plan.done = tuple(name for name in plan.done if resumable(plan.run_of(name)))  # a deleted run is trained again
         return plan
 
     def begin(self) -> None:
@@ -155,7 +154,7 @@ class Plan:
         for line in direction.lines() if direction else ():
             self.decide(line, report)
 
-    def rank(self, group: str, rivals: Sequence[str], purpose: str, report: Report) -> list[str]:
+    def rank(self, group: str, rivals: Sequence[str], purpose: str, report: Report) -> tuple[str, ...]:
         """``rivals`` by the perplexity of the development text, the lowest first. Decided once for each ``group``."""
         from induce.storage.checkpoint import find, read
 
@@ -164,7 +163,7 @@ class Plan:
             for name in rivals:
                 history = read(find(self.run_of(name), ("last",))).facts.history
                 scores[name] = min((check.development_perplexity for check in history), default=inf)
-            self.ranks[group] = sorted(scores, key=scores.__getitem__)
+            self.ranks[group] = tuple(sorted(scores, key=scores.__getitem__))
             order = ", ".join(f"{name} {scores[name]:.1f}" for name in self.ranks[group])
             self.decide(f"perplexity of the development text: {order}; {purpose}", report)
         return self.ranks[group]
@@ -205,12 +204,12 @@ class Plan:
         """Report a decision, and store it."""
         report(line)
         if line not in self.log:
-            self.log.append(line)
+            self.log += (line,)
         self.write()
 
     def finish(self, name: str) -> None:
         """Note that the run ``name`` is trained."""
-        self.done.append(name)
+        self.done += (name,)
         self.write()
 
     def write(self) -> None:
@@ -220,12 +219,6 @@ class Plan:
             request=StoredRequest.of(self.request),
             seed=1 if self.request.seed is None else self.request.seed,
             minutes=self.minutes,
-            done=tuple(self.done),
-            log=tuple(self.log),
-            series=self.series,
-            words=self.words,
-            text_share=self.text_share,
-            vote_share=self.vote_share,
-            ranks={group: tuple(names) for group, names in self.ranks.items()},
+            **{name: getattr(self, name) for name in DECISIONS},
         )
         write_metadata(self.folder / PLAN, stored, format_number=FORMAT)

@@ -174,7 +174,7 @@ def _voters(members: Sequence[Member], plan: Plan, report: Report) -> list[str]:
     for preset in dict.fromkeys(member.preset for member in members if member.part.votes):
         rivals = [member.name for member in members if member.part.votes and member.preset == preset]
         if len(rivals) > limit:
-            rivals = plan.rank(preset, rivals, f"the {limit} lowest vote", report)[:limit]
+            rivals = list(plan.rank(preset, rivals, f"the {limit} lowest vote", report)[:limit])
         voters += rivals
     return voters
 

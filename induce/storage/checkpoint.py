@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from induce.data.vocabulary import Vocabulary
 from induce.settings.run import RunConfig
-from induce.storage.facts import DAMAGED, FORMAT, CheckpointError, RunFacts
+from induce.storage.facts import DAMAGED, FORMAT, RunFacts
 from induce.storage.folders import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS, save, settle, whole
 from induce.storage.locate import CHECKPOINTS, PathType, locate
 from induce.storage.packed import unpack
@@ -39,7 +39,7 @@ from treebank.base.version import VERSION
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Checkpoint", "CheckpointError", "build_model", "find", "pack", "read", "save", "settle"]
+__all__ = ["Checkpoint", "build_model", "find", "pack", "read", "save", "settle"]
 
 HEADER = ("format", "synparse", "torch")  # fields of checkpoint.json about its writer
 MAX_ATTEMPTS = 100  # to open a folder that a training run is replacing
@@ -57,7 +57,7 @@ class WeightsFile:
         self.path, self._stream = path, stream
 
     def read(self, expected: FileFacts) -> bytes:
-        """The content of the file. Raises CheckpointError if it is not the expected one."""
+        """The content of the file. Raises MetadataError if it is not the expected one."""
         if self._stream is None:
             self._stream = open_regular(self.path)
         size = os.fstat(self._stream.fileno()).st_size
@@ -95,7 +95,7 @@ class Checkpoint:
             return weights.parse(data)
         except ValueError as error:
             problem = f"cannot be read as weights ({one_line(error)}); {DAMAGED}"
-            raise CheckpointError(f"{self.folder / WEIGHTS}: {problem}") from None
+            raise MetadataError(f"{self.folder / WEIGHTS}: {problem}") from None
 
     def trainer(self) -> dict[str, Any]:
         """The state of the trainer, for resuming."""
@@ -105,24 +105,24 @@ class Checkpoint:
 
         path = self.folder / TRAINER
         if TRAINER not in self.files or not path.exists():
-            raise CheckpointError(f"{path}: missing, so this run cannot be resumed; train again with --overwrite")
+            raise MetadataError(f"{path}: missing, so this run cannot be resumed; train again with --overwrite")
         factor, spare = MAX_TRAINER_BYTES
-        data = _bounded(path, factor * self.files[WEIGHTS].bytes + spare)
+        data = read_bounded(path, factor * self.files[WEIGHTS].bytes + spare)
         check_digest(path, data, self.files[TRAINER])
         try:
             with warnings.catch_warnings(action="ignore"):  # torch warns about damaged files before it raises
                 state = torch.load(BytesIO(data), map_location="cpu", weights_only=True)
         except Exception as error:  # torch raises many types of exceptions for a damaged file
-            raise CheckpointError(f"{path}: cannot be read ({type(error).__name__}); {DAMAGED}") from None
+            raise MetadataError(f"{path}: cannot be read ({type(error).__name__}); {DAMAGED}") from None
         if not isinstance(state, dict):
-            raise CheckpointError(f"{path}: does not contain the state of a trainer")
+            raise MetadataError(f"{path}: does not contain the state of a trainer")
         return state
 
 
 def build_model(checkpoint: Checkpoint) -> Any:
     """The model with its trained weights, in evaluation mode on the CPU.
 
-    Raises CheckpointError if settings and weights do not fit together, before the model takes much memory.
+    Raises MetadataError if settings and weights do not fit together, before the model takes much memory.
     """
     from induce.models.build import make_model
     from induce.storage import weights
@@ -132,7 +132,7 @@ def build_model(checkpoint: Checkpoint) -> Any:
         model = weights.build_with(lambda: make_model(config, size), config.model, tensors)
     except (TypeError, ValueError, RuntimeError, OverflowError, MemoryError, SynparseError) as error:
         problem = f"weights and settings do not fit together: {one_line(error)}"
-        raise CheckpointError(f"{checkpoint.folder}: {problem}") from None
+        raise MetadataError(f"{checkpoint.folder}: {problem}") from None
     return model.eval()
 
 
@@ -179,7 +179,7 @@ def find(run: Path, names: tuple[str, ...] = CHECKPOINTS) -> Path:
     """The checkpoint folder of the model ``run``: its ``best``, else its ``last``, else ``run`` itself.
 
     A packed model is unpacked into a temporary folder, which exists until the program ends. Nothing else is written.
-    Raises CheckpointError if there is no model.
+    Raises MetadataError if there is no model.
     """
     located = locate(run)
     if located.type in (PathType.PACKED, PathType.FILE):
@@ -188,10 +188,10 @@ def find(run: Path, names: tuple[str, ...] = CHECKPOINTS) -> Path:
         if whole(run / name):
             return run / name
         if (seal := run / name / FACTS_FILE).is_symlink():  # the other checkpoint is another model
-            raise CheckpointError(f"{seal}: this link leads nowhere; mend or remove it to use what else is in {run}")
+            raise MetadataError(f"{seal}: this link leads nowhere; mend or remove it to use what else is in {run}")
     if (run / FACTS_FILE).exists():
         return run
-    raise CheckpointError(_no_model(run, located.type, names))
+    raise MetadataError(_no_model(run, located.type, names))
 
 
 def _no_model(run: Path, type_: PathType, names: tuple[str, ...]) -> str:
@@ -210,7 +210,7 @@ def _no_model(run: Path, type_: PathType, names: tuple[str, ...]) -> str:
 def read(folder: Path) -> Checkpoint:
     """The checkpoint in ``folder``, or next to it after a kill. Nothing is written.
 
-    Raises CheckpointError naming the file and the problem. If a training run replaces the folder in the meantime, all
+    Raises MetadataError naming the file and the problem. If a training run replaces the folder in the meantime, all
     files are of the same version.
     """
     for _ in range(MAX_ATTEMPTS):
@@ -220,7 +220,7 @@ def read(folder: Path) -> Checkpoint:
         except FileNotFoundError:
             if path.exists() or (whole(folder) or folder) != path:
                 continue
-            raise CheckpointError(f"{path}: there is no such model") from None
+            raise MetadataError(f"{path}: there is no such model") from None
         try:
             return _read_open(path, descriptor)
         except (OSError, SynparseError):
@@ -228,7 +228,7 @@ def read(folder: Path) -> Checkpoint:
                 raise
         finally:
             os.close(descriptor)
-    raise CheckpointError(f"{folder}: is replaced again and again while it is read; wait for the training to end")
+    raise MetadataError(f"{folder}: is replaced again and again while it is read; wait for the training to end")
 
 
 def _is_current(folder: Path, descriptor: int) -> bool:
@@ -241,14 +241,10 @@ def _is_current(folder: Path, descriptor: int) -> bool:
 
 def _read_open(folder: Path, descriptor: int) -> Checkpoint:
     """The checkpoint in the open folder. All files are opened before the writer of a new version can delete them."""
-    try:
-        content = read_sealed(
-            folder / FACTS_FILE, format_number=FORMAT, title="a checkpoint", remedy=DAMAGED, folder=descriptor
-        )
-        weights = WeightsFile(folder / WEIGHTS, open_regular(folder / WEIGHTS, folder=descriptor))
-        words = read_bounded(folder / VOCABULARY, MAX_VOCABULARY_BYTES, folder=descriptor)
-    except MetadataError as error:
-        raise CheckpointError(str(error)) from None
+    path = folder / FACTS_FILE
+    content = read_sealed(path, format_number=FORMAT, title="a checkpoint", remedy=DAMAGED, folder=descriptor)
+    weights = WeightsFile(folder / WEIGHTS, open_regular(folder / WEIGHTS, folder=descriptor))
+    words = read_bounded(folder / VOCABULARY, MAX_VOCABULARY_BYTES, folder=descriptor)
     try:
         files = {name: decode(FileFacts, entry) for name, entry in dict(content.pop("files")).items()}
         size, settings = content.pop("vocabulary_size"), content.pop("settings")
@@ -257,27 +253,20 @@ def _read_open(folder: Path, descriptor: int) -> Checkpoint:
         vocabulary = _vocabulary(folder / VOCABULARY, words, size, files[VOCABULARY])
         return Checkpoint(folder, RunConfig.from_dict(settings), vocabulary, facts, files, weights, version)
     except KeyError as error:
-        raise CheckpointError(f"{folder / FACTS_FILE}: {error} is missing; {DAMAGED}") from None
-    except CheckpointError:
+        raise MetadataError(f"{path}: {error} is missing; {DAMAGED}") from None
+    except MetadataError:
         raise
     except (SynparseError, ValueError, TypeError) as error:
-        raise CheckpointError(f"{folder / FACTS_FILE}: {one_line(error)}; {DAMAGED}") from None
-
-
-def _bounded(path: Path, limit: int) -> bytes:
-    try:
-        return read_bounded(path, limit)
-    except MetadataError as error:
-        raise CheckpointError(str(error)) from None
+        raise MetadataError(f"{path}: {one_line(error)}; {DAMAGED}") from None
 
 
 def check_digest(path: Path, data: bytes, expected: FileFacts, *, size: int | None = None) -> bytes:
-    """``data`` if it is the content of the expected file. Raises CheckpointError if size or digest differ."""
+    """``data`` if it is the content of the expected file. Raises MetadataError if size or digest differ."""
     size = len(data) if size is None else size
     if size != expected.bytes:
-        raise CheckpointError(f"{path}: has {size} bytes, and {expected.bytes} were saved; {DAMAGED}")
+        raise MetadataError(f"{path}: has {size} bytes, and {expected.bytes} were saved; {DAMAGED}")
     if describe(data) != expected:
-        raise CheckpointError(f"{path}: differs from the saved file (its sha256 is another one); {DAMAGED}")
+        raise MetadataError(f"{path}: differs from the saved file (its sha256 is another one); {DAMAGED}")
     return data
 
 
@@ -287,7 +276,7 @@ def _vocabulary(path: Path, data: bytes, size: Any, expected: FileFacts) -> Voca
     try:
         vocabulary = Vocabulary(data.decode("utf-8").removesuffix("\n").split("\n"))
     except ValueError as error:
-        raise CheckpointError(f"{path}: {error}; {DAMAGED}") from None
+        raise MetadataError(f"{path}: {error}; {DAMAGED}") from None
     if len(vocabulary) != size:
-        raise CheckpointError(f"{path}: has {len(vocabulary)} words, and {abbreviate(size)} were saved; {DAMAGED}")
+        raise MetadataError(f"{path}: has {len(vocabulary)} words, and {abbreviate(size)} were saved; {DAMAGED}")
     return vocabulary

@@ -7,14 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from induce.decoding.branching_direction import Direction
-from treebank.base.metadata import MetadataError
 
 FORMAT = 2
 DAMAGED = "the file is damaged; copy the model again, or train it again"
-
-
-class CheckpointError(MetadataError):
-    """A model folder that is missing, damaged or of another format."""
 
 
 @dataclass(frozen=True, kw_only=True)

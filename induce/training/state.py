@@ -20,7 +20,7 @@ from induce.training.position import Position
 from induce.training.seeding import random_state, restore_random_state
 from treebank.base.errors import SynparseError, placed
 from treebank.base.json_text import json_text
-from treebank.base.metadata import one_line
+from treebank.base.metadata import MetadataError, one_line
 
 if TYPE_CHECKING:
     from induce.data.loaders import Loader
@@ -88,10 +88,10 @@ def restore(run: Run, checkpoint: store.Checkpoint) -> None:
         cut_log(run.folder, run.position)
 
 
-def resume_error(folder: Path, error: Exception) -> store.CheckpointError:
+def resume_error(folder: Path, error: Exception) -> MetadataError:
     """The error for a checkpoint in ``folder`` whose state does not fit the run."""
     problem = f"{type(error).__name__}: {one_line(error)}"
-    return store.CheckpointError(f"{folder}: this run cannot be resumed ({problem}); train again with --overwrite")
+    return MetadataError(f"{folder}: this run cannot be resumed ({problem}); train again with --overwrite")
 
 
 def _carried(run: Run, stored: Any) -> Any:

@@ -62,8 +62,8 @@ def family_file(folder: Path) -> Stored:
 def plan_file(folder: Path) -> Stored:
     request = RunRequest(run=str(folder), text=("a.txt",), seed=3)
     plan = Plan.open(request, read_recipe("best"), 5.0)
-    plan.series, plan.words, plan.text_share, plan.log = 1, 100, 0.5, ["1 series of models"]
-    plan.ranks["first"] = [f"first-{number}" for number in range(1, 7)]
+    plan.series, plan.words, plan.text_share, plan.log = 1, 100, 0.5, ("1 series of models",)
+    plan.ranks["first"] = tuple(f"first-{number}" for number in range(1, 7))
     plan.begin()
     return Stored(folder / "plan.json", lambda: Plan.open(replace(request, resume=True, seed=None), plan.recipe, None))
 

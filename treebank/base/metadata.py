@@ -30,7 +30,7 @@ Record = TypeVar("Record")
 
 
 class MetadataError(SynparseError):
-    """A metadata file that is missing, damaged or of another format."""
+    """A metadata file, or a file that it describes, that is missing, damaged or of another format."""
 
 
 def seal(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class Transfer:
         return Learner(worlds, width=width, rate=rate, batch=config.loader.batch_size, **about)
 
     def restore(self, checkpoint: store.Checkpoint) -> None:
-        """Restore learner and progress from ``checkpoint``. Raises CheckpointError if its state is incompatible."""
+        """Restore learner and progress from ``checkpoint``. Raises MetadataError if its state is incompatible."""
         state = checkpoint.trainer()
         try:
             self.position = Position.from_stored(state["position"])

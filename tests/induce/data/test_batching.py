@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -120,7 +119,7 @@ def test_boundary_token_in_the_text_is_an_unknown_word() -> None:
     assert text.words == 5
 
 
-def test_unknown_words_have_the_index_of_a_pseudo_word(tmp_path: Path) -> None:
+def test_unknown_words_have_the_index_of_a_pseudo_word() -> None:
     counts = {"walk": 5, "Paris": 1, **{f"{stem}ing": 1 for stem in "abcdefghijkl"}}
     vocabulary = Vocabulary.from_counts(counts, size=10, minimum_count=2, unknown="shape")
     assert vocabulary.words[2] == "walk"
@@ -128,20 +127,18 @@ def test_unknown_words_have_the_index_of_a_pseudo_word(tmp_path: Path) -> None:
     assert vocabulary.words[vocabulary.id("Rome")] == "<unk:C>"
     assert vocabulary.words[vocabulary.id("1984")] == "<unk:0>"
     assert vocabulary.id("WALK") == 2
-    (tmp_path / "vocabulary.txt").write_text("\n".join(vocabulary.words) + "\n", "utf-8")
-    assert Vocabulary.load(tmp_path / "vocabulary.txt").encode(["jumping", "x"]) == vocabulary.encode(["jumping", "x"])
+    assert Vocabulary(vocabulary.words).encode(["jumping", "x"]) == vocabulary.encode(["jumping", "x"])
 
 
-def test_rare_words_have_the_index_of_a_berkeley_class(tmp_path: Path) -> None:
+def test_rare_words_have_the_index_of_a_berkeley_class() -> None:
     rare = ("dogs", "glass", "Running", "1984", "30-year", "F-16s", "<unk-NUM>")
     vocabulary = Vocabulary.from_counts(
         {"walk": 5, **dict.fromkeys(rare, 1)}, size=9, minimum_count=2, unknown="berkeley"
     )
     classes = ("CAPS-NUM-DASH-s", "CAPS-ing", "LC", "LC-NUM-DASH", "LC-s", "NUM")
     assert vocabulary.words == ("<eos>", "<unk>", "walk", *sorted(f"<unk-{name}>" for name in classes))
-    (tmp_path / "vocabulary.txt").write_text("\n".join(vocabulary.words) + "\n", "utf-8")
     words = ["walk", "Walk", "cats", "nation", "Ed", "Wearing", "50-seat", "2,000", "..."]
-    names = [vocabulary.words[index] for index in Vocabulary.load(tmp_path / "vocabulary.txt").encode(words)]
+    names = [vocabulary.words[index] for index in Vocabulary(vocabulary.words).encode(words)]
     assert names == [
         *(
             "walk",

@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from induce.data.word_classes import Neighbours, _Exchange, log_likelihood, word_classes
+from induce.data.word_classes import Neighbours, _Exchange, _pair_counts, _xlogx, word_classes
 
 WORDS = ["the", "a", "cat", "dog", "cow", "sees", "bites", "old", "small"]
 GOLD_CLASSES = [0, 0, 1, 1, 1, 2, 2, 3, 3]
+
+
+def log_likelihood(neighbours: Neighbours, classes: np.ndarray, count: int) -> float:
+    """Log likelihood of class bigrams, up to a constant, for the class (V,), 0 … count - 1, of each word."""
+    table = _pair_counts(neighbours, np.concatenate([classes, [count, count + 1]]), count + 2)
+    return float(_xlogx(table).sum() - _xlogx(table.sum(0)).sum() - _xlogx(table.sum(1)).sum())
 
 
 def generated_text(sentences: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -72,7 +72,7 @@ def test_another_seed_gives_other_seeds_to_all_runs(tmp_path: Path) -> None:
     seeds = {}
     for seed in (None, 1, 2):
         plan = new_plan(tmp_path / str(seed), seed=seed)
-        plan.ranks["first"] = ["first-3", "first-1"]
+        plan.ranks["first"] = ("first-3", "first-1")
         plan.write()
         seeds[seed] = [plan.request_of(member).seed for member in BEST.series(1)]
         resumed = new_plan(tmp_path / str(seed), resume=True)
@@ -86,7 +86,7 @@ def test_another_seed_gives_other_seeds_to_all_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [1, 3])
 def test_every_teacher_has_three_students(tmp_path: Path, count: int) -> None:
     plan = new_plan(tmp_path / "run")
-    plan.series, plan.ranks["first"] = count, [f"first-{k}" for k in range(1, 6 * count + 1)]
+    plan.series, plan.ranks["first"] = count, tuple(f"first-{k}" for k in range(1, 6 * count + 1))
     teachers = Counter(plan.teacher_of(member) for member in BEST.series(count))
     expected = [f"onlstm-{k}" for k in range(1, 2 * count + 1)] + [f"first-{k}" for k in range(1, 2 * count + 1)]
     assert teachers == {"": 2 * count, **dict.fromkeys(expected, 3)}
@@ -103,5 +103,5 @@ def test_evidence_for_the_direction_is_decided_and_reported(tmp_path: Path, monk
     plan = new_plan(tmp_path / "run")
     lines: list[str] = []
     plan.report_branching(BEST.series(1)[0], lines.append)
-    assert lines == plan.log == direction.lines()
+    assert lines == list(plan.log) == direction.lines()
     assert lines[1].startswith("warning: the text gives weak evidence")

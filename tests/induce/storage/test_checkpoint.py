@@ -20,12 +20,12 @@ from induce.data.vocabulary import Vocabulary
 from induce.models.build import make_model
 from induce.settings.presets import resolve
 from induce.storage import checkpoint, folders, weights
-from induce.storage.checkpoint import CheckpointError
 from induce.storage.facts import Check, RunFacts
 from induce.storage.run_folder import check_free
 from tests.support.file_faults import Fault, contents, limited_memory
 from tests.support.tiny import SETTINGS
 from treebank.base.errors import SynparseError
+from treebank.base.metadata import MetadataError
 
 OLD, NEW = {"a.bin": b"old", "checkpoint.json": b"{}"}, {"a.bin": b"new", "checkpoint.json": b"[]"}
 FILES = tuple(name for name in folders.FILES if not name.endswith(".part"))
@@ -81,7 +81,7 @@ def test_flipped_bit_raises_an_error(tmp_path: Path, name: str) -> None:
         folder = stored(tmp_path / "model", {**files, name: bytes(damaged)})
         if name == "checkpoint.json" and _same(bytes(damaged), data):
             continue  # only white space differs
-        with pytest.raises(CheckpointError) as error:
+        with pytest.raises(MetadataError) as error:
             read_everything(folder)
         assert "\n" not in str(error.value)
         assert len(str(error.value)) < 600
@@ -122,7 +122,7 @@ def test_pickled_checkpoint_reopens_and_checks_its_weights(tmp_path: Path) -> No
     sent = pickle.dumps(checkpoint.read(folder))
     assert pickle.loads(sent).weights().keys() == checkpoint.read(folder).weights().keys()
     (folder / "weights.safetensors").write_bytes(bytes(len(packed()["weights.safetensors"])))
-    with pytest.raises(CheckpointError, match="differs from the saved file"):
+    with pytest.raises(MetadataError, match="differs from the saved file"):
         pickle.loads(sent).weights()
 
 
@@ -213,7 +213,7 @@ def refusal(folder: Path) -> str:
     """Error message for the model in ``folder``, or "" if it can be built."""
     try:
         checkpoint.build_model(checkpoint.read(folder))
-    except CheckpointError as error:
+    except MetadataError as error:
         return str(error)
     return ""
 
@@ -250,5 +250,5 @@ def test_endless_files_raise_an_error(tmp_path: Path, name: str) -> None:
         else:
             with path.open("wb") as stream:
                 stream.truncate(40 * 10**9)
-        with limited_memory(1 << 30), pytest.raises(CheckpointError):
+        with limited_memory(1 << 30), pytest.raises(MetadataError):
             read_everything(folder)
