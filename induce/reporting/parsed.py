@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from induce.analysis.agreement import MIN_WORDS, Overlap, Parts, head_overlap, overall_agreement, tree_overlap
-from induce.analysis.sharpness import mean_sharpness, sentence_sharpness
+from induce.analysis.sharpness import Sharpness, mean_sharpness, sentence_sharpness
 from induce.parsing.ensemble import Ensemble
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.pictures import analysis_of
@@ -30,7 +30,7 @@ class Parsed:
     run: str
     parser: ModelParser | Ensemble
     analyses: list[Analysis] = field(default_factory=list)
-    sharpness: dict[str, float] = field(default_factory=dict)  # mean over sentences, by measure
+    sharpness: Sharpness | None = None
 
     @classmethod
     def of(cls, parser: ModelParser | Ensemble, sentences: Sequence[Sentence], *, name: str, run: str) -> Parsed:
@@ -39,7 +39,7 @@ class Parsed:
         for reading in parser.read(sentences):
             analyses.append(replace(analysis_of(reading, parser.decoder, name), probabilities=()))
             measures.append(sentence_sharpness(reading))
-        return cls(name, run, parser, analyses, mean_sharpness(measures)[0])
+        return cls(name, run, parser, analyses, Sharpness(parser.name, run, *mean_sharpness(measures)))
 
     @property
     def gives_trees(self) -> bool:

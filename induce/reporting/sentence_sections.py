@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from induce.analysis.sharpness import SharpnessReport
 from induce.decoding.sharpness import MEANINGS
-from induce.reporting.markup import Section, note, short_names, table
+from induce.reporting.markup import Section, listing, note, short_names, table
 from induce.reporting.parsed import Compared, FrequentPart, Parsed, frequent_constituents, frequent_heads
 from induce.reporting.sections import mean_sentence_scores
 from treebank.base.tables import Column, Table
@@ -53,14 +54,11 @@ def agreement(compared: Compared) -> Section:
             counted = "mean F1 of the brackets" if output == "trees" else "share of words with the same head"
             title = f"Agreement of two models: {counted}, in percent"
             parts.append(table(Table(title, [Column(""), *(Column(name, ".1f") for name in names)], rows)))
-    rows = [
-        [model.name, MEANINGS.get(name, name), value]
-        for model in compared.models
-        for name, value in model.sharpness.items()
-    ]
-    if rows:
-        columns = [Column("Model"), Column("Measure"), Column("Value", ".2f")]
-        parts.append(table(Table("Sharpness of each model, mean over sentences", columns, rows)))
+    sharpness = [model.sharpness for model in compared.models if model.sharpness and model.sharpness.values]
+    if sharpness:
+        parts += map(table, SharpnessReport(sharpness).tables())
+        measures = dict.fromkeys(name for system in sharpness for name in system.values)
+        parts.append(listing(f"{name}: {MEANINGS.get(name, name)}" for name in measures))
     return "agreement", "Agreement and sharpness", "\n".join(parts)
 
 
