@@ -105,3 +105,9 @@ def test_workers_ignore_signals_and_end_with_their_iterator(number: signal.Signa
         pass
     os.close(reading)
     assert time.monotonic() - began < 30
+
+
+def test_workers_can_start_without_the_memory_of_their_parent() -> None:
+    """As needed on a GPU, which a fork cannot use."""
+    with Pool(abs, 1, fork=False) as pool:
+        assert [(message.job, message.content) for message in pool.run([-1, 2])] == [(-1, 1), (2, 2)]
