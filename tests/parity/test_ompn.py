@@ -94,8 +94,3 @@ def test_all_at_once_is_step_by_step_and_padding_changes_nothing() -> None:
 def test_a_gap_is_how_far_up_subtasks_are_done() -> None:
     levels = torch.tensor([[[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]])
     torch.testing.assert_close(height(levels), torch.tensor([[2 / 3, 0.0, 1.0, 1 / 6]]))
-
-
-def test_unknown_memory_is_refused() -> None:
-    with pytest.raises(ValueError, match="memory = 'mine' is none of released, paper"):
-        OrderedMemoryPolicyConfig(memory="mine").check()

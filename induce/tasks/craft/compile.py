@@ -17,13 +17,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.data.batches import SentenceBatch
 from induce.data.vocabulary import FIRST
-from induce.layers.padding import real_words
-from induce.models.base import Loss, Model, Query
+from induce.models.base import Loss
 from induce.setting import count, setting
-from induce.structures import Distances
 from induce.tasks.batches import DemonstrationBatch
+from induce.tasks.craft.cloning import CloningModel, targets_of
 
 NEVER = -1e9  # score of a position that cannot be an end
 
@@ -60,12 +58,10 @@ class Trace(NamedTuple):
     choice: Tensor  # (B, N, K) types
 
 
-class Compile(Model):
+class Compile(CloningModel):
     """A model of segments of complete demonstrations. It is not a policy that can act."""
 
     Config = CompileConfig
-    reads = (DemonstrationBatch,)
-    gives = (Distances,)
 
     def __init__(self, config: CompileConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -76,8 +72,8 @@ class Compile(Model):
         self.reader = nn.LSTMCell(size, size)
         self.end = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1))
         self.kind = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, config.options))
-        self.seen = nn.Linear(config.features, size)
-        self.wanted = nn.Linear(config.options, size, bias=False)
+        self.observed_policy = nn.Linear(config.features, size)
+        self.segment_policy = nn.Linear(config.options, size, bias=False)
         self.policy = nn.Sequential(nn.ReLU(), nn.Linear(size, size), nn.ReLU(), nn.Linear(size, actions))
 
     def read(self, batch: DemonstrationBatch) -> Segments:
@@ -120,7 +116,8 @@ class Compile(Model):
     def run_with(self, batch: DemonstrationBatch, segments: Segments) -> tuple[Tensor, Tensor]:
         """Membership of steps in the M segments (M, B, N), and log-probabilities of actions in them (M, B, N, A)."""
         inside = shares(segments.drawn_ends)[:, :, :-1]
-        observed, kinds = self.seen(batch.observations), self.wanted(torch.stack(segments.drawn_kinds))
+        observed = self.observed_policy(batch.observations)
+        kinds = self.segment_policy(torch.stack(segments.drawn_kinds))
         return inside, self.policy(observed + kinds[:, :, None]).log_softmax(-1)
 
     def trace(self, batch: DemonstrationBatch) -> Trace:
@@ -136,16 +133,15 @@ class Compile(Model):
         """Negative evidence lower bound: NLL of actions, and divergence of ends and types from their priors."""
         segments = self.read(batch)
         inside, actions = self.run_with(batch, segments)
-        real = real_words(batch.tokens, batch.lengths)
-        actions_taken = (batch.tokens - FIRST).clamp(min=0)
+        real, actions_taken = targets_of(batch)
         chosen = actions.gather(-1, actions_taken.expand(len(actions), -1, -1)[..., None])[..., 0]
         nll = -(inside * chosen).sum(0)[real].mean()
-        correct = ((inside[..., None] * actions.exp()).sum(0).argmax(-1) == actions_taken) & real
+        correct = self.count_correct((inside[..., None] * actions.exp()).sum(0), real, actions_taken)
         count = int(real.sum())
         divergence = self.config.end_weight * self._end_divergence(segments) + self.config.kind_weight * sum(
             map(type_divergence, segments.kinds)
         )
-        return Loss(nll + divergence / count, nll, count, correct=int(correct.sum()))
+        return Loss(nll + divergence / count, nll, count, correct=correct)
 
     def _end_divergence(self, segments: Segments) -> Tensor:
         """Divergence, summed over demonstrations, of ends from their prior: `rate` steps after the previous end."""
@@ -159,11 +155,6 @@ class Compile(Model):
             total = total + (logs.exp() * (logs - expected)).sum()
             last = drawn
         return total
-
-    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
-        """The gap before each action is the probability that a segment ends there."""
-        assert isinstance(batch, DemonstrationBatch)
-        return Distances(self.trace(batch).end, batch.lengths)
 
 
 def shares(ends: list[Tensor]) -> Tensor:

@@ -13,7 +13,7 @@ from induce.data.training_data import TrainingData
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.setting import setting
 from induce.settings.run import RunConfig, TaskSettings
-from induce.tasks.base import SHARES, bad
+from induce.tasks.base import bad, part_of
 from induce.tasks.craft.demonstrator import demonstrate
 from induce.tasks.craft.episodes import LIMIT
 from induce.tasks.craft.sketches import goals_of, read_sketch, read_sketches, treasure_of
@@ -96,7 +96,7 @@ def read_demonstrations(paths: Iterable[str]) -> Iterator[tuple[Demonstration, P
 
 
 def generate_sketch(sketch: str, part: str) -> Iterator[Demonstration]:
-    """Infinite demonstrations of one task by shortest paths, in worlds that belong to ``part``."""
+    """Infinite demonstrations of one task by shortest paths, in worlds whose maps belong to ``part``."""
     rng = np.random.default_rng(zlib.crc32(sketch.encode()))
     while True:
         worlds = draw(rng, CHUNK, treasure_of(sketch))
@@ -106,16 +106,6 @@ def generate_sketch(sketch: str, part: str) -> Iterator[Demonstration]:
         for index in np.flatnonzero(paths.solved):
             actions = tuple(ACTIONS[action] for action in paths.actions[index] if action >= 0)
             yield Demonstration(sketch, maps[rows[index]], actions, tuple(paths.ends[index].tolist()))
-
-
-def part_of(text: str) -> str:
-    """Part of the data: train, dev or test. It depends only on the map, so that parts never share a world."""
-    percent = zlib.crc32(text.encode()) % 100
-    for part, share in SHARES.items():
-        if percent < share:
-            return part
-        percent -= share
-    return "train"
 
 
 def parse_line(line: str, location: Place) -> Demonstration:

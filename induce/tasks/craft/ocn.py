@@ -15,15 +15,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from induce.data.batches import SentenceBatch
 from induce.data.vocabulary import FIRST
-from induce.layers.padding import real_words
-from induce.models.base import Loss, Model, Query
+from induce.models.base import Model
 from induce.setting import count, setting
-from induce.structures import Distances
-from induce.tasks.batches import DemonstrationBatch
-
-MIN_PROBABILITY = 1e-9  # probability of an action in the loss
+from induce.tasks.craft.cloning import CloningModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,12 +197,10 @@ class OptionProgram(Model):
         return stacked, called.scores.unflatten(1, (steps, count)).transpose(0, 1), torch.stack(active)
 
 
-class OptionController(OptionProgram):
+class OptionController(OptionProgram, CloningModel):
     """Options that choose actions in Craft."""
 
     Config = OptionControllerConfig
-    reads = (DemonstrationBatch,)
-    gives = (Distances,)
     config: OptionControllerConfig
 
     def __init__(self, config: OptionControllerConfig, vocabulary_size: int) -> None:
@@ -219,10 +212,6 @@ class OptionController(OptionProgram):
         move, called, at_work = self.moves(observations, tasks)
         return Trace(*(part.transpose(0, 1) for part in (actions_of(move, called), move.end, at_work)))
 
-    def trace(self, batch: DemonstrationBatch) -> Trace:
-        """`run` for demonstrations."""
-        return self.run(batch.observations, batch.sketches)
-
     def act(self, observations: Tensor, state: State, *, first: bool) -> tuple[Tensor, Tensor, State]:
         """Probabilities of actions (B, A), of an end before this step (B,), and the new state, for ``observations``
         (B, F)."""
@@ -230,21 +219,6 @@ class OptionController(OptionProgram):
         called = self.restart(looked[0])
         move, new = self.step(looked, called.hidden, state, first=first)
         return actions_of(move, called.scores), move.end, new
-
-    def loss(self, batch: DemonstrationBatch, state: None = None) -> Loss:
-        """Behavior cloning: the mean negative log-likelihood of the actions (eq. 5.2.18)."""
-        trace = self.run(batch.observations, batch.sketches)
-        real = real_words(batch.tokens, batch.lengths)
-        actions = (batch.tokens - FIRST).clamp(min=0)
-        probability = trace.actions.gather(-1, actions[..., None])[..., 0][real]
-        nll = -probability.clamp(min=MIN_PROBABILITY).log().mean()
-        correct = (trace.actions.argmax(-1) == actions) & real
-        return Loss(nll, nll, int(real.sum()), correct=int(correct.sum()))
-
-    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
-        """The gap before each action is the probability that the subtask before it was done."""
-        assert isinstance(batch, DemonstrationBatch)
-        return Distances(self.run(batch.observations, batch.sketches).end, batch.lengths)
 
 
 class MixtureOfExperts(OptionController):

@@ -15,13 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.data.batches import SentenceBatch
 from induce.data.vocabulary import FIRST
-from induce.layers.padding import real_words
-from induce.models.base import Loss, Model, Query
 from induce.setting import count, setting
-from induce.structures import Distances
-from induce.tasks.batches import DemonstrationBatch
+from induce.tasks.craft.cloning import CloningModel
 
 MIN_PROBABILITY = 1e-9  # probability of being done, or of not being done
 
@@ -40,11 +36,6 @@ class OrderedMemoryPolicyConfig:
         help="content of slots above the chosen one: released, the candidates, as in the program; "
         "paper, their previous content",
     )
-
-    def check(self) -> None:
-        """Raises ValueError if ``memory`` is unknown."""
-        if self.memory not in ("released", "paper"):
-            raise ValueError(f"memory = {self.memory!r} is none of released, paper")
 
 
 class GatedCell(nn.Module):
@@ -82,16 +73,13 @@ class Moves(NamedTuple):
     end: Tensor  # (B, N) mean level, from 0 (the lowest slot) to 1 (all); 1 before the first step
 
 
-class OrderedMemoryPolicy(Model):
+class OrderedMemoryPolicy(CloningModel):
     """An ordered memory that chooses actions."""
 
     Config = OrderedMemoryPolicyConfig
-    reads = (DemonstrationBatch,)
-    gives = (Distances,)
 
     def __init__(self, config: OrderedMemoryPolicyConfig, vocabulary_size: int) -> None:
         super().__init__()
-        config.check()
         self.config = config
         size = config.slot_size
         self.observed = nn.Linear(config.features, size)
@@ -173,28 +161,14 @@ class OrderedMemoryPolicy(Model):
             outputs.append((actions, levels, height(levels) if time else torch.ones_like(levels[:, 0])))
         return Moves(*(torch.stack(part, 1) for part in zip(*outputs, strict=True)))
 
-    def trace(self, batch: DemonstrationBatch) -> Moves:
-        """`run` for demonstrations."""
-        return self.run(batch.observations, batch.sketches)
-
     def act(self, observations: Tensor, state: Memory, *, first: bool) -> tuple[Tensor, Tensor, Memory]:
         """Probabilities of actions (B, A), of an end before this step (B,), and the new memory."""
         actions, levels, memory = self.step(self.observed(observations), state, first=first)
         return actions[:, :-1], torch.ones_like(levels[:, 0]) if first else height(levels), memory
 
-    def loss(self, batch: DemonstrationBatch, state: None = None) -> Loss:
-        """Behavior cloning: the mean negative log-likelihood of the demonstrated actions."""
-        moves = self.run(batch.observations, batch.sketches)
-        real = real_words(batch.tokens, batch.lengths)
-        targets = (batch.tokens - FIRST).clamp(min=0)
-        nll = -moves.actions.gather(-1, targets[..., None])[..., 0][real].clamp(min=MIN_PROBABILITY).log().mean()
-        correct = (moves.actions[..., :-1].argmax(-1) == targets) & real
-        return Loss(nll, nll, int(real.sum()), correct=int(correct.sum()))
-
-    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
-        """Distances whose gap before each action is the mean level of the completed subtasks."""
-        assert isinstance(batch, DemonstrationBatch)
-        return Distances(self.run(batch.observations, batch.sketches).end, batch.lengths)
+    def count_correct(self, actions: Tensor, real: Tensor, targets: Tensor) -> int:
+        """Number of correct steps. Being done is not an action."""
+        return super().count_correct(actions[..., :-1], real, targets)
 
 
 def height(levels: Tensor) -> Tensor:

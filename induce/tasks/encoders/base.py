@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor, nn
 
+from induce.setting import count, dropout_rate
 from induce.structures import Structure
 from induce.tasks.batches import LabelledBatch, Side
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderConfig:
+    """Sizes and rates of all encoders."""
+
+    hidden_size: int = count(128, "units of a hidden layer")
+    embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
+    dropout: float = dropout_rate(0.1, "dropout inside or between the layers")
+    classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
 
 
 class Encoder(nn.Module):

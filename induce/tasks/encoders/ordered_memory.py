@@ -23,18 +23,17 @@ class MemoryEncoderConfig:
     slot_size: int = count(128, "units of a memory slot and of a word embedding")
     slots: int = count(21, "memory slots")
     test_slots: int = count(21, "memory slots in testing")
-    attention: str = setting("released", help="attention over slots: released or paper")
-    padding: str = setting("exact", help="exact, or released: padding in front, which changes the result")
+    attention: str = setting("released", choices=ATTENTIONS, help="attention over slots: released or paper")
+    padding: str = setting(
+        "exact", choices=("exact", "released"), help="exact, or released: padding in front, which changes the result"
+    )
     embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
     dropout: float = dropout_rate(0.1, "dropout inside the layers")
     attention_dropout: float = dropout_rate(0.3, "dropout of attention weights")
     classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
 
     def check(self) -> None:
-        """Raises ValueError if ``attention`` or ``padding`` is unknown or there are fewer than two slots."""
-        for name, known in (("attention", tuple(ATTENTIONS)), ("padding", ("exact", "released"))):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(known)}")
+        """Raises ValueError if there are fewer than two slots."""
         if min(self.slots, self.test_slots) < 2:
             raise ValueError(f"slots = {min(self.slots, self.test_slots)} must be at least 2")
 

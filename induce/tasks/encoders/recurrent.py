@@ -11,21 +11,17 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from induce.layers.padding import last_real
 from induce.models.language.onlstm import OnLstmLayer
-from induce.setting import count, dropout_rate, setting
+from induce.setting import count, setting
 from induce.structures import Distances
 from induce.tasks.batches import Side
-from induce.tasks.encoders.base import Encoder
+from induce.tasks.encoders.base import Encoder, EncoderConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class LstmEncoderConfig:
+class LstmEncoderConfig(EncoderConfig):
     """Sizes and rates."""
 
-    hidden_size: int = count(128, "units of a hidden layer")
     depth: int = count(1, "layers of the encoder")
-    embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
-    dropout: float = dropout_rate(0.1, "dropout between layers")
-    classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
     embedding_size: int = setting(0, at_least=0, at_most=1e9, help="units of the embedded tokens; 0: hidden_size")
 
 
@@ -50,16 +46,10 @@ class LstmEncoder(Encoder):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnLstmEncoderConfig:
+class OnLstmEncoderConfig(LstmEncoderConfig):
     """Sizes and rates."""
 
-    hidden_size: int = count(128, "units of a hidden layer")
     chunk_size: int = count(8, "units that share one master gate; divides hidden_size")
-    depth: int = count(1, "layers of the encoder")
-    embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
-    dropout: float = dropout_rate(0.1, "dropout between layers")
-    classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
-    embedding_size: int = setting(0, at_least=0, at_most=1e9, help="units of the embedded tokens; 0: hidden_size")
 
 
 class OnLstmEncoder(Encoder):

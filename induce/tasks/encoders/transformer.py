@@ -15,21 +15,17 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from induce.layers.padding import real_words
-from induce.setting import count, dropout_rate, setting
+from induce.setting import count, setting
 from induce.tasks.batches import Side
-from induce.tasks.encoders.base import Encoder
+from induce.tasks.encoders.base import Encoder, EncoderConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerEncoderConfig:
+class TransformerEncoderConfig(EncoderConfig):
     """Sizes and rates."""
 
-    hidden_size: int = count(128, "units of a hidden layer")
     depth: int = count(4, "layers of the encoder")
     heads: int = count(4, "attention heads")
-    embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
-    dropout: float = dropout_rate(0.1, "dropout inside the layers")
-    classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
     together: bool = setting(False, help="encode both expressions in one sequence (published) or separately")
     universal: bool = setting(False, help="apply one layer depth times, each time with position and step encodings")
 

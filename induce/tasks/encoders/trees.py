@@ -7,33 +7,21 @@ are computed at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from induce.models.language.ordered_memory import RecursiveCell
-from induce.setting import count, dropout_rate
 from induce.tasks.batches import Side
-from induce.tasks.encoders.base import Encoder
-
-
-@dataclass(frozen=True, kw_only=True)
-class TreeEncoderConfig:
-    """Size and rates."""
-
-    hidden_size: int = count(128, "units of a hidden layer")
-    embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
-    dropout: float = dropout_rate(0.1, "dropout inside the recursive cell of TreeCell")
-    classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
+from induce.tasks.encoders.base import Encoder, EncoderConfig
 
 
 class TreeEncoder(Encoder):
     """Bottom-up composition of words. A subclass defines the states of words and joins."""
 
-    Config = TreeEncoderConfig
+    Config = EncoderConfig
 
-    def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
+    def __init__(self, config: EncoderConfig, symbols: int) -> None:
         super().__init__()
         self.size = config.hidden_size
         self.embedding = nn.Embedding(symbols, config.hidden_size)
@@ -93,7 +81,7 @@ def plan(trees: Sequence[Side]) -> tuple[list[int], list[list[tuple[int, int]]],
 class TreeRnn(TreeEncoder):
     """Tree-RNN: tanh of a linear map of both parts (Socher et al. 2011, Bowman, Manning & Potts 2015)."""
 
-    def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
+    def __init__(self, config: EncoderConfig, symbols: int) -> None:
         super().__init__(config, symbols)
         self.map = nn.Linear(2 * self.size, self.size)
 
@@ -109,7 +97,7 @@ class TreeRnn(TreeEncoder):
 class TreeLstm(TreeEncoder):
     """A binary TreeLSTM (Tai, Socher & Manning 2015, section 3.2). A state is the concatenation of h and c."""
 
-    def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
+    def __init__(self, config: EncoderConfig, symbols: int) -> None:
         super().__init__(config, symbols)
         self.leaf = nn.Linear(self.size, 3 * self.size)
         self.map = nn.Linear(2 * self.size, 5 * self.size)
@@ -131,7 +119,7 @@ class TreeLstm(TreeEncoder):
 class TreeCell(TreeEncoder):
     """The recursive cell of Ordered Memory, with the left part as its memory."""
 
-    def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
+    def __init__(self, config: EncoderConfig, symbols: int) -> None:
         super().__init__(config, symbols)
         self.input = nn.Linear(self.size, self.size)
         self.norm = nn.LayerNorm(self.size)

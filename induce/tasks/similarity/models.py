@@ -6,7 +6,6 @@ their vectors, trained by squared error against human ratings. ``frozen = "parse
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,15 +21,12 @@ from induce.setting import setting
 from induce.structures import Structure
 from induce.tasks.batches import RatedBatch
 
-FROZEN = ("none", "parser")
 
+@dataclass(frozen=True, kw_only=True)
+class PairsConfig:
+    """Setting of fine-tuning."""
 
-def check_frozen(frozen: str, parts: Sequence[str]) -> None:
-    """Raises ValueError if ``frozen`` is unknown, or is "parser" and the model has no parser."""
-    if frozen not in FROZEN:
-        raise ValueError(f"frozen = {frozen!r} is none of {', '.join(FROZEN)}")
-    if frozen == "parser" and not parts:
-        raise ValueError("frozen = 'parser': this model has no parser")
+    frozen: str = setting("none", choices=("none", "parser"), help="part that fine-tuning does not change")
 
 
 class SentencePairs(Model):
@@ -43,7 +39,6 @@ class SentencePairs(Model):
 
     def __init__(self, config: Any, vocabulary_size: int) -> None:
         super().__init__()
-        config.check()
         self.encoder = self.kind(config, vocabulary_size)
         for name, parameter in self.encoder.named_parameters():
             if config.frozen == "parser" and name.startswith(self.parser_parts):
@@ -74,15 +69,8 @@ class SentencePairs(Model):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UdgnPairsConfig(UdgnConfig):
+class UdgnPairsConfig(UdgnConfig, PairsConfig):
     """Settings of a UDGN, and its frozen part."""
-
-    frozen: str = setting("none", choices=FROZEN, help="part that fine-tuning does not change")
-
-    def check(self) -> None:
-        """Raises ValueError if the settings are incompatible."""
-        super().check()
-        check_frozen(self.frozen, UdgnPairs.parser_parts)
 
 
 class UdgnPairs(SentencePairs):
@@ -95,15 +83,8 @@ class UdgnPairs(SentencePairs):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StructFormerPairsConfig(StructFormerConfig):
+class StructFormerPairsConfig(StructFormerConfig, PairsConfig):
     """Settings of a StructFormer, and its frozen part."""
-
-    frozen: str = setting("none", choices=FROZEN, help="part that fine-tuning does not change")
-
-    def check(self) -> None:
-        """Raises ValueError if the settings are incompatible."""
-        super().check()
-        check_frozen(self.frozen, StructFormerPairs.parser_parts)
 
 
 class StructFormerPairs(SentencePairs):
@@ -116,15 +97,14 @@ class StructFormerPairs(SentencePairs):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerPairsConfig(TransformerConfig):
+class TransformerPairsConfig(TransformerConfig, PairsConfig):
     """Settings of a Transformer, which has no parser to freeze."""
 
-    frozen: str = setting("none", choices=FROZEN, help="part that fine-tuning does not change")
-
     def check(self) -> None:
-        """Raises ValueError if the settings are incompatible."""
+        """Raises ValueError if the settings do not fit together."""
         super().check()
-        check_frozen(self.frozen, TransformerPairs.parser_parts)
+        if self.frozen == "parser":
+            raise ValueError("frozen = 'parser': this model has no parser")
 
 
 class TransformerPairs(SentencePairs):

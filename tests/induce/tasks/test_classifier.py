@@ -146,7 +146,7 @@ def test_conflicting_settings_are_refused(tmp_path: Path) -> None:
         resolve(task="logic", preset="onlstm-small")
     with pytest.raises(SynparseError, match="model 'lstm' reads expressions, not stream"):
         trainer(settings("listops", "lstm", "loader.name=stream"), tmp_path)
-    with pytest.raises(SynparseError, match="padding = 'left' is none of exact, released"):
+    with pytest.raises(SynparseError, match="there is no padding 'left'; known: exact, released"):
         trainer(settings("listops", "ordered-memory", "model.padding=left"), tmp_path)
 
 

@@ -19,6 +19,7 @@ from induce.models.masked.masked_model import without_self
 from induce.models.masked.structformer import StructFormer, StructFormerConfig, block_ends, heads_of_blocks, margins
 from induce.models.masked.transformer import Transformer, TransformerConfig
 from induce.structures import Distances, HeadDistribution, Heights
+from tests.support.masked_weights import check_gradients, give_weights
 from tests.support.reference import Fixture, fixtures, load
 from treebank.core.sentence import ROOT
 
@@ -38,70 +39,6 @@ def double() -> Any:
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
-
-
-ENCODER = {  # ours -> theirs, within a layer
-    "output": "self_attn.out_proj",
-    "norm": "norm",
-    "feedforward_norm": "feedforward.0",
-    "widen": "feedforward.1",
-    "narrow": "feedforward.4",
-}
-OTHERS = {
-    "embedding.weight": "emb.weight",
-    "position.weight": "pos_emb.weight",
-    "decoder_bias": "output_layer.bias",
-    "norm.weight": "norm.weight",
-    "norm.bias": "norm.bias",
-    "scales": "_scaler",
-    "relations": "_rel_weight",
-    "parser.gap.weight": "distance_ff.0.conv.weight",
-    "parser.gap.bias": "distance_ff.0.conv.bias",
-    "parser.distance.weight": "distance_ff.3.weight",
-    "parser.distance.bias": "distance_ff.3.bias",
-    "parser.word.weight": "height_ff.0.weight",
-    "parser.word.bias": "height_ff.0.bias",
-    "parser.height.weight": "height_ff.3.weight",
-    "parser.height.bias": "height_ff.3.bias",
-}
-
-
-def original_names(name: str) -> list[str]:
-    """The names, in the released programs, of the weights that stand one below the other in ours."""
-    parts = name.split(".")
-    if parts[0] == "layers":
-        if parts[2] == "project":
-            return [f"layers.{parts[1]}.self_attn.{x}_proj.{parts[3]}" for x in "qkv"]
-        return [f"layers.{parts[1]}.{ENCODER[parts[2]]}.{parts[3]}"]
-    if name.startswith("parser.convolutions"):
-        return [f"parser_layers.{parts[2]}.0.conv.{parts[3]}"]
-    return [OTHERS[name]]
-
-
-def give_weights(model: Any, fixture: Fixture) -> None:
-    """Copy the weights of a fixture into ``model``, all of them and no others."""
-    used = {"output_layer.weight"}  # tied to emb.weight
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            names = original_names(name)
-            value = torch.cat([torch.tensor(fixture.arrays["weight/" + entry]) for entry in names])
-            parameter[: len(value)] = value  # of the places only those in use are there
-            assert name == "position.weight" or parameter.shape == value.shape
-            used.update(names)
-    assert used == {name.removeprefix("weight/") for name in fixture.arrays if name.startswith("weight/")}
-
-
-def check_gradients(model: Any, fixture: Fixture) -> None:
-    """Compare every gradient with the fixture's. All of them must be used."""
-    used = set()
-    for name, parameter in model.named_parameters():
-        names = original_names(name)
-        rows = fixture.arrays["grad/" + names[0]].shape[0]
-        assert not parameter.grad[rows * len(names) :].any()
-        for k, entry in enumerate(names):
-            fixture.check("grad/" + entry, parameter.grad[k * rows : (k + 1) * rows])
-        used.update(names)
-    assert used == {name.removeprefix("grad/") for name in fixture.arrays if name.startswith("grad/")}
 
 
 def structformer_of(fixture: Fixture) -> StructFormer:
