@@ -303,6 +303,24 @@ def test_a_pattern_of_models_gives_mean_and_deviation(
     assert "no model folder matches" in failure(capsys, "--gold", "gold.mrg", "-m", "runs/none-*")
 
 
+@pytest.mark.parametrize("form", ["table", "csv", "latex"])
+def test_all_formats_have_the_same_tables(capsys: pytest.CaptureFixture[str], options: list[Any], form: str) -> None:
+    for seed in (1, 2):
+        Path(f"runs/seed-{seed}").mkdir(parents=True)
+    arguments = ["eval", "--gold", "gold.mrg", "right.txt", "-m", "runs/seed-*", "--compare", "--by", "length"]
+    assert run([*arguments, "--format", form]) == 0
+    out = capsys.readouterr().out
+    for title in (
+        "Mean over models",
+        "Recall of constituents by label, in percent",
+        "UF1 by sentence length in words",
+        "Difference from the first system, in percentage points",
+    ):
+        assert out.count(title) == 1
+    for cell in ("runs/seed-*", "(number)", "(sentences)", "right.txt - fake", "p (perm.)", "UF1|conv:on-lstm|"):
+        assert cell in out
+
+
 def test_random_baselines_are_expectations_unless_a_seed_is_given(capsys: pytest.CaptureFixture[str]) -> None:
     exact = scores(capsys, "--gold", "gold.mrg", "--baseline", "random")["scores"][0]
     assert "|runs:exact|" in exact["signature"]
