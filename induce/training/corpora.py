@@ -75,16 +75,14 @@ def load_corpora(
     training, held_out = read_corpora(
         sentences, recipe, token=token, development_share=share, with_trees=learns, references=references
     )
+    if not sources.dev and not sample:
+        return training, held_out
+    sentences = read_text(sources.dev, options) if sources.dev else sample_treebank("dev").sentences
     dev_references = references if entry_of(config).needs_teacher else None
-    if sources.dev:
-        development, _ = read_corpora(read_text(sources.dev, options), recipe, token=token, references=dev_references)
-        if not development.words:
-            raise SynparseError(f"{' '.join(names_of(sources.dev))}: the development text holds no words")
-        return training, development
-    if sample:
-        development, _ = read_corpora(sample_treebank("dev").sentences, recipe, token=token, references=dev_references)
-        return training, development
-    return training, held_out
+    development, _ = read_corpora(sentences, recipe, token=token, references=dev_references)
+    if sources.dev and not development.words:
+        raise SynparseError(f"{' '.join(names_of(sources.dev))}: the development text holds no words")
+    return training, development
 
 
 def _prepared(config: RunConfig, sources: Sources) -> tuple[TrainingData, TrainingData]:

@@ -482,10 +482,12 @@ def test_folder_contains_only_one_type_of_output(call: Caller, trained: Path) ->
     call.result("combine", trained / "run", "baseline:right", "-o", "vote")
     Path("seeds").mkdir()
     Path("parsed").mkdir()
+    Path("job").mkdir()
     write("seeds/family.json", "{}")
+    write("job/plan.json", "{}")
     write("parsed/synparse-batch.json", "{}")
     before = contents(Path())
-    kinds = {"vote": "an ensemble", "seeds": "a family of seeds", "parsed": "parsed text"}
+    kinds = {"vote": "an ensemble", "seeds": "a family of seeds", "parsed": "parsed text", "job": "the job of a recipe"}
     for folder, kind in kinds.items():
         for more in ((), ("--overwrite",)):
             assert f"{folder}: this folder holds {kind}" in call.refusal("train", text, "-o", folder, *more)

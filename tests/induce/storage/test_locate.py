@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("checkpoint.json", PathType.MODEL),
         ("ensemble.json", PathType.ENSEMBLE),
         ("family.json", PathType.FAMILY),
+        ("plan.json", PathType.JOB),
         ("synparse-batch.json", PathType.PARSED),
         ("corpus.json", PathType.CORPUS),
         ("text.txt", PathType.FOLDER),
@@ -50,6 +52,12 @@ def test_type_of_files_and_names() -> None:
     for name in ("sample", "english"):  # an existing path comes first
         Path(name).write_text("x", encoding="utf-8")
         assert locate(name).type is PathType.FILE
+
+
+def test_pipe_is_not_opened() -> None:
+    """To open a named pipe would wait for a program that writes to it."""
+    os.mkfifo("pipe")
+    assert locate("pipe").type is PathType.FILE
 
 
 def test_default_model(monkeypatch: pytest.MonkeyPatch) -> None:
