@@ -72,16 +72,24 @@ CLASSES = (  # types of values that programs receive
 def on_config(config: Any) -> Any:
     """Complete the navigation: pages of models and results, generated pages, and pages that no section lists."""
     pages = sorted(path.relative_to(config.docs_dir).as_posix() for path in Path(config.docs_dir).rglob("*.md"))
-    for entry in config.nav:
-        for title, inner in entry.items():
-            if title in SECTIONS:
-                listed = set(_listed(inner))
-                inner += [page for page in pages if page.startswith(SECTIONS[title]) and page not in listed]
-            elif title == "Reference":
-                inner += [{name: page} for name, page in GENERATED.items()]
+    listed = set(_listed(config.nav))
+    for title, entries in _sections(config.nav):
+        if title in SECTIONS:
+            entries += [page for page in pages if page.startswith(SECTIONS[title]) and page not in listed]
+        elif title == "Reference":
+            entries += [{name: page} for name, page in GENERATED.items()]
     missing = [page for page in pages if page not in set(_listed(config.nav))]
     config.nav += [{"More": missing}] if missing else []
     return config
+
+
+def _sections(entries: list[Any]) -> Iterator[tuple[str, list[Any]]]:
+    """Title and entries of each section of the navigation, nested ones included."""
+    for entry in entries:
+        for title, inner in entry.items() if isinstance(entry, dict) else ():
+            if isinstance(inner, list):
+                yield title, inner
+                yield from _sections(inner)
 
 
 def _listed(nav: Any) -> Iterator[str]:

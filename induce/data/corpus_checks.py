@@ -104,7 +104,7 @@ class Health:
             (
                 self.markup > MAX_MARKUP_SHARE,
                 f"{self.markup:.0%} of the words look like tags of markup or of trees",
-                "remove them, or name the format with --as",
+                "remove them, or name the format with --input-format",
             ),
         ]
         return [f"{problem}; {remedy}" for is_found, problem, remedy in checks if is_found]

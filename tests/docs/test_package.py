@@ -41,7 +41,7 @@ def _environment() -> dict[str, str]:
 
 
 def test_snippets_of_python_page_run(after_docs: tuple[str, Path]) -> None:
-    assert len(SNIPPETS) == 7
+    assert len(SNIPPETS) == 8
     printed = after_docs[0]
     assert "(W the)" in printed
     assert "('the', 'cat', 'sat') distances [" in printed
