@@ -227,7 +227,7 @@ LOADERS: Registry[LoaderEntry] = Registry(
         "masked": LoaderEntry("induce.data.sentences:MaskedLoader"),
         "expressions": LoaderEntry("induce.tasks.expressions:ExpressionLoader"),
         "pairs": LoaderEntry("induce.tasks.similarity.training:PairLoader"),
-        "demonstrations": LoaderEntry("induce.tasks.craft.loader:DemonstrationLoader"),
+        "demonstrations": LoaderEntry("induce.tasks.craft.demonstrations:DemonstrationLoader"),
     },
 )
 

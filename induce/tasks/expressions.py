@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from induce.data.batches import Batch
 from induce.data.by_length import batches_by_size
 from induce.data.loaders import BatchSettings, Step, pad
 from induce.tasks.batches import LabelledBatch, Side
-
-if TYPE_CHECKING:
-    pass
 
 TENTHS = 10  # parts of a pass within which expressions are sorted by length
 

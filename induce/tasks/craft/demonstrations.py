@@ -1,4 +1,4 @@
-"""Demonstrations in Craft: generated, read from files, replayed, and as training data."""
+"""Demonstrations in Craft: generated, read from files, replayed, as training data and in batches."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from typing import ClassVar
 
 import numpy as np
 
+from induce.data.batches import Batch
+from induce.data.loaders import BatchSettings
 from induce.data.training_data import TrainingData
-from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
+from induce.data.vocabulary import BOUNDARY, FIRST, UNKNOWN, Vocabulary
 from induce.setting import setting
 from induce.settings.run import RunConfig, TaskSettings
 from induce.tasks.base import bad, part_of
+from induce.tasks.batches import DemonstrationBatch
 from induce.tasks.craft.demonstrator import demonstrate
 from induce.tasks.craft.episodes import LIMIT
+from induce.tasks.craft.observation import FEATURES, observe
 from induce.tasks.craft.sketches import goals_of, read_sketch, read_sketches, treasure_of
 from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map, write_maps
+from induce.tasks.expressions import LengthLoader
 from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Place
@@ -238,3 +243,35 @@ def load_demonstrations(
         if any(each.size > LIMIT for each in part):
             raise SynparseError(f"{' '.join(paths)}: a demonstration has more than {LIMIT} actions")
     return Demonstrations(training, sketches), Demonstrations(development, sketches)
+
+
+class DemonstrationLoader(LengthLoader):
+    """Batches of demonstrations of similar length."""
+
+    makes: ClassVar[tuple[type[Batch], ...]] = (DemonstrationBatch,)
+
+    def __init__(
+        self, items: Trajectories, config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False
+    ) -> None:
+        super().__init__(items.lengths, config.size(held_out=held_out))
+        self.items, self.device = items, device
+
+    def batch(self, chosen: Sequence[int]) -> DemonstrationBatch:
+        """Batch of the demonstrations whose indices are ``chosen``."""
+        return make_batch(self.items, chosen).to(self.device)
+
+
+def make_batch(items: Trajectories, chosen: Sequence[int]) -> DemonstrationBatch:
+    """The demonstrations whose indices are ``chosen``, padded after their ends."""
+    import torch
+
+    starts = items.offsets[list(chosen)]
+    lengths = items.offsets[np.array(chosen) + 1] - starts
+    real = np.arange(lengths.max()) < lengths[:, None]
+    steps = (starts[:, None] + np.arange(lengths.max()))[real]
+    tokens = np.zeros(real.shape, dtype=np.int64)
+    tokens[real] = items.actions[steps] + FIRST
+    observations = np.zeros((*real.shape, FEATURES), dtype=np.float32)
+    observations[real] = observe(items.before.select(steps))
+    arrays = tokens, lengths, observations, items.sketches[list(chosen)]
+    return DemonstrationBatch(*map(torch.from_numpy, arrays))

@@ -13,8 +13,7 @@ from induce.data.by_length import batches_by_cost
 from induce.data.vocabulary import FIRST
 from induce.parsing.load import choose_device
 from induce.storage.checkpoint import Checkpoint, build_model
-from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations
-from induce.tasks.craft.loader import make_batch
+from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations, make_batch
 from induce.tasks.craft.ocn import OptionController
 from induce.tasks.craft.rollout import Policy, option_success, success, success_of_calls
 from induce.tasks.craft.scores import alignment, boundary_f1, mutual_information, probable, widest

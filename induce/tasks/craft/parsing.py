@@ -10,8 +10,7 @@ from induce.data.by_length import batches_by_cost
 from induce.models.base import Query
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
-from induce.tasks.craft.demonstrations import Demonstration, follow, replay
-from induce.tasks.craft.loader import make_batch
+from induce.tasks.craft.demonstrations import Demonstration, follow, make_batch, replay
 from induce.tasks.craft.sketches import read_sketch, read_sketches
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence

@@ -11,9 +11,8 @@ import torch
 
 from induce.reporting.plots import Line, draw_lines
 from induce.storage.checkpoint import build_model, find, read
-from induce.tasks.craft.demonstrations import Craft, Demonstration, read_demonstrations, replay
+from induce.tasks.craft.demonstrations import Craft, Demonstration, make_batch, read_demonstrations, replay
 from induce.tasks.craft.evaluation import subtasks_of
-from induce.tasks.craft.loader import make_batch
 from induce.tasks.craft.ocn import OptionController
 from induce.tasks.craft.sketches import SUBTASKS, read_sketches
 from induce.tasks.evaluation import read_run

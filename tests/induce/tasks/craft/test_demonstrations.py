@@ -10,11 +10,19 @@ import numpy as np
 import pytest
 
 from induce.data.loaders import BatchSettings
+from induce.data.vocabulary import FIRST
 from induce.settings.presets import resolve
 from induce.tasks.craft import demonstrations
-from induce.tasks.craft.demonstrations import Craft, CraftSettings, load_demonstrations, parse_line, part_of, replay
+from induce.tasks.craft.demonstrations import (
+    Craft,
+    CraftSettings,
+    DemonstrationLoader,
+    load_demonstrations,
+    parse_line,
+    part_of,
+    replay,
+)
 from induce.tasks.craft.demonstrator import demonstrate
-from induce.tasks.craft.loader import FIRST, DemonstrationLoader
 from induce.tasks.craft.observation import observe
 from induce.tasks.craft.sketches import goals_of, treasure_of
 from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map
