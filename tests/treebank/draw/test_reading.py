@@ -55,7 +55,7 @@ def test_distances_of_the_words_that_a_model_saw(tmp_path: Path) -> None:
         ("{", "not a line of JSON"),
     ],
 )
-def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_errors_name_file_and_line(tmp_path: Path, text: str, problem: str) -> None:
     path = write(tmp_path, "a.jsonl", f"{NUMBERS}\n{text}\n")
     with pytest.raises(TreebankError, match=problem) as caught:
         list(read_analyses(path))
@@ -72,6 +72,6 @@ def test_brackets_without_labels_are_read_by_the_words_of_gold(tmp_path: Path) -
     assert fitted(found, Place("a", 1), ["a", "b", "c", "d"]).words == ("a", "b", "c", "d")
 
 
-def test_other_words_than_those_of_gold_are_told(tmp_path: Path) -> None:
+def test_words_that_differ_from_gold_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(TreebankError, match="word 2 is 'b', in gold 'x'"):
         fitted(only(tmp_path, BRACKETS), Place("a", 7), ["a", "x", "c"])

@@ -115,7 +115,7 @@ def test_signs_tell_gold_and_prediction_apart_without_colour() -> None:
     assert part.count("×") == 2
 
 
-def test_distances_stand_in_the_gaps() -> None:
+def test_distances_are_in_the_gaps() -> None:
     chance = Random(3)
     values = tuple(chance.random() for _ in GOLD.words)
     last = plain(picture(PREDICTED, distances=values), 120).splitlines()[-1]
@@ -125,7 +125,7 @@ def test_distances_stand_in_the_gaps() -> None:
     assert marks[highest - 1] == "█"
 
 
-def test_a_deep_tree_is_told_in_brackets() -> None:
+def test_deep_tree_is_written_in_brackets() -> None:
     words = tuple(f"w{i}" for i in range(5000))
     deep = Tree.from_spans(words, [(i, 5000) for i in range(5000)])
     lines = plain(picture(deep), 80).splitlines()

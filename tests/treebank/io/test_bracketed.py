@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.files import write
 from treebank.base.errors import TreebankError
 from treebank.core import brackets
 from treebank.core.tree import Tree
@@ -26,12 +27,6 @@ needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the treebanks of ../s
 
 def read(name: str) -> list[tuple[int, str]]:
     return [(line, str(tree)) for tree, line in read_trees(str(BRACKETS / name))]
-
-
-def write(folder: Path, text: str, name: str = "trees.mrg") -> str:
-    path = folder / name
-    path.write_text(text, encoding="utf-8", newline="")
-    return str(path)
 
 
 def test_penn_trees_with_traces_and_several_trees_in_a_line() -> None:

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.support.files import write
 from treebank.io.read import read_sentences
-
-
-def write(folder: Path, text: str, name: str = "trees.mrg") -> str:
-    path = folder / name
-    path.write_text(text, encoding="utf-8", newline="")
-    return str(path)
 
 
 def test_cess(tmp_path: Path) -> None:

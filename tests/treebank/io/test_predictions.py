@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.files import write
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.tree import Tree
 from treebank.io.bracketed import read_trees
@@ -15,12 +16,6 @@ ROOT = Path(__file__).resolve().parents[3]
 BRACKETS = ROOT / "tests/data/brackets"
 INVALID = ROOT / "tests/data/invalid"
 OPEN = "this tree is never closed"
-
-
-def write(folder: Path, text: str, name: str = "trees.mrg") -> str:
-    path = folder / name
-    path.write_text(text, encoding="utf-8", newline="")
-    return str(path)
 
 
 @pytest.mark.parametrize(

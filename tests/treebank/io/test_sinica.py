@@ -6,15 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.files import write
 from treebank.base.errors import TreebankError
 from treebank.io.read import read_sentences
-
-
-def write(folder: Path, text: str, name: str = "trees.mrg") -> str:
-    path = folder / name
-    path.write_text(text, encoding="utf-8", newline="")
-    return str(path)
-
 
 SINICA = """\
 #1:1.[4257] NP(Head:Neu:一)#。(PERIODCATEGORY)
