@@ -89,7 +89,7 @@ def _rewritten(words: Sequence[str], tags: Sequence[str] = (), *, rewrite: Calla
     return Normalized(tuple(form for form in forms if form is not None), kept)
 
 
-def _published_kept(words: Sequence[str], tags: Sequence[str], rule: str) -> tuple[int, ...]:
+def _published_indices(words: Sequence[str], tags: Sequence[str], rule: str) -> tuple[int, ...]:
     """Indices of the words that ``rule`` selects by tags of the Penn Treebank, or by letters if there are none."""
     by_tags = bool(tags) and tags_are_penn(words, tags)
     mask = word_mask(rule, words, tags) if by_tags else word_mask("letters", words, ())
@@ -97,7 +97,7 @@ def _published_kept(words: Sequence[str], tags: Sequence[str], rule: str) -> tup
 
 
 def _ptb(words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
-    kept = _published_kept(words, tags, "words+aux")
+    kept = _published_indices(words, tags, "words+aux")
     return Normalized(tuple(fold_published(words[i]) for i in kept), kept)
 
 
@@ -106,7 +106,7 @@ def _tags(words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
         raise SynparseError(
             "normalization 'tags' needs part-of-speech tags, and a sentence here has none; give a treebank"
         )
-    kept = _published_kept(words, tags, "words")
+    kept = _published_indices(words, tags, "words")
     return Normalized(tuple(tags[i] for i in kept), kept)
 
 

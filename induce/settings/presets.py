@@ -61,8 +61,8 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
     try:
         config = _config(name, content)
         if name.endswith(".toml") and not is_baseline:
-            own = _user_preset(name)
-            _check_effect(config, [f"{table}.{key}" for table in TABLE_NAMES for key in own.get(table, {})])
+            tables = _user_preset(name)
+            _check_effect(config, [f"{table}.{key}" for table in TABLE_NAMES for key in tables.get(table, {})])
         return config
     except SynparseError as error:
         raise SynparseError(f"{name}: {error}") from None

@@ -116,26 +116,26 @@ def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
     return data[:start] + inserted + data[start + (length if kind == 1 else 0) :]
 
 
-def places(value: Any) -> Iterator[tuple[Any, Any]]:
+def positions(value: Any) -> Iterator[tuple[Any, Any]]:
     """All pairs of a container in a JSON value and a key or index in it."""
     keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     for key in keys:
         yield value, key
-        yield from places(value[key])
+        yield from positions(value[key])
 
 
 def mutated_values(content: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     """``content`` with a value that is changed, removed, added or moved."""
     content = deepcopy(content)
-    container, key = rng.choice(list(places(content)))
+    container, key = rng.choice(list(positions(content)))
     kind = rng.randrange(4)
     if kind == 0:
         del container[key]
     elif kind == 1 and isinstance(container, dict):
         container[rng.choice(["x", "files", "seed"])] = rng.choice(VALUES)
     elif kind == 2:
-        other, place = rng.choice(list(places(content)))
-        container[key] = deepcopy(other[place])
+        other, index = rng.choice(list(positions(content)))
+        container[key] = deepcopy(other[index])
     else:
         container[key] = rng.choice(VALUES)
     return content
@@ -161,9 +161,9 @@ def test_changed_bytes_and_values_are_refused(tmp_path: Path, make: Callable[[Pa
         changed = mutated_values(content, rng)
         data = json.dumps(changed).encode() if number % 2 else mutated_bytes(stored.data, rng)
         stored.write(data)
-        found = read_or_refuse(stored)
-        assert found in (None, expected)
-        refused += found is None
+        result = read_or_refuse(stored)
+        assert result in (None, expected)
+        refused += result is None
     assert refused > MUTATIONS / 2
 
 
