@@ -40,7 +40,7 @@ dist: $(READY)
 	$(BIN)/python -m twine check --strict dist/*
 
 bench: $(READY)
-	$(BIN)/python bench/all.py
+	$(BIN)/python -m bench.speed
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

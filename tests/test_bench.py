@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from bench import choice, gpu, languages, pairs, similarity, tables, trees
-from bench.all import table as machine_table
-from bench.compare import verdict
-from bench.figures import FULL, QUICK, ROOT, TOOLS, benchmarks, numbers
-from bench.machine import processor, slug
+from bench.common import ROOT, best_seconds, stored
+from bench.experiments import directions, languages, pairs, similarity, tables, trees
+from bench.report import markdown, numbers, processor, slug, with_interval
+from bench.speed.__main__ import BENCHMARKS, machine_table, verdict
+from treebank.core.sentence import Sentence
 
-BENCH = sorted((ROOT / "bench").glob("*.py"))
+BENCH = sorted((ROOT / "bench").rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", BENCH, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", BENCH, ids=lambda path: str(path.relative_to(ROOT)))
 def test_benchmark_imports_no_tests_except_support_code(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -27,9 +30,35 @@ def test_benchmark_imports_no_tests_except_support_code(path: Path) -> None:
         assert not [name for name in names if name.split(".")[0] in ("tests", "conftest")]
 
 
-def test_quick_and_full_options_name_existing_benchmarks() -> None:
-    assert set(QUICK) == set(FULL) <= set(benchmarks())
-    assert {*benchmarks(), *TOOLS} == {path.stem for path in BENCH}
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_benchmark_of_speed_has_a_function_that_measures(name: str) -> None:
+    tree = ast.parse((ROOT / "bench" / "speed" / f"{name}.py").read_text(encoding="utf-8"))
+    assert "measure" in [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+
+
+def test_chart_benchmark_returns_figures_by_number_of_words() -> None:
+    names = [name for name, _ in numbers(import_module("bench.speed.chart").measure(quick=True))]
+    assert names[:2] == ["words 10 / by width (ms)", "words 10 / by span (ms)"]
+
+
+def test_best_round_of_each_run_is_measured_after_a_warm_up() -> None:
+    calls: list[str] = []
+    ticks = iter([0, 5, 5, 7, 7, 8, 8, 12])
+    runs = {name: partial(calls.append, name) for name in "ab"}
+    assert best_seconds(runs, 2, clock=lambda: next(ticks)) == {"a": 1, "b": 2}
+    assert "".join(calls) == "ababab"
+
+
+def test_stored_result_is_computed_again_if_the_model_is_newer(tmp_path: Path) -> None:
+    path, model = tmp_path / "result.json", tmp_path / "model"
+    assert stored(path, lambda: [1]) == stored(path, lambda: [2]) == [1]
+    model.touch()
+    os.utime(path, (1, 1))
+    assert stored(path, lambda: [2], newer_than=model) == [2]
+
+
+def test_markdown_table_aligns_numbers_to_the_right() -> None:
+    assert markdown(["", "a"], [["b", "1"]]).splitlines() == ["|  | a |", "| --- | ---: |", "| b | 1 |"]
 
 
 def test_numbers_of_nested_results_have_paths() -> None:
@@ -81,25 +110,7 @@ def test_table_of_trees_has_means_over_seeds_by_minutes() -> None:
     values = {(1, 5.0): 40.0, (2, 5.0): 44.0, (1, 20.0): 50.0}
     rows = [base, *({"kind": "prpn", "seed": s, "minutes": m, "UF1": value} for (s, m), value in values.items())]
     assert trees.table(rows).splitlines()[0] == "| UF1 | 5 min | 20 min |"
-    assert trees.table(rows).splitlines()[2:] == ["| right | 37.0 | 37.0 |", "| prpn | 42.0 ± 2.8 (44.0) | 50.0 |"]
-
-
-def test_gpu_benchmark_runs_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = [
-        "model.embedding_size=16",
-        "model.hidden_size=24",
-        "model.layers=1",
-        "loader.batch_size=8",
-        "parse.layer=1",
-    ]
-    figures = gpu.measured("onlstm-small", "cpu", small, steps=2, count=60)
-    assert figures["percent of equal trees"] == 100.0
-    assert figures["largest difference of losses"] == 0.0
-    assert all(value > 0 for name, value in figures.items() if "words a second" in name or "times" in name)
-    monkeypatch.setattr("sys.argv", ["gpu.py"])
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(SystemExit, match="PyTorch finds no GPU here: nothing was measured"):
-        gpu.main()
+    assert trees.table(rows).splitlines()[2:] == ["| right | 37.0 | 37.0 |", "| prpn | 42.0 ± 2.8 | 50.0 |"]
 
 
 def test_table_of_languages_is_resumed(
@@ -107,15 +118,12 @@ def test_table_of_languages_is_resumed(
 ) -> None:
     """Only seeds without scores and other settings are trained."""
     calls: list[str] = []
-    udgn: list[str] = []
 
     def synparse(arguments: Sequence[str]) -> tuple[str, float]:
         calls.append(arguments[0])
         if arguments[0] == "train" and "3" in arguments:
             raise SystemExit("stopped")
-        if arguments[0] == "train":
-            udgn[:] = [argument for argument in arguments if argument == "udgn"]
-        values = {"next": 30.0, "previous": 20.0, ("udgn" if udgn else "dmv"): 40.0 + len(calls)}
+        values = {"next": 30.0, "previous": 20.0, "dmv": 40.0 + len(calls)}
         values |= {"ensemble": 50.0} if any(argument.endswith("-vote") for argument in arguments) else {}
         scores = [{"system": name, "metric": m, "value": v} for name, v in values.items() for m in ("UAS", "UUAS")]
         return json.dumps({"scores": scores}), 1.0
@@ -124,7 +132,7 @@ def test_table_of_languages_is_resumed(
     gold.write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
     monkeypatch.setattr(languages, "synparse", synparse)
     monkeypatch.setattr(languages, "LANGUAGES", (languages.Language("Own", "own.conllu", ("own.conllu",)),))
-    monkeypatch.setattr(languages, "RESULTS", tmp_path / "results" / "languages.json")
+    monkeypatch.setattr(languages, "SCORES", tmp_path / "results" / "languages.json")
 
     def run(*options: str) -> int:
         calls.clear()
@@ -140,12 +148,6 @@ def test_table_of_languages_is_resumed(
     assert "scores are stored already" in captured.err
     assert run("--seeds", "1", "--student", "biaffine") == 2
     assert "| Own own | 30.0 / 30.0 | 20.0 / 20.0 | 44.0 / 44.0 | 50.0 / 50.0 | 2 |" in capsys.readouterr().out
-    assert run("--seeds", "2") == 0
-    capsys.readouterr()
-    assert run("--seeds", "1", "--comparators") == 2
-    rows = capsys.readouterr().out.splitlines()
-    assert rows[-3] == "| data | next | previous | dmv | plain DMV | UDGN, 11 minutes | seconds |"
-    assert rows[-1].endswith("| 43.0 ± 1.4 / 43.0 ± 1.4 | 42.0 / 42.0 | 44.0 / 44.0 | 1 |")
 
 
 def test_table_of_pairs_has_a_row_per_phenomenon() -> None:
@@ -154,9 +156,9 @@ def test_table_of_pairs_has_a_row_per_phenomenon() -> None:
     score |= {"known": None, "own_tree": {"connected": half, "apart": None}, "unknown_percent": 100, "tied_percent": 0}
     lines = pairs.table([score], "own").splitlines()
     assert lines[0] == "| own | pairs | lstm |"
-    assert "| a | 2 | 50.0 [10, 90] |" in lines
-    assert "| own tree connects verb and subject | | 50.0 [10, 90] of 2 |" in lines
-    assert "| without an unknown word | |  |" in lines
+    assert "| a | 2 | 50.0 [9.5, 90.5] |" in lines
+    assert "| own tree connects verb and subject |  | 50.0 [9.5, 90.5] of 2 |" in lines
+    assert "| without an unknown word |  |  |" in lines
 
 
 def test_a_row_of_similarity() -> None:
@@ -164,23 +166,40 @@ def test_a_row_of_similarity() -> None:
     row = similarity.row(
         "x", {Path(path).name: score for path in similarity.TESTS.values()}, {"UAS": 30.0, "UUAS": 40.0}
     )
-    assert row == "| x | " + "50.0 [40.0, 60.0] | " * 4 + "30.0 / 40.0 |"
+    assert row == ["x", *["50.0 [40.0, 60.0]"] * 4, "30.0 / 40.0"]
 
 
-def test_correlations_of_choice_need_four_runs_of_a_type() -> None:
-    runs = [choice.Measured(f"r{k}", kind, 40.0 + k, {"all": 2.0 * k}) for k, kind in enumerate("aaaabbb")]
-    table = choice.correlations([*runs, choice.Measured("r7", "b", 99.0, {"all": 0.0})])
-    assert set(table) == {"all"}
-    assert table["all"]["a"].startswith("1.00")
-    assert table["all"]["a"].endswith(", 4")
-    assert table["all"]["b"].endswith(", 4")
-    assert not table["all"]["b"].startswith("1.00")
-    assert table["all"]["all"].endswith(", 8")
-    written = choice.tables({"gold": runs}, {measured.run: measured.run.upper() for measured in runs}).splitlines()
-    assert "| R5 | `b` | 45.0 |  |  | 10.0 |  |  |  |" in written
+def test_directions_are_resumed_and_report_recipes_and_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained: list[str] = []
+
+    def synparse(arguments: Sequence[str]) -> tuple[str, float]:
+        if arguments[0] == "train":
+            trained.append(arguments[-1])
+            return "", 60.0
+        names = [arguments[k + 1] for k, argument in enumerate(arguments) if argument in ("--baseline", "-m")]
+        return json.dumps({"scores": [{"system": name, "value": 20.0} for name in names]}), 1.0
+
+    (tmp_path / "own.mrg").write_text("(S (A a) (B (C b) (D c)))\n" * 30, encoding="utf-8")
+    monkeypatch.setattr(directions, "synparse", synparse)
+    monkeypatch.setattr(directions, "CORPORA", {"Own": directions.Corpus("own.mrg")})
+    options = ["--data", str(tmp_path), "--out", str(tmp_path / "out"), "--only", "Own", "--recipes", "npcfg"]
+    for seeds in ("1", "2"):
+        monkeypatch.setattr("sys.argv", ["directions", *options, "--seeds", seeds])
+        directions.main()
+    assert [Path(run).name for run in trained] == ["npcfg-1", "npcfg-2"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-5].startswith("| Own | 20.0 | 20.0 | 20.0 | 20.0 | 20.0 | 1.0 | ")
+    assert lines[-1].startswith("| Own | 0.00 | ")
+
+
+def test_brackets_of_heads_need_arcs_that_do_not_cross() -> None:
+    sentence = Sentence(("a", "b", "c"), heads=(1, -1, 1))
+    assert str(directions.head_tree(sentence)) == "(X (W a) (W b) (W c))"
+    assert directions.head_tree(Sentence(tuple("abcde"), heads=(4, 4, 0, 1, -1))) is None
 
 
 def test_table_cells_have_intervals() -> None:
-    assert tables.ranged({"value": 97.25, "interval": [96.0, 98.04]}) == "97.2 [96.0, 98.0]"
+    assert with_interval({"value": 97.25, "interval": [96.0, 98.04]}) == "97.2 [96.0, 98.0]"
     assert tables.correlated({"value": -0.5, "low": -0.9, "high": 0.1}) == "-0.50 [-0.90, 0.10]"
-    assert tables.table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |"

@@ -1,7 +1,7 @@
 """The model that is part of the package, so that sentences can be parsed before anything is trained.
 
 ``english.synparse`` is a packed model like any other, and its digests are checked. ``LICENSE.md`` in the same folder
-names its training text and its license, and gives its scores. ``bench/builtin.py`` trains it.
+names its training text and its license, and gives its scores. ``bench/experiments/builtin.py`` trains it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,120 @@
+"""Parts that all benchmarks share: folders, timing, calls of the command line, and stored results."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from treebank.base.atomic_write import write_whole
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results"
+DATA = ROOT.parent / "shared" / "data"
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+
+
+def best_seconds(
+    runs: Mapping[str, Callable[[], object]], rounds: int, clock: Callable[[], float] = time.process_time
+) -> dict[str, float]:
+    """Seconds of the best round of each of ``runs``, measured alternately after a warm-up."""
+    for run in runs.values():
+        run()
+    seconds = dict.fromkeys(runs, math.inf)
+    for _ in range(rounds):
+        for name, run in runs.items():
+            start = clock()
+            run()
+            seconds[name] = min(seconds[name], clock() - start)
+    return seconds
+
+
+def set_options(settings: Iterable[str]) -> list[str]:
+    """One option ``--set`` for each setting."""
+    return [part for setting in settings for part in ("--set", setting)]
+
+
+def model_options(runs: Iterable[object]) -> list[str]:
+    """One option ``-m`` for each run."""
+    return [part for run in runs for part in ("-m", str(run))]
+
+
+def _environment(all_cores: bool) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), **({} if all_cores else ONE_THREAD)}
+
+
+def synparse(arguments: Sequence[str], *, all_cores: bool = False) -> tuple[str, float]:
+    """Standard output and CPU seconds of a command, run with one thread unless ``all_cores``.
+
+    Raises SystemExit if the command fails.
+    """
+    before, command = _children_seconds(), [sys.executable, "-m", "synparse", *arguments]
+    done = subprocess.run(command, env=_environment(all_cores), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"synparse {' '.join(arguments)}: {done.stderr.strip()}")
+    return done.stdout, _children_seconds() - before
+
+
+def stop_after(arguments: Sequence[str], seconds: float) -> float:
+    """Run a command for at most ``seconds`` of CPU time, and return the CPU seconds that it used.
+
+    ``--max-minutes`` limits wall-clock time, which trains a model less on a busy machine. Needs /proc of Linux.
+    """
+    before, command = _children_seconds(), [sys.executable, "-m", "synparse", *arguments]
+    process = subprocess.Popen(command, env=_environment(all_cores=False), stderr=subprocess.PIPE, text=True)
+    while process.poll() is None:
+        ticks = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        if sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK") >= seconds:
+            process.send_signal(signal.SIGTERM)
+            break
+        time.sleep(0.2)
+    messages = process.communicate()[1]
+    if process.returncode not in (0, 128 + signal.SIGTERM):
+        raise SystemExit(f"synparse {' '.join(arguments)}: {messages.strip()}")
+    return _children_seconds() - before
+
+
+def _children_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def read_json(path: Path) -> Any:
+    """Content of a JSON file, or None if there is no such file."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write a JSON file, completely or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def stored(path: Path, compute: Callable[[], Any], *, newer_than: Path | None = None) -> Any:
+    """Content of the JSON file ``path``, computed if it does not exist or is older than the file ``newer_than``."""
+    is_old = path.exists() and newer_than is not None and path.stat().st_mtime < newer_than.stat().st_mtime
+    if is_old or not path.exists():
+        write_json(path, compute())
+    return read_json(path)
+
+
+def weights_of(run: Path) -> Path:
+    """File of the weights of a run."""
+    return run / "last" / "weights.safetensors"
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean, and standard deviation if it is not 0. Empty without values."""
+    if not values:
+        return ""
+    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+    return f"{statistics.mean(values):.1f}" + (f" ± {deviation:.1f}" if deviation else "")

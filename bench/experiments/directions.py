@@ -1,0 +1,185 @@
+"""Constituent trees in many languages by recipe, and evidence for the branching direction: docs/results/direction.md.
+
+``python -m bench.experiments.directions --data FOLDER --out FOLDER [--only CORPUS…] [--recipes RECIPE…] [--seeds N]``
+trains each recipe on the words of each corpus, scores it against the gold trees (UF1, convention ``on-lstm``), and
+prints two tables: scores with minutes and memory, and the estimate of the direction next to the scores of trivial
+trees. The gold brackets of a dependency treebank are the spans of each head with its dependents; sentences with
+crossing arcs are left out. Each result is stored in ``OUT/results.json``, and the same command continues after an
+interruption.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench.common import DATA, RESULTS, read_json, spread, synparse, write_json
+from bench.report import markdown
+from induce.data.corpus import read_corpora
+from induce.decoding.branching_direction import estimate_direction
+from induce.decoding.phrases import phrases
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+from treebank.io.read import InputOptions, read_sentences
+
+MIN_WORDS, MAX_WORDS = 3, 40  # of a scored sentence
+TEXT_WORDS, SCORED_WORDS = 40_000, 8_000
+TRIVIAL = ("right", "left", "balanced", "oracle")
+RECIPES = {
+    "best": ("--best",),
+    "npcfg": ("--preset", "npcfg-right", "--set", "parse.branching=text"),
+    "onlstm": ("--preset", "onlstm-small"),
+}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Treebank in the data folder. The words of ``more`` are added to its training text."""
+
+    path: str
+    more: str = ""
+    encoding: str = ""
+
+
+def ud(path: str) -> Corpus:
+    """Dependency treebank."""
+    return Corpus(f"ud/UD_{path}")
+
+
+CORPORA = {
+    "CRAFT": Corpus("craft/const/craft-dev.ptb"),
+    "WSJ": Corpus("nltk_data/corpora/treebank.zip"),
+    "GUM": Corpus("gum_gold_const/gum72-gold.ptb", more="gum/const/gum-dev.ptb"),
+    "Keyaki": Corpus("const_other/keyaki"),
+    "IcePaHC": Corpus("const_other/icepahc"),
+    "Sinica": Corpus("nltk_data/corpora/sinica_treebank.zip"),
+    "CESS": Corpus("nltk_data/corpora/cess_esp.zip", encoding="iso-8859-15"),
+    "Floresta": Corpus("nltk_data/corpora/floresta.zip", encoding="iso-8859-15"),
+    "German": ud("German-PUD/de_pud-ud-test.conllu"),
+    "Finnish": ud("Finnish-PUD/fi_pud-ud-test.conllu"),
+    "Turkish": ud("Turkish-IMST/tr_imst-ud-train.conllu.gz"),
+    "Tamil": ud("Tamil-TTB/ta_ttb-ud-train.conllu"),
+    "Vietnamese": ud("Vietnamese-VTB/vi_vtb-ud-train.conllu"),
+    "Chinese": ud("Chinese-PUD/zh_pud-ud-test.conllu"),
+    "Japanese": ud("Japanese-PUD/ja_pud-ud-test.conllu"),
+    "English": ud("English-EWT/en_ewt-ud-dev.conllu"),
+}
+
+
+def read_treebank(path: Path, encoding: str) -> list[Sentence]:
+    """Sentences of a file, folder or zip archive that have a tree, or arcs that do not cross."""
+    with tempfile.TemporaryDirectory() as folder:
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                archive.extractall(folder)
+        source = folder if path.suffix == ".zip" else str(path)
+        options = InputOptions(encoding=encoding, notify=lambda line: None)
+        sentences = read_sentences([source], input_options=options, on_bad=lambda error: None)
+        trees = [(sentence, sentence.tree or head_tree(sentence)) for sentence in sentences]
+    return [replace(sentence, tree=tree) for sentence, tree in trees if tree and len(sentence.words) >= MIN_WORDS]
+
+
+def head_tree(sentence: Sentence) -> Tree | None:
+    """Tree with one bracket for each head and its dependents, or None if arcs cross."""
+    spans = phrases(sentence.heads) if sentence.heads else []
+    crossing = any(a < c < b < d for a, b in spans for c, d in spans)
+    return None if crossing or not spans else Tree.from_spans(sentence.words, spans)
+
+
+def spread_evenly(sentences: Sequence[Sentence], words: int) -> list[Sentence]:
+    """About ``words`` words of sentences, evenly spread over the corpus, or all if there are fewer."""
+    step = sum(len(sentence.words) for sentence in sentences) / words
+    return list(sentences) if step <= 1 else [sentences[int(k * step)] for k in range(int(len(sentences) / step))]
+
+
+def write_corpus(corpus: Corpus, data: Path, folder: Path) -> tuple[Path, Path, list[Sentence]]:
+    """Files with the training text and the gold trees of a corpus, and the sentences of the text without annotation."""
+    sentences = read_treebank(data / corpus.path, corpus.encoding)
+    more = read_treebank(data / corpus.more, corpus.encoding) if corpus.more else []
+    text = [Sentence(sentence.words) for sentence in spread_evenly([*sentences, *more], TEXT_WORDS)]
+    gold = spread_evenly([sentence for sentence in sentences if len(sentence.words) <= MAX_WORDS], SCORED_WORDS)
+    paths = folder / "text.txt", folder / "gold.mrg"
+    folder.mkdir(parents=True, exist_ok=True)
+    paths[0].write_text("".join(" ".join(sentence.words) + "\n" for sentence in text), encoding="utf-8")
+    paths[1].write_text("".join(f"{sentence.tree}\n" for sentence in gold), encoding="utf-8")
+    return *paths, text
+
+
+def uf1(gold: Path, *options: str) -> dict[str, float]:
+    """UF1 of each system."""
+    call = ["eval", "--gold", str(gold), "--convention", "on-lstm", "--format", "json", *options]
+    return {score["system"]: score["value"] for score in json.loads(synparse(call)[0])["scores"]}
+
+
+def trivial(text: Sequence[Sentence], gold: Path) -> dict[str, Any]:
+    """Estimate of the direction, and UF1 of trivial trees."""
+    direction = estimate_direction(read_corpora(text, "words")[0])
+    names = [part for name in TRIVIAL for part in ("--baseline", name)]
+    return {"direction": vars(direction), "trivial": uf1(gold, *names)}
+
+
+def train(recipe: str, seed: int, minutes: float, text: Path, gold: Path, run: Path) -> dict[str, float]:
+    """UF1, CPU minutes and the peak memory in MB of all trainings so far, for one recipe and seed."""
+    begin = ["--resume"] if run.exists() else [str(text), "--seed", str(seed), *RECIPES[recipe]]
+    again = ["--best"] if run.exists() and recipe == "best" else []
+    _, seconds = synparse(["train", *begin, *again, "--max-minutes", f"{minutes:g}", "-o", str(run)])
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return {"UF1": next(iter(uf1(gold, "-m", str(run)).values())), "minutes": seconds / 60, "memory": memory}
+
+
+def tables(results: dict[str, Any], recipes: Sequence[str]) -> str:
+    """Tables of the scores by recipe and of the estimates."""
+    scores, estimates = [], []
+    for name, result in results.items():
+        runs = [[value for key, value in result.items() if key.startswith(f"{recipe} ")] for recipe in recipes]
+        flat = [run for part in runs for run in part]
+        baselines = [f"{value:.1f}" for value in result["trivial"].values()]
+        minutes, memory = [run["minutes"] for run in flat], max((run["memory"] for run in flat), default=0.0)
+        cells = [spread([run["UF1"] for run in part]) for part in runs]
+        scores.append([name, *cells, *baselines, spread(minutes), f"{memory:.0f}"])
+        estimates.append([name, *(f"{value:.2f}" for value in result["direction"].values()), *baselines[:2]])
+    head = ["d", "c", "g", "p(right)", "sentences", "right", "left"]
+    return "\n\n".join([
+        markdown(["UF1", *recipes, *TRIVIAL, "minutes", "MB"], scores),
+        markdown(["evidence", *head], estimates),
+    ])  # fmt: skip
+
+
+def main() -> None:
+    """Measure what is missing, and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--out", type=Path, default=RESULTS / "directions")
+    parser.add_argument("--only", nargs="+", default=list(CORPORA), choices=CORPORA)
+    parser.add_argument("--recipes", nargs="*", default=["best"], choices=RECIPES)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=8.0, help="wall-clock minutes of each training")
+    options = parser.parse_args()
+    path = options.out / "results.json"
+    results: dict[str, Any] = read_json(path) or {}
+    for name in options.only:
+        text, gold, sentences = write_corpus(CORPORA[name], options.data, options.out / name)
+        result = results.setdefault(name, {})
+        if not result:
+            result.update(trivial(sentences, gold))
+        for key in (f"{recipe} {seed}" for recipe in options.recipes for seed in range(1, options.seeds + 1)):
+            if key not in result:
+                recipe, seed = key.split()
+                run = options.out / name / f"{recipe}-{seed}"
+                result[key] = train(recipe, int(seed), options.minutes, text, gold, run)
+                print(f"{name} {key}: {result[key]}", file=sys.stderr, flush=True)
+            write_json(path, results)
+        write_json(path, results)
+    print(tables({name: results[name] for name in options.only}, options.recipes))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""The papers' smaller tables and figures, measured on free data, for docs/results.
+
+``python -m bench.experiments.tables [--minutes 2]`` trains series of small models, each for the given CPU minutes, and
+scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9), the channels of the models of
+`bench.experiments.pretraining` (table 8), ON-LSTM's sharpness next to its UF1 over seeds, Ordered Memory's accuracy by
+the number of expressions (figure 7b) and the agreement of its trees between seeds (figure 6). Existing results are not
+computed again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from bench.common import RESULTS, model_options, set_options, stop_after, stored, synparse
+from bench.experiments.pretraining import RUNS as TEXT_RUNS
+from bench.experiments.pretraining import options_of, train
+from bench.report import markdown, processor, with_interval
+from treebank.base.atomic_write import write_whole
+
+RUNS = RESULTS / "tables"
+EWT_GOLD = "ud/UD_English-EWT/en_ewt-ud-dev.conllu"
+CRAFT, CRAFT_GOLD = "raw/craft_train.txt.gz", "craft/const/craft-dev.ptb"
+SAMPLE = "sample"  # the built-in text and its trees, simple enough for minutes
+MASKED = ("0.1", "0.3", "0.5", "0.7", "0.9")
+ABLATIONS = {  # of table 9
+    "none": (),
+    "no nonlinearity": ("model.activation=identity",),
+    "no gates": ("model.gates=false",),
+    "no competition (sigmoid)": ("model.competition=sigmoid",),
+    "one channel": ("model.channels=1", "model.channel_size=256"),
+    "positions instead of direction": ("model.positions=embedding",),
+}
+SEEDS, MANY_SEEDS = ("1", "2", "3"), tuple("123456")
+EXPRESSIONS = ("1000", "4000", "16000", "64000")
+LONGEST = "50"  # tokens of a test expression
+FORMULAS, SOME = "proplog/sample/test6", 500
+SHOWN = 8  # relations
+MASKED_MODELS = ("udgn", "structformer", "transformer")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Folders, the CPU minutes of each training, and the settings that all trainings share."""
+
+    data: Path
+    folder: Path
+    minutes: float
+    settings: Sequence[str]
+
+    def train(self, name: str, arguments: Sequence[str], changes: Sequence[str] = (), seed: str = "1") -> str:
+        """Run ``name`` of a training command with changed settings, trained if it does not exist."""
+        run = self.folder / name
+        if not (done := run.with_name(f"{name}.done")).exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            options = set_options((*changes, *self.settings))
+            command = arguments[: arguments.index("train") + 1 + (arguments[0] == "task")]
+            rest = [*command, "--resume"] if (run / "last").exists() else [*arguments, "--seed", seed, *options]
+            stop_after([*rest, "-o", str(run)], 60 * self.minutes)
+            done.touch()
+        return str(run)
+
+    def udgn(self, name: str, changes: Sequence[str] = (), seed: str = "1") -> str:
+        """A UDGN trained on the built-in text."""
+        return self.train(name, ["train", "--preset", "udgn-small"], changes, seed)
+
+    def read(self, name: str, *call: str) -> Any:
+        """JSON output of a command, which is called unless its output is stored under ``name``."""
+        return stored(self.folder / f"{name}.json", lambda: json.loads(synparse([*call, "--format", "json"])[0]))
+
+    def attachment(self, name: str, run: str) -> Mapping[str, float]:
+        """UAS and UUAS of the argmax heads on the built-in sample."""
+        call = ("eval", "--gold", SAMPLE, "--convention", "udgn", "--decoder", "argmax", "-m", run)
+        return {score["metric"]: score["value"] for score in self.read(f"{name}-heads", *call)["scores"]}
+
+
+def attached(score: Mapping[str, float]) -> list[str]:
+    """Table cells with UAS and UUAS."""
+    return [f"{score['UAS']:.1f}", f"{score['UUAS']:.1f}"]
+
+
+def masks(bench: Bench) -> str:
+    """Table of UDGN's scores by mask rate (thesis, figure 12)."""
+    rows = []
+    for rate in MASKED:
+        run = bench.udgn(f"rate-{rate}", [f"model.mask_rate={rate}"])
+        rows.append([rate, *attached(bench.attachment(f"rate-{rate}", run))])
+    return markdown(["`model.mask_rate` (figure 12)", "UAS", "UUAS"], rows)
+
+
+def ablations(bench: Bench) -> str:
+    """Table of UDGN without each of its parts (thesis, table 9)."""
+    rows = []
+    for title, changes in ABLATIONS.items():
+        name = f"without-{next(iter(changes), 'nothing').replace('model.', '')}"
+        run = bench.udgn(name, changes)
+        perplexity = bench.read(f"{name}-text", "perplexity", SAMPLE, "-m", run)["scores"][0]
+        rows.append([title, f"{perplexity['value']:.0f}", *attached(bench.attachment(name, run))])
+    return markdown(["left out (table 9)", "masked perplexity", "UAS", "UUAS"], rows)
+
+
+def channels(bench: Bench) -> str:
+    """Table of channels and the most frequent relations, for three models of text (thesis, table 8)."""
+    rows = []
+    for name in MASKED_MODELS:
+        run = train(name, bench.minutes, bench.data, TEXT_RUNS, bench.settings)
+        call = ("analyze", "channels", "--gold", str(bench.data / EWT_GOLD), "--controls", "-m", str(run))
+        for relation in bench.read(f"channels-{name}", *call)["relations"][:SHOWN]:
+            correlations = (relation[kind] for kind in ("correlation", "partial", "untrained", "permuted"))
+            cells = (f"{value:.2f}" for value in correlations)
+            rows.append([f"`{name}`", relation["relation"], f"{relation['arcs']:,}", *cells])
+    return markdown(["", "relation (table 8)", "arcs", "best channel", "partial", "untrained", "permuted"], rows)
+
+
+def sharpness(bench: Bench) -> str:
+    """Table of the sharpness of ON-LSTMs and their UF1, by seed."""
+    call = ["train", str(bench.data / CRAFT), "--preset", "onlstm-small"]
+    runs = [bench.train(f"onlstm-{seed}", call, seed=seed) for seed in MANY_SEEDS]
+    chosen, gold = model_options(runs), str(bench.data / CRAFT_GOLD)
+    scored = bench.read("onlstm-scores", "eval", "--gold", gold, "--convention", "on-lstm", *chosen)["scores"]
+    scores = {score["model"]: f"{score['value']:.1f}" for score in scored}
+    call = ["analyze", "sharpness", gold, "--scores", str(bench.folder / "onlstm-scores.json"), *chosen]
+    report = bench.read("onlstm-sharpness", *call)
+    kinds = list(report["systems"][0]["values"])
+    rows = [
+        [seed, scores[system["model"]], *(f"{system['values'][kind]:.3f}" for kind in kinds)]
+        for seed, system in zip(MANY_SEEDS, report["systems"], strict=True)
+    ]
+    for name in ("spearman", "pearson"):
+        rows.append(
+            [f"{name.capitalize()}, with UF1", "", *(correlated(report["correlations"][k][name]) for k in kinds)]
+        )
+    return markdown(["ON-LSTM, seed", "UF1 on CRAFT", *kinds], rows)
+
+
+def learning(bench: Bench) -> str:
+    """Table of Ordered Memory's scores by the number of training expressions (thesis, figure 7b)."""
+    rows = []
+    for count in EXPRESSIONS:
+        run = bench.train(f"listops-{count}", ["task", "train", "listops"], [f"task.expressions={count}"])
+        call = ("task", "eval", "listops", "--max-length", LONGEST, "-m", run)
+        (score,) = bench.read(f"listops-{count}-score", *call)["scores"]
+        rows.append([f"{int(count):,}", with_interval(score), with_interval(score["trees"])])
+    return markdown(["ListOps, expressions (figure 7b)", "accuracy", "UF1"], rows)
+
+
+def trees_of_seeds(bench: Bench) -> str:
+    """Table of the agreement of Ordered Memory's trees between seeds (thesis, figure 6)."""
+    runs = [bench.train(f"logic-{seed}", ["task", "train", "logic"], seed=seed) for seed in SEEDS]
+    lines = (bench.data / FORMULAS).read_text(encoding="utf-8").splitlines()[:SOME]
+    text = bench.folder / "formulas.txt"
+    write_whole(text, "".join(f"{line.split(chr(9))[1]}\n" for line in lines).encode())
+    report = bench.read(
+        "logic-agreement", "analyze", "agreement", str(text), "--input-format", "text", *model_options(runs)
+    )
+    pairs = zip(combinations(SEEDS, 2), report["pairs"], strict=True)
+    return markdown(
+        ["logic, seeds (figure 6)", "F1 of their trees"],
+        [[" and ".join(two), with_interval(score)] for two, score in pairs],
+    )
+
+
+def correlated(correlation: Mapping[str, Any]) -> str:
+    """A correlation with its interval."""
+    return f"{correlation['value']:.2f} [{correlation['low']:.2f}, {correlation['high']:.2f}]"
+
+
+TABLES: Mapping[str, Callable[[Bench], str]] = {
+    "masks": masks,
+    "ablations": ablations,
+    "channels": channels,
+    "sharpness": sharpness,
+    "learning": learning,
+    "trees": trees_of_seeds,
+}
+
+
+def main() -> None:
+    """Train, score, print and write."""
+    parser = options_of(__doc__, 2.0)
+    parser.set_defaults(runs=RUNS)
+    parser.add_argument("--only", nargs="+", default=list(TABLES), choices=TABLES)
+    options = parser.parse_args()
+    bench = Bench(options.data, options.runs, options.minutes, options.set)
+    print(f"{processor()[0]}, one thread, {options.minutes:g} minutes of a processor for each training.")
+    for name in options.only:
+        print(TABLES[name](bench), flush=True)
+
+
+if __name__ == "__main__":
+    main()
