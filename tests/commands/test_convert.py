@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.calls import Caller, shell, start
-from tests.support.reference import ROOT
+from tests.support.pages import examples
 
 PENN = (
     "( (S (NP-SBJ-1 (DT The) (JJ old) (NN man)) (VP (VBD wanted) (S (NP-SBJ (-NONE- *-1)) (VP (TO to)"
@@ -167,11 +167,7 @@ def test_the_first_lines_come_before_the_input_ends() -> None:
 @pytest.mark.parametrize(("page", "least"), [("docs/how-to/convert.md", 10), ("docs/reference/formats.md", 4)])
 def test_examples_of_the_page_print_its_output(tmp_path: Path, warm: str, page: str, least: int) -> None:
     """In each fenced block, a line that begins with ``$`` is a command, and the lines after it are its output."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    examples = re.findall(r"^```[a-z]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    commands = [
-        example for block in examples for example in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
-    ]
+    commands = examples(page)
     assert len(commands) >= least
     for command, printed in commands:
         done = shell(re.sub(r"\bsynparse ", "$RUN ", command), tmp_path, warm)

@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pages import lines, run_commands
+from tests.support.pages import PROGRAMS, fences, lines, run_commands
 from tests.support.reference import ROOT
 
 OTHER_TESTS = {"draw-and-report.md": "test_gallery.py", "reproduce-papers.md": "test_tables.py"}
+NOT_RUN = {  # beginning of a line -> reason
+    "eval ": "sets up completion in the shell",
+    "_SYNPARSE_COMPLETE=": "sets up completion in the shell",
+    "PPL|": "a signature",
+}
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 MODELS = {  # models that a page assumes, by the folder in which it expects them
     "udgn.md": {"dmv": "dmv"},
@@ -43,3 +48,10 @@ def test_every_command_runs(
     if page in ("README.md", "docs/tutorials/first-parser.md"):
         trees = (tmp_path / "trees.txt").read_text(encoding="utf-8").splitlines()
         assert [tree.count("(W ") for tree in trees] == [7, 7]
+
+
+def test_every_fenced_command_is_run_or_listed() -> None:
+    for page in ["README.md", *PAGES]:
+        commands = [line.strip() for line in "".join(fences(page)).splitlines() if "synparse " in line]
+        assert [line for line in commands if not line.startswith((*PROGRAMS, "$ ", *NOT_RUN))] == [], page
+    assert sum(len(lines(page)) for page in PAGES) > 100

@@ -13,10 +13,11 @@ import pytest
 
 import synparse
 from tests.support.fork_server import Call
+from tests.support.pages import fences
+from tests.support.reference import ROOT
 from treebank.base.errors import SynparseError
 
-ROOT = Path(__file__).resolve().parents[2]
-SNIPPETS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "how-to" / "python.md").read_text("utf-8"), flags=re.S)
+SNIPPETS = fences("docs/how-to/python.md", "python")
 
 
 @pytest.fixture(scope="module")

@@ -14,27 +14,17 @@ import subprocess
 import tempfile
 
 from cli.main import run
+from tests.support.pages import fences
 from tests.support.reference import ROOT
 
-PAGE = ROOT / "docs" / "how-to" / "draw-and-report.md"
+PAGE = "docs/how-to/draw-and-report.md"
 PICTURES = ROOT / "docs" / "pictures"
-
-
-def blocks(language: str = "") -> list[str]:
-    """Contents of the page's fenced blocks of a language."""
-    matches = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    return [text for name, text in matches if name == language]
-
-
-def commands() -> list[str]:
-    """The lines of the page that are commands."""
-    return [line for block in blocks() for line in block.splitlines()]
 
 
 def make() -> dict[str, str]:
     """Run every command in the current folder: command -> its output. Raises AssertionError if one fails."""
     printed = {}
-    for command in commands():
+    for command in "".join(fences(PAGE)).splitlines():
         if command.startswith("printf "):
             subprocess.run(["bash", "-c", command], check=True)
             continue
@@ -48,12 +38,12 @@ def make() -> dict[str, str]:
 
 def picture_names() -> list[str]:
     """The names of the pictures on the page."""
-    return re.findall(r"\]\(\.\./pictures/([\w.-]+)\)", PAGE.read_text(encoding="utf-8"))
+    return re.findall(r"\]\(\.\./pictures/([\w.-]+)\)", (ROOT / PAGE).read_text(encoding="utf-8"))
 
 
 def terminal() -> str:
     """The terminal output on the page."""
-    (text,) = blocks("text")
+    (text,) = fences(PAGE, "text")
     return text
 
 

@@ -52,12 +52,22 @@ TREEBANKS = (
 )
 
 
-def lines(page: str) -> list[str]:
-    """The commands in the fenced blocks of a page that have no language."""
+def fences(page: str, language: str = "") -> list[str]:
+    """Contents of the fenced blocks of a page in a language, or of those without a language, which hold commands."""
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
-    commands = "".join(block for language, block in blocks if not language)
-    return [line.strip() for line in commands.splitlines() if line.strip().startswith(PROGRAMS)]
+    return [block for name, block in blocks if name == language]
+
+
+def examples(page: str) -> list[tuple[str, str]]:
+    """Commands that follow ``$`` in the fenced blocks of a page, and their output on the page."""
+    pattern = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+    return [example for block in fences(page) for example in pattern.findall(block)]
+
+
+def lines(page: str) -> list[str]:
+    """The commands in the fenced blocks of a page."""
+    return [line.strip() for line in "".join(fences(page)).splitlines() if line.strip().startswith(PROGRAMS)]
 
 
 def commands(page: str) -> list[tuple[list[str], str]]:
