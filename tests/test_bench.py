@@ -174,7 +174,7 @@ def test_directions_are_resumed_and_report_recipes_and_evidence(
 ) -> None:
     trained: list[str] = []
 
-    def synparse(arguments: Sequence[str]) -> tuple[str, float]:
+    def synparse(arguments: Sequence[str], **options: bool) -> tuple[str, float]:
         if arguments[0] == "train":
             trained.append(arguments[-1])
             return "", 60.0

@@ -47,7 +47,7 @@ def estimate(sentences: list[list[str]]) -> Direction:
 
 
 def head_initial(count: int, share: float = 1.0) -> list[list[str]]:
-    """Sentences with a function word before each noun; in 1 - ``share`` of them it follows the noun."""
+    """Sentences with a function word before each noun, or after each noun in 1 - ``share`` of them."""
     rng = random.Random(0)
     sentences = []
     for _ in range(count):
