@@ -60,7 +60,7 @@ def test_every_command_is_in_the_table_of_commands() -> None:
 def test_options_and_intervals_are_not_broken_between_lines(site: Path) -> None:
     tables = (site / "how-to" / "reproduce-papers.html").read_text(encoding="utf-8")
     assert '<code class="whole">@layer=1</code>' in tables
-    assert "<pre><code>synparse convert ptb/02 --format text" in tables
+    assert "<pre><code>synparse convert wsj-train --ptb ptb" in tables
     assert '<span class="whole">--setting</span>' in tables
     constituency = (site / "results" / "constituency.html").read_text(encoding="utf-8")
     assert re.search(r'<td>11\.8 <span class="whole">\[9\.3, 14\.8\]</span></td>', constituency)
