@@ -33,7 +33,8 @@ INLINE = re.compile(r"(?<!<pre>)<code>([^<]*)</code>")
 HYPHENED = re.compile(r"[^\s|=,]*-[^\s|=,]*")  # an option, or a name with hyphens
 TAG = re.compile(r"<[^>]*>")
 CELL = re.compile(r"<td([^>]*)>(.*?)</td>", re.DOTALL)
-TOGETHER = re.compile(r"\[\d[\d.]*, \d[\d.]*\]|\d[\d.]* / \d[\d.]*")  # an interval, or two scores
+SCORE = r"\d[\d.]*(?: ± \d[\d.]*)?"
+TOGETHER = re.compile(rf"\[\d[\d.]*, \d[\d.]*\]|{SCORE} / {SCORE}")  # an interval, or two scores
 SHORT, LONG = 24, 40  # characters: code that is not broken, a cell that is not squeezed
 PACKAGES = ("treebank.", "induce.", "cli.")
 API_INTRODUCTION = """
