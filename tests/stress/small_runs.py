@@ -83,9 +83,12 @@ def digests_of_run(folder: Path) -> Digests:
 
 
 def complete_models(folder: Path) -> set[str]:
-    """Names of the existing checkpoints below ``folder``. Raises an error if one of them cannot be loaded."""
-    candidates = [path for run in folder.glob("run*") for name in ("best", "last") for path in run.rglob(name)]
-    complete = [path for path in candidates if whole(path)]
-    for path in complete:
-        build_model(read(path))
-    return {str(path.relative_to(folder)) for path in complete}
+    """Names of the existing checkpoints of one or two runs. Raises an error if one of them cannot be loaded.
+
+    A checkpoint that a kill left next to its folder counts, because it is found there.
+    """
+    names = [f"{run}/{name}" for run in ("run", "run/seed-1", "run/seed-2") for name in ("best", "last")]
+    complete = [name for name in names if whole(folder / name)]
+    for name in complete:
+        build_model(read(folder / name))
+    return set(complete)
