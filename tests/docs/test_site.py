@@ -57,6 +57,14 @@ def test_every_command_is_in_the_table_of_commands() -> None:
     assert not [name for name in COMMANDS if f"| `synparse {name}" not in page]
 
 
+def test_pages_name_existing_files() -> None:
+    names = re.compile(r"\b(?:bench|tests|induce|treebank|cli)/[\w/.-]+\.(?:py|toml|txt)\b")
+    for path in [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]:
+        named = set(names.findall(path.read_text(encoding="utf-8")))
+        missing = {name for name in named if not (ROOT / name).exists() and "bigram" not in name}
+        assert not missing, path
+
+
 def test_options_and_intervals_are_not_broken_between_lines(site: Path) -> None:
     tables = (site / "how-to" / "reproduce-papers.html").read_text(encoding="utf-8")
     assert '<code class="whole">@layer=1</code>' in tables
