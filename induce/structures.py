@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from induce.decoding.confidence import Span, margins
-from induce.decoding.sharpness import distance_sharpness, head_sharpness, span_sharpness
+from induce.decoding.sharpness import Span, distance_sharpness, head_sharpness, margins, span_sharpness
 from treebank.core.sentence import ROOT
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from bench.common import DATA, RESULTS, read_json, spread, synparse, write_json
 from bench.report import markdown
 from induce.data.corpus import read_corpora
 from induce.decoding.branching_direction import estimate_direction
-from induce.decoding.phrases import phrases
+from induce.decoding.heads import phrases
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.io.read import InputOptions, read_sentences

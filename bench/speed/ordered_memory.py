@@ -14,8 +14,7 @@ from induce.models.build import make_model
 from induce.settings.presets import resolve
 from induce.structures import StackDecisions
 from induce.tasks.batches import LabelledBatch
-from induce.tasks.examples import Examples, encode
-from induce.tasks.expressions import ExpressionLoader
+from induce.tasks.examples import Examples, ExpressionLoader, encode
 from induce.tasks.listops import ListOps
 
 PRESETS = {"small": "listops-small", "published": "listops"}

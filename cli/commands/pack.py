@@ -25,8 +25,8 @@ def pack(model: str | None, output: str, half: bool) -> None:
     All commands take the file like a model folder. Its parts are verified by their digests when it is opened. They
     contain text and numbers only, so opening a file from an unknown source cannot run code.
     """
+    from induce.storage.checkpoint import publish
     from induce.storage.outputs import check_output
-    from induce.storage.publishing import publish
 
     model = default_model(model)
     check_output(output, models=[model])

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from induce.data.corpus import EncodedCorpus, Text, read_corpora
-from induce.data.flat_text import FlatText
 from induce.data.vocabulary import BOUNDARY, CLASS, UNKNOWN, Vocabulary
-from induce.data.word_classes import word_classes
+from induce.data.word_classes import FlatText, word_classes
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.parser import common_rule, with_rule
 from induce.parsing.systems import check_words, system_of
-from induce.reporting import sections, sentence_sections, training_sections
+from induce.reporting import sections
 from induce.reporting.markup import command, note, report_page
 from induce.reporting.parsed import Compared, Parsed
 from induce.reporting.runs import RunStory
@@ -147,13 +147,13 @@ class Report:
     def html(self) -> str:
         """The page."""
         plan = self.plan
-        parts = [training_sections.learned(self.stories), training_sections.curves(self.stories)]
+        parts = [sections.learned(self.stories), sections.curves(self.stories)]
         if plan.gold is not None:
             parts += sections.scores(self.evaluation, self.eval_command())
         if len(self.treebank):
-            parts += [sentence_sections.frequent(self.compared), sentence_sections.agreement(self.compared)]
+            parts += [sections.frequent(self.compared), sections.agreement(self.compared)]
             evaluation = self.evaluation if plan.gold is not None else None
-            parts += sentence_sections.pictures(self.compared, evaluation, plan.pictures)
+            parts += sections.pictures(self.compared, evaluation, plan.pictures)
         title = plan.title or "Trained models" + (f": {os.path.basename(plan.data.rstrip('/'))}" if plan.data else "")
         foot = note(f"Made by synparse {VERSION} with:") + command(plan.command("report"))
         return report_page(title, [part for part in parts if part[2]], foot)

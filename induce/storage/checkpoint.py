@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from induce.data.vocabulary import Vocabulary
@@ -19,7 +20,7 @@ from induce.settings.run import RunConfig
 from induce.storage.facts import DAMAGED, FORMAT, RunFacts
 from induce.storage.folders import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS, save, settle, whole
 from induce.storage.locate import CHECKPOINTS, PathType, locate
-from induce.storage.packed import unpack
+from induce.storage.packed import unpack, write_packed
 from treebank.base.digest import FileFacts, describe
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import json_text
@@ -38,6 +39,7 @@ from treebank.base.version import VERSION
 
 if TYPE_CHECKING:
     from torch import Tensor
+
 
 __all__ = ["Checkpoint", "build_model", "find", "pack", "read", "save", "settle"]
 
@@ -280,3 +282,32 @@ def _vocabulary(path: Path, data: bytes, size: Any, expected: FileFacts) -> Voca
     if len(vocabulary) != size:
         raise MetadataError(f"{path}: has {len(vocabulary)} words, and {abbreviate(size)} were saved; {DAMAGED}")
     return vocabulary
+
+
+def publish(run: Path, target: str, *, half: bool = False) -> str:
+    """Write the best checkpoint of ``run`` to the file ``target`` and return the file's SHA-256.
+
+    With ``half`` the numbers are stored in half precision, in about half the size. Raises SynparseError if one of them
+    is too large for that.
+    """
+    folder = find(run)
+    if not half:
+        return write_packed(folder, target)
+    with TemporaryDirectory() as temporary:
+        save(Path(temporary) / "half", half_precision(read(folder)))
+        return write_packed(Path(temporary) / "half", target)
+
+
+def half_precision(checkpoint: Checkpoint) -> dict[str, bytes]:
+    """The files of a checkpoint, with half precision instead of single precision."""
+    from safetensors.torch import save as to_bytes
+
+    from induce.storage.weights import halved
+
+    folder = checkpoint.folder
+    content = read_sealed(folder / FACTS_FILE, format_number=FORMAT, title="a checkpoint", remedy=DAMAGED)
+    try:
+        weights = to_bytes(halved(checkpoint.weights()))
+    except ValueError as error:
+        raise SynparseError(f"{folder}: {error}; pack the model as it is") from None
+    return sealed(content, {VOCABULARY: (folder / VOCABULARY).read_bytes(), WEIGHTS: weights})

@@ -48,7 +48,7 @@ class Manifest:
             raise ValueError(f"it describes other parts than {', '.join(PARTS)}")
 
 
-def pack(folder: Path, target: str) -> str:
+def write_packed(folder: Path, target: str) -> str:
     """Write the checkpoint in ``folder`` to the file ``target`` and return the file's SHA-256.
 
     An earlier file of that name is safe until all is written. Raises SynparseError for a part that is missing.

@@ -14,8 +14,7 @@ from induce.registry import find_task
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model, find, read
 from induce.tasks.base import CLOSE, OPEN, Example
-from induce.tasks.examples import Examples, encode
-from induce.tasks.expressions import ExpressionLoader
+from induce.tasks.examples import Examples, ExpressionLoader, encode
 from induce.tasks.results import TaskEvaluation
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table

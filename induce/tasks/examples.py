@@ -2,17 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple
 
+from induce.data.batches import Batch
+from induce.data.by_length import batches_by_size
+from induce.data.loaders import BatchSettings, Step, pad
 from induce.data.training_data import TrainingData
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.registry import find_task
 from induce.settings.run import RunConfig
 from induce.tasks.base import Example, Task, joins
-from induce.tasks.batches import Side
-from induce.tasks.expressions import Item
+from induce.tasks.batches import LabelledBatch, Side
 from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
+
+TENTHS = 10  # parts of a pass within which expressions are sorted by length
+
+
+class Item(NamedTuple):
+    """A labeled expression, or a pair of them."""
+
+    sides: Sequence[Side]
+    label: int
+
+
+class LengthLoader:
+    """Items of similar length in batches, in a new order in each epoch.
+
+    As in the released programs of Ordered Memory, items are sorted by length only within tenths of the data, which are
+    random in each epoch.
+    """
+
+    Config = BatchSettings
+
+    def __init__(self, lengths: Sequence[int], batch_size: int) -> None:
+        self.lengths, self.batch_size = lengths, batch_size
+
+    def batch(self, chosen: Sequence[int]) -> Batch:
+        """Batch of the items whose indices are ``chosen``."""
+        raise NotImplementedError
+
+    def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
+        """One pass from batch ``start``, in an order drawn from ``rng``, whose state advances after the pass."""
+        ahead = type(rng)()
+        ahead.set_state(rng.get_state())
+        batches = self._batches(ahead.permutation(len(self.lengths)).tolist())
+        for after, index in enumerate(ahead.permutation(len(batches)).tolist()[start:], start + 1):
+            yield Step(self.batch(batches[index]), after)
+        rng.set_state(ahead.get_state())
+
+    def check(self) -> Iterator[Batch]:
+        """Every item, shortest first."""
+        return map(self.batch, batches_by_size(self.lengths, self.batch_size))
+
+    def share(self, start: int) -> float:
+        """Share of the batches before ``start``."""
+        return min(1.0, start * self.batch_size / max(1, len(self.lengths)))
+
+    def _batches(self, order: Sequence[int]) -> list[list[int]]:
+        """Batches of similar length within each tenth of ``order``."""
+        tenth = max(self.batch_size, -(-len(order) // TENTHS))
+        batches = []
+        for start in range(0, len(order), tenth):
+            part = order[start : start + tenth]
+            by_size = batches_by_size([self.lengths[index] for index in part], self.batch_size)
+            batches += [[part[k] for k in batch] for batch in by_size]
+        return batches
+
+
+class ExpressionLoader(LengthLoader):
+    """Labeled expressions in batches."""
+
+    makes: ClassVar[tuple[type[Batch], ...]] = (LabelledBatch,)
+
+    def __init__(
+        self, items: Sequence[Item], config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False
+    ) -> None:
+        super().__init__([max(len(side.ids) for side in item.sides) for item in items], config.size(held_out=held_out))
+        self.items, self.device = items, device
+
+    def batch(self, chosen: Sequence[int]) -> LabelledBatch:
+        """Batch of the items whose indices are ``chosen``."""
+        import torch
+
+        items = [self.items[index] for index in chosen]
+        sides = [item.sides[k] for k in range(len(items[0].sides)) for item in items]  # first sides precede all others
+        tokens, lengths = pad([side.ids for side in sides])
+        labels = torch.tensor([item.label for item in items])
+        return LabelledBatch(tokens, lengths, labels, sides).to(self.device)
 
 
 class Examples(TrainingData):

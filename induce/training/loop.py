@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy
 import torch
 
+from induce.data.batches import Batch
 from induce.data.corpus import unknown_share
 from induce.data.tokens import bits
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.decoding.specification import decoder_entry, fitting_decoder
 from induce.layers.matrix_library import MKL, choose_library, multiplying
-from induce.models.base import FittedModel
+from induce.likelihood.units import Units, group_units, mean_nats
+from induce.models.base import FittedModel, Model
 from induce.settings.run import kind_of
 from induce.storage.facts import Check
 from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
 from induce.training.learners import Update, not_finite
 from induce.training.optimizer import EpochEnd
 from induce.training.position import Clock
-from induce.training.scoring import TextScore, score_text
 from induce.training.state import Run, log, save_best, save_last, save_unscored
+from induce.training.strategy import Accumulating
 from induce.training.time_limit import ENDINGS, Limits, never
 
 SAVE_SECONDS = 30.0  # between two writings of RUN/last
@@ -295,3 +298,26 @@ def _try_step(run: Run) -> None:
 def _exp(loss: float) -> float:
     """Perplexity. Infinite if it is too large to write."""
     return math.exp(loss) if loss < 700 else math.inf
+
+
+class TextScore(NamedTuple):
+    """Mean negative log-likelihood in nats per target, and the accuracy of a task."""
+
+    loss: float
+    accuracy: float | None
+
+
+def score_text(model: Model, batches: Iterable[Batch]) -> Generator[int, None, TextScore]:
+    """The score of ``batches``. Yields the number of tokens after each batch."""
+    units, corrects, state = list[Units](), list[int](), None
+    strategy = Accumulating()
+    model.eval()
+    for batch in batches:
+        with torch.no_grad():  # not around the yield, where the caller computes
+            loss = strategy.step(model, batch, state)
+        state = loss.state if batch.carries_state else None
+        units.append(group_units([loss], batch.token_count))
+        corrects += [] if loss.correct is None else [loss.correct]
+        yield batch.token_count
+    mean, count = mean_nats(units)
+    return TextScore(mean, sum(corrects) / max(1, count) if corrects else None)

@@ -12,9 +12,8 @@ import torch
 import synparse
 from induce.reporting.runs import RunStory
 from induce.storage import builtin
-from induce.storage.checkpoint import build_model, find, read
+from induce.storage.checkpoint import build_model, find, publish, read
 from induce.storage.locate import default_model
-from induce.storage.publishing import publish
 from tests.support.calls import Caller
 from tests.support.reference import ROOT
 from treebank.base.errors import SynparseError

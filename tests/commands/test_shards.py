@@ -19,9 +19,8 @@ import pytest
 from induce.parsing.load import load_parser
 from induce.parsing.output_lock import TEXTS
 from induce.parsing.writer import Job, parse_into
-from induce.shards.batch import MakeEngine, engine_called, parse_in_shards
+from induce.shards.batch import MakeEngine, ShardWork, engine_called, parse_in_shards
 from induce.shards.manifest import NAME
-from induce.shards.shard_work import ShardWork
 from induce.storage.lock import RunLock
 from induce.workers.pool import Pool
 from tests.support.calls import Caller, toy_text

@@ -11,7 +11,7 @@ from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, load
 from induce.setting import check_values, describe, make_settings
 from induce.settings.presets import load_preset, preset_names, resolve
 from induce.settings.run import TABLES, declared_settings, effective_settings, holds
-from induce.training.compatibility import check_fits
+from induce.training.run import check_fits
 from treebank.base.errors import SynparseError
 
 MODEL_LOCATIONS = {

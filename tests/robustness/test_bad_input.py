@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from induce.training.compatibility import MIN_WORDS
+from induce.training.run import MIN_WORDS
 from tests.support.calls import PROGRAM, TINY, Caller, reseal, sealed_json, shell, toy_text
 
 TREES = "(S (NP (DT the) (NN cat)) (VP (VBD sat)))\n(S (NP (NNS dogs)) (VP (VBP bark) (ADVP (RB now))))\n"

@@ -20,7 +20,7 @@ from induce.data.prepared import PreparedCorpus, prepare
 from induce.parsing.ensemble_description import EnsembleDescription, Member
 from induce.recipes.plan import Plan
 from induce.recipes.recipe import read_recipe
-from induce.storage.packed import MANIFEST, PARTS, pack, unpack
+from induce.storage.packed import MANIFEST, PARTS, unpack, write_packed
 from induce.training import family
 from induce.training.request import RunRequest
 from treebank.base.digest import describe_file
@@ -85,7 +85,7 @@ def batch_file(folder: Path) -> Stored:
 def packed_file(folder: Path) -> Stored:
     for name in PARTS:
         (folder / name).write_text(name)
-    pack(folder, str(folder / "whole"))
+    write_packed(folder, str(folder / "whole"))
     shutil.copy(folder / "whole", folder / "packed")
 
     def read() -> dict[str, bytes]:

@@ -20,9 +20,8 @@ import induce.workers.ray
 from induce.parsing.load import load_parser
 from induce.parsing.output_lock import TEXTS
 from induce.parsing.writer import Job, parse_into
-from induce.shards.batch import MakeEngine, engine_called, parse_in_shards
+from induce.shards.batch import MakeEngine, ShardWork, engine_called, parse_in_shards
 from induce.shards.manifest import NAME
-from induce.shards.shard_work import ShardWork
 from induce.workers.ray import RayPool
 from tests.support.calls import ENVIRONMENT, Caller, start, toy_text
 from tests.support.shard_faults import Deadly, Dying, Full, OnNodes

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from induce.parsing.writer import Job
-from induce.shards.shard_work import Outcome, ShardWork, Task
+from induce.shards.batch import Outcome, ShardWork, Task
 
 
 class Dying(ShardWork):

@@ -18,8 +18,7 @@ from torch import Tensor
 
 from induce.data.batches import Batch, SentenceBatch
 from induce.data.by_length import batches_of_equal_length
-from induce.data.flat_text import FlatText
-from induce.data.word_classes import word_classes
+from induce.data.word_classes import FlatText, word_classes
 from induce.models.base import FitStep, FittedModel, Loss, Query
 from induce.models.em.bracket_sums import BracketCounts, bracket_counts, random_split_probability
 from induce.models.em.span_model import CONSTITUENT, DISTITUENT, UNUSED, Spans, SpanTables, frequent_keys

@@ -17,8 +17,7 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
-from induce.data.flat_text import FlatText
-from induce.data.word_classes import word_classes
+from induce.data.word_classes import FlatText, word_classes
 from induce.models.base import FitStep, FittedModel, Query
 from induce.models.em.dependency_tables import by_head
 from induce.models.em.predicates import frequency_weights, predicate_ratios

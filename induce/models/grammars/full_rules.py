@@ -19,8 +19,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from induce.models.grammars.rule_products import gradient, product
-from induce.models.grammars.rules import KernelRules, SpanWeights
+from induce.models.grammars.rules import KernelRules, SpanWeights, gradient, product
 
 
 class Blocks(NamedTuple):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -22,13 +23,13 @@ from torch.nn import functional
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanSupervisedBatch
 from induce.decoding.priors import EdgeStatistics
 from induce.models.base import Loss, Model, Query
-from induce.models.grammars.edge_statistics import segment_starts, word_edges
 from induce.models.grammars.rules import Rules, word_costs
 from induce.setting import setting
 from induce.structures import Brackets, SpanScores, Structure
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
+
 
 MEMORY = 0.1  # share of the newest batch in the running mean of the cost of the rules per word
 COUNTED = 16  # one batch in this number of batches is counted for `edges`
@@ -230,3 +231,34 @@ def pieces(count: int) -> list[tuple[int, int]]:
     number = -(-count // LONGEST)
     ends = [count * k // number for k in range(number + 1)]
     return list(pairwise(ends))
+
+
+MEAN_WORDS = 10.0  # occurrences of an average word added to the counts of each word, which smooths rare words
+
+
+def word_edges(corpus: EncodedCorpus, size: int) -> Tensor:
+    """Relative frequency (2, V) of each word of a vocabulary of ``size`` at the beginning, and end, of segments.
+
+    A value is the share of the word's occurrences at the edge, divided by that share for all words, and smoothed by
+    `MEAN_WORDS`.
+    """
+    words = corpus.ids != 0
+    after_mark = np.concatenate([[True], ~words[:-1]])
+    begins = words & (after_mark | corpus.breaks)
+    ends = words & np.concatenate([~words[1:] | corpus.breaks[1:], [True]])
+    occurrences = np.bincount(corpus.ids[words], minlength=size)
+    rows = []
+    for edge in (begins, ends):
+        mean = edge.sum() / max(1, words.sum())
+        counts = np.bincount(corpus.ids[edge], minlength=size)
+        rows.append((counts + MEAN_WORDS * mean) / (occurrences + MEAN_WORDS) / max(mean, 1e-9))
+    return torch.from_numpy(np.stack(rows))
+
+
+def segment_starts(segments: Tensor) -> Tensor:
+    """Whether a segment begins at each word (B, N + 1), and true at the end of the sentence.
+
+    ``segments`` (B, N): the number of the segment of each word.
+    """
+    edge = segments.new_ones(len(segments), 1, dtype=torch.bool)
+    return torch.cat([edge, segments[:, 1:] != segments[:, :-1], edge], 1)

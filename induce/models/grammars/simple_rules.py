@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from induce.models.grammars.best_trees import Maxima
-from induce.models.grammars.rule_products import gradient, product
-from induce.models.grammars.rules import KernelRules, SpanWeights
+from induce.models.grammars.rules import KernelRules, SpanWeights, gradient, product
 
 CACHE_NUMBERS = 300_000  # larger sums over splits are computed split by split
 MAXIMA_NUMBERS = 4_000_000  # in one table of rules times spans

@@ -29,6 +29,7 @@ where the master rows hold softmax, h (T, B, H), c (T + 1, B, n, C), tanh(c') (T
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -36,7 +37,36 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from induce.layers.rounding import in_float32, product, rounds
-from induce.layers.thin_products import add_product
+
+CACHED_ENTRIES = 2**20  # a larger matrix does not fit into the cache of current processors
+
+AddProduct = Callable[[Tensor, Tensor], Tensor]  # adds x @ matrix to its first argument (rows, M), in place
+
+
+def add_product(matrix: Tensor, *, rounded: bool = False) -> AddProduct:
+    """Function that adds ``x @ matrix`` to its first argument, for the rows x (rows, K) of one time step.
+
+    A matrix (K, M) that exceeds the cache of a CPU is the left factor, which is read once from front to back. With
+    ``rounded`` both factors are rounded to bfloat16; sums are taken in float32, and the result is rounded once.
+    """
+    if rounded:
+        return _rounded(matrix)
+    if matrix.device.type == "cpu" and matrix.numel() > CACHED_ENTRIES:
+        left = matrix.t().contiguous()
+        return lambda out, x: out.add_(torch.mm(left, x.t().contiguous()).t())
+    right = matrix.contiguous()
+    return lambda out, x: out.addmm_(x, right)
+
+
+def _rounded(matrix: Tensor) -> AddProduct:
+    """`add_product` in bfloat16, on a CPU with a matrix that oneDNN packs once for all steps."""
+    if matrix.device.type != "cpu":
+        right = matrix.bfloat16().contiguous()
+        return lambda out, x: out.add_(x.bfloat16() @ right)
+    packed = torch.ops.mkldnn._reorder_linear_weight(matrix.t().bfloat16().contiguous(), None)
+    linear = torch.ops.mkldnn._linear_pointwise
+    return lambda out, x: out.add_(linear(x.bfloat16().contiguous(), packed, None, "none", [], ""))
+
 
 CACHED = 2**16  # entries of one factor of the backward pass computed at a time, so that they stay in the cache
 

@@ -22,7 +22,7 @@ from induce.tasks.craft.episodes import LIMIT
 from induce.tasks.craft.observation import FEATURES, observe
 from induce.tasks.craft.sketches import goals_of, read_sketch, read_sketches, treasure_of
 from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map, write_maps
-from induce.tasks.expressions import LengthLoader
+from induce.tasks.examples import LengthLoader
 from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Place

@@ -19,7 +19,7 @@ from induce.registry import SENTENCE_ENCODERS
 from induce.settings.presets import load_preset
 from induce.settings.run import RunConfig
 from induce.tasks.batches import RatedBatch
-from induce.tasks.expressions import LengthLoader
+from induce.tasks.examples import LengthLoader
 from induce.tasks.similarity.pairs import RatedPair, Similarity
 from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError

@@ -8,8 +8,8 @@ import random
 import numpy as np
 import pytest
 
-from induce.decoding.confidence import margins
 from induce.decoding.distances import biased, unbiased
+from induce.decoding.sharpness import margins
 from induce.structures import Brackets, Distances, Heights, SpanScores
 
 

@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from induce.decoding.heads import eisner
-from induce.decoding.phrases import heads_to_tree, phrases
+from induce.decoding.heads import eisner, heads_to_tree, phrases
 from treebank.core.dependency import is_projective, is_tree
 from treebank.core.sentence import ROOT
 from treebank.core.tree import Tree

@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from induce.layers import thin_products
-from induce.layers.thin_products import add_product
-from induce.models.language.onlstm_kernel import recurrence
+from induce.models.language import onlstm_kernel
+from induce.models.language.onlstm_kernel import add_product, recurrence
 
 
 @pytest.mark.parametrize("cached", [0, 2**20])
 @pytest.mark.parametrize("contiguous", [True, False])
 def test_product_is_added_in_place(monkeypatch: pytest.MonkeyPatch, cached: int, contiguous: bool) -> None:
-    monkeypatch.setattr(thin_products, "CACHED_ENTRIES", cached)
+    monkeypatch.setattr(onlstm_kernel, "CACHED_ENTRIES", cached)
     matrix = torch.randn(6, 4) if contiguous else torch.randn(4, 6).t()
     total, x = torch.randn(3, 4), torch.randn(3, 6)
     expected = total + x @ matrix
@@ -35,7 +34,7 @@ def test_recurrence_gives_the_same_gradients_for_both_orders(monkeypatch: pytest
     parts = torch.randn(5, 3, 28), torch.randn(28, 6), torch.randn(3, 6), torch.randn(3, 2, 3)
     results = []
     for cached in (0, 2**20):
-        monkeypatch.setattr(thin_products, "CACHED_ENTRIES", cached)
+        monkeypatch.setattr(onlstm_kernel, "CACHED_ENTRIES", cached)
         leaves = [part.clone().requires_grad_() for part in parts]
         hidden, _, distance, _ = recurrence(*leaves)
         (hidden.sum() + distance.sum()).backward()

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.layers import cross_entropy, layer_norm, thin_products
+from induce.layers import cross_entropy, layer_norm
+from induce.models.language import onlstm_kernel
 from induce.models.language import onlstm_kernel as onlstm
 from induce.models.language import ordered_memory_kernel as ordered_memory
 from induce.models.language import prpn_kernel as prpn
@@ -47,7 +48,7 @@ def compare(kernel: Callable[..., Any], twin: Callable[..., Any], leaves: Sequen
 @pytest.mark.parametrize("shape", [(1, 1, 4, 1), (7, 3, 12, 4), (6, 2, 6, 6)])
 def test_onlstm(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], cached: int, left: bool) -> None:
     """Both orders of the factors, and blocks of any number of steps."""
-    monkeypatch.setattr(thin_products, "CACHED_ENTRIES", 0 if left else 2**20)
+    monkeypatch.setattr(onlstm_kernel, "CACHED_ENTRIES", 0 if left else 2**20)
     monkeypatch.setattr(onlstm, "CACHED", cached)
     steps, batch, units, chunk_size = shape
     chunks = units // chunk_size

@@ -10,7 +10,7 @@ import pytest
 
 from induce.analysis.agreement import agreement
 from induce.reporting.parsed import Compared, Parsed, frequent_constituents, frequent_heads, in_context
-from induce.reporting.sentence_sections import distinct
+from induce.reporting.sections import distinct
 from treebank.core.sentence import Place, Sentence
 from treebank.core.tree import Tree
 from treebank.draw.picture import Analysis

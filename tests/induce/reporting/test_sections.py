@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from induce.reporting.markup import STYLE, short_names
 from induce.reporting.runs import RunStory
-from induce.reporting.training_sections import curves, learned
+from induce.reporting.sections import curves, learned
 
 
 def test_setting_without_a_value_has_a_dash() -> None:

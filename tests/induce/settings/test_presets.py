@@ -9,7 +9,7 @@ import pytest
 
 from induce.settings.presets import load_preset, resolve
 from induce.settings.run import RunConfig, default_layer
-from induce.training.compatibility import check_fits
+from induce.training.run import check_fits
 from treebank.base.errors import SynparseError
 
 

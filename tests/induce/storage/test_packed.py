@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from induce.storage.packed import MANIFEST, PARTS, PackError, is_packed, pack, unpack
+from induce.storage.packed import MANIFEST, PARTS, PackError, is_packed, unpack, write_packed
 from treebank.base.metadata import seal
 
 CONTENT = {"checkpoint.json": b"{}", "vocabulary.txt": b"<eos>\n<unk>\n", "weights.safetensors": bytes(range(256)) * 9}
@@ -22,7 +22,7 @@ def packed(tmp_path: Path) -> Path:
     folder.mkdir()
     for name, content in CONTENT.items():
         (folder / name).write_bytes(content)
-    pack(folder, str(tmp_path / "a.synparse"))
+    write_packed(folder, str(tmp_path / "a.synparse"))
     return tmp_path / "a.synparse"
 
 
@@ -33,7 +33,7 @@ def test_unpacking_restores_the_files(packed: Path) -> None:
 
 def test_packing_is_deterministic(packed: Path) -> None:
     first = packed.read_bytes()
-    pack(packed.parent / "run", str(packed))
+    write_packed(packed.parent / "run", str(packed))
     assert packed.read_bytes() == first
     assert not packed.with_name("a.synparse.part").exists()
 
@@ -85,7 +85,7 @@ def test_other_files_raise_an_error(tmp_path: Path) -> None:
 
 def test_folder_without_a_model_cannot_be_packed(tmp_path: Path) -> None:
     with pytest.raises(PackError, match=PARTS[0]):
-        pack(tmp_path, str(tmp_path / "a.synparse"))
+        write_packed(tmp_path, str(tmp_path / "a.synparse"))
     assert list(tmp_path.iterdir()) == []
 
 

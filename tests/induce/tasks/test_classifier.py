@@ -19,8 +19,7 @@ from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.tasks.batches import Side
 from induce.tasks.encoders.trees import plan
-from induce.tasks.examples import Examples, encode, load_examples
-from induce.tasks.expressions import ExpressionLoader
+from induce.tasks.examples import Examples, ExpressionLoader, encode, load_examples
 from induce.training.loop import Trainer
 from induce.training.run import make_trainer
 from treebank.base.errors import SynparseError

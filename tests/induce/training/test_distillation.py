@@ -17,7 +17,7 @@ from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.settings.presets import resolve
 from induce.storage import checkpoint
-from induce.storage.packed import pack
+from induce.storage.packed import write_packed
 from induce.training.distillation import Teacher, is_file, tree_references
 from induce.training.events import Finished
 from induce.training.request import RunRequest
@@ -224,7 +224,7 @@ def test_missing_teacher_is_refused(tmp_path: Path, trees: Path) -> None:
 def test_packed_and_built_in_models_can_teach(tmp_path: Path, trees: Path) -> None:
     trained(tmp_path / "teacher", teachers=(str(trees),))
     packed = tmp_path / "teacher.synparse"
-    pack(tmp_path / "teacher" / "best", str(packed))
+    write_packed(tmp_path / "teacher" / "best", str(packed))
     text = [["The", "dog", "saw", "a", "cat"]] * 2
     expected = [str(tree) for tree in load_parser(tmp_path / "teacher").parse(text)]
     for name in (str(packed), "english"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from induce.training.update import Adam, Sgd
+from induce.training.optimizer import Adam, Sgd
 from tests.support.fork_server import Call
 
 

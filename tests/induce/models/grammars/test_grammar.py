@@ -13,7 +13,7 @@ from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
 from induce.decoding.chart import mbr
 from induce.models.base import Query
-from induce.models.grammars import edge_statistics
+from induce.models.grammars import grammar as grammar_module
 from induce.models.grammars import grammar as module
 from induce.models.grammars.cpcfg import CompoundPcfg, CpcfgConfig
 from induce.models.grammars.grammar import Grammar, GrammarConfig
@@ -108,8 +108,8 @@ def test_words_are_counted_at_segment_edges() -> None:
         np.array([False, False, True, True, False, False, False]),  # the final mark of a sentence may be dropped, too
         np.zeros(0, dtype=np.float32),
     )
-    begins, ends = edge_statistics.word_edges(corpus, 5)
-    mean, rare = 3 / 5, edge_statistics.MEAN_WORDS
+    begins, ends = grammar_module.word_edges(corpus, 5)
+    mean, rare = 3 / 5, grammar_module.MEAN_WORDS
     assert begins.tolist() == pytest.approx(
         [1, 1, (2 + rare * mean) / (3 + rare) / mean, (1 + rare * mean) / (2 + rare) / mean, 1]
     )

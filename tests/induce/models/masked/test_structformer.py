@@ -13,11 +13,10 @@ from induce.data.batches import MaskedBatch, SentenceBatch
 from induce.decoding.distances import nary
 from induce.decoding.heads import argmax, chu_liu_edmonds
 from induce.layers.padding import real_words
-from induce.layers.transformer_layer import EncoderLayer
 from induce.models.base import Query
 from induce.models.masked.masked_model import without_self
 from induce.models.masked.structformer import StructFormer, StructFormerConfig, block_ends, heads_of_blocks, margins
-from induce.models.masked.transformer import Transformer, TransformerConfig
+from induce.models.masked.transformer import EncoderLayer, Transformer, TransformerConfig
 from induce.structures import Distances, HeadDistribution, Heights
 from tests.support.masked_weights import check_gradients, give_weights
 from tests.support.reference import Fixture, fixtures, load

@@ -13,10 +13,17 @@ from induce.decoding.distances import segments
 from induce.tasks.craft.demonstrations import Craft, CraftSettings
 from induce.tasks.craft.demonstrator import demonstrate
 from induce.tasks.craft.episodes import Episodes
-from induce.tasks.craft.evaluation import subtasks_of
+from induce.tasks.craft.evaluation import (
+    alignment,
+    boundary_f1,
+    labels_of,
+    mutual_information,
+    probable,
+    subtasks_of,
+    widest,
+)
 from induce.tasks.craft.ocn import FIRST, OptionController, OptionControllerConfig
 from induce.tasks.craft.rollout import option_success, success
-from induce.tasks.craft.scores import alignment, boundary_f1, labels_of, mutual_information, probable, widest
 from induce.tasks.craft.sketches import treasure_of
 from induce.tasks.craft.world import KIND, draw
 
