@@ -39,12 +39,14 @@ def train(name: str, run: Path, device: str) -> None:
 
 def analyses(parser: ModelParser, text: list[Sentence]) -> list[str]:
     """Trees or heads, and the log-probabilities of the sentences where there are some."""
-    found = [str(one) for one in (parser.parse(text) if parser.output == "trees" else parser.parse_heads(text))]
+    rows = [
+        str(analysis) for analysis in (parser.parse(text) if parser.output == "trees" else parser.parse_heads(text))
+    ]
     if scores_sentences(type(parser.model)):
         batch = SentenceBatch(*pad([[2, 3, 4], [5, 3]])).to(parser.device)
         with torch.no_grad():
-            found += [f"{value:.5f}" for value in parser.model.eval().log_probability(batch).tolist()]
-    return found
+            rows += [f"{value:.5f}" for value in parser.model.eval().log_probability(batch).tolist()]
+    return rows
 
 
 @pytest.mark.parametrize("name", ["onlstm", "npcfg", "udgn"])
@@ -54,7 +56,7 @@ def test_all_is_where_it_belongs(name: str, tmp_path: Path, monkeypatch: pytest.
     with Device():
         train(name, tmp_path / "away", DEVICE)
     near, away = (store.read(tmp_path / run / "last") for run in ("near", "away"))
-    losses = [one.facts.history[-1].development_loss for one in (near, away)]
+    losses = [weights.facts.history[-1].development_loss for weights in (near, away)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
     if model_class(name).gives:
         text = sentences(8)

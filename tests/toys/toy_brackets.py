@@ -1,4 +1,4 @@
-"""Brackets of its own: a model that decodes by itself, and names its phrases; it sees where punctuation stood."""
+"""A model that decodes by itself, labels its phrases and receives the positions of punctuation."""
 
 from __future__ import annotations
 

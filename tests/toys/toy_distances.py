@@ -1,4 +1,4 @@
-"""Distances: how rare a word is says how wide the gap before it is; the next word is guessed from the word alone."""
+"""Distances from the rarity of words, and a bigram prediction of the next word."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class ToyConfig:
 
 
 class Toy(FittedModel):
-    """A unigram model; every word is headed by the most frequent one of its sentence."""
+    """A unigram model in which the most frequent word of a sentence is the head of every other word."""
 
     Config = ToyConfig
     reads = (FragmentBatch,)

@@ -35,7 +35,7 @@ class ToyConfig:
 
 
 class Toy(Model):
-    """Attention between word vectors; the attention of a word to itself is the probability that it is the root."""
+    """Attention between word vectors, with attention to the word itself as the probability of the root."""
 
     Config = ToyConfig
     reads = (MaskedBatch,)
@@ -55,11 +55,13 @@ class Toy(Model):
 
     def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
         """Cross entropy of the words that are masked, from what the others attend to."""
-        where = (batch.uniforms < 0.3) & (batch.tokens > 0)
-        seen = batch.tokens.masked_fill(where, 1)
-        hidden = self.attention(seen, batch.lengths) @ self.embedding(seen)
-        count = int(where.sum())
-        nll = functional.cross_entropy(self.output(hidden[where]), batch.tokens[where], reduction="sum") / max(1, count)
+        targets = (batch.uniforms < 0.3) & (batch.tokens > 0)
+        masked = batch.tokens.masked_fill(targets, 1)
+        hidden = self.attention(masked, batch.lengths) @ self.embedding(masked)
+        count = int(targets.sum())
+        nll = functional.cross_entropy(self.output(hidden[targets]), batch.tokens[targets], reduction="sum") / max(
+            1, count
+        )
         return Loss(nll, nll, count)
 
     def structure(self, batch: SentenceBatch, query: Query) -> HeadDistribution:

@@ -76,7 +76,7 @@ class Toy(Grammar):
         spread_weights(self)
 
     def tables(self, tokens: Tensor) -> Tables:
-        """The same for all sentences."""
+        """One table for all sentences."""
         factors = (part.softmax(-1) for part in (self.ranks, self.left, self.right))
         rules = RankRules(self.root(self.start)[0].softmax(-1), *factors)
         return Tables(self.words(self.preterminal).log_softmax(-1).t(), rules)

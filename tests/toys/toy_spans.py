@@ -34,7 +34,7 @@ class ToyConfig:
 
 
 class Toy(Model):
-    """A bigram model of word vectors; a sentence must have two words."""
+    """A bigram model of word vectors for sentences of at least two words."""
 
     Config = ToyConfig
     reads = (SentenceBatch,)

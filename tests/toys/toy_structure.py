@@ -1,4 +1,4 @@
-"""Structure of its own: how well a phrase begins and ends at each word; with a decoder that has an option."""
+"""A new structure: scores of phrase beginnings and ends, with a decoder that has an option."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def span_scores(row: Any, end_weight: float = 1.0) -> np.ndarray:
 
 
 def edges_to_tree(row: Any, *, end_weight: float = 1.0) -> list[tuple[int, int]]:
-    """Brackets of the tree with the best phrases; ends count by their power ``end_weight``."""
+    """Brackets of the tree with the best phrases, with ends raised to the power ``end_weight``."""
     return mbr(span_scores(row, end_weight))
 
 

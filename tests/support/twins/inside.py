@@ -9,7 +9,7 @@ from induce.models.grammars.rules import Rules
 
 
 def log_partition(emissions: Tensor, rules: Rules, *, weights: Tensor | None = None) -> Tensor:
-    """log Z, a scalar, of one sentence; ``emissions`` (N, T) log probabilities, ``weights`` (N, N + 1) of spans."""
+    """Log Z of a sentence from log probabilities ``emissions`` (N, T) and ``weights`` (N, N + 1) of spans."""
     count, _ = emissions.shape
     size = rules.root.shape[-1]
     table = rules.table().log()

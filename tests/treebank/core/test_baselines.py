@@ -22,9 +22,9 @@ def words(n: int) -> Tree:
 
 
 def spans(name: str, gold: Tree, seed: int = 1) -> set[tuple[int, int]]:
-    found = list(BASELINES[name](gold, Random(seed)))
-    assert len(found) == len(set(found))
-    return {(start, end) for start, end in found}
+    brackets = list(BASELINES[name](gold, Random(seed)))
+    assert len(brackets) == len(set(brackets))
+    return {(start, end) for start, end in brackets}
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,10 @@ def test_five_words(name: str, expected: set[tuple[int, int]]) -> None:
 @pytest.mark.parametrize("name", sorted(BASELINES.keys() - {"gold"}))
 @given(n=st.integers(0, 40), seed=st.integers(0, 5))
 def test_every_baseline_is_a_binary_tree(name: str, n: int, seed: int) -> None:
-    found = spans(name, words(n), seed)
-    assert len(found) == max(n - 1, 0)
-    tree = Tree.from_spans(["w"] * n, found)  # raises if two of them cross
-    assert set(tree.spans) - found <= {(0, n)}
+    brackets = spans(name, words(n), seed)
+    assert len(brackets) == max(n - 1, 0)
+    tree = Tree.from_spans(["w"] * n, brackets)  # raises if two of them cross
+    assert set(tree.spans) - brackets <= {(0, n)}
 
 
 @given(st.integers(2, 300))
@@ -78,7 +78,7 @@ def test_the_same_seed_gives_the_same_trees(name: str) -> None:
 
 
 def merge_probability(start: int, end: int, n: int) -> float:
-    """Of a bracket in a randomly merged tree (evaluation conventions of the field: 1/L at an edge, else 2/L(L+1))."""
+    """Probability of a bracket in a randomly merged tree: 1/L at an edge of the sentence, else 2/L(L+1)."""
     size = end - start
     if size == n:
         return 1.0
@@ -97,10 +97,10 @@ def uniform_probability(start: int, end: int, n: int) -> float:
 def test_random_brackets_have_their_exact_probability(name: str, exact: Callable[[int, int, int], float]) -> None:
     n, draws = 6, 20_000
     chance, gold = Random(5), words(n)
-    found = Counter(tuple(span) for _ in range(draws) for span in BASELINES[name](gold, chance))
+    counts = Counter(tuple(span) for _ in range(draws) for span in BASELINES[name](gold, chance))
     for start in range(n):
         for end in range(start + 2, n + 1):
-            share, expected = found[start, end] / draws, exact(start, end, n)
+            share, expected = counts[start, end] / draws, exact(start, end, n)
             assert abs(share - expected) < 4.5 * (expected * (1 - expected) / draws) ** 0.5 + 1e-9, (start, end)
 
 
@@ -117,8 +117,8 @@ def test_10_000_words(name: str) -> None:
 
 
 def test_merging_children_come_before_their_parent() -> None:
-    found = BASELINES["random"](words(50), Random(1))
-    assert all(not (a[0] <= b[0] and b[1] <= a[1]) for a, b in combinations(found, 2))
+    brackets = BASELINES["random"](words(50), Random(1))
+    assert all(not (a[0] <= b[0] and b[1] <= a[1]) for a, b in combinations(brackets, 2))
 
 
 def test_an_unknown_name_offers_the_nearest() -> None:

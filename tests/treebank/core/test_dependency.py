@@ -12,12 +12,12 @@ from treebank.core.sentence import ROOT
 
 
 def ancestors(heads: tuple[int, ...], i: int) -> set[int]:
-    """Word i and all above it; ROOT among them if it leads there."""
-    seen = {i}
-    while i != ROOT and heads[i] not in seen:
+    """Word i and all words above it, with ROOT if the path ends there."""
+    path = {i}
+    while i != ROOT and heads[i] not in path:
         i = heads[i]
-        seen.add(i)
-    return seen
+        path.add(i)
+    return path
 
 
 def brute_is_tree(heads: tuple[int, ...]) -> bool:

@@ -19,7 +19,7 @@ nested = st.recursive(st.just("w"), lambda parts: st.lists(parts, min_size=1, ma
 
 
 def plain_distances(node: Any) -> tuple[list[int], int]:
-    """Values of the gaps inside ``node``, and its height; by recursion over nested lists."""
+    """Values of the gaps inside ``node``, and its height, by recursion over nested lists."""
     if isinstance(node, str):
         return [], 1
     if len(node) == 1:
@@ -39,12 +39,12 @@ def flat(node: Any) -> Tree:
         if isinstance(part, str):
             words.append(part)
             return
-        place = len(spans)
+        index = len(spans)
         spans.append((0, 0))
         start = len(words)
         for child in part:
             walk(child)
-        spans[place] = (start, len(words))
+        spans[index] = (start, len(words))
 
     walk(node)
     return Tree(tuple(words), ("",) * len(words), tuple(spans), ("X",) * len(spans))  # type: ignore[arg-type]
@@ -102,5 +102,5 @@ def test_like_the_published_program(path: Path) -> None:
     pytest.importorskip("treebank.io.bracketed")
     expected = json.loads(path.read_text(encoding="utf-8"))["expected"]
     for text, distances in zip(expected["trees"], expected["distances"], strict=True):
-        ours = distances_from_tree(Tree.from_text(text))[1:]
-        assert [value - 1 for value in ours] == distances  # the program's values are lower by one
+        computed = distances_from_tree(Tree.from_text(text))[1:]
+        assert [value - 1 for value in computed] == distances  # the program's values are lower by one

@@ -109,7 +109,7 @@ def test_unknown_rules() -> None:
         find_rules("colins")
 
 
-# --- agreement with converted treebanks, as docs/results/dependencies.md tells it
+# --- agreement with converted treebanks, as in docs/results/dependencies.md
 
 Pairs = Iterator[tuple[Tree, tuple[int, ...]]]
 
@@ -117,11 +117,11 @@ Pairs = Iterator[tuple[Tree, tuple[int, ...]]]
 def agreement(pairs: Pairs, rules: str) -> tuple[str, str]:
     """Percent of words with the same head: all words, all but punctuation."""
     same = [[0, 0], [0, 0]]
-    for tree, theirs in pairs:
-        ours = heads_from_tree(tree, rules)
-        for tag, one, other in zip(tree.without_traces().tags, ours, theirs, strict=True):
+    for tree, converted in pairs:
+        heads = heads_from_tree(tree, rules)
+        for tag, head, other in zip(tree.without_traces().tags, heads, converted, strict=True):
             for counts in same[: 1 + (tag not in PUNCTUATION)]:
-                counts[0] += one == other
+                counts[0] += head == other
                 counts[1] += 1
     (hits, words), (hits_of_words, words_only) = same
     return f"{100 * hits / words:.2f}", f"{100 * hits_of_words / words_only:.2f}"

@@ -1,4 +1,4 @@
-"""Which tag set a sentence has is asked of the sentence alone; what is said of tags and labels is said once."""
+"""The tag set of a sentence is decided from that sentence alone."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def test_a_sentence_is_judged_by_its_words(words: Sequence[str], tags: Sequence[
 
 
 def test_the_recipe_looks_at_one_sentence() -> None:
-    """Alone, behind a thousand sentences of another treebank, or before them: the same words are left."""
+    """A thousand sentences of another treebank before or after a sentence change none of its words."""
     recipe = RECIPES["ptb"]
 
-    def kept(sentences: Sequence[Sentence]) -> Iterator[tuple[str, ...]]:
+    def forms_of(sentences: Sequence[Sentence]) -> Iterator[tuple[str, ...]]:
         return (recipe(sentence.words, sentence.tags).forms for sentence in sentences)
 
     for sentence, forms in (
@@ -44,10 +44,10 @@ def test_the_recipe_looks_at_one_sentence() -> None:
         (GERMAN, ("das", "haus", "kostet", "N")),
         (BARE, ("the", "fell")),
     ):
-        assert list(kept([sentence])) == [forms]
+        assert list(forms_of([sentence])) == [forms]
         for other in (PENN, GERMAN, BARE):
-            assert list(kept([other] * 1000 + [sentence]))[-1] == forms
-            assert next(kept([sentence] + [other] * 1000)) == forms
+            assert list(forms_of([other] * 1000 + [sentence]))[-1] == forms
+            assert next(forms_of([sentence] + [other] * 1000)) == forms
 
 
 def test_shards_are_converted_to_what_the_whole_is() -> None:

@@ -53,9 +53,9 @@ def test_nltk_and_back() -> None:
 
     text = "(S (NP (NP (DT the) man) (PRN (NN x))) (VP (VBZ sleeps) (ADVP (RB well))))"
     tree = Tree.from_text(text)
-    theirs = nltk.Tree.fromstring(text)
-    assert tree.to_nltk() == theirs
-    assert Tree.from_nltk(theirs) == tree
+    nltk_tree = nltk.Tree.fromstring(text)
+    assert tree.to_nltk() == nltk_tree
+    assert Tree.from_nltk(nltk_tree) == tree
 
 
 def test_deletion_takes_empty_brackets_along() -> None:
@@ -83,7 +83,7 @@ def test_keep_agrees_with_deleting_from_spans(case: tuple[int, list[bool]]) -> N
     count, mask = case
     words = [f"w{i}" for i in range(count)]
     tree = Tree.from_spans(words, [(i, count) for i in range(count)])
-    kept = tree.keep(mask)
-    assert kept.words == tuple(word for word, keep in zip(words, mask, strict=True) if keep)
-    assert all(0 <= start < end <= len(kept) for start, end in kept.spans)
-    assert kept.collapse_unary() == Tree.from_spans(kept.words, [(i, len(kept)) for i in range(len(kept))])
+    shorter = tree.keep(mask)
+    assert shorter.words == tuple(word for word, keep in zip(words, mask, strict=True) if keep)
+    assert all(0 <= start < end <= len(shorter) for start, end in shorter.spans)
+    assert shorter.collapse_unary() == Tree.from_spans(shorter.words, [(i, len(shorter)) for i in range(len(shorter))])

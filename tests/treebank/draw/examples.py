@@ -35,7 +35,7 @@ SCRIPTS = {
 
 
 def random_tree(words: tuple[str, ...], seed: int, *, labelled: bool = False) -> Tree:
-    """A binary tree drawn at random; with labels of several lengths if ``labelled``."""
+    """A random binary tree, with labels of several lengths if ``labelled``."""
     chance = Random(seed)
     flat = Tree(words, ("W",) * len(words), (), ())
     tree = Tree.from_spans(words, find_baseline("random-uniform")(flat, chance))
@@ -47,14 +47,14 @@ def random_tree(words: tuple[str, ...], seed: int, *, labelled: bool = False) ->
 
 
 def compared() -> Picture:
-    """Two trees beside gold."""
+    """Two trees next to gold."""
     trees = Analysis.of_tree(PREDICTED, "prpn"), Analysis.of_tree(random_tree(GOLD.words, 3), "random")
     return Picture("1", trees, Analysis.of_tree(GOLD, "gold"))
 
 
 def compared_heads() -> Picture:
-    """Heads with probabilities beside gold ones."""
-    best = [place if head == ROOT else head for place, head in enumerate(OTHER_HEADS)]
+    """Heads with probabilities next to gold ones."""
+    best = [index if head == ROOT else head for index, head in enumerate(OTHER_HEADS)]
     rows = tuple(tuple(0.9 if j == head else 0.1 / 9 for j in range(10)) for head in best)
     predicted = Analysis("udgn", GOLD.words, heads=OTHER_HEADS, probabilities=rows)
     return Picture("2", (predicted,), Analysis("gold", GOLD.words, GOLD.tags, heads=HEADS, relations=RELATIONS))

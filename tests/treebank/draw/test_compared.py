@@ -1,4 +1,4 @@
-"""What is shared, missed and extra; and that everybody can tell these apart."""
+"""Shared, missed and extra brackets and arcs, and the contrast of their colors."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def light(color: str) -> np.ndarray:
 
 
 def lab(color: str, vision: str) -> np.ndarray:
-    """CIE L*a*b* of what is seen of a colour."""
-    seen = np.clip(np.array(VISION[vision]) @ light(color), 0, 1)
-    x, y, z = (XYZ @ seen) / np.array([0.9505, 1.0, 1.089])
+    """CIE L*a*b* coordinates of a color as perceived with ``vision``."""
+    perceived = np.clip(np.array(VISION[vision]) @ light(color), 0, 1)
+    x, y, z = (XYZ @ perceived) / np.array([0.9505, 1.0, 1.089])
     fx, fy, fz = (np.cbrt(v) if v > 0.008856 else 7.787 * v + 16 / 116 for v in (x, y, z))
     return np.array([116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)])
 
@@ -46,10 +46,10 @@ def contrast(color: str, paper: str) -> float:
 
 @pytest.mark.parametrize("vision", VISION)
 @pytest.mark.parametrize("inks", [LIGHT, DARK], ids=["light", "dark"])
-def test_the_colours_differ_whatever_one_sees(inks: dict[Ink, str], vision: str) -> None:
-    for one, other in itertools.combinations(COMPARED, 2):
-        distance = np.linalg.norm(lab(inks[one], vision) - lab(inks[other], vision))
-        assert distance > 20, (one, other, distance)
+def test_colors_differ_for_every_color_vision(inks: dict[Ink, str], vision: str) -> None:
+    for first, second in itertools.combinations(COMPARED, 2):
+        distance = np.linalg.norm(lab(inks[first], vision) - lab(inks[second], vision))
+        assert distance > 20, (first, second, distance)
 
 
 def test_without_any_colour_the_lines_differ() -> None:

@@ -39,7 +39,7 @@ def test_svg_holds_any_words() -> None:
     assert words == [word.replace("\x07", "\ufffd") for word in HOSTILE] * 2
 
 
-def test_svg_is_told_in_words() -> None:
+def test_svg_has_a_description() -> None:
     root = ElementTree.fromstring(svg(scene_of(compared()), name="one"))
     title, description = root[0], root[1]
     assert root.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
@@ -48,7 +48,7 @@ def test_svg_is_told_in_words() -> None:
 
 
 class Page(HTMLParser):
-    """Which elements a page has, and what they refer to."""
+    """Names, identifiers and link targets of the elements of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -68,13 +68,13 @@ class Page(HTMLParser):
 
 def test_a_page_needs_nothing_else_and_its_links_work() -> None:
     text = page([compared(), compared_heads(), hostile()], "a <title>")
-    found = Page(text)
-    assert "script" not in found.names
-    assert "link" not in found.names
-    assert found.names.count("svg") == 3
-    assert len(set(found.ids)) == len(found.ids)
-    assert [target.removeprefix("#") for target in found.targets] == ["picture-1", "picture-2", "picture-3"]
-    assert set(found.targets) <= {f"#{name}" for name in found.ids}
+    parsed = Page(text)
+    assert "script" not in parsed.names
+    assert "link" not in parsed.names
+    assert parsed.names.count("svg") == 3
+    assert len(set(parsed.ids)) == len(parsed.ids)
+    assert [target.removeprefix("#") for target in parsed.targets] == ["picture-1", "picture-2", "picture-3"]
+    assert set(parsed.targets) <= {f"#{name}" for name in parsed.ids}
     assert not re.search(r"(?:src|href)=.https?:|@import|url\(", text)
 
 

@@ -1,4 +1,4 @@
-"""What notebooks show."""
+"""Display of trees and sentences in notebooks."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def test_other_values_are_refused(value: object) -> None:
         synparse.draw(value)
 
 
-def test_one_of_each() -> None:
-    for one in (GOLD, Sentence(GOLD.words, heads=HEADS), (GOLD.words, HEADS)):
-        drawing = synparse.draw(one)
+def test_each_type_is_drawn() -> None:
+    for value in (GOLD, Sentence(GOLD.words, heads=HEADS), (GOLD.words, HEADS)):
+        drawing = synparse.draw(value)
         assert words_in(drawing.to_svg()) == list(GOLD.words)
         assert "telescope" in str(drawing)
 

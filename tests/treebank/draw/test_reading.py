@@ -35,16 +35,16 @@ def test_trees(tmp_path: Path) -> None:
 
 
 def test_heads(tmp_path: Path) -> None:
-    found = only(tmp_path, CONLLU)
-    assert (found.heads, found.relations, found.tags) == ((1, -1), ("det", "root"), ("DET", "NOUN"))
+    analysis = only(tmp_path, CONLLU)
+    assert (analysis.heads, analysis.relations, analysis.tags) == ((1, -1), ("det", "root"), ("DET", "NOUN"))
 
 
 def test_distances_of_the_words_that_a_model_saw(tmp_path: Path) -> None:
-    found = only(tmp_path, NUMBERS)
-    assert math.isnan(found.distances[1])
-    assert [value for value in found.distances if value == value] == [0.5, 3.0, 1.0]
-    assert found.tree is not None
-    assert (2, 4) in found.tree.spans
+    analysis = only(tmp_path, NUMBERS)
+    assert math.isnan(analysis.distances[1])
+    assert [value for value in analysis.distances if value == value] == [0.5, 3.0, 1.0]
+    assert analysis.tree is not None
+    assert (2, 4) in analysis.tree.spans
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_plain_text_needs_a_model(tmp_path: Path) -> None:
 
 
 def test_brackets_without_labels_are_read_by_the_words_of_gold(tmp_path: Path) -> None:
-    found = only(tmp_path, "((a b) (c d))\n")
-    assert fitted(found, Place("a", 1), ["a", "b", "c", "d"]).words == ("a", "b", "c", "d")
+    analysis = only(tmp_path, "((a b) (c d))\n")
+    assert fitted(analysis, Place("a", 1), ["a", "b", "c", "d"]).words == ("a", "b", "c", "d")
 
 
 def test_words_that_differ_from_gold_are_an_error(tmp_path: Path) -> None:

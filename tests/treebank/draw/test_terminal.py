@@ -93,8 +93,8 @@ def test_right_to_left() -> None:
 
 
 def test_arcs_reach_their_words() -> None:
-    one = Picture("", (Analysis("", GOLD.words, heads=HEADS),))
-    lines = plain(one, 120).splitlines()
+    arcs = Picture("", (Analysis("", GOLD.words, heads=HEADS),))
+    lines = plain(arcs, 120).splitlines()
     assert lines[-1].split() == list(GOLD.words)
     assert lines[-2].count("▼") == len(HEADS)
     assert sum(line.count("┌") for line in lines) == sum(line.count("┐") for line in lines) == len(HEADS) - 1

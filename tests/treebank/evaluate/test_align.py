@@ -17,9 +17,9 @@ from treebank.io.predictions import PredictedTree
 
 
 def test_other_words_name_both_places_and_the_word() -> None:
-    ours = ["X", ("W", "a"), ["X", ("W", "x"), ("W", "c")]]
+    predicted = ["X", ("W", "a"), ["X", ("W", "x"), ("W", "c")]]
     with pytest.raises(SynparseError) as caught:
-        score_trees(treebank_of([SAFE]), [predicted_system(predictions_of([ours]))], [CONVENTIONS["km"]])
+        score_trees(treebank_of([SAFE]), [predicted_system(predictions_of([predicted]))], [CONVENTIONS["km"]])
     assert str(caught.value) == "p.txt:1: the words differ from toy.mrg:1: word 2 is 'x', in gold 'b'"
 
 
@@ -27,10 +27,10 @@ def test_other_words_name_both_places_and_the_word() -> None:
     ("words", "found"),
     [("a b", "word 3 is the end after 2 words, in gold 'c'"), ("a b c d", "word 4 is 'd', in gold the end after 3")],
 )
-def test_missing_and_superfluous_words(words: str, found: str) -> None:
-    ours = ["X", *(("W", word) for word in words.split())]
-    with pytest.raises(SynparseError, match=found):
-        score_trees(treebank_of([SAFE]), [predicted_system(predictions_of([ours]))], [CONVENTIONS["km"]])
+def test_missing_and_superfluous_words(words: str, problem: str) -> None:
+    predicted = ["X", *(("W", word) for word in words.split())]
+    with pytest.raises(SynparseError, match=problem):
+        score_trees(treebank_of([SAFE]), [predicted_system(predictions_of([predicted]))], [CONVENTIONS["km"]])
 
 
 def test_another_number_of_sentences_names_both_files() -> None:

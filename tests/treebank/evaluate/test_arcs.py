@@ -24,13 +24,13 @@ BANK = Sentence(  # "girl" depends on the comma, which is deleted, and so goes t
 
 
 def arcs(*heads: int) -> list[GoldArc]:
-    """Those of ``BANK``, of which a system gives heads to the five words that count."""
+    """Gold arcs of ``BANK``, compared with ``heads`` of the five words that count."""
     return gold_arcs(heads, HeadView.of(BANK, BANK.heads, UDGN))
 
 
 def test_deleted_words_do_not_count() -> None:
-    found = arcs(1, ROOT, 3, 2, 1)  # she saw a girl yesterday: "a" and "girl" choose each other
-    assert found == [
+    results = arcs(1, ROOT, 3, 2, 1)  # she saw a girl yesterday: "a" and "girl" choose each other
+    assert results == [
         ("nsubj", "+1", True, True),
         ("root", "root", True, True),
         ("det", "+1", True, True),
@@ -40,16 +40,16 @@ def test_deleted_words_do_not_count() -> None:
 
 
 def test_direction() -> None:
-    found = arcs(0, 0, ROOT, 2, 3)  # each word on the one before it, "she" on itself
-    assert recall_by_relation(found, "UAS") == {
+    results = arcs(0, 0, ROOT, 2, 3)  # each word on the one before it, "she" on itself
+    assert recall_by_relation(results, "UAS") == {
         "det": (0, 1),
         "nsubj": (0, 1),
         "obj": (0, 1),
         "obl": (0, 1),
         "root": (0, 1),
     }
-    assert recall_by_distance(found, "UUAS") == {"root": (0, 1), "-3": (0, 1), "-2": (0, 1), "+1": (2, 2)}
-    assert recall_by_distance(found, "UAS")["+1"] == (0, 2)
+    assert recall_by_distance(results, "UUAS") == {"root": (0, 1), "-3": (0, 1), "-2": (0, 1), "+1": (2, 2)}
+    assert recall_by_distance(results, "UAS")["+1"] == (0, 2)
 
 
 def test_far_away_is_one_group() -> None:

@@ -1,4 +1,4 @@
-"""A plan of names, and what comes of it: gold goes down once, every choice is in the signature."""
+"""Evaluation by a plan of names: gold is read once, and every choice is in the signature."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def treebank() -> Treebank:
 
 
 class Flat:
-    """A parser that counts how often it is asked."""
+    """A parser that records its inputs."""
 
     output, token, learned_from = "trees", "word", ""
 
     def __init__(self, name: str = "flat", output: str = "trees") -> None:
         self.name, self.output = name, output
-        self.asked: list[list[Sentence]] = []
+        self.inputs: list[list[Sentence]] = []
 
     def parse(self, sentences: Iterable[Any]) -> Iterator[Tree]:
-        self.asked.append(list(sentences))
-        return (Tree.from_spans(sentence.words, ()) for sentence in self.asked[-1])
+        self.inputs.append(list(sentences))
+        return (Tree.from_spans(sentence.words, ()) for sentence in self.inputs[-1])
 
     def parse_heads(self, sentences: Iterable[Any]) -> Iterator[tuple[Sequence[str], Sequence[int]]]:
-        self.asked.append(list(sentences))
-        return ((sentence.words, tuple(range(-1, len(sentence.words) - 1))) for sentence in self.asked[-1])
+        self.inputs.append(list(sentences))
+        return ((sentence.words, tuple(range(-1, len(sentence.words) - 1))) for sentence in self.inputs[-1])
 
 
 def values(evaluation: Evaluation) -> dict[tuple[str, str, str], float]:
-    return {(one.system, one.metric, one.convention.name): one.value for one in evaluation.scores}
+    return {(score.system, score.metric, score.convention.name): score.value for score in evaluation.scores}
 
 
 def test_seed_zero_is_a_seed_of_its_own() -> None:
@@ -66,11 +66,11 @@ def test_without_a_seed_the_expectation_is_exact() -> None:
 def test_a_parser_is_asked_once_whatever_the_conventions() -> None:
     parser: Parser = Flat()
     plan = EvaluationPlan(gold=treebank(), baselines=["left"], conventions=["on-lstm", "km", "evalb"])
-    found = values(evaluate(plan, [parser_system(parser, SystemInfo("flat", None, "runs/flat", "gold trees: toy"))]))
+    scores = values(evaluate(plan, [parser_system(parser, SystemInfo("flat", None, "runs/flat", "gold trees: toy"))]))
     assert isinstance(parser, Flat)
-    assert [len(sentences) for sentences in parser.asked] == [3]
-    assert list(found)[:2] == [("flat", "UF1", "on-lstm"), ("left", "UF1", "on-lstm")]
-    assert len(found) == 6
+    assert [len(sentences) for sentences in parser.inputs] == [3]
+    assert list(scores)[:2] == [("flat", "UF1", "on-lstm"), ("left", "UF1", "on-lstm")]
+    assert len(scores) == 6
     flat = parser_system(Flat(), SystemInfo("flat", None, "runs/flat", "gold trees: toy", "model:flat|decoder:none"))
     report = evaluate(plan, [flat]).scores[0]
     assert "|model:flat|decoder:none|trained with gold trees: toy|" in report.signature
@@ -83,19 +83,19 @@ def test_a_parser_is_asked_once_whatever_the_conventions() -> None:
 def test_only_what_is_short_enough_is_parsed() -> None:
     parser = Flat()
     evaluation = evaluate(EvaluationPlan(gold=treebank(), max_length=4), [parser_system(parser)])
-    assert [len(sentence.words) for sentence in parser.asked[0]] == [5, 4]
+    assert [len(sentence.words) for sentence in parser.inputs[0]] == [5, 4]
     assert len(evaluation.scored) == 2
     assert evaluation.to_json()["gold"]["sentences"] == 2
 
 
 def test_parsers_of_trees_and_of_heads_side_by_side() -> None:
     systems = [parser_system(Flat("t")), parser_system(Flat("h", "heads"))]
-    found = values(evaluate(EvaluationPlan(gold=treebank(), baselines=["previous"]), systems))
-    assert list(found) == [
+    scores = values(evaluate(EvaluationPlan(gold=treebank(), baselines=["previous"]), systems))
+    assert list(scores) == [
         ("t", "UF1", "on-lstm"),
         *((name, metric, "udgn") for name in ("h", "previous") for metric in ("UAS", "UUAS")),
     ]
-    assert found["h", "UAS", "udgn"] == pytest.approx(found["previous", "UAS", "udgn"])
+    assert scores["h", "UAS", "udgn"] == pytest.approx(scores["previous", "UAS", "udgn"])
 
 
 def test_mean_and_deviation_of_a_group() -> None:
@@ -138,12 +138,12 @@ def test_what_no_convention_scores() -> None:
         evaluate(EvaluationPlan(gold=treebank()))
 
 
-def test_broken_gold_is_told_and_noted(tmp_path: Path) -> None:
+def test_broken_gold_is_reported_and_noted(tmp_path: Path) -> None:
     path = tmp_path / "gold.mrg"
     path.write_text("\n".join([TREES[0], "(S (A a", "", *TREES[1:]]) + "\n", encoding="utf-8")
-    told: list[TreebankError] = []
-    evaluation = evaluate(EvaluationPlan(gold=str(path), baselines=["left"], on_bad=told.append))
-    assert [error.line for error in told] == [2]
+    errors: list[TreebankError] = []
+    evaluation = evaluate(EvaluationPlan(gold=str(path), baselines=["left"], on_bad=errors.append))
+    assert [error.line for error in errors] == [2]
     assert evaluation.gold.note == "1 malformed left out"
     with pytest.raises(TreebankError, match="never closed"):
         evaluate(EvaluationPlan(gold=str(path), baselines=["left"]))

@@ -29,20 +29,20 @@ def _pairs(gold: Bracketing) -> list[tuple[tuple[int, int], str]]:
 
 
 def scores(gold: str, predicted: str) -> LabelScores:
-    found = label_scores([_pairs(sentence(gold))], [sentence(predicted)])
-    assert found is not None
-    return found
+    result = label_scores([_pairs(sentence(gold))], [sentence(predicted)])
+    assert result is not None
+    return result
 
 
 def test_by_hand() -> None:
-    found = scores("NP NP VP S", "A A B B")
+    result = scores("NP NP VP S", "A A B B")
     # H(gold) = 1.5 bits, H(gold | label) = 0.5, H(label | gold) = 0
-    assert found.homogeneity == pytest.approx(100 * 2 / 3)
-    assert found.completeness == pytest.approx(100)
-    assert found.v_measure == pytest.approx(80)
-    assert found.many_to_one == 75
-    assert found.meanings == {"A": "NP", "B": "S"}  # of VP and S, as frequent, the first by the alphabet
-    assert found.recall == {"NP": (2, 2), "VP": (0, 1), "S": (1, 1)}
+    assert result.homogeneity == pytest.approx(100 * 2 / 3)
+    assert result.completeness == pytest.approx(100)
+    assert result.v_measure == pytest.approx(80)
+    assert result.many_to_one == 75
+    assert result.meanings == {"A": "NP", "B": "S"}  # of VP and S, as frequent, the first by the alphabet
+    assert result.recall == {"NP": (2, 2), "VP": (0, 1), "S": (1, 1)}
 
 
 def test_other_names_and_nothing_in_common() -> None:
@@ -53,18 +53,18 @@ def test_other_names_and_nothing_in_common() -> None:
 
 
 def test_constituents_that_were_not_found_count_for_recall_alone() -> None:
-    found = label_scores([_pairs(sentence("NP VP VP"))], [sentence("x y")])
-    assert found is not None
-    assert (found.constituents, found.many_to_one) == (2, 100)
-    assert found.recall == {"NP": (1, 1), "VP": (1, 2)}
+    result = label_scores([_pairs(sentence("NP VP VP"))], [sentence("x y")])
+    assert result is not None
+    assert (result.constituents, result.many_to_one) == (2, 100)
+    assert result.recall == {"NP": (1, 1), "VP": (1, 2)}
 
 
 def test_the_outermost_bracket_of_a_span_gives_its_label_and_words_have_none() -> None:
     gold = brackets(((0, 3), "S"), ((0, 3), "VP"), ((1, 3), "NP"), ((2, 3), "QP"))
-    found = label_scores([_pairs(gold)], [brackets(((0, 3), "a"), ((1, 3), "b"), ((2, 3), "c"))])
-    assert found is not None
-    assert found.meanings == {"a": "S", "b": "NP"}
-    assert set(found.recall) == {"S", "NP"}
+    result = label_scores([_pairs(gold)], [brackets(((0, 3), "a"), ((1, 3), "b"), ((2, 3), "c"))])
+    assert result is not None
+    assert result.meanings == {"a": "S", "b": "NP"}
+    assert set(result.recall) == {"S", "NP"}
 
 
 def test_one_label_says_nothing() -> None:

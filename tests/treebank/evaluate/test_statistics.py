@@ -33,7 +33,7 @@ def test_resampling_is_seeded_and_pairs_systems() -> None:
 
 
 def test_many_sentences_are_drawn_like_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where how often each is drawn would take too much memory, sums are taken resample by resample."""
+    """If the counts of all draws would take too much memory, the sums are taken one resample at a time."""
     columns = np.column_stack([np.random.default_rng(1).normal(size=(30, 2)), np.ones(30)])
     few = resampled_sums(columns, resamples=50, seed=3)
     monkeypatch.setattr(significance, "BLOCK", 30 * 50 - 1)

@@ -72,31 +72,31 @@ def climb(heads: tuple[int, ...], mask: list[bool], i: int) -> str:
 @given(scored())
 def test_udgn_is_its_definition(case: tuple[tuple[int, ...], tuple[int, ...], list[bool]]) -> None:
     gold, predicted, mask = case
-    left = [i for i, kept in enumerate(mask) if kept]
-    one = {str(i): climb(gold, mask, i) for i in left}
-    other = {str(i): climb(predicted, mask, i) for i in left}
-    sentence = Sentence(tuple(f"w{i}" for i in range(len(gold))), tuple("NN" if kept else "," for kept in mask))
+    left = [i for i, counts in enumerate(mask) if counts]
+    first = {str(i): climb(gold, mask, i) for i in left}
+    second = {str(i): climb(predicted, mask, i) for i in left}
+    sentence = Sentence(tuple(f"w{i}" for i in range(len(gold))), tuple("NN" if counts else "," for counts in mask))
     view = HeadView.of(sentence, gold, UDGN)
-    ours = view.reduce(PredictedHeads("p", 1, sentence.words, predicted))
+    reduced_heads = view.reduce(PredictedHeads("p", 1, sentence.words, predicted))
     assert view.length == len(left)
-    assert count_directed(ours, view) == sum(one[i] == other[i] for i in one)
-    edges = [{frozenset(pair) for pair in graph.items()} for graph in (one, other)]
-    assert count_undirected(ours, view, UDGN.pairs) == len(edges[0] & edges[1])
+    assert count_directed(reduced_heads, view) == sum(first[i] == second[i] for i in first)
+    edges = [{frozenset(pair) for pair in graph.items()} for graph in (first, second)]
+    assert count_undirected(reduced_heads, view, UDGN.pairs) == len(edges[0] & edges[1])
 
 
 @given(scored())
 def test_whole_trees_are_their_definition(case: tuple[tuple[int, ...], tuple[int, ...], list[bool]]) -> None:
     gold, predicted, mask = case
     n = len(gold)
-    sentence = Sentence(tuple(f"w{i}" for i in range(n)), tuple("NN" if kept else "," for kept in mask))
+    sentence = Sentence(tuple(f"w{i}" for i in range(n)), tuple("NN" if counts else "," for counts in mask))
     view = HeadView.of(sentence, gold, NO_PUNCT)
-    ours = view.reduce(PredictedHeads("p", 1, sentence.words, predicted))
+    reduced_heads = view.reduce(PredictedHeads("p", 1, sentence.words, predicted))
     arcs = {(i, n if head in (i, ROOT) else head) for i, head in enumerate(gold)}  # n: the root of all
     given_arcs = [(i, n if head in (i, ROOT) else head) for i, head in enumerate(predicted) if mask[i]]
     assert view.length == sum(mask)
-    assert count_directed(ours, view) == sum(arc in arcs for arc in given_arcs)
+    assert count_directed(reduced_heads, view) == sum(arc in arcs for arc in given_arcs)
     either = sum((i, head) in arcs or (head, i) in arcs for i, head in given_arcs)
-    assert count_undirected(ours, view, NO_PUNCT.pairs) == either
+    assert count_undirected(reduced_heads, view, NO_PUNCT.pairs) == either
 
 
 @given(scored())
@@ -104,8 +104,8 @@ def test_predictions_over_the_words_that_count(case: tuple[tuple[int, ...], tupl
     gold, predicted, mask = case
     if not any(mask):
         return
-    sentence = Sentence(tuple(f"w{i}" for i in range(len(gold))), tuple("NN" if kept else "," for kept in mask))
-    words = tuple(word for word, kept in zip(sentence.words, mask, strict=True) if kept)
+    sentence = Sentence(tuple(f"w{i}" for i in range(len(gold))), tuple("NN" if counts else "," for counts in mask))
+    words = tuple(word for word, counts in zip(sentence.words, mask, strict=True) if counts)
     reduced = delete(predicted, mask)
     udgn, whole = (HeadView.of(sentence, gold, convention) for convention in (UDGN, NO_PUNCT))
     assert udgn.reduce(PredictedHeads("p", 1, words, reduced)) == reduced

@@ -74,7 +74,7 @@ def all_spans(node: Node, start: int = 0) -> list[tuple[str, int, int]]:
 
 
 def below_root(node: Node) -> set[tuple[int, int]]:
-    """The published ``get_brackets``: the root's own bracket is never added, one word is none."""
+    """The published ``get_brackets``: the root's own bracket and brackets of one word are left out."""
     return {(start, end) for _, start, end in all_spans(node)[1:] if end - start > 1}
 
 
@@ -93,23 +93,23 @@ def predicted_for(gold: Node, seed: int) -> Node:
     return tree if isinstance(tree, list) else ["X", tree]
 
 
-def plain_sentence(gold: set[tuple[int, int]], ours: set[tuple[int, int]]) -> float:
-    overlap = len(gold & ours)
-    precision, recall = overlap / (len(ours) + 1e-8), overlap / (len(gold) + 1e-8)
+def plain_sentence(gold: set[tuple[int, int]], prediction: set[tuple[int, int]]) -> float:
+    overlap = len(gold & prediction)
+    precision, recall = overlap / (len(prediction) + 1e-8), overlap / (len(gold) + 1e-8)
     if not gold:
         recall = 1.0
-        if not ours:
+        if not prediction:
             precision = 1.0
     return 2 * precision * recall / (precision + recall + 1e-8)
 
 
 def plain_value(name: str, pairs: list[tuple[Node, Node]]) -> float:
-    """The percentage by the prose of each convention; pairs are reduced gold and prediction."""
+    """Percentage by the definition of each convention, from pairs of reduced gold and prediction."""
     scores, totals = [], [0, 0, 0]
-    for gold, ours in pairs:
+    for gold, prediction in pairs:
         n = len(leaves_of(gold))
         whole = {(0, n)} if n > 1 else set()
-        guess, truth = below_root(collapsed(ours)), below_root(collapsed(gold))
+        guess, truth = below_root(collapsed(prediction)), below_root(collapsed(gold))
         if name in ("km", "km-wsj10"):
             guess, truth = guess | whole, truth | whole
         elif name.startswith("kim"):
@@ -138,18 +138,18 @@ def plain_evalb(golds: list[Node], predictions: list[Node]) -> float:
 @given(
     golds=st.lists(roots, min_size=1, max_size=4),
     seed=st.integers(0, 9),
-    kept=st.sampled_from(["all", "seen", "words"]),
+    short_golds=st.sampled_from(["all", "seen", "words"]),
 )
-def test_like_plain_recursion(golds: list[Node], seed: int, kept: str) -> None:
+def test_like_plain_recursion(golds: list[Node], seed: int, measure: str) -> None:
     golds = [gold for gold in golds if reduced(gold)] + [SAFE] * 6
     predictions = [predicted_for(gold, seed + i) for i, gold in enumerate(golds)]
-    pairs = [(reduced(gold), reduced(ours)) for gold, ours in zip(golds, predictions, strict=True)]
-    trees = predictions_of([ours for _, ours in pairs] if kept == "words" else predictions)
-    if kept == "seen":
+    pairs = [(reduced(gold), reduced(prediction)) for gold, prediction in zip(golds, predictions, strict=True)]
+    trees = predictions_of([prediction for _, prediction in pairs] if measure == "words" else predictions)
+    if measure == "seen":
         trees = [replace(tree, labelled=tree.labelled.without_traces()) for tree in trees if tree.labelled]
     conventions = [
-        CONVENTIONS[name] for name in CONVENTIONS if name != "evalb" or kept != "words"
-    ]  # evalb wants "$" too
+        CONVENTIONS[name] for name in CONVENTIONS if name != "evalb" or measure != "words"
+    ]  # evalb counts "$" too
     with without_intervals():
         reports = score_trees(treebank_of(golds), [predicted_system(trees)], conventions)
     for report in reports:
@@ -157,8 +157,10 @@ def test_like_plain_recursion(golds: list[Node], seed: int, kept: str) -> None:
         plain = plain_evalb(golds, predictions) if name == "evalb" else plain_value(name, pairs)
         assert report.value == pytest.approx(plain, abs=1e-9), name
     on_lstm = reports[0]
-    assert on_lstm.shape.depth == pytest.approx(sum(map(plain_depth, (ours for _, ours in pairs))) / len(pairs))
-    assert on_lstm.shape.right_left == pytest.approx(plain_ratio([ours for _, ours in pairs]))
+    assert on_lstm.shape.depth == pytest.approx(
+        sum(map(plain_depth, (prediction for _, prediction in pairs))) / len(pairs)
+    )
+    assert on_lstm.shape.right_left == pytest.approx(plain_ratio([prediction for _, prediction in pairs]))
     assert dict(on_lstm.by_label) == plain_recall(pairs)
 
 
@@ -182,12 +184,12 @@ def plain_ratio(nodes: list[Node]) -> float:
 
 def plain_recall(pairs: list[tuple[Node, Node]]) -> dict[str, tuple[int, int]]:
     counts: dict[str, tuple[int, int]] = {}
-    for gold, ours in pairs:
-        found = below_root(collapsed(ours)) | {(0, len(leaves_of(gold)))}
+    for gold, prediction in pairs:
+        brackets = below_root(collapsed(prediction)) | {(0, len(leaves_of(gold)))}
         triples = {(label.split("-")[0].split("=")[0], a, b) for label, a, b in all_spans(gold) if b - a > 1}
         for label, start, end in triples:
             hits, total = counts.get(label, (0, 0))
-            counts[label] = hits + ((start, end) in found), total + 1
+            counts[label] = hits + ((start, end) in brackets), total + 1
     return counts
 
 
@@ -212,8 +214,8 @@ def test_repeats_all_counts_with_multiplicity() -> None:
     """As EVALB does: a span with k gold and l predicted brackets matches min(k, l) times, one-word spans included."""
     evalb = ScoringConvention("evalb", "corpus", "keep", trivial="keep", repeats="all")
     gold = ["S", ["VP", ["VP", ("VB", "a"), ["NP", ("NN", "b")]]]]
-    ours = ["S", ["VP", ("VB", "a"), ["NP", ["NP", ("NN", "b")]]]]
-    report = score_trees(treebank_of([gold]), [predicted_system(predictions_of([ours]))], [evalb])[0]
+    prediction = ["S", ["VP", ("VB", "a"), ["NP", ["NP", ("NN", "b")]]]]
+    report = score_trees(treebank_of([gold]), [predicted_system(predictions_of([prediction]))], [evalb])[0]
     assert report.totals == Counts(matched=3, predicted=4, gold=4)
 
 
@@ -264,19 +266,19 @@ def test_a_spelt_convention() -> None:
     assert find_convention("km,len:2-10") == CONVENTIONS["km-wsj10"]
     custom = find_convention("kim-corpus,trivial:keep,tokens:evalb,measure:seen,len:3-")
     assert custom == ScoringConvention("custom", "corpus", "node", "keep", "evalb", "once", 3, None, "seen")
-    for spelt, message in [
+    for text, message in [
         ("avg:corpse", "'avg:corpse' in a convention: avg is sent or corpus"),
         ("rot:keep", "a convention has no part 'rot'; did you mean 'root'"),
         ("km,len:10", "write len:2-10"),
         ("kn,len:2-10", "no convention 'kn'; did you mean 'km'"),
     ]:
         with pytest.raises(SynparseError, match=message):
-            find_convention(spelt)
+            find_convention(text)
 
 
 @pytest.mark.parametrize("label", ["TOP", "ROOT"])
 def test_an_outer_bracket_is_ignored(label: str) -> None:
-    """In gold and prediction; else every sentence would keep a bracket that Kim's figures cannot forgive."""
+    """The outer bracket is left out of gold and prediction, also under Kim's convention."""
     golds = [SAFE, ["S", ("NN", "a"), ["VP", ("VB", "b"), ("NN", "c")], (".", ".")]]
     bare = score_trees(treebank_of(golds), [predicted_system(predictions_of(golds))], CONVENTIONS.values())
     outer = [[label, gold] for gold in golds]
@@ -301,22 +303,22 @@ def test_the_exact_expectation_is_the_mean_of_many_runs(golds: list[Node], name:
 @settings(deadline=None)
 @given(root=roots, seed=st.integers(0, 9))
 def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
-    gold, ours = collapsed(root), collapsed(predicted_for(root, seed))
+    gold, prediction = collapsed(root), collapsed(predicted_for(root, seed))
     n = len(leaves_of(root))
 
     def height(node: Node) -> int:
         return 1 if isinstance(node, tuple) else 1 + max(map(height, node[1:]))
 
     def all_heights(node: Node, start: int = 0) -> dict[tuple[int, int], int]:
-        found = {}
+        result = {}
         if isinstance(node, list):
-            found[start, start + len(leaves_of(node))] = height(node)
+            result[start, start + len(leaves_of(node))] = height(node)
             for child in node[1:]:
-                found |= all_heights(child, start)
+                result |= all_heights(child, start)
                 start += len(leaves_of(child))
-        return found
+        return result
 
-    plain = all_heights(ours)
+    plain = all_heights(prediction)
     assert heights(set(plain)) == plain
     truth = set(all_heights(gold))
     expected: dict[int, list[bool]] = {}
@@ -331,13 +333,13 @@ def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
 @settings(deadline=None, max_examples=20)
 @given(golds=st.lists(roots, min_size=2, max_size=5))
 def test_sentences_that_are_too_long_leave_no_trace(golds: list[Node]) -> None:
-    """Scores of short sentences are those of a treebank without the long ones, with all that stands beside them."""
+    """Scores and details are those of a treebank without the long sentences."""
     golds = [SAFE, *golds, SAFE]
     bound = replace(CONVENTIONS["on-lstm"], name="custom", max_words=4)
-    kept = [one for one in golds if (left := reduced(one)) and len(leaves_of(left)) <= 4]
+    short_golds = [gold for gold in golds if (left := reduced(gold)) and len(leaves_of(left)) <= 4]
     (whole,), (short,) = (
         score_trees(treebank_of(some), [predicted_system(predictions_of(some))], [bound], details=True)
-        for some in (golds, kept)
+        for some in (golds, short_golds)
     )
     assert whole.by_height == short.by_height
     assert (whole.counts, whole.by_label, whole.by_length) == (short.counts, short.by_label, short.by_length)
