@@ -12,7 +12,7 @@ from cli.output import open_output
 from cli.progress import Counter, FilePositions
 
 if TYPE_CHECKING:
-    from treebank.core.sentence import Place, Sentence
+    from treebank.core.sentence import Location, Sentence
     from treebank.io.read import InputOptions
 
 
@@ -49,7 +49,7 @@ class TextCall:
             check_output(output, inputs=[*files, *reads], models=models)
         self.counter = Counter(activity, hidden=not output and not folder and sys.stdout.isatty())
 
-    def count(self, position: Place) -> None:
+    def count(self, position: Location) -> None:
         """Count a sentence."""
         self.counter.step(self._positions.fraction(*position))
 

@@ -163,7 +163,7 @@ def settings_page() -> str:
     for table, entries in run.COMPONENTS.items():
         parts += [_settings(f"{table} {name}", entry.settings, table) for name, entry in entries.items()]
     for name, entry in MODELS.items():
-        module, _, kind = entry.place.partition(":")
+        module, _, kind = entry.location.partition(":")
         parts.append(_settings(f"Model {name}", getattr(import_module(module), kind).Config, "model"))
     return "\n\n".join(parts) + "\n"
 

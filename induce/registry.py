@@ -31,7 +31,7 @@ Output = Literal["trees", "heads"]
 class ModelEntry:
     """A model, or an encoder of a task."""
 
-    place: str  # "module:class"
+    location: str  # "module:class"
     preset: str = ""  # default preset, for a CPU: a name, or a path that ends in .toml
     layered: bool = False  # whether each layer has trees of its own
     learns_trees: bool = False  # whether it can also learn from a treebank
@@ -55,10 +55,10 @@ class DecoderOption:
 class DecoderEntry:
     """A function from a row of a structure to brackets, or to heads."""
 
-    place: str  # "module:function"
+    location: str  # "module:function"
     reads: type[Structure]
     gives: Output = "trees"
-    together: str = ""  # "module:function" from rows of several sentences to their trees or heads, if faster
+    batch_location: str = ""  # "module:function" from rows of several sentences to their trees or heads, if faster
     options: tuple[DecoderOption, ...] = ()  # keyword arguments of the function
 
 
@@ -66,7 +66,7 @@ class DecoderEntry:
 class PriorEntry:
     """A function from the scores of one sentence to scores (`induce.decoding.priors`)."""
 
-    place: str  # "module:function"
+    location: str  # "module:function"
     reads: type[Structure]
     max_strength: float = 100.0
 
@@ -75,7 +75,7 @@ class PriorEntry:
 class TaskEntry:
     """A task with labeled examples or demonstrations."""
 
-    place: str  # "module:class"
+    location: str  # "module:class"
     preset: str
     models: Registry[ModelEntry]  # the choices of --model for this task
     examples: str = "induce.tasks.examples:load_examples"  # "module:function" that loads the training examples
@@ -87,7 +87,7 @@ class TaskEntry:
     @property
     def settings(self) -> type:
         """Dataclass of its settings."""
-        kind: type = load(self.place).Config
+        kind: type = load(self.location).Config
         return kind
 
 
@@ -95,18 +95,18 @@ class TaskEntry:
 class LoaderEntry:
     """A way to cut training data into batches (``loader.name``)."""
 
-    place: str  # "module:class" of the loader
+    location: str  # "module:class" of the loader
 
     @property
     def batches(self) -> tuple[type[Batch], ...]:
         """Types of its batches, with and without supervision."""
-        types: tuple[type[Batch], ...] = load(self.place).makes
+        types: tuple[type[Batch], ...] = load(self.location).makes
         return types
 
     @property
     def settings(self) -> type:
         """Dataclass of its settings."""
-        kind: type = load(self.place).Config
+        kind: type = load(self.location).Config
         return kind
 
 
@@ -114,12 +114,12 @@ class LoaderEntry:
 class OptimizerEntry:
     """An optimizer (``optimizer.name``)."""
 
-    place: str  # "module:class" of its settings
+    location: str  # "module:class" of its settings
 
     @property
     def settings(self) -> type:
         """Dataclass of its settings."""
-        kind: type = load(self.place)
+        kind: type = load(self.location)
         return kind
 
 
@@ -259,20 +259,20 @@ DECODERS: Registry[DecoderEntry] = Registry(
             "induce.decoding.heads:eisner",
             HeadDistribution,
             "heads",
-            together="induce.decoding.heads:eisner_together",
+            batch_location="induce.decoding.heads:eisner_together",
             options=(ROOT_RULE,),
         ),
         "mbr-heads": DecoderEntry(
             "induce.decoding.heads:mbr_heads",
             HeadDistribution,
             "heads",
-            together="induce.decoding.heads:mbr_heads_together",
+            batch_location="induce.decoding.heads:mbr_heads_together",
         ),
         "mbr-arcs": DecoderEntry(
             "induce.decoding.heads:mbr_arcs",
             HeadDistribution,
             "heads",
-            together="induce.decoding.heads:mbr_arcs_together",
+            batch_location="induce.decoding.heads:mbr_arcs_together",
         ),
         "argmax": DecoderEntry("induce.decoding.heads:argmax", HeadDistribution, "heads"),
         "heads-to-tree": DecoderEntry("induce.decoding.heads:heads_to_tree", HeadDistribution, options=(ROOT_RULE,)),
@@ -320,7 +320,7 @@ def _bare(name: str) -> str:
 
 def model_class(name: str) -> Any:
     """The model class called ``name``. Loads torch."""
-    return load(MODELS.get(name).place)
+    return load(MODELS.get(name).location)
 
 
 def models_of(task: str) -> Registry[ModelEntry]:
@@ -330,7 +330,7 @@ def models_of(task: str) -> Registry[ModelEntry]:
 
 def find_task(name: str) -> Any:
     """The task called ``name``."""
-    return load(TASKS.get(name).place)()
+    return load(TASKS.get(name).location)()
 
 
 def check_loader(model: str, reads: tuple[type[Batch], ...], loader: str) -> None:

@@ -43,7 +43,7 @@ def print_worst(evaluation: Evaluation, count: int) -> None:
     click.echo(f"\nThe worst trees of {score.system} under {score.convention.name}")
     for sentence in worst(score, evaluation.gold, count):
         matched = f"{sentence.counts.matched} of {sentence.counts.gold} brackets"
-        click.echo(f"\n{sentence.sentence.place}: {sentence.value:.1f} ({matched})")
+        click.echo(f"\n{sentence.sentence.location}: {sentence.value:.1f} ({matched})")
         gold, predicted = both_trees(score, sentence)
         click.echo(drawing(Analysis.of_tree(predicted, score.system), Analysis.of_tree(gold, "gold")))
 
@@ -58,11 +58,11 @@ def save_sentences(folder: str, evaluation: Evaluation) -> None:
     with open_output(os.path.join(folder, SCORES)) as write:
         write(json_text(evaluation.to_json(), indent=2))
     with open_output(os.path.join(folder, SENTENCES)) as write:
-        columns = ["system", "metric", "convention", "place", "value", "matched", "predicted", "gold", "sentence"]
+        columns = ["system", "metric", "convention", "location", "value", "matched", "predicted", "gold", "sentence"]
         write("\t".join(columns))
         for score in evaluation.scores:
             for sentence in sentence_scores(score, evaluation.gold):
-                head = [score.system, score.metric, score.convention.name, str(sentence.sentence.place)]
+                head = [score.system, score.metric, score.convention.name, str(sentence.sentence.location)]
                 counts = [f"{number:g}" for number in sentence.counts]
                 text = " ".join(sentence.sentence.words)
                 write("\t".join([*head, f"{sentence.value:.4f}", *counts, text]))

@@ -63,8 +63,8 @@ def extract(
 ) -> None:
     """Write the syntactic distances or head probabilities of each sentence as one JSON line.
 
-    A line has the keys "words", "kept" (indices of the words that the model reads, if it does not read all) and the
-    structure: "distances", the gap before each kept word; "heads", a row of head probabilities per word; "heights",
+    A line has the keys "words", "indices" (of the words that the model reads, if it does not read all) and the
+    structure: "distances", the gap before each; "heads", a row of head probabilities per word; "heights",
     pairs of distance and height; "stack", slot numbers; "span_scores", a row per start of a span; "brackets" or "arcs",
     decoded by the model. "with_priors" has the numbers after the model's priors, if these change them. `synparse
     decode` reads these lines, and "with_priors" if a line has it.

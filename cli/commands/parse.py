@@ -154,6 +154,6 @@ def _drawing(analysis: Analysis, sentence: Sentence) -> str:
     """One analysis drawn with characters, or in brackets if the tree is too large, and an empty line."""
     count = len(analysis.words)
     if count > MAX_DRAWN_WORDS and analysis.tree is not None:
-        note(f"{sentence.place}: {count:,} words are too many to draw; the tree is written as brackets")
+        note(f"{sentence.location}: {count:,} words are too many to draw; the tree is written as brackets")
         return f"{analysis.tree}\n"
     return drawing(analysis) + "\n"

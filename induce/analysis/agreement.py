@@ -167,7 +167,7 @@ def agreement(
         raise SynparseError("some systems predict trees and some heads; add a decoder: RUN@decoder=heads-to-tree")
     rule = common_rule(voter.tokenization for voter in voters)
     sentences = [sentence for sentence in text(rule) if sentence.words]
-    kept_indices = [RECIPES[RECIPE](sentence.words, sentence.tags).kept for sentence in sentences]
+    kept_indices = [RECIPES[RECIPE](sentence.words, sentence.tags).indices for sentence in sentences]
     is_tree = outputs == {"trees"}
     parts = [
         [_parts(vote, is_tree) for vote in voter.vote(sentences, kept_indices, False)]  # one list per system

@@ -47,7 +47,7 @@ def read_arcs(sentence: Sentence, indices: Sequence[int], *, subtypes: bool = Fa
     count = len(sentence.words)
     if len(sentence.heads) != count or len(sentence.relations) != count:
         problem = "this sentence has no dependency relations; CoNLL-U with HEAD and DEPREL is needed"
-        raise SynparseError(f"{sentence.place}: {problem}")
+        raise SynparseError(f"{sentence.location}: {problem}")
     mask = [False] * count
     for i in indices:
         mask[i] = True

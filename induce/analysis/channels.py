@@ -180,7 +180,7 @@ class _Arcs:
             self.read += len(block)
             normalized = [recipe(sentence.words, sentence.tags) for sentence in block]
             arcs = [
-                read_arcs(sentence, words.kept, subtypes=self.subtypes)
+                read_arcs(sentence, words.indices, subtypes=self.subtypes)
                 for sentence, words in zip(block, normalized, strict=True)
             ]
             if names is not None:

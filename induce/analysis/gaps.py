@@ -111,7 +111,7 @@ def chunk_boundaries(parser: ModelParser, run: str, gold: Treebank) -> GapScore:
     sentences = [sentence for sentence in gold.sentences if sentence.tree is not None]
     trees = [sentence.tree.without_traces() for sentence in sentences if sentence.tree is not None]
     for tree, reading in zip(trees, parser.read(sentences), strict=True):
-        kept_indices = set(reading.kept)
+        kept_indices = set(reading.indices)
         is_kept = [index in kept_indices for index in range(len(tree.words))]
         gaps += map(float, reading.row[1:])
         is_boundary += chunk_ends(tree.keep(is_kept))

@@ -166,7 +166,8 @@ def _counted_arcs(
     for words, heads in parser.parse_heads(text):
         normalized = parser.recipe(words)
         class_of = {
-            index: classes[vocabulary.id(form)] for index, form in zip(normalized.kept, normalized.forms, strict=True)
+            index: classes[vocabulary.id(form)]
+            for index, form in zip(normalized.indices, normalized.forms, strict=True)
         }
         total += len(class_of)
         for child, head in enumerate(heads):

@@ -86,7 +86,7 @@ class SharpnessReport:
 
 def sentence_sharpness(reading: Reading) -> dict[str, float]:
     """The measures of one sentence, empty if it is short or its structure has none."""
-    return reading.structure.sharpness(reading.row) if len(reading.kept) >= MIN_WORDS else {}
+    return reading.structure.sharpness(reading.row) if len(reading.indices) >= MIN_WORDS else {}
 
 
 def mean_sharpness(values: Iterable[Mapping[str, float]]) -> tuple[dict[str, float], int]:

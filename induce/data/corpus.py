@@ -317,14 +317,14 @@ def read_corpora(
         if token == "character":
             corpus.add(split(normalized.forms, token))
         elif with_trees and sentence.tree and not held_out:
-            distances = gold_distances(sentence.tree, normalized.kept)
-            corpus.add(normalized.forms, normalized.kept, sentence.words, distances=distances)
+            distances = gold_distances(sentence.tree, normalized.indices)
+            corpus.add(normalized.forms, normalized.indices, sentence.words, distances=distances)
         else:
-            corpus.add(normalized.forms, normalized.kept, sentence.words)
+            corpus.add(normalized.forms, normalized.indices, sentence.words)
         if isinstance(reference, np.ndarray):
-            corpus.refer_heads(reference[np.ix_(normalized.kept, normalized.kept)])
+            corpus.refer_heads(reference[np.ix_(normalized.indices, normalized.indices)])
         elif references:
-            corpus.refer([spans_between(tree, normalized.kept) for tree in reference])
+            corpus.refer([spans_between(tree, normalized.indices) for tree in reference])
     return training.build(), development.build()
 
 

@@ -22,10 +22,10 @@ _ASCII_DIGITS = re.compile("[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Normalized:
-    """The forms that a model reads: ``forms[j]`` replaces word ``kept[j]`` of the sentence, in ascending order."""
+    """The forms that a model reads: ``forms[j]`` replaces word ``indices[j]`` of the sentence, in ascending order."""
 
     forms: tuple[str, ...]
-    kept: tuple[int, ...]
+    indices: tuple[int, ...]
 
 
 class Recipe(Protocol):
@@ -85,8 +85,8 @@ def _raw(words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
 def _rewritten(words: Sequence[str], tags: Sequence[str] = (), *, rewrite: Callable[[str], str | None]) -> Normalized:
     """The words for which ``rewrite`` returns a form."""
     forms = tuple(map(rewrite, words))
-    kept = tuple(i for i, form in enumerate(forms) if form is not None)
-    return Normalized(tuple(form for form in forms if form is not None), kept)
+    indices = tuple(i for i, form in enumerate(forms) if form is not None)
+    return Normalized(tuple(form for form in forms if form is not None), indices)
 
 
 def _published_indices(words: Sequence[str], tags: Sequence[str], rule: str) -> tuple[int, ...]:
@@ -97,8 +97,8 @@ def _published_indices(words: Sequence[str], tags: Sequence[str], rule: str) -> 
 
 
 def _ptb(words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
-    kept = _published_indices(words, tags, "words+aux")
-    return Normalized(tuple(fold_published(words[i]) for i in kept), kept)
+    indices = _published_indices(words, tags, "words+aux")
+    return Normalized(tuple(fold_published(words[i]) for i in indices), indices)
 
 
 def _tags(words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
@@ -106,8 +106,8 @@ def _tags(words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
         raise SynparseError(
             "normalization 'tags' needs part-of-speech tags, and a sentence here has none; give a treebank"
         )
-    kept = _published_indices(words, tags, "words")
-    return Normalized(tuple(tags[i] for i in kept), kept)
+    indices = _published_indices(words, tags, "words")
+    return Normalized(tuple(tags[i] for i in indices), indices)
 
 
 #: Recipes by name (``data.normalization``): functions from the words of a sentence and their tags to its forms. There

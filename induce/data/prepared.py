@@ -69,7 +69,7 @@ def prepare(
             if token != "word" and normalized.forms:
                 corpus.add(split(normalized.forms, token))
             elif normalized.forms:
-                corpus.add(normalized.forms, normalized.kept, sentence.words)
+                corpus.add(normalized.forms, normalized.indices, sentence.words)
             if len(corpus.ids) >= FLUSH:
                 files.take(corpus)
         files.take(corpus)

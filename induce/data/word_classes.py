@@ -245,7 +245,7 @@ class FlatText:
             fragments - np.repeat(fragments[self.offsets[:-1]], self.lengths) if len(self.ids) else fragments
         )
 
-    def places(self, rows: np.ndarray, count: int) -> np.ndarray:
+    def word_positions(self, rows: np.ndarray, count: int) -> np.ndarray:
         """Indices (N, B) of the words of the sentences ``rows``, which have at most ``count`` words.
 
         The indices after the end of a sentence are arbitrary.

@@ -103,15 +103,15 @@ def _number(text: str) -> float:
 
 def decoder(name: str) -> Any:
     """Decoding function of a specification, ``NAME`` or ``NAME:OPTION``."""
-    function, options = load(decoder_entry(name).place), _decoder_options(name)
+    function, options = load(decoder_entry(name).location), _decoder_options(name)
     return partial(function, **options) if options else function
 
 
 def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """Function from the rows of several sentences to their trees or heads."""
     entry = decoder_entry(name)
-    if entry.together:
-        return partial(load(entry.together), **_decoder_options(name))
+    if entry.batch_location:
+        return partial(load(entry.batch_location), **_decoder_options(name))
     decode = decoder(name)
     return lambda rows: list(map(decode, rows))
 

@@ -56,7 +56,7 @@ class AppliedPriors:
             evidence = self._evidence(ids, gaps, None if symbols is None else symbols[index])
             adjusted = row
             for prior in self.priors:
-                adjusted = load(PRIORS.get(prior.name).place)(adjusted, evidence, prior.strength)
+                adjusted = load(PRIORS.get(prior.name).location)(adjusted, evidence, prior.strength)
             is_same = adjusted is row or np.array_equal(adjusted, row)
             results.append(Scores(row, None if is_same else adjusted, structure.probabilities))
         return results

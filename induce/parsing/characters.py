@@ -43,7 +43,7 @@ def as_written(tree: Tree, words: tuple[str, ...], normalized: Normalized) -> Tr
     Characters are aligned from the left, and the last one of a normalized word with the rest of the word: a bracket
     around ``0`` becomes one around ``1996``. The characters of words that the recipe dropped are restored.
     """
-    kept_words = [words[index] for index in normalized.kept]
+    kept_words = [words[index] for index in normalized.indices]
     starts = list(accumulate(map(len, kept_words), initial=0))
     begins, ends = list[int](), list[int]()
     for start, form, word in zip(starts, normalized.forms, kept_words, strict=False):
@@ -53,5 +53,5 @@ def as_written(tree: Tree, words: tuple[str, ...], normalized: Normalized) -> Tr
     spans = [(begins[start], ends[end - 1]) for start, end in tree.spans]
     over_kept = Tree.from_spans(tuple(chain.from_iterable(kept_words)), [span for span in spans if span[0] < span[1]])
     offsets = list(accumulate(map(len, words), initial=0))
-    kept_offsets = [offset for index in normalized.kept for offset in range(offsets[index], offsets[index + 1])]
+    kept_offsets = [offset for index in normalized.indices for offset in range(offsets[index], offsets[index + 1])]
     return restore(over_kept, tuple(chain.from_iterable(words)), kept_offsets)

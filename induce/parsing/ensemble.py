@@ -90,7 +90,7 @@ class Ensemble(Parser):
 
     def _vote(self, sentences: Sequence[Sentence]) -> tuple[list[Reading], Counter[str]]:
         """The readings of some sentences, and for each member ("" for all) the number of sentences without votes."""
-        words = [self.recipe(sentence.words, sentence.tags).kept for sentence in sentences]
+        words = [self.recipe(sentence.words, sentence.tags).indices for sentence in sentences]
         ballots = [
             voter.vote(sentences, words, self.description.sums and not of_trees)
             for voter, of_trees in zip(self.voters, self.of_trees, strict=True)

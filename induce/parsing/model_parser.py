@@ -115,20 +115,20 @@ class ModelParser(Parser):
         encoded = [
             (
                 self.checkpoint.vocabulary.encode(read.forms),
-                gaps(words, read.kept, self.joining) if self.marks or self.priors.priors else (),
+                gaps(words, read.indices, self.joining) if self.marks or self.priors.priors else (),
             )
             for words, read in normalized
         ]
         rows = self._rows_of(encoded)
         for sentence, (words, read), scores in zip(block, normalized, rows, strict=True):
             if isinstance(scores, SynparseError):
-                error = TreebankError(*sentence.place, str(scores)) if sentence.place.path else scores
+                error = TreebankError(*sentence.location, str(scores)) if sentence.location.path else scores
                 if self.on_refused is None or not isinstance(error, TreebankError):
                     raise error
                 self.on_refused(error)
                 yield Reading((), (), self.structure, [], token=self.token)
             else:
-                yield Reading(words, read.kept, self.structure, *scores, token=self.token)  # type: ignore[misc]
+                yield Reading(words, read.indices, self.structure, *scores, token=self.token)  # type: ignore[misc]
 
     def _report_problems(self, block: Sequence[Sentence], normalized: Sequence[tuple[Any, Normalized]]) -> None:
         """Report text that does not fit the model, once, and sentences that will take long."""
@@ -141,7 +141,7 @@ class ModelParser(Parser):
             limit = self.model.max_length or len(read.forms)
             if len(read.forms) <= limit and self.model.parsing_cost(len(read.forms)) > LONG_COST:
                 problem = f"a sentence of {len(read.forms):,} words takes long, because the time of model {self.name!r}"
-                self.tell(f"{sentence.place}: {problem} grows with the square or the cube of the length")
+                self.tell(f"{sentence.location}: {problem} grows with the square or the cube of the length")
 
     def _rows_of(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
         """The scores of each sentence, or an error. Sentences of similar length share a batch."""

@@ -81,7 +81,7 @@ def _words(paths: Sequence[str], input_options: InputOptions) -> Iterator[Senten
             yield from read_sentences([path], input_options=input_options)
         else:
             for position, analysis in read_analyses(path, analyse=analysis_of_line):
-                yield Sentence(analysis.words, analysis.tags, place=position)
+                yield Sentence(analysis.words, analysis.tags, location=position)
 
 
 def _parsed(
@@ -106,7 +106,7 @@ def _compared_with_gold(
         if not systems:
             yield Picture(str(number), (reference,))
             continue
-        analyses = tuple(fitted(system[index], sentence.place, sentence.words) for system in systems)
+        analyses = tuple(fitted(system[index], sentence.location, sentence.words) for system in systems)
         yield Picture(str(number), analyses, reference)
 
 
@@ -160,4 +160,4 @@ def _numbers(reading: Reading) -> dict[str, Any]:
         return {}  # a space has two gaps, and the leaves around it have one
     spreads: dict[str, Any] = {"distances": spread, "probabilities": spread_square}
     numbers = reading.structure.drawn_numbers(row)
-    return {name: spreads[name](values, reading.kept, count) for name, values in numbers.items()}
+    return {name: spreads[name](values, reading.indices, count) for name, values in numbers.items()}

@@ -13,7 +13,7 @@ from induce.structures import Brackets, Structure
 from treebank.core.dependency import Heads, delete
 from treebank.core.restore import restore, restore_heads
 from treebank.core.tree import Tree
-from treebank.io.jsonl import words_and_kept
+from treebank.io.jsonl import words_and_indices
 
 Decode = Callable[[Any], Any]
 ADJUSTED = "with_priors"  # key of the scores after the priors, which the decoder reads
@@ -21,7 +21,7 @@ ADJUSTED = "with_priors"  # key of the scores after the priors, which the decode
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Words of a sentence, indices of the words that the model read (``kept``), and the row of a structure over them.
+    """Words of a sentence, ``indices`` of the words that the model read, and the row of a structure over them.
 
     ``row`` is the output of the model: ``probabilities`` or other numbers. ``adjusted`` is the row after the priors,
     or None if they change nothing. The words of a character model (``token``) are characters, including spaces, which
@@ -29,7 +29,7 @@ class Reading:
     """
 
     words: Sequence[str]
-    kept: Sequence[int]
+    indices: Sequence[int]
     structure: type[Structure]
     row: Any
     adjusted: Any = None
@@ -59,9 +59,9 @@ class Reading:
         return self._tree(spans), self.structure.confidence(self.row, spans)
 
     def _tree(self, spans: Sequence[tuple[Any, ...]]) -> Tree:
-        words = self.words if len(self.kept) == len(self.words) else [self.words[index] for index in self.kept]
+        words = self.words if len(self.indices) == len(self.words) else [self.words[index] for index in self.indices]
         tree = tree_of_spans(words, spans)
-        tree = tree if words is self.words else restore(tree, self.words, self.kept)
+        tree = tree if words is self.words else restore(tree, self.words, self.indices)
         return tree if self.token == "word" else tree.keep(self._is_leaf()).collapse_unary()
 
     def heads(self, decode: Decode) -> Heads:
@@ -70,14 +70,14 @@ class Reading:
 
     def all_heads(self, decoded_heads: Heads) -> Heads:
         """Heads of all words, given the decoded heads of the words that the model read."""
-        heads = restore_heads(decoded_heads, self.kept, len(self.words))
+        heads = restore_heads(decoded_heads, self.indices, len(self.words))
         return heads if self.token == "word" else delete(heads, self._is_leaf())
 
     def to_json(self, decoder_name: str) -> dict[str, Any]:
         """Line of `synparse extract`, with the decoder if it is not the default of `from_json`."""
         line: dict[str, Any] = {"words": list(self.words)}
-        if len(self.kept) < len(self.words):
-            line["kept"] = list(self.kept)
+        if len(self.indices) < len(self.words):
+            line["indices"] = list(self.indices)
         if self.token != "word":
             line["token"] = self.token
         line[self.structure.name] = self.structure.to_json(self.row)
@@ -121,15 +121,15 @@ def from_json(line: Mapping[str, Any], chosen: str | None = None) -> tuple[Readi
     row = structure.from_json(line[structure.name])
     count = structure.words_of(row)
     if structure is Brackets and isinstance(line.get("words"), list):
-        count = len(line.get("kept", line["words"]))
+        count = len(line.get("indices", line["words"]))
         if structure.words_of(row) > count:
             raise ValueError(f"a span ends at {structure.words_of(row)}, but there are {count} words")
-    words, kept_indices = words_and_kept(dict(line), count, structure.entries)
+    words, word_indices = words_and_indices(dict(line), count, structure.entries)
     adjusted = structure.from_json(line[ADJUSTED]) if line.get(ADJUSTED) is not None else None
     if adjusted is not None and structure.words_of(adjusted) != structure.words_of(row):
         raise ValueError(f'"{ADJUSTED}" has {len(adjusted)} {structure.entries}, "{structure.name}" has {len(row)}')
     token = "character" if line.get("token") == "character" else "word"
-    return Reading(words, kept_indices, structure, row, adjusted, token=token), name
+    return Reading(words, word_indices, structure, row, adjusted, token=token), name
 
 
 def expected() -> str:

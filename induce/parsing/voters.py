@@ -65,7 +65,7 @@ class ParserVoter(Voter):
         parser = self.parser
         if sums and parser.structure.votes_for == parser.output:
             return [
-                _votes_over(parser.structure.votes(reading.scores), reading.kept, indices, parser.output)
+                _votes_over(parser.structure.votes(reading.scores), reading.indices, indices, parser.output)
                 for reading, indices in zip(parser.read(sentences), words, strict=True)
             ]
         if parser.output == "heads":
@@ -113,7 +113,7 @@ class FileVoter(Voter):
         self.votes: dict[tuple[str, ...], Any] = {}
         for words, analysis in _heads_in(path) if self.output == "heads" else _trees_in(path):
             normalized = recipe(plain(words))
-            self.votes.setdefault(normalized.forms, (analysis, normalized.kept))
+            self.votes.setdefault(normalized.forms, (analysis, normalized.indices))
 
     def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
         votes: list[Votes | None] = []

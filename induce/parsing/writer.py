@@ -15,7 +15,7 @@ from induce.parsing.parser import Parser
 from treebank.base.atomic_write import finish
 from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
 from treebank.base.json_text import json_text
-from treebank.core.sentence import Place, Sentence
+from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.draw.picture import Analysis
 from treebank.io.conllu_writer import ConlluWriter
@@ -45,7 +45,7 @@ class SentenceBuffer:
 
     def __iter__(self) -> Iterator[Sentence]:
         for sentence in self._sentences:
-            yield from self._replacements(sentence.place)
+            yield from self._replacements(sentence.location)
             self._passed.append(sentence)
             yield sentence
         yield from self._replacements(None)
@@ -54,7 +54,7 @@ class SentenceBuffer:
         """Remove and return the oldest stored sentence."""
         return self._passed.popleft()
 
-    def _replacements(self, following: Place | None) -> Iterator[Sentence]:
+    def _replacements(self, following: Location | None) -> Iterator[Sentence]:
         """Empty sentences for the malformed ones before position ``following``. Readers may be further ahead."""
         while self._broken and (following is None or _before(self._broken[0], following)):
             self._broken.popleft()
@@ -63,7 +63,7 @@ class SentenceBuffer:
             yield empty
 
 
-def _before(error: TreebankError, position: Place) -> bool:
+def _before(error: TreebankError, position: Location) -> bool:
     return error.path != position.path or error.line < position.line
 
 
@@ -129,7 +129,7 @@ class Job:
     def _next(self, source: SentenceBuffer) -> Sentence:
         sentence = source.next()
         if self.watch:
-            self.watch(sentence.place)
+            self.watch(sentence.location)
         return sentence
 
     def _line(self, tree: Tree, sentence: Sentence) -> str:
@@ -158,7 +158,7 @@ def placed_line(tree: Tree, sentence: Sentence, sure: float | None) -> str:
     ``line`` is the line number in the file. For raw text, ``offsets`` are the character positions of each word in the
     file. For CoNLL-U, ``id`` and ``document`` are the values of the comments ``sent_id`` and ``newdoc id``.
     """
-    value: dict[str, Any] = {"words": tree.words, "spans": tree.spans, "line": sentence.place.line}
+    value: dict[str, Any] = {"words": tree.words, "spans": tree.spans, "line": sentence.location.line}
     if sure is not None:
         value["confidence"] = sure
     if sentence.surface and len(tree.words) == len(sentence.words):

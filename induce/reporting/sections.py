@@ -221,7 +221,7 @@ def _drawn(
     parts = [note(f"Sentences of {PICTURE_WORDS.start} to {PICTURE_WORDS.stop - 1} words without punctuation.")]
     for number, index in enumerate(indices):
         sentence = compared.sentences[index]
-        analyses = [fitted(model.analyses[index], sentence.place, sentence.words) for model in compared.models]
+        analyses = [fitted(model.analyses[index], sentence.location, sentence.words) for model in compared.models]
         title = f"sentence {index + 1}" + (f", {measure} {values[index]:.1f}" if measure else "")
         gold = Analysis.of_sentence(sentence, GOLD) if has_gold else None
         parts += figure(Picture(title, tuple(analyses), gold), f"{name}-{number + 1}")

@@ -78,7 +78,7 @@ def _config(name: str, content: Mapping[str, Any]) -> RunConfig:
     model = dict(content["model"])
     model_name = model.pop("name")
     entry = models_of(tables["task_name"]).get(model_name)
-    settings = model_settings(load(entry.place).Config, model, model_name)
+    settings = model_settings(load(entry.location).Config, model, model_name)
     return RunConfig(
         preset=name,
         source=content["source"],

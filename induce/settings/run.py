@@ -140,7 +140,7 @@ def entry_of(config: RunConfig) -> ModelEntry:
 
 def kind_of(config: RunConfig) -> Any:
     """Class of the model of a run, or of its encoder if it learns a task. Loads torch."""
-    return load(entry_of(config).place)
+    return load(entry_of(config).location)
 
 
 def default_layer(config: RunConfig, distances: str) -> int:

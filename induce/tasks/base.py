@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.core.sentence import Place
+from treebank.core.sentence import Location
 from treebank.core.tree import Span
 
 OPEN, CLOSE = "(", ")"
@@ -47,7 +47,7 @@ class Example:
     sides: tuple[Expression, ...]
     label: int
     size: int  # size by which examples are grouped for accuracy
-    location: Place = field(default=Place("-", 0), compare=False)
+    location: Location = field(default=Location("-", 0), compare=False)
 
     def __str__(self) -> str:
         return "\t".join(map(str, self.sides))
@@ -169,6 +169,6 @@ def distinct(draw: Callable[[], Example | None], count: int, is_member: Callable
         yield example
 
 
-def bad(location: Place, message: str) -> TreebankError:
+def bad(location: Location, message: str) -> TreebankError:
     """An error at one line of a file."""
     return TreebankError(location.path, location.line, message)

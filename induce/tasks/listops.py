@@ -14,7 +14,7 @@ from itertools import pairwise
 from induce.setting import setting
 from induce.settings.run import TaskSettings
 from induce.tasks.base import Example, Expression, Group, bad, binary_tree, distinct, size_groups
-from treebank.core.sentence import Place
+from treebank.core.sentence import Location
 from treebank.core.tree import Span
 from treebank.io.expand import expand
 from treebank.io.lines import open_lines
@@ -79,7 +79,7 @@ class ListOps:
         for path in expand(paths):
             for number, line in open_lines(path):
                 if line.strip():
-                    yield _read_line(line, Place(path, number))
+                    yield _read_line(line, Location(path, number))
 
     def groups(self, settings: ListOpsSettings) -> list[Group]:
         """Groups by the number of tokens, up to 200, and 201 or more."""
@@ -88,7 +88,7 @@ class ListOps:
         return size_groups(settings.max_size, [*ranges, (f"{bounds[-1] + 1}-", range(bounds[-1] + 1, 10**9))])
 
 
-def example(tokens: Sequence[str], location: Place = Place("-", 0)) -> Example:  # noqa: B008
+def example(tokens: Sequence[str], location: Location = Location("-", 0)) -> Example:  # noqa: B008
     """The expression ``tokens`` with its value and its tree. Raises ValueError if it is malformed."""
     value, spans = evaluate(tokens)
     return Example((Expression(tuple(tokens), spans),), value, len(tokens), location)
@@ -164,7 +164,7 @@ def _draw(chance: random.Random, depth: int, longest: int) -> list[str] | None:
             return tokens
 
 
-def _read_line(line: str, location: Place) -> Example:
+def _read_line(line: str, location: Location) -> Example:
     """The expression of one line of a published file."""
     label, tab, bracketed = line.partition("\t")
     if not tab or label not in DIGITS:

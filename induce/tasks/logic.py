@@ -19,7 +19,7 @@ from induce.settings.run import TaskSettings
 from induce.tasks.base import CLOSE, OPEN, Example, Expression, Group, bad, distinct, size_groups
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
-from treebank.core.sentence import Place
+from treebank.core.sentence import Location
 from treebank.core.tree import Span
 from treebank.io.lines import member_lines, open_lines
 
@@ -185,7 +185,7 @@ def relation(left: int, right: int) -> str:
     return "v" if cover else "#"
 
 
-def pair(left: Sequence[str], right: Sequence[str], location: Place = Place("-", 0)) -> Example:  # noqa: B008
+def pair(left: Sequence[str], right: Sequence[str], location: Location = Location("-", 0)) -> Example:  # noqa: B008
     """Two bracketed formulas with their relation. Raises ValueError if one is malformed."""
     (true_left, spans_left, count_left), (true_right, spans_right, count_right) = formula(left), formula(right)
     sides = (Expression(tuple(left), spans_left), Expression(tuple(right), spans_right))
@@ -213,7 +213,7 @@ def _draw(chance: random.Random, universe: Sequence[str], longest: int) -> tuple
     return ([OPEN, NOT, *tokens, CLOSE], ALL ^ true_in) if chance.random() < NEGATED else (tokens, true_in)
 
 
-def _read_line(line: str, location: Place) -> Example:
+def _read_line(line: str, location: Location) -> Example:
     """The pair of one line of a published file."""
     fields = line.split("\t")
     if len(fields) != 3 or fields[0] not in RELATIONS:
@@ -227,7 +227,7 @@ def _read_line(line: str, location: Place) -> Example:
     return parsed
 
 
-def _lines(path: str) -> Iterator[tuple[Place, str]]:
+def _lines(path: str) -> Iterator[tuple[Location, str]]:
     """The lines of a file, or of all files of a folder or an archive in the order of the numbers in their names."""
     if os.path.isdir(path):
         for name in sorted(os.listdir(path), key=_number):
@@ -238,11 +238,11 @@ def _lines(path: str) -> Iterator[tuple[Place, str]]:
                 for name in sorted(archive.namelist(), key=_number):
                     with archive.open(name) as stream:
                         for number, line in member_lines(stream, location := f"{path}/{name}"):
-                            yield Place(location, number), line
+                            yield Location(location, number), line
         except (zipfile.BadZipFile, UnicodeDecodeError) as error:
             raise SynparseError(f"{path}: cannot be read as an archive of text ({error})") from None
     else:
-        yield from ((Place(path, number), line) for number, line in open_lines(path))
+        yield from ((Location(path, number), line) for number, line in open_lines(path))
 
 
 def _number(name: str) -> tuple[int, str]:

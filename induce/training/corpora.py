@@ -45,7 +45,7 @@ def load_trees(config: RunConfig, sources: Sources) -> Treebank | None:
     treebank = sample_treebank("train") if sources.trees == "sample" else load_whole(str(sources.trees))
     for sentence in treebank.sentences:
         if sentence.tree is None:
-            raise SynparseError(f"{sentence.place}: this sentence has no tree to learn from")
+            raise SynparseError(f"{sentence.location}: this sentence has no tree to learn from")
     return treebank
 
 

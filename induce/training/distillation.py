@@ -143,7 +143,7 @@ def _distributions(parser: Parser, sentences: Sequence[Sentence]) -> list[np.nda
     squares = []
     for reading in parser.read(sentences):
         square = np.zeros((len(reading.words), len(reading.words)), dtype=np.float32)
-        square[np.ix_(reading.kept, reading.kept)] = reading.scores
+        square[np.ix_(reading.indices, reading.indices)] = reading.scores
         squares.append(square)
     return squares
 

@@ -218,7 +218,7 @@ def _build(config: RunConfig, vocabulary: Vocabulary, device: str, checkpoint: C
 def _loader(config: RunConfig, corpus: Any, device: str, *, held_out: bool = False) -> Loader:
     from induce.registry import LOADERS, load
 
-    kind, epochs = load(LOADERS.get(config.loader_name).place), config.train.epochs
+    kind, epochs = load(LOADERS.get(config.loader_name).location), config.train.epochs
     loader: Loader = kind(corpus, config.loader, device=device, epochs=epochs, held_out=held_out)
     return loader
 

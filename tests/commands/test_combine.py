@@ -24,7 +24,7 @@ def test_ensemble_is_used_like_a_model(call: Caller, model: Path, tmp_path: Path
     right = "(X (W The) (X (W dog) (X (W saw) (X (W a) (W cat)))) (W .))"
     assert call.result("parse", text, "-m", vote).splitlines() == [right, "", "(X (W A) (W man))"]
     first = json.loads(call.result("extract", text, "-m", vote).splitlines()[0])
-    assert first["kept"] == [0, 1, 2, 3, 4]
+    assert first["indices"] == [0, 1, 2, 3, 4]
     assert first["span_scores"][3][5] >= 0.6
     lines = tmp_path / "lines.jsonl"
     call.result("extract", text, "-m", vote, "-o", lines)

@@ -62,7 +62,7 @@ def test_formats_and_back(call: Caller, penn: Path, tmp_path: Path) -> None:
 
 def test_distances_are_read_as_decode_reads_them(call: Caller, tmp_path: Path) -> None:
     lines = [
-        '{"words": ["a", ",", "b", "c"], "kept": [0, 2, 3], "distances": [0.5, 0.1, 0.2]}',
+        '{"words": ["a", ",", "b", "c"], "indices": [0, 2, 3], "distances": [0.5, 0.1, 0.2]}',
         '{"distances": [3, 1, 2, Infinity]}',
         "",
     ]

@@ -66,7 +66,7 @@ def test_the_line_may_name_its_decoder(call: Caller) -> None:
 
 def test_words_that_the_model_does_not_read(call: Caller) -> None:
     words = ["(", "a", ",", "b", "c", "."]
-    assert decoded(call, {"words": words, "kept": [1, 3, 4], "heads": MUTUAL}) == [(3, 3, 3, ROOT, 3, 3)]
+    assert decoded(call, {"words": words, "indices": [1, 3, 4], "heads": MUTUAL}) == [(3, 3, 3, ROOT, 3, 3)]
 
 
 def test_trees_and_heads_in_one_file(call: Caller) -> None:

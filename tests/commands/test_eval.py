@@ -392,7 +392,7 @@ def test_other_forms(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1 of 2 gold brackets" in out
     assert "● in gold and predicted" in out
     rows = list(csv.DictReader(Path("saved/sentences.tsv").read_text("utf-8").splitlines(), delimiter="\t"))
-    assert [row["place"] for row in rows[:3]] == ["gold.mrg:1", "gold.mrg:2", "gold.mrg:3"]
+    assert [row["location"] for row in rows[:3]] == ["gold.mrg:1", "gold.mrg:2", "gold.mrg:3"]
     mean = sum(float(row["value"]) for row in rows[:3]) / 3
     document = json.loads(Path("saved/scores.json").read_text("utf-8"))
     assert document["scores"][0]["value"] == pytest.approx(mean, abs=1e-3)

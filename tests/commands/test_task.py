@@ -53,7 +53,7 @@ def test_extract_and_decode_reproduce_the_trees_of_parse(call: Caller, folder: P
     assert call.result("decode", "stack.jsonl") == trees
     assert call.result("decode", "stack.jsonl", "--decoder", "shift-reduce") == trees
     rows = [json.loads(line) for line in lines.splitlines()]
-    assert [len(row["stack"]) for row in rows] == [len(row.get("kept", row["words"])) for row in rows]
+    assert [len(row["stack"]) for row in rows] == [len(row.get("indices", row["words"])) for row in rows]
     assert "decoder" not in rows[0]
 
 

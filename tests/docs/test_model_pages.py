@@ -40,7 +40,7 @@ def setting_names() -> set[str]:
     tables = {**{name: [kind] for name, kind in TABLES.items()}}
     tables |= {name: [entry.settings for entry in entries.values()] for name, entries in COMPONENTS.items()}
     models = [*MODELS.values(), *ENCODERS.values(), *POLICIES.values()]
-    tables["model"] = [load(entry.place).Config for entry in models]
+    tables["model"] = [load(entry.location).Config for entry in models]
     return {
         f"{table}.{field.name}"
         for table, kinds in tables.items()

@@ -15,7 +15,7 @@ from induce.training.run import check_fits
 from treebank.base.errors import SynparseError
 
 MODEL_LOCATIONS = {
-    entry.place for models in (MODELS, *(task.models for task in TASKS.values())) for entry in models.values()
+    entry.location for models in (MODELS, *(task.models for task in TASKS.values())) for entry in models.values()
 }
 COMPONENTS = {
     **{location: load(location).Config for location in MODEL_LOCATIONS},

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.reference import SHARED
-from treebank.core.sentence import Place, Sentence, Treebank
+from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.evaluate.systems import System, SystemInfo
 from treebank.io.predictions import PredictedTree
@@ -33,7 +33,8 @@ def treebank_of(nodes: Sequence[Node]) -> Treebank:
     """A treebank with one sentence per node, read from ``toy.mrg``."""
     trees = [Tree.from_text(bracketed(node)) for node in nodes]
     return Treebank(
-        "toy", [Sentence(tree.words, tree.tags, tree, place=Place("toy.mrg", i)) for i, tree in enumerate(trees, 1)]
+        "toy",
+        [Sentence(tree.words, tree.tags, tree, location=Location("toy.mrg", i)) for i, tree in enumerate(trees, 1)],
     )
 
 

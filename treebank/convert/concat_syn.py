@@ -76,7 +76,7 @@ def forms_of(sentence: Sentence, changed: Counter[int]) -> tuple[Tree, list[str 
     tree = sentence.tree
     if tree is None:
         problem = "this sentence has no tree; ptb-concat-syn needs trees"
-        raise TreebankError(sentence.place.path, sentence.place.line, problem)
+        raise TreebankError(sentence.location.path, sentence.location.line, problem)
     return tree, [rewrite(word, tag, changed) for word, tag in zip(tree.words, tree.tags, strict=True)]
 
 

@@ -111,7 +111,7 @@ def scan(text: str) -> Iterator[Parts]:
     tags: list[str] = []
     labels: list[str] = []
     spans: list[Span] = []
-    stack: list[tuple[int, int]] = []  # of each open bracket: its place in pre-order, its first word
+    stack: list[tuple[int, int]] = []  # of each open bracket: its position in pre-order, its first word
     for label, word, empty, closing, bare in _TOKEN.findall(text):
         if word:
             words.append(word)

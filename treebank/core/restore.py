@@ -9,49 +9,49 @@ from treebank.core.sentence import ROOT
 from treebank.core.tree import Tree
 
 
-def restore(tree: Tree, words: Sequence[str], kept: Sequence[int], *, tag: str = "W") -> Tree:
-    """The tree over all ``words``, given the ``tree`` over the words with the indices ``kept``.
+def restore(tree: Tree, words: Sequence[str], indices: Sequence[int], *, tag: str = "W") -> Tree:
+    """The tree over all ``words``, given the ``tree`` over the words at ``indices``.
 
     A dropped word becomes a child of the lowest phrase that covers the kept words on both sides of it; before the
     first kept word or after the last, of the outermost bracket over the whole sentence. Deleting the dropped words
     gives the brackets of ``tree`` again. With no kept words the result is one flat bracket; with no words, no tree.
     """
-    if len(tree) != len(kept):
-        raise ValueError(f"a tree of {len(tree)} words for {len(kept)} kept ones")
-    if not kept:
+    if len(tree) != len(indices):
+        raise ValueError(f"a tree of {len(tree)} words for {len(indices)} kept ones")
+    if not indices:
         return Tree.from_spans(words, (), tag=tag)
-    if len(kept) == len(words):
+    if len(indices) == len(words):
         return tree.with_words(words)
     tags = [tag] * len(words)
-    for i, tree_tag in zip(kept, tree.tags, strict=True):
+    for i, tree_tag in zip(indices, tree.tags, strict=True):
         tags[i] = tree_tag
     # A phrase reaches from its first kept word to its last, hence over exactly what was dropped between them.
-    spans = [(kept[start], kept[end - 1] + 1) for start, end in tree.spans]
-    if spans and tree.spans[0] == (0, len(kept)):
+    spans = [(indices[start], indices[end - 1] + 1) for start, end in tree.spans]
+    if spans and tree.spans[0] == (0, len(indices)):
         spans[0] = (0, len(words))
     return Tree(tuple(words), tuple(tags), tuple(spans), tree.labels)
 
 
-def restore_heads(heads: Sequence[int], kept: Sequence[int], count: int) -> Heads:
-    """The heads of ``count`` words, given the ``heads`` of the words with the indices ``kept``.
+def restore_heads(heads: Sequence[int], indices: Sequence[int], count: int) -> Heads:
+    """The heads of ``count`` words, given the ``heads`` of the words at ``indices``.
 
     The head of a dropped word is the lowest kept word that has the kept words on both sides of it below it, itself
     included; before the first kept word or after the last it is the root. No arc comes to cross another by it. Where
     the heads make no tree with one root, it is the kept word before, else that after. With no kept words the first
     word is the root.
     """
-    if len(heads) != len(kept):
-        raise ValueError(f"heads of {len(heads)} words for {len(kept)} kept ones")
-    if not kept:
+    if len(heads) != len(indices):
+        raise ValueError(f"heads of {len(heads)} words for {len(indices)} kept ones")
+    if not indices:
         return (ROOT, *([0] * (count - 1)))[:count]
     restored = [ROOT] * count
-    for word, head in zip(kept, heads, strict=True):
-        restored[word] = ROOT if head == ROOT else kept[head]
-    depths = _depths(heads) if len(kept) < count and is_tree(heads) else []
-    for left, start, end in zip(range(-1, len(kept)), [-1, *kept], [*kept, count], strict=True):
+    for word, head in zip(indices, heads, strict=True):
+        restored[word] = ROOT if head == ROOT else indices[head]
+    depths = _depths(heads) if len(indices) < count and is_tree(heads) else []
+    for left, start, end in zip(range(-1, len(indices)), [-1, *indices], [*indices, count], strict=True):
         if end - start > 1:
             head = _between(heads, left, depths) if depths else max(left, 0)
-            restored[start + 1 : end] = [kept[head]] * (end - start - 1)
+            restored[start + 1 : end] = [indices[head]] * (end - start - 1)
     return tuple(restored)
 
 

@@ -13,7 +13,7 @@ from treebank.core.tree import Tree
 ROOT = -1  # the head of a word that has none
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """File and line (from 1) of a sentence, for error messages."""
 
     path: str
@@ -40,14 +40,14 @@ class Sentence:
     heads: tuple[int, ...] = ()
     universal_tags: tuple[str, ...] = ()
     relations: tuple[str, ...] = ()
-    place: Place = field(default=Place("-", 0), compare=False)
+    location: Location = field(default=Location("-", 0), compare=False)
     surface: Surface | None = field(default=None, compare=False)
     annotation: Annotation | None = field(default=None, compare=False)
 
     def with_tree(self, tree: Tree) -> Sentence:
         """The sentence of another tree, without the heads of this one, which belong to other words."""
         plain = tree.without_traces()
-        return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, place=self.place)
+        return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, location=self.location)
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ def _load_path(path: str, on_bad: OnBad | None, input_options: InputOptions) -> 
 def _has_gold(sentence: Sentence, on_bad: OnBad) -> bool:
     """Whether a sentence has a tree or heads. If not, this is reported to ``on_bad``."""
     if sentence.tree is None and not sentence.heads:
-        on_bad(TreebankError(*sentence.place, "this sentence has neither a tree nor heads"))
+        on_bad(TreebankError(*sentence.location, "this sentence has neither a tree nor heads"))
         return False
     return True
 
@@ -200,7 +200,7 @@ class _Files:
                 f"nltk's {NLTK_NOTE} ({self.corpus.nltk_files})" if note else f"the given copy of {self.corpus.title}"
             )
             raise SynparseError(f"{name} is {base.contents}, and {sample} has no file of it; {self.corpus.help}")
-        gold = Treebank(name, [sentence for sentence in sentences if sentence.place.path in paths], note)
+        gold = Treebank(name, [sentence for sentence in sentences if sentence.location.path in paths], note)
         return gold if note else replace(gold, note=_note(named, base, gold, len(paths)))
 
 

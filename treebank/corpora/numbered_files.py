@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import root_offsets
-from treebank.core.sentence import Place, Sentence
+from treebank.core.sentence import Location, Sentence
 from treebank.io.bracketed import parse_trees, read_bracketed
 from treebank.io.lines import OnBad
 from treebank.io.source import Source
@@ -116,7 +116,7 @@ def _read_text(path: str, text: str) -> Iterator[Sentence]:
         for tree, offset in zip(parse_trees(text), root_offsets(text), strict=False):
             line, last = line + text.count("\n", last, offset), offset
             plain = tree.without_traces()
-            yield Sentence(plain.words, plain.tags, tree, place=Place(path, line))
+            yield Sentence(plain.words, plain.tags, tree, location=Location(path, line))
     except ValueError as error:
         raise TreebankError(path, 0, str(error)) from None
 

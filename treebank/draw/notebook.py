@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Place, Sentence
+from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.draw.files import write_pictures
 from treebank.draw.latex import dependency, forest
@@ -77,7 +77,7 @@ def draw(
     for number, row in enumerate(zip(*systems, strict=True)):
         reference = references[number] if references else None
         if reference is not None:
-            row = tuple(fitted(analysis, Place(analysis.name, 0), reference.words) for analysis in row)
+            row = tuple(fitted(analysis, Location(analysis.name, 0), reference.words) for analysis in row)
         pictures.append(Picture(str(number + 1) if len(systems[0]) > 1 else "", row, reference))
     return Drawing(tuple(pictures))
 

@@ -62,7 +62,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class Picture:
-    """One sentence: ``title`` (its number or place), the analyses, and the gold analysis, if there is one."""
+    """One sentence: ``title`` (its number or location), the analyses, and the gold analysis, if there is one."""
 
     title: str
     analyses: tuple[Analysis, ...]

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.core.sentence import Place
+from treebank.core.sentence import Location
 from treebank.core.tree import Tree
 from treebank.draw.picture import Analysis
 from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, detect, format_by_suffix
-from treebank.io.jsonl import read_objects, tree_of, words_and_kept
+from treebank.io.jsonl import read_objects, tree_of, words_and_indices
 from treebank.io.predictions import PredictedTree, parse_bare, read_prediction_trees
 from treebank.io.read import read_sentences
 from treebank.io.streams import STDIN
@@ -25,11 +25,11 @@ def of_json(value: dict[str, Any], name: str) -> Analysis:
     values: Any = value.get("distances")
     if not isinstance(values, list):
         return Analysis.of_tree(tree, name)
-    words, indices = words_and_kept(value, len(values), "distances")
+    words, indices = words_and_indices(value, len(values), "distances")
     return Analysis(name, tuple(words), (), tree, distances=spread(values, indices, len(words)))
 
 
-def read_analyses(path: str, name: str = "", *, analyse: Analyse = of_json) -> Iterator[tuple[Place, Analysis]]:
+def read_analyses(path: str, name: str = "", *, analyse: Analyse = of_json) -> Iterator[tuple[Location, Analysis]]:
     """Every analysis of a file in order, with its location. ``analyse`` reads the objects of JSON lines.
 
     Raises SynparseError for a file of plain text, and TreebankError with file and line if it cannot be read.
@@ -42,17 +42,17 @@ def read_analyses(path: str, name: str = "", *, analyse: Analyse = of_json) -> I
         yield from _json_lines(path, name, analyse)
     elif detected is BRACKETS and not format_by_suffix(path):
         for predicted in read_prediction_trees(path):
-            yield Place(predicted.path, predicted.line), Analysis.of_tree(_labelled(predicted), name)
+            yield Location(predicted.path, predicted.line), Analysis.of_tree(_labelled(predicted), name)
     else:
         for sentence in read_sentences([path], trees=True):
-            yield sentence.place, Analysis.of_sentence(sentence, name)
+            yield sentence.location, Analysis.of_sentence(sentence, name)
 
 
 def _labelled(predicted: PredictedTree) -> Tree:
     return predicted.bare if predicted.labelled is None else predicted.labelled
 
 
-def fitted(analysis: Analysis, location: Place, words: Sequence[str]) -> Analysis:
+def fitted(analysis: Analysis, location: Location, words: Sequence[str]) -> Analysis:
     """The analysis over the words of gold. Brackets are read again without labels if that makes the words agree.
 
     Raises TreebankError that names the first word that differs.
@@ -69,13 +69,13 @@ def fitted(analysis: Analysis, location: Place, words: Sequence[str]) -> Analysi
     raise TreebankError(location.path, location.line, f"not the sentence that gold has here: {problem}")
 
 
-def _json_lines(path: str, name: str, analyse: Analyse) -> Iterator[tuple[Place, Analysis]]:
+def _json_lines(path: str, name: str, analyse: Analyse) -> Iterator[tuple[Location, Analysis]]:
     for number, value in read_objects(path):
         try:
             analysis = Analysis(name, ()) if value is None else analyse(value, name)
         except (ValueError, SynparseError) as error:
             raise TreebankError(path, number, str(error)) from None
-        yield Place(path, number), analysis
+        yield Location(path, number), analysis
 
 
 def spread(values: Sequence[float], indices: Sequence[int], count: int) -> tuple[float, ...]:

@@ -167,7 +167,7 @@ class TreeView:
                 [tree.words for tree in trees],
                 [tuple(compress(self.gold.words, mask)) for mask in self._masks()],
                 location=f"{predicted.path}:{predicted.line}",
-                gold_location=str(self.sentence.place),
+                gold_location=str(self.sentence.location),
             )
         )
 
@@ -188,7 +188,7 @@ def view_treebank(treebank: Treebank, rule: str) -> list[TreeView]:
     views = []
     for sentence in treebank.sentences:
         if sentence.tree is None:
-            raise SynparseError(f"{sentence.place}: this sentence has no tree to score against")
+            raise SynparseError(f"{sentence.location}: this sentence has no tree to score against")
         views.append(TreeView.of(sentence, sentence.tree, rule))
     return views
 
@@ -222,7 +222,7 @@ class HeadView:
         """The view of a sentence with gold ``heads`` over all words. Raises SynparseError if tags are missing."""
         mask = word_mask(convention.tokens, sentence.words, sentence.tags, sentence.universal_tags)
         if len(mask) != len(sentence.words):
-            raise SynparseError(f"{sentence.place}: this sentence has no tags, which {convention.name} needs")
+            raise SynparseError(f"{sentence.location}: this sentence has no tags, which {convention.name} needs")
         if convention.others == "deleted":
             remaining = delete(heads, mask)
             return cls(sentence, mask, remaining, range(len(remaining)))
@@ -247,7 +247,7 @@ class HeadView:
         if words is None:
             readings = [gold, tuple(compress(gold, self.mask))]
             raise SynparseError(
-                mismatch([predicted.words], readings, location=location, gold_location=str(self.sentence.place))
+                mismatch([predicted.words], readings, location=location, gold_location=str(self.sentence.location))
             )
         if len(heads) == len(self.heads):
             return tuple(heads)
@@ -300,7 +300,7 @@ def _miscount(
     name: str, predicted: Sequence[Any], views: Sequence[GoldView], included: Sequence[bool], noun: str
 ) -> str:
     """The error message for a wrong number of predictions: the first sentence that differs, is missing or extra."""
-    files = list(dict.fromkeys(view.sentence.place.path for view in views)) or ["gold"]
+    files = list(dict.fromkeys(view.sentence.location.path for view in views)) or ["gold"]
     more = len(files) - 1
     gold = files[0] + (f" and {more:,} more file{'s' * (more != 1)}" if more else "")
     counts = f"{_count(len(predicted), noun)} for the {_count(len(views), 'sentence')} of {gold}"
@@ -312,8 +312,8 @@ def _miscount(
         except SynparseError as error:
             return f"{error} ({counts})"
     if len(predicted) < len(views):
-        return f"{name}: {counts}; the one for {views[len(predicted)].sentence.place} is missing"
-    extra, last = predicted[len(views)], views[-1].sentence.place
+        return f"{name}: {counts}; the one for {views[len(predicted)].sentence.location} is missing"
+    extra, last = predicted[len(views)], views[-1].sentence.location
     return f"{extra.path}:{extra.line}: an extra {noun} after the one for {last} ({counts})"
 
 

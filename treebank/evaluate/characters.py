@@ -104,7 +104,9 @@ def character_treebank(gold: Treebank) -> Treebank:
     sentences = []
     for sentence in gold.sentences:
         if sentence.tree is None:
-            raise SynparseError(f"{sentence.place}: this sentence has no tree; over characters only trees are scored")
+            raise SynparseError(
+                f"{sentence.location}: this sentence has no tree; over characters only trees are scored"
+            )
         sentences.append(sentence.with_tree(over_characters(sentence.tree.without_traces())))
     return replace(gold, sentences=sentences, note=", ".join(filter(None, [gold.note, NOTE])))
 
@@ -149,7 +151,7 @@ def _tree(predicted: PredictedTree, sentence: Sentence) -> Tree:
             return tree
     location = f"{predicted.path}:{predicted.line}"
     raise SynparseError(
-        mismatch(spellings, [characters], location=location, gold_location=str(sentence.place), unit="character")
+        mismatch(spellings, [characters], location=location, gold_location=str(sentence.location), unit="character")
     )
 
 

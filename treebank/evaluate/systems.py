@@ -11,7 +11,7 @@ from treebank.base.errors import SynparseError, TreebankError, UnknownNameError
 from treebank.base.registry import nearest
 from treebank.core.baselines import BASELINES, SEEDED
 from treebank.core.dependency import Heads
-from treebank.core.sentence import ROOT, Place, Sentence, Treebank
+from treebank.core.sentence import ROOT, Location, Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.evaluate.align import Bracketing
 from treebank.io.predictions import (
@@ -134,7 +134,7 @@ def given_gold(trees: Iterable[Any]) -> Treebank:
     """Trees from a program as a gold treebank."""
     sentences = []
     for number, tree in enumerate(map(_tree, trees), start=1):
-        sentences.append(Sentence((), place=Place("gold", number)).with_tree(tree))
+        sentences.append(Sentence((), location=Location("gold", number)).with_tree(tree))
     return Treebank("gold", sentences)
 
 

@@ -131,11 +131,11 @@ def _gold_heads(gold: Treebank, rules: str | None) -> tuple[list[Heads], str]:
         return [sentence.heads for sentence in gold.sentences], ""
     bare = [sentence for sentence in without if sentence.tree is None]
     if bare:
-        raise SynparseError(f"{bare[0].place}: this sentence has neither heads nor a tree to derive them from")
+        raise SynparseError(f"{bare[0].location}: this sentence has neither heads nor a tree to derive them from")
     heads = []
     for sentence in gold.sentences:
         if sentence.tree is None:
             problem = "no tree for head rules" if rules else "heads but no tree, and others have a tree but no heads"
-            raise SynparseError(f"{sentence.place}: this sentence has {problem}")
+            raise SynparseError(f"{sentence.location}: this sentence has {problem}")
         heads.append(heads_from_tree(sentence.tree, rules or DEFAULT_RULES))
     return heads, rules or DEFAULT_RULES

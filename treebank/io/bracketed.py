@@ -7,7 +7,7 @@ from itertools import starmap
 
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import diagnose, parse, root_offsets, scan, scan_regular
-from treebank.core.sentence import Place, Sentence
+from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
 from treebank.io.corpussearch import CorpusSearch
 from treebank.io.lines import OnBad, open_blocks, report
@@ -30,7 +30,7 @@ def read_bracketed(path: AnyPath, *, on_bad: OnBad | None = None, rewrite: Rewri
     name = Source.of(path).path
     for tree, line in read_trees(path, on_bad=on_bad, rewrite=rewrite):
         words, tags = (tree.words, tree.tags) if TRACE not in tree.tags else _without_traces(tree)
-        yield Sentence(words, tags if any(tags) else (), tree, place=Place(name, line))
+        yield Sentence(words, tags if any(tags) else (), tree, location=Location(name, line))
 
 
 def read_trees(

@@ -10,7 +10,7 @@ from sys import intern
 from treebank.base.errors import TreebankError
 from treebank.core.annotation import Annotation
 from treebank.core.brackets import shorten
-from treebank.core.sentence import ROOT, Place, Sentence
+from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 
@@ -115,7 +115,7 @@ def _blocks(source: Source, has_comments: bool) -> Iterator[_Block]:
 
 def _check_complete(sentence: Sentence, block: _Block) -> None:
     """Raises TreebankError if the last sentence of a file, without a blank line after it, is evidently truncated."""
-    path, last = sentence.place.path, sentence.place.line + len(block.rows) - 1
+    path, last = sentence.location.path, sentence.location.line + len(block.rows) - 1
     if sentence.heads and ROOT not in sentence.heads:
         raise TreebankError(path, last, f"the file ends and no word of its last sentence is the root; {_TRUNCATED}")
     text = next((line.partition("=")[2] for line in block.comments if re.match("# *text *=", line)), "")
@@ -169,7 +169,7 @@ def _sentence(path: str, first: int, lines: list[str], columns: Columns) -> Sent
         heads=heads,
         universal_tags=coarse if columns.universal else (),
         relations=relations,
-        place=Place(path, first),
+        location=Location(path, first),
     )
 
 

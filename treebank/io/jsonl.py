@@ -12,7 +12,7 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.base.json_text import parse_json
 from treebank.core.distances import spans_from_distances
 from treebank.core.restore import restore
-from treebank.core.sentence import Place, Sentence
+from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
@@ -68,32 +68,32 @@ def read_json(
     """
     source = Source.of(path)
     for number, value in read_objects(source, expected=EXPECTED if needs_tree else "expected an object", on_bad=on_bad):
-        position = Place(source.path, number)
+        position = Location(source.path, number)
         try:
             if value is None:
-                yield Sentence((), (), Tree((), (), (), ()) if needs_tree else None, place=position)
+                yield Sentence((), (), Tree((), (), (), ()) if needs_tree else None, location=position)
             elif needs_tree or "spans" in value or "distances" in value:
                 tree = tree_of(value)
                 plain = tree.without_traces()
-                yield Sentence(plain.words, plain.tags, tree, place=position)
+                yield Sentence(plain.words, plain.tags, tree, location=position)
             else:
                 yield from _sentences_of(value, position, rule)
         except (ValueError, SynparseError) as error:
             report(TreebankError(source.path, number, str(error)), on_bad)
 
 
-def _sentences_of(value: JsonObject, position: Place, rule: str) -> Iterator[Sentence]:
+def _sentences_of(value: JsonObject, position: Location, rule: str) -> Iterator[Sentence]:
     """The sentences of an object without a tree. Raises ValueError or SynparseError for a malformed object."""
     if "words" in value:
-        yield Sentence(tuple(_words(value["words"])), place=position)
+        yield Sentence(tuple(_words(value["words"])), location=position)
     elif not isinstance(value.get("text"), str):
         raise ValueError('expected "words", a list of strings, or "text", a string')
     elif not rule:
-        yield Sentence(split_words(value["text"].replace("\n", " ")), place=position)
+        yield Sentence(split_words(value["text"].replace("\n", " ")), location=position)
     else:
         for surface in tokenization(rule).surfaces(value["text"]):
             words = tuple(surface.text[start:end] for start, end in surface.spans)
-            yield Sentence(words, place=position, surface=surface)
+            yield Sentence(words, location=position, surface=surface)
 
 
 def tree_of(value: JsonObject) -> Tree:
@@ -105,7 +105,7 @@ def tree_of(value: JsonObject) -> Tree:
         raise ValueError(EXPECTED)
     if (decoder := value.get("decoder", "unbiased")) != "unbiased":
         raise ValueError(f"these distances ask for the decoder {decoder!r}; `synparse decode` has it")
-    words, model_words = words_and_kept(value, len(distances), "distances")
+    words, model_words = words_and_indices(value, len(distances), "distances")
     tree = Tree.from_spans([words[i] for i in model_words], spans_from_distances(distances))
     return restore(tree, words, model_words)
 
@@ -157,16 +157,16 @@ def _check_nested(spans: Sequence[tuple[int, int]]) -> None:
         ends.append(end)
 
 
-def words_and_kept(value: JsonObject, count: int, unit: str) -> tuple[list[str], list[int]]:
-    """The ``words`` of an object, and ``kept``, the indices of the ``count`` words that the model received.
+def words_and_indices(value: JsonObject, count: int, unit: str) -> tuple[list[str], list[int]]:
+    """The ``words`` of an object and the ``indices`` of the ``count`` words that the model received.
 
-    Without ``words`` and ``kept``, the words are ``w0 w1 …``; without ``kept``, the model received all words. Raises
+    Without both, the words are ``w0 w1 …``. Without ``indices``, the model received all words. Raises
     ValueError for malformed lists and if the number of words is not the number of values, called ``unit`` in the
     message.
     """
-    words, kept_indices = value.get("words"), value.get("kept")
-    words = [f"w{i}" for i in range(count)] if words is None and kept_indices is None else _words(words)
-    indices = list(range(len(words))) if kept_indices is None else _indices(kept_indices, len(words))
+    words, word_indices = value.get("words"), value.get("indices")
+    words = [f"w{i}" for i in range(count)] if words is None and word_indices is None else _words(words)
+    indices = list(range(len(words))) if word_indices is None else _indices(word_indices, len(words))
     if len(indices) != count:
         raise ValueError(f"{count} {unit} for {len(indices)} words; one per word is needed")
     return words, indices
@@ -174,7 +174,7 @@ def words_and_kept(value: JsonObject, count: int, unit: str) -> tuple[list[str],
 
 def _words(words: Any) -> list[str]:
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ValueError('"words" must be a list of strings, and "kept" needs it')
+        raise ValueError('"words" must be a list of strings, and "indices" needs it')
     for i, word in enumerate(words, start=1):
         if not word:
             raise ValueError(f"word {i} is empty")
@@ -184,12 +184,12 @@ def _words(words: Any) -> list[str]:
 
 
 def _indices(indices: Any, count: int) -> list[int]:
-    """The list ``kept`` of a sentence of ``count`` words."""
+    """The list ``indices`` of a sentence of ``count`` words."""
     if not isinstance(indices, list) or any(type(i) is not int for i in indices) or indices != sorted(set(indices)):
-        raise ValueError('"kept" must be ascending indices of words')
+        raise ValueError('"indices" must be ascending indices of words')
     if indices and not 0 <= indices[0] <= indices[-1] < count:
         wrong = indices[0] if indices[0] < 0 else indices[-1]
-        raise ValueError(f'"kept" names word {wrong}, but there are {count} words, counted from 0')
+        raise ValueError(f'"indices" names word {wrong}, but there are {count} words, counted from 0')
     return indices
 
 

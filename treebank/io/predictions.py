@@ -118,9 +118,9 @@ def read_prediction_heads(path: str, *, encoding: str = "") -> list[PredictedHea
         for sentence in _format(source, "heads").read(source, ReadOptions()):
             if not sentence.heads:
                 raise TreebankError(
-                    source.path, sentence.place.line, "this sentence has no heads (column HEAD is empty)"
+                    source.path, sentence.location.line, "this sentence has no heads (column HEAD is empty)"
                 )
-            predictions.append(PredictedHeads(source.path, sentence.place.line, sentence.words, sentence.heads))
+            predictions.append(PredictedHeads(source.path, sentence.location.line, sentence.words, sentence.heads))
     return predictions
 
 
@@ -151,7 +151,7 @@ def _read_trees(source: Source) -> Iterator[PredictedTree]:
         return _read_json(source)
     if detected not in (TEXT, BRACKETS):
         sentences = detected.read(source, ReadOptions())
-        return (PredictedTree(*sentence.place, "", sentence.tree) for sentence in sentences)
+        return (PredictedTree(*sentence.location, "", sentence.tree) for sentence in sentences)
     buffered = None if os.path.isfile(source.path) else list(open_lines(source))
 
     def lines() -> NumberedLines:

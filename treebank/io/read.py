@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from treebank.base.errors import TreebankError, UnknownNameError
-from treebank.core.sentence import Place, Sentence
+from treebank.core.sentence import Location, Sentence
 from treebank.io.expand import expand
 from treebank.io.formats import BRACKETS, FORMATS, TEXT, Format, ReadOptions, detect, format_by_suffix
 from treebank.io.lines import OnBad
@@ -16,7 +16,7 @@ from treebank.io.source import AnyPath, Source
 from treebank.io.streams import STDIN
 from treebank.tokenize import DEFAULT, NONE, tokenization
 
-OnSentence = Callable[[Place], None]  # called with the place of each sentence that was read
+OnSentence = Callable[[Location], None]  # called with the location of each sentence that was read
 
 
 def _print_note(text: str) -> None:
@@ -31,7 +31,7 @@ class InputOptions:
     model, "none" to overrule the rule of a model. With ``paragraphs``, lines may be broken anywhere and a blank line
     ends a paragraph. ``form`` is the name of a format in `FORMATS` and replaces detection. ``encoding`` is "" for
     UTF-8. ``keep_annotation`` stores all columns of CoNLL-U in the sentence. ``notify`` is called with a message about
-    skipped files and detected formats, ``on_sentence`` with the place of each sentence that was read.
+    skipped files and detected formats, ``on_sentence`` with the location of each sentence that was read.
     """
 
     tokenize: str = ""
@@ -97,7 +97,7 @@ def _read_all(
             for sentence in _input_format(source, options, trees).read(source, read_options):
                 yield sentence
                 if options.on_sentence:
-                    options.on_sentence(sentence.place)
+                    options.on_sentence(sentence.location)
         except TreebankError as error:
             if on_bad is None or len(sources) == 1:
                 raise

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, shorten
-from treebank.core.sentence import Place, Sentence
+from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree, assemble
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
@@ -34,7 +34,7 @@ def read_sinica(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sente
         except ValueError as error:
             report(TreebankError(source.path, number, str(error)), on_bad)
         else:
-            yield Sentence(tree.words, tree.tags, tree, place=Place(source.path, number))
+            yield Sentence(tree.words, tree.tags, tree, location=Location(source.path, number))
 
 
 def parse_sinica(text: str) -> Tree:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from treebank.core.sentence import Place, Sentence
+from treebank.core.sentence import Location, Sentence
 from treebank.io.lines import OnBad, open_lines
 from treebank.io.source import AnyPath, Source
 from treebank.tokenize import DEFAULT, tokenization
@@ -30,7 +30,7 @@ def read_text(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentenc
     """
     source = Source.of(path)
     for number, line in open_lines(source, on_bad=on_bad):
-        yield Sentence(split_words(line), place=Place(source.path, number))
+        yield Sentence(split_words(line), location=Location(source.path, number))
 
 
 def read_raw(
@@ -49,10 +49,10 @@ def read_raw(
             line = first + text.count("\n", 0, surface.offset)
             words = tuple(surface.text[start:end] for start, end in surface.spans)
             yield Sentence(
-                words, place=Place(source.path, line), surface=replace(surface, offset=offset + surface.offset)
+                words, location=Location(source.path, line), surface=replace(surface, offset=offset + surface.offset)
             )
         if is_blank:
-            yield Sentence((), place=Place(source.path, first))
+            yield Sentence((), location=Location(source.path, first))
 
 
 def _lines(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, int, str]]:

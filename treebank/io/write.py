@@ -58,5 +58,5 @@ def write_conllu(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
 def _tree(sentence: Sentence) -> Tree:
     if sentence.tree is None:
         problem = "this sentence has no tree; it can be written as text, and as conllu if it has heads"
-        raise TreebankError(sentence.place.path, sentence.place.line, problem)
+        raise TreebankError(sentence.location.path, sentence.location.line, problem)
     return sentence.tree

@@ -140,7 +140,7 @@ class Ccm(FittedModel):
         """The spans of all sentences, one block of equal length at a time."""
         classes = self.classes.cpu().numpy()
         for rows, count in blocks_of_one_length(text.lengths[chosen], self.power):
-            yield Spans.of(classes[text.ids[text.places(chosen[rows], count)]], self.class_count)
+            yield Spans.of(classes[text.ids[text.word_positions(chosen[rows], count)]], self.class_count)
 
     def _learn(self, blocks: list[Spans], *, random: bool = False) -> float:
         """Replace the counts by expected counts and return the log-likelihood of the classes under the previous counts.

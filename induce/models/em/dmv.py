@@ -394,6 +394,6 @@ class _Learner:
         lengths = self.text.lengths[fit]
         whole = self.text.fragments[self.text.offsets[fit] + lengths - 1] == 0
         for rows, count in blocks_of_similar_length(lengths, whole):
-            positions = self.text.places(fit[rows], count)
+            positions = self.text.word_positions(fit[rows], count)
             ids, fragments = self.text.ids[positions], self.text.fragments[positions]
             self.blocks.append(self.model._block(self.member, ids, fragments, self.text.lengths[fit[rows]]))

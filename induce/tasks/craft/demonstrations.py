@@ -25,7 +25,7 @@ from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map, write_maps
 from induce.tasks.examples import LengthLoader
 from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Place
+from treebank.core.sentence import Location
 from treebank.io.expand import expand
 from treebank.io.lines import open_lines
 
@@ -92,12 +92,12 @@ class Craft:
             yield demonstration
 
 
-def read_demonstrations(paths: Iterable[str]) -> Iterator[tuple[Demonstration, Place]]:
+def read_demonstrations(paths: Iterable[str]) -> Iterator[tuple[Demonstration, Location]]:
     """The demonstrations in files, one per line, replayed. Raises TreebankError if one does not complete its task."""
     for path in expand(paths):
         for number, line in open_lines(path):
             if line.strip():
-                yield parse_line(line, Place(path, number)), Place(path, number)
+                yield parse_line(line, Location(path, number)), Location(path, number)
 
 
 def generate_sketch(sketch: str, part: str) -> Iterator[Demonstration]:
@@ -113,7 +113,7 @@ def generate_sketch(sketch: str, part: str) -> Iterator[Demonstration]:
             yield Demonstration(sketch, maps[rows[index]], actions, tuple(paths.ends[index].tolist()))
 
 
-def parse_line(line: str, location: Place) -> Demonstration:
+def parse_line(line: str, location: Location) -> Demonstration:
     """The demonstration in one line of a file. Raises TreebankError if it is malformed."""
     fields = line.split()
     if len(fields) < 3:

@@ -44,11 +44,11 @@ class TrajectoryParser(ModelParser):
         if not sentence.words:
             return None
         if len(sentence.words) < 3:
-            raise SynparseError(f"{sentence.place}: expected a task, a map and actions")
+            raise SynparseError(f"{sentence.location}: expected a task, a map and actions")
         try:
             sketch = read_sketch(sentence.words[0])
             if sketch not in sketches:
                 raise SynparseError(f"task {sketch!r} is not one of the tasks of this model ({' '.join(sketches)})")
             return follow(sketch, sentence.words[1], sentence.words[2:])
         except (ValueError, SynparseError) as error:
-            raise SynparseError(f"{sentence.place}: {error}") from None
+            raise SynparseError(f"{sentence.location}: {error}") from None

@@ -26,14 +26,14 @@ class TransformerEncoderConfig(EncoderConfig):
 
     depth: int = count(4, "layers of the encoder")
     heads: int = count(4, "attention heads")
-    together: bool = setting(False, help="encode both expressions in one sequence (published) or separately")
+    joint: bool = setting(False, help="encode both expressions in one sequence (published) or separately")
     universal: bool = setting(False, help="apply one layer depth times, each time with position and step encodings")
 
 
 class TransformerEncoder(Encoder):
     """A Transformer with sinusoidal positions. The vector is its state at a boundary token before the first token.
 
-    With ``together`` a pair is one sequence: start token, first expression, separator, second expression, end token.
+    With ``joint`` a pair is one sequence: start token, first expression, separator, second expression, end token.
     The state at the end token is the vector of the pair (thesis, table 5, after Radford et al. 2018).
     """
 
@@ -44,9 +44,9 @@ class TransformerEncoder(Encoder):
         size = self.size = config.hidden_size
         if size % (2 * config.heads):
             raise ValueError(f"hidden_size = {size} is not a multiple of twice the {config.heads} heads")
-        self.config, self.joins_sides = config, config.together
+        self.config, self.joins_sides = config, config.joint
         self.embedding = nn.Embedding(symbols, size)
-        self.marks = nn.Parameter(torch.randn(3, size)) if config.together else None  # start, between, end
+        self.marks = nn.Parameter(torch.randn(3, size)) if config.joint else None  # start, between, end
         self.dropout = nn.Dropout(config.embedding_dropout)
         layer = nn.TransformerEncoderLayer(
             size, config.heads, 4 * size, config.dropout, batch_first=True, norm_first=True, activation="gelu"
@@ -56,7 +56,7 @@ class TransformerEncoder(Encoder):
         self.norm = nn.LayerNorm(size)
 
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
-        """Vectors (R, D) of expressions, or (R / 2, D) of pairs with ``together``."""
+        """Vectors (R, D) of expressions, or (R / 2, D) of pairs with ``joint``."""
         if self.marks is None:
             marked = nn.functional.pad(tokens, (1, 0))  # index 0 is the boundary token
             return self.run(self.embedding(marked), lengths + 1)[:, 0]

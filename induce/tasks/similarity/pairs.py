@@ -11,7 +11,7 @@ from induce.setting import setting
 from induce.settings.run import RunConfig, TaskSettings
 from induce.tasks.base import bad
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Place
+from treebank.core.sentence import Location
 from treebank.io.expand import expand
 from treebank.io.lines import open_lines
 
@@ -28,7 +28,7 @@ class RatedPair:
     second: str
     rating: float
     genre: str = ""  # of the STS benchmark: main-news, main-captions or main-forums
-    location: Place = field(default=Place("-", 0), compare=False)
+    location: Location = field(default=Location("-", 0), compare=False)
 
     def __str__(self) -> str:
         return f"{self.rating:g}\t{self.first}\t{self.second}"
@@ -61,7 +61,7 @@ class Similarity:
 def _read_file(path: str) -> Iterator[RatedPair]:
     columns: Sequence[int] = ()
     for number, line in open_lines(path):
-        fields, location = line.split("\t"), Place(path, number)
+        fields, location = line.split("\t"), Location(path, number)
         if number == 1 and set(SICK) <= set(fields):
             columns = [fields.index(name) for name in SICK]
         elif not line.strip():
@@ -75,7 +75,7 @@ def _read_file(path: str) -> Iterator[RatedPair]:
 
 
 def _pair(
-    fields: Sequence[str], location: Place, *, low: float = 0, order: Sequence[int] = (0, 1, 2), genre: str = ""
+    fields: Sequence[str], location: Location, *, low: float = 0, order: Sequence[int] = (0, 1, 2), genre: str = ""
 ) -> RatedPair:
     """A pair from three fields in ``order`` (rating and sentences), with ratings from ``low`` to 5."""
     if len(fields) != 3:

@@ -16,7 +16,7 @@ from induce.models.masked.udgn import EDGE, Udgn, UdgnConfig
 from induce.settings.presets import resolve
 from tests.support.tiny import SETTINGS
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import ROOT, Place, Sentence
+from treebank.core.sentence import ROOT, Location, Sentence
 
 LAYERS, CHANNELS = 2, 3
 
@@ -155,7 +155,7 @@ def test_sentence_without_relations_is_refused(annotation: Any) -> None:
     with pytest.raises(
         SynparseError, match=r"g.conllu:3: this sentence has no dependency relations; CoNLL-U with HEAD"
     ):
-        read_arcs(Sentence(("a", "b"), place=Place("g.conllu", 3), **annotation), [0, 1])
+        read_arcs(Sentence(("a", "b"), location=Location("g.conllu", 3), **annotation), [0, 1])
 
 
 @pytest.mark.parametrize("changes", [{}, {"competition": "sigmoid"}, {"channels": 1}, {"positions": "embedding"}])

@@ -18,7 +18,7 @@ TREE = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (NP (DT a) (JJ big) (NN cat)
 
 def parser(*rows: list[float], **others: Any) -> Any:
     """A model with distances ``rows``, which does not read the last word of a sentence."""
-    readings = [SimpleNamespace(row=row, kept=range(len(row))) for row in rows]
+    readings = [SimpleNamespace(row=row, indices=range(len(row))) for row in rows]
     attributes = {"token": "word", "structure": Distances, "decoder": "segments", "name": "ocn"}
     return SimpleNamespace(**{**attributes, "read": lambda sentences: readings, **others})
 

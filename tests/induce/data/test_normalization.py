@@ -84,7 +84,7 @@ def test_mikolov_recipe() -> None:
     expected = "pay $ N or N\\/N % of investors ' 30-year at&t"
     normalized = RECIPES["mikolov"](words)
     assert " ".join(normalized.forms) == expected
-    assert normalized.kept == (0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11)
+    assert normalized.indices == (0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11)
     text = [*expected.split(), "<unk>", "u.s.", "n't", "&", "#", "and\\/or", "1980s"]
     assert RECIPES["mikolov"]([*text, "</s>"]).forms == tuple(text), "only sentence ends are removed"
 

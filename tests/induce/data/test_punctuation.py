@@ -35,7 +35,7 @@ OPEN, CLOSE = SEPARATED + 1, SEPARATED + 4
 def words_and_gaps(text: str, joining: str = "") -> tuple[str, list[int]]:
     """Words of a sentence and the gaps before them."""
     words = text.split()
-    indices = RECIPES["words"](words).kept
+    indices = RECIPES["words"](words).indices
     return " ".join(words[index] for index in indices), gaps(words, indices, frozenset(joining.split()))
 
 

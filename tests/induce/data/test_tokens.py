@@ -141,7 +141,7 @@ def test_structures_are_over_characters(name: str, learned: Callable[[str, str],
     spellings = [reading.words for reading in parser.read([["The", "dog", "!", "12"], ["..."], []])]
     assert spellings == [(*"the", SPACE, *"dog", SPACE, "0"), (), ()]  # after normalization
     for reading in parser.read([["The", "dog"], ["a"]]):
-        assert list(reading.kept) == list(range(len(reading.words)))
+        assert list(reading.indices) == list(range(len(reading.words)))
 
 
 def test_raw_recipe_does_not_change_characters(tmp_path: Path) -> None:

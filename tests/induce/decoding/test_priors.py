@@ -99,7 +99,7 @@ def evidence_of(right_probability: float) -> Evidence:
 @pytest.mark.parametrize("name", ["branching", "punctuation"])
 def test_additive_prior_is_the_mean_of_both_directions(name: str) -> None:
     scores = np.random.default_rng(2).random((5, 6)).astype(np.float32)
-    right, left, mean = (load(PRIORS.get(name).place)(scores, evidence_of(p), 0.5) for p in (RIGHT, LEFT, 0.7))
+    right, left, mean = (load(PRIORS.get(name).location)(scores, evidence_of(p), 0.5) for p in (RIGHT, LEFT, 0.7))
     assert not np.allclose(right, left)
     np.testing.assert_allclose(mean, 0.7 * right + 0.3 * left, rtol=1e-5)
 
@@ -127,7 +127,7 @@ def test_prior_does_not_change_its_input(name: str) -> None:
     is_heads = PRIORS.get(name).reads is HeadDistribution
     scores = np.random.default_rng(3).random((5, 5) if is_heads else (5, 6))
     before = scores.copy()
-    adjusted = load(PRIORS.get(name).place)(scores, evidence_of(RIGHT), 0.3)
+    adjusted = load(PRIORS.get(name).location)(scores, evidence_of(RIGHT), 0.3)
     assert np.array_equal(scores, before)
     assert adjusted.shape == scores.shape
     assert not np.array_equal(adjusted, before)

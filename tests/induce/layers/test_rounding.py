@@ -84,7 +84,7 @@ def test_a_training_rounds_and_its_scores_do_not(tmp_path: Path, monkeypatch: py
         name: RunRequest(run=str(tmp_path / name), text=(str(text),), model="onlstm", settings=(*requested, *more))
         for name, more in (("plain", ()), ("rounded", ("train.precision=bfloat16",)))
     }
-    kind, asked_in = load(MODELS.get("onlstm").place), []
+    kind, asked_in = load(MODELS.get("onlstm").location), []
     loss = kind.loss
     monkeypatch.setattr(
         kind, "loss", lambda self, *rest: asked_in.append((self.training, rounds(torch.ones(1)))) or loss(self, *rest)

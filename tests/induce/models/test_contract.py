@@ -142,7 +142,7 @@ def test_trees_do_not_depend_on_padding_and_order(name: str, run: Path) -> None:
     words = [sentence.words * k for sentence, k in zip(sentences(6), [1, 2, 3] * 2, strict=True)]
     for parser in parsers(run):
         prepared = [parser.recipe(sentence) for sentence in words]
-        encoded = [(parser.checkpoint.vocabulary.encode(item.forms), item.kept) for item in prepared]
+        encoded = [(parser.checkpoint.vocabulary.encode(item.forms), item.indices) for item in prepared]
         with torch.inference_mode():
             batched = parser.ask(parser.batch(encoded)).rows()
             for row, sentence in zip(batched, encoded, strict=True):

@@ -115,7 +115,7 @@ def test_punctuation_is_ignored_in_votes_and_restored(tmp_path: Path) -> None:
     second = write_trees(tmp_path / "two.txt", [A])
     made = combine([first, second], str(tmp_path / "v"))
     (reading,) = made.read(["a b , c d ."])
-    assert list(reading.kept) == [0, 1, 3, 4]
+    assert list(reading.indices) == [0, 1, 3, 4]
     (tree,) = made.parse(["a b , c d ."])
     assert tree.words == ("a", "b", ",", "c", "d", ".")
     assert tree.keep([True, True, False, True, True, False]).collapse_unary().spans == ((0, 4), (0, 2), (2, 4))
@@ -177,8 +177,8 @@ def test_trees_vote_for_the_best_heads_in_them(runs: Path, tmp_path: Path) -> No
     assert (made.output, made.decoder) == ("heads", f"{heads.decoder}:root=counted")
     checked = 0
     for reading, member, tree in zip(made.read(TEXT[:40]), heads.read(TEXT[:40]), trees.read(TEXT[:40]), strict=True):
-        assert list(reading.kept) == list(member.kept) == list(tree.kept)
-        if len(member.kept) > 2:
+        assert list(reading.indices) == list(member.indices) == list(tree.indices)
+        if len(member.indices) > 2:
             alone = member.row / member.row.sum(1, keepdims=True)
             agreeing = heads_in_tree(alone, mbr_splits(tree.row))
             np.testing.assert_allclose(reading.row, alone / 3 + agreeing * 2 / 3, atol=1e-6)

@@ -13,7 +13,7 @@ from treebank.core.sentence import ROOT
 
 
 def test_head_probabilities_of_ignored_words_are_zero() -> None:
-    analysis = analysis_of_line({"words": ["a", ",", "b"], "kept": [0, 2], "heads": [[0.9, 0.1], [0.8, 0.2]]}, "x")
+    analysis = analysis_of_line({"words": ["a", ",", "b"], "indices": [0, 2], "heads": [[0.9, 0.1], [0.8, 0.2]]}, "x")
     assert analysis.probabilities == ((0.9, 0, 0.1), (0, 0, 0), (0.8, 0, 0.2))
     assert analysis.heads[2] == 0
     assert analysis.heads[0] == ROOT

@@ -11,7 +11,7 @@ import pytest
 from induce.analysis.agreement import agreement
 from induce.reporting.parsed import Compared, Parsed, frequent_constituents, frequent_heads, in_context
 from induce.reporting.sections import distinct
-from treebank.core.sentence import Place, Sentence
+from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.draw.picture import Analysis
 
@@ -26,7 +26,7 @@ def model(run: str, *spans: tuple[int, int], heads: tuple[int, ...] = ()) -> Par
 
 
 def sentence(gold: str = "") -> Sentence:
-    return Sentence(WORDS, tree=Tree.from_text(gold) if gold else None, place=Place("x", 1))
+    return Sentence(WORDS, tree=Tree.from_text(gold) if gold else None, location=Location("x", 1))
 
 
 def test_agreement_of_trees_is_the_f1_of_counted_brackets() -> None:
@@ -95,5 +95,5 @@ def test_agreement_equals_that_of_the_analysis(tmp_path: Path) -> None:
 
 
 def test_repeated_sentence_is_drawn_once() -> None:
-    twice = [Sentence(words, place=Place("x", line)) for line, words in enumerate((WORDS, WORDS, WORDS[1:]))]
+    twice = [Sentence(words, location=Location("x", line)) for line, words in enumerate((WORDS, WORDS, WORDS[1:]))]
     assert distinct(Compared(twice, []), [1, 0, 2]) == [1, 2]

@@ -28,7 +28,7 @@ def text(lines: int, seed: int = 1) -> str:
 def read(path: AnyPath, options: InputOptions) -> list[tuple[object, ...]]:
     """Words, position and offset of each sentence of a file or shard."""
     sentences = read_sentences([path], input_options=options)
-    return [(sentence.words, sentence.place, sentence.surface and sentence.surface.offset) for sentence in sentences]
+    return [(sentence.words, sentence.location, sentence.surface and sentence.surface.offset) for sentence in sentences]
 
 
 @pytest.mark.parametrize("rule", ["", "unicode"])

@@ -49,7 +49,7 @@ def test_presets_name_every_setting(preset: str) -> None:
     for name, entry in models_of(load_preset(preset).task_name).items():
         config = load_preset(preset, name)
         assert config.model_name == name
-        assert set(config.model) == {field.name for field in fields(load(entry.place).Config)}, name
+        assert set(config.model) == {field.name for field in fields(load(entry.location).Config)}, name
         make_model(config, 10)
         gives = kind_of(config).gives
         assert not gives or config.parse.decoder in decoders_of(gives)
@@ -153,7 +153,7 @@ def test_conflicting_settings_are_refused(tmp_path: Path) -> None:
 def test_transformer_joins_both_formulas(universal: bool) -> None:
     """Scores depend on the order of the two sides, not on padding. A universal encoder has one layer."""
     torch.manual_seed(1)
-    changes = ["model.together=true", f"model.universal={str(universal).lower()}", "model.depth=2"]
+    changes = ["model.joint=true", f"model.universal={str(universal).lower()}", "model.depth=2"]
     config = settings("logic", "transformer", *changes)
     examples = Examples(find_task("logic"), find_task("logic").generate(config.task, "train", 6))
     vocabulary = examples.vocabulary(0, 0)

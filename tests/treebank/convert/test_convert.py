@@ -19,7 +19,7 @@ from treebank.convert.concat_syn import END, UNKNOWN, ConcatSyn, count_forms, re
 from treebank.convert.convert import Treebanks
 from treebank.convert.transform import Transformation, binarize, strip_functions
 from treebank.core.distances import distances_from_tree, spans_from_distances
-from treebank.core.sentence import ROOT, Place, Sentence
+from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tags import word_mask
 from treebank.core.tree import TRACE, Tree
 from treebank.io.formats import WRITERS
@@ -204,7 +204,7 @@ def test_heads_of_trees_and_annotated_heads() -> None:
 @pytest.mark.parametrize("form", ["brackets", "spans", "distances", "conllu"])
 def test_sentence_without_a_tree_is_an_error(form: str) -> None:
     with pytest.raises(TreebankError, match=r"^x\.txt:7: this sentence has no tree"):
-        list(WRITERS[form]([Sentence(("a",), place=Place("x.txt", 7))], "collins"))
+        list(WRITERS[form]([Sentence(("a",), location=Location("x.txt", 7))], "collins"))
 
 
 def test_heads_over_deleted_words_go_to_the_nearest_ancestor_that_is_left() -> None:
@@ -259,7 +259,7 @@ def test_json_lines(tmp_path: Path) -> None:
     assert read_lines(
         tmp_path / "a.jsonl",
         '{"distances": [9, 1, 2]}',
-        '{"words": ["a", ",", "b"], "kept": [0, 2], "distances": [1, 2]}',
+        '{"words": ["a", ",", "b"], "indices": [0, 2], "distances": [1, 2]}',
         '{"words": ["a", "b", "c"], "spans": [[1, 3]]}',
         '{"words": ["(", "b"], "spans": [[0, 1]], "labels": ["NP"], "tags": ["-LRB-", "B"]}',
         "",
@@ -289,10 +289,10 @@ def test_traces_are_not_words(tmp_path: Path) -> None:
         ('{"distances": ["a"]}', 'expected an object with "spans"'),
         ('{"distances": [1, NaN, 2]}', "not a number"),
         ('{"distances": [1], "decoder": "biased"}', "the decoder 'biased'"),
-        ('{"distances": [1], "kept": [0]}', '"kept" needs it'),
+        ('{"distances": [1], "indices": [0]}', '"indices" needs it'),
         ('{"words": ["a"], "distances": [1, 2]}', "2 distances for 1 words"),
-        ('{"words": ["a"], "kept": [1], "distances": [1]}', '"kept" names word 1, but there are 1 words'),
-        ('{"words": ["a"], "kept": [0, 0], "distances": [1]}', "ascending"),
+        ('{"words": ["a"], "indices": [1], "distances": [1]}', '"indices" names word 1, but there are 1 words'),
+        ('{"words": ["a"], "indices": [0, 0], "distances": [1]}', "ascending"),
         ('{"words": ["a b"], "spans": []}', "word 1 holds ' '"),
         ('{"words": [""], "spans": []}', "word 1 is empty"),
         ('{"words": "ab", "spans": []}', '"words" must be a list of strings'),

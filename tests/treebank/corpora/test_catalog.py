@@ -60,7 +60,7 @@ def test_layouts_of_the_full_treebank(tmp_path: Path, layout: str) -> None:
     gold = load_gold("wsj", ptb=str(tmp_path))
     assert [len(sentence.words) for sentence in gold.sentences] == [3, 14, 14]
     assert (gold.name, gold.note) == ("wsj", "3 of 49,208 sentences")
-    assert gold.sentences[1].place.line == 2
+    assert gold.sentences[1].location.line == 2
     assert [len(sentence.words) for sentence in load_gold("wsj23", ptb=str(tmp_path)).sentences] == [14]
 
 
@@ -77,7 +77,7 @@ def test_names_are_sections_and_lengths(tmp_path: Path) -> None:
     for name, count in counts.items():
         gold = load_gold(name, ptb=folder)
         assert (gold.name, len(gold)) == (name, count)
-        sections = {int(Path(sentence.place.path).name[4:6]) for sentence in gold.sentences}
+        sections = {int(Path(sentence.location.path).name[4:6]) for sentence in gold.sentences}
         assert len(sections) == {"wsj": 25, "wsj40": 25, "wsj10": 25, "wsj-train": 20}.get(name, 1)
     assert load_gold("wsj22", ptb=folder).note == "2 of 1,700 sentences"
     assert load_whole("wsj23-10", ptb=folder).note == "cut from 3 of 2,416 sentences"
@@ -163,7 +163,7 @@ def test_nltks_sample_zipped_and_unpacked(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("NLTK_DATA", f"{tmp_path / 'nothing'}:{tmp_path}")
     gold = load_gold("wsj10")
     assert (gold.name, gold.note, len(gold)) == ("wsj10", NLTK_NOTE, 2)
-    files = [sentence.place for sentence in load_whole("wsj10").sentences]
+    files = [sentence.location for sentence in load_whole("wsj10").sentences]
     assert [position.line for position in files] == [2, 1, 3, 6]
     assert files[0].path.endswith("treebank/combined/wsj_0001.mrg")
     assert gold.sentences[0].words == ("go", "home", ".")
@@ -272,11 +272,11 @@ def test_parts_of_the_chinese_treebank(tmp_path: Path, monkeypatch: pytest.Monke
     numbers = {"ctb-train": [1, 270, 440, 1151], "ctb-dev": [301, 325], "ctb-test": [271, 300]}
     for name, expected in numbers.items():
         gold = load_gold(name)
-        files = dict.fromkeys(Path(sentence.place.path).name for sentence in gold.sentences)
+        files = dict.fromkeys(Path(sentence.location.path).name for sentence in gold.sentences)
         assert list(files) == [f"chtb_{number:03}.fid" for number in expected]
         assert (len(gold), gold.note) == (2 * len(expected), f"{len(expected)} files")
         assert [sentence.words for sentence in gold.sentences[:2]] == [("上海", "开放", "。"), ("来",)]
-        assert [sentence.place.line for sentence in gold.sentences[:2]] == [5, 8]
+        assert [sentence.location.line for sentence in gold.sentences[:2]] == [5, 8]
     assert [len(load_gold("ctb-dev", max_length=1)), len(load_gold("ctb-dev", max_length=2))] == [2, 4]
     assert {name: len(gold) for name, gold in survey() if not isinstance(gold, SynparseError)} == {
         "sample": 1000,

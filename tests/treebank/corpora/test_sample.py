@@ -12,7 +12,7 @@ import pytest
 
 from bench.sample.sampler import PUNCTUATION, key
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Place, Sentence
+from treebank.core.sentence import Location, Sentence
 from treebank.corpora.sample import sample_treebank
 from treebank.corpora.sample.__main__ import main
 
@@ -61,7 +61,7 @@ def balanced(start: int, end: int) -> Iterator[tuple[int, int]]:
 def test_parts_have_their_size_and_never_change(part: str, count: int) -> None:
     treebank = sample_treebank(part)
     assert len(treebank) == count
-    assert treebank.sentences[-1].place == Place(f"sample-{part}", count)
+    assert treebank.sentences[-1].location == Location(f"sample-{part}", count)
     assert digest(part) == DIGESTS[part]
 
 

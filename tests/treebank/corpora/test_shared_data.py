@@ -120,7 +120,7 @@ def test_each_sentence_of_floresta_is_read_or_reported(tmp_path: Path) -> None:
     errors: list[TreebankError] = []
     sentences = list(read_sentences([path], on_bad=errors.append))
     assert (len(sentences), sum(len(sentence.words) for sentence in sentences), len(errors)) == ARCHIVES["floresta"][2:]
-    lines = [sentence.place.line for sentence in sentences]
+    lines = [sentence.location.line for sentence in sentences]
     starts = sorted(lines + [error.line for error in errors])
     assert len(headers) == len(starts) == 9_369
     for header, start, following in zip(headers, starts, [*headers[1:], 1 << 30], strict=True):

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.core.sentence import Place
+from treebank.core.sentence import Location
 from treebank.draw.picture import Analysis
 from treebank.draw.reading import fitted, read_analyses
 
 CONLLU = "# text = a b\n1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
 BRACKETS = "(X (W a) (X (W b) (W c)))\n"
-NUMBERS = json.dumps({"words": ["a", ",", "b", "c"], "kept": [0, 2, 3], "distances": [0.5, 3, 1]})
+NUMBERS = json.dumps({"words": ["a", ",", "b", "c"], "indices": [0, 2, 3], "distances": [0.5, 3, 1]})
 
 
 def write(folder: Path, name: str, text: str) -> str:
@@ -69,9 +69,9 @@ def test_plain_text_needs_a_model(tmp_path: Path) -> None:
 
 def test_brackets_without_labels_are_read_by_the_words_of_gold(tmp_path: Path) -> None:
     analysis = only(tmp_path, "((a b) (c d))\n")
-    assert fitted(analysis, Place("a", 1), ["a", "b", "c", "d"]).words == ("a", "b", "c", "d")
+    assert fitted(analysis, Location("a", 1), ["a", "b", "c", "d"]).words == ("a", "b", "c", "d")
 
 
 def test_words_that_differ_from_gold_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(TreebankError, match="word 2 is 'b', in gold 'x'"):
-        fitted(only(tmp_path, BRACKETS), Place("a", 7), ["a", "x", "c"])
+        fitted(only(tmp_path, BRACKETS), Location("a", 7), ["a", "x", "c"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.scoring import dependency_sample, predicted_system
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import delete
-from treebank.core.sentence import ROOT, Place, Sentence, Treebank
+from treebank.core.sentence import ROOT, Location, Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.evaluate.align import HeadView
 from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS, AttachmentConvention
@@ -173,7 +173,7 @@ def test_tag_sets_that_share_names_with_the_penn_treebank() -> None:
 
 def test_a_sentence_without_tags_among_others() -> None:
     tagged = Sentence(("a", "b"), ("NN", "NN"), heads=(ROOT, 0))
-    bare = Sentence(("c",), heads=(ROOT,), place=Place("g.conllu", 7))
+    bare = Sentence(("c",), heads=(ROOT,), location=Location("g.conllu", 7))
     with pytest.raises(SynparseError, match=r"g\.conllu:7: this sentence has no tags"):
         only(treebank(*[tagged] * 9, bare), UDGN)
 
@@ -200,8 +200,8 @@ def test_names_are_answered_with_the_nearest() -> None:
 
 def gold_of_two() -> Treebank:
     return treebank(
-        Sentence(("a", "(", "b"), ("NN", "-LRB-", "NN"), heads=(2, 2, ROOT), place=Place("g.dp", 1)),
-        Sentence(("c", "d"), ("NN", "NN"), heads=(ROOT, 0), place=Place("g.dp", 5)),
+        Sentence(("a", "(", "b"), ("NN", "-LRB-", "NN"), heads=(2, 2, ROOT), location=Location("g.dp", 1)),
+        Sentence(("c", "d"), ("NN", "NN"), heads=(ROOT, 0), location=Location("g.dp", 5)),
     )
 
 
@@ -259,7 +259,7 @@ def test_escaped_brackets_and_sentences_that_are_not_scored() -> None:
 
 
 def test_no_heads_and_nothing_left() -> None:
-    gold = treebank(Sentence(("a",), ("NN",), place=Place("g.txt", 3)))
+    gold = treebank(Sentence(("a",), ("NN",), location=Location("g.txt", 3)))
     with pytest.raises(SynparseError, match="this sentence has neither heads nor a tree"):
         score_heads(gold, [baseline("next")], [UDGN])
     with pytest.raises(SynparseError, match="t: no sentence is left to score"):

@@ -51,7 +51,7 @@ def test_sentences_have_no_traces() -> None:
     assert second.words == ("Wait", ".")
     assert third.tags[3] == ""
     assert third.words[3] == "a"
-    assert str(third.place).endswith("penn.mrg:15")
+    assert str(third.location).endswith("penn.mrg:15")
 
 
 def test_windows_line_ends_comments_and_blank_lines() -> None:
@@ -289,7 +289,7 @@ def test_wsj_sample_agrees_with_nltk(wsj: Path) -> None:
     assert sum(len(sentence.words) for sentence in sentences) == 94_084
     compared = 0
     for name in nltk.corpus.treebank.fileids()[::4]:  # nltk is slow
-        of_file = [sentence.tree for sentence in sentences if Path(sentence.place.path).name == Path(name).name]
+        of_file = [sentence.tree for sentence in sentences if Path(sentence.location.path).name == Path(name).name]
         assert of_file == [Tree.from_nltk(tree) for tree in nltk.corpus.treebank.parsed_sents(name)]
         compared += len(of_file)
     assert compared > 900

@@ -52,11 +52,11 @@ def test_conllu(tmp_path: Path, ends: str) -> None:
     assert first.tags == ("V", "P", "S", "D", "N")
     assert first.universal_tags == ("VERB", "PRON", "ADP", "DET", "NOUN")
     assert first.heads == (ROOT, 0, 4, 4, 0)
-    assert first.place.line == 3
+    assert first.location.line == 3
     assert second.words == ("Một", "chính\u00a0sách")  # as in every other format
     assert second.tags == second.universal_tags == ("NUM", "NOUN")
     assert second.heads == (1, ROOT)
-    assert second.place.line == 14
+    assert second.location.line == 14
 
 
 def test_nothing_but_words(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_three_columns(tmp_path: Path) -> None:
     path = write(tmp_path, "\n#\t#\t2\n15\tCD\t0\n\n\nYes\tUH\t0\n", "a.dp")
     first, second = read_dp(path)
     assert (first.words, first.tags, first.heads) == (("#", "15"), ("#", "CD"), (1, ROOT))
-    assert (first.place.line, second.place.line) == (2, 6)
+    assert (first.location.line, second.location.line) == (2, 6)
     assert list(read_sentences([path])) == [first, second]
 
 

@@ -53,7 +53,7 @@ def test_file_in_another_encoding_is_read_with_its_name(tmp_path: Path) -> None:
         list(read_sentences([path]))
     sentences = list(read_sentences([path], input_options=InputOptions(encoding="iso-8859-15")))
     assert "\n".join(" ".join(sentence.words) for sentence in sentences) + "\n" == text
-    assert sentences[3].place == (str(path), 4)
+    assert sentences[3].location == (str(path), 4)
     with pytest.raises(SynparseError, match="there is no encoding 'latin-99'"):
         InputOptions(encoding="latin-99")
 

@@ -22,7 +22,7 @@ def test_sinica(tmp_path: Path, name: str) -> None:
     first, second = read_sentences([write(tmp_path, SINICA, name)], trees=True)
     assert str(first.tree) == "(NP (Neu 一))"
     assert str(second.tree) == "(S (NP-agent (Nab 爸爸)) (VE11[+ASP] 問))"
-    assert second.place.line == 3
+    assert second.location.line == 3
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def write(folder: Path, text: str) -> str:
 def test_each_line_is_one_sentence(tmp_path: Path) -> None:
     sentences = list(read_text(write(tmp_path, "\ufeffThe  cat\tsleeps .\r\n\n \t \nYes")))
     assert [sentence.words for sentence in sentences] == [("The", "cat", "sleeps", "."), (), (), ("Yes",)]
-    assert [sentence.place.line for sentence in sentences] == [1, 2, 3, 4]
+    assert [sentence.location.line for sentence in sentences] == [1, 2, 3, 4]
 
 
 def test_only_spaces_and_tabs_separate_words() -> None:
@@ -47,7 +47,7 @@ def test_raw_text(tmp_path: Path) -> None:
         (),
         ("Yes", "."),
     ]
-    assert [sentence.place.line for sentence in sentences] == [1, 1, 2, 3]
+    assert [sentence.location.line for sentence in sentences] == [1, 1, 2, 3]
 
 
 RAW = "\ufeffIt rained. We\r\nstayed in.\r\n \r\n\nYes,\n  no!\n"
@@ -62,7 +62,7 @@ def test_paragraphs_join_broken_lines(tmp_path: Path) -> None:
         "",
         "Yes , no !",
     ]
-    assert [sentence.place.line for sentence in sentences] == [1, 1, 3, 4, 5]
+    assert [sentence.location.line for sentence in sentences] == [1, 1, 3, 4, 5]
 
 
 @pytest.mark.parametrize("paragraphs", [False, True])

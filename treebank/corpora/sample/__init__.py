@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from treebank.base.registry import Registry
-from treebank.core.sentence import Place, Sentence, Treebank
+from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.core.tree import Tree
 
 SAMPLE = "sample"  # the name of the corpus, for its part ``test``
@@ -25,11 +25,13 @@ def sample_treebank(part: str) -> Treebank:
     PARTS.get(part)
     text = lzma.decompress((files(__package__) / f"{part}.xz").read_bytes()).decode()
     lines = enumerate(text.splitlines(), 1)
-    return Treebank(f"sample-{part}", tuple(_sentence(line, Place(f"sample-{part}", number)) for number, line in lines))
+    return Treebank(
+        f"sample-{part}", tuple(_sentence(line, Location(f"sample-{part}", number)) for number, line in lines)
+    )
 
 
-def _sentence(line: str, position: Place) -> Sentence:
+def _sentence(line: str, position: Location) -> Sentence:
     """The sentence of one line ``tree <tab> heads``."""
     text, heads = line.split("\t")
     tree = Tree.from_text(text)
-    return Sentence(tree.words, tree.tags, tree, tuple(map(int, heads.split())), place=position)
+    return Sentence(tree.words, tree.tags, tree, tuple(map(int, heads.split())), location=position)

@@ -27,7 +27,7 @@ from induce.tasks.craft.observation import observe
 from induce.tasks.craft.sketches import goals_of, treasure_of
 from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Place
+from treebank.core.sentence import Location
 
 RUN = resolve(task="craft", settings=["task.expressions=24"])
 CONFIG = CraftSettings(sketches="AC CD DA", expressions=24)
@@ -98,7 +98,7 @@ def test_generated_demonstrations_are_deterministic_and_in_one_part() -> None:
         assert {part_of(each.map) for each in parsed} == {part}
         assert len({each.map for each in parsed}) == 30
     for each in parts["dev"]:
-        assert parse_line(str(each), Place("-", 1)) == each
+        assert parse_line(str(each), Location("-", 1)) == each
 
 
 @pytest.mark.parametrize(
