@@ -24,7 +24,7 @@ def test_other_words_name_both_places_and_the_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "problem"),
     [("a b", "word 3 is the end after 2 words, in gold 'c'"), ("a b c d", "word 4 is 'd', in gold the end after 3")],
 )
 def test_missing_and_superfluous_words(words: str, problem: str) -> None:

@@ -138,7 +138,7 @@ def plain_evalb(golds: list[Node], predictions: list[Node]) -> float:
 @given(
     golds=st.lists(roots, min_size=1, max_size=4),
     seed=st.integers(0, 9),
-    short_golds=st.sampled_from(["all", "seen", "words"]),
+    measure=st.sampled_from(["all", "seen", "words"]),
 )
 def test_like_plain_recursion(golds: list[Node], seed: int, measure: str) -> None:
     golds = [gold for gold in golds if reduced(gold)] + [SAFE] * 6
