@@ -47,7 +47,7 @@ class InputOptions:
         if self.encoding:
             try:
                 "".encode(self.encoding)
-            except LookupError:
+            except (LookupError, ValueError):  # ValueError: not a name at all
                 raise UnknownNameError(
                     f"there is no encoding {self.encoding!r}; try utf-8, iso-8859-15 or cp1252"
                 ) from None

@@ -71,9 +71,11 @@ class Source:
             data = stream.read1(BUFFER_BYTES)
             try:
                 yield decoder.decode(data, final=not data).encode()
-            except UnicodeDecodeError as error:
-                position = f"0x{error.object[error.start]:02x} near byte {size + error.start + 1}"
-                raise TreebankError(self.path, 0, f"this is not {self.encoding} ({position}); see --encoding") from None
+            except UnicodeError as error:
+                problem = str(error)  # no byte order mark, or an escape sequence for half a character
+                if isinstance(error, UnicodeDecodeError):
+                    problem = f"0x{error.object[error.start]:02x} near byte {size + error.start + 1}"
+                raise TreebankError(self.path, 0, f"this is not {self.encoding} ({problem}); see --encoding") from None
             size += len(data)
             if not data:
                 return

@@ -54,8 +54,24 @@ def test_file_in_another_encoding_is_read_with_its_name(tmp_path: Path) -> None:
     sentences = list(read_sentences([path], input_options=InputOptions(encoding="iso-8859-15")))
     assert "\n".join(" ".join(sentence.words) for sentence in sentences) + "\n" == text
     assert sentences[3].location == (str(path), 4)
-    with pytest.raises(SynparseError, match="there is no encoding 'latin-99'"):
-        InputOptions(encoding="latin-99")
+
+
+@pytest.mark.parametrize("name", ["latin-99", "undefined", "\0", "\udcff"])
+def test_unknown_encoding_is_reported(name: str) -> None:
+    with pytest.raises(SynparseError, match="there is no encoding"):
+        InputOptions(encoding=name)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content"), [("utf-16", b"the cat\n"), ("utf-7", b"+2AA-\n"), ("raw_unicode_escape", b"\\ud800\n")]
+)
+def test_text_without_byte_order_mark_or_with_half_a_character_is_reported(
+    encoding: str, content: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(content * 200)
+    with pytest.raises(TreebankError, match=f"a.txt: this is not {encoding} "):
+        list(read_sentences([path], input_options=InputOptions(encoding=encoding)))
 
 
 def test_files_that_cannot_be_read_are_reported_and_the_others_are_read(tmp_path: Path) -> None:
