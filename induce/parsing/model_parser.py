@@ -52,6 +52,7 @@ class ModelParser(Parser):
     ) -> None:
         config = checkpoint.config
         self.checkpoint, self.device = checkpoint, device
+        self.model: Any = build_model(checkpoint).to(device)  # checks the settings of the model, which are used below
         self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.task_name
         self.gives, self.tokenization = kind_of(config).gives, config.data.tokenization
         right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
@@ -73,7 +74,6 @@ class ModelParser(Parser):
         self.marks = config.loader_name in ("fragments", "spans")
         self.joining = frozenset(checkpoint.facts.joining)
         self.facts, self.learned_from = checkpoint.facts, checkpoint.facts.learned_from
-        self.model: Any = build_model(checkpoint).to(device)
         listed = requested_priors(priors, config.parse.priors, self.gives)
         self._all_priors = AppliedPriors(listed, right_probability, self.model.edge_statistics())
         self._text_check = TextCheck(checkpoint.vocabulary, self.token)

@@ -187,10 +187,13 @@ def find(run: Path, names: tuple[str, ...] = CHECKPOINTS) -> Path:
     if located.type in (PathType.PACKED, PathType.FILE):
         return unpack(located.path)
     for name in names:
+        seal = run / name / FACTS_FILE
+        has_files = seal.exists() or (run / name / WEIGHTS).exists()
         if whole(run / name):
             return run / name
-        if (seal := run / name / FACTS_FILE).is_symlink():  # the other checkpoint is another model
-            raise MetadataError(f"{seal}: this link leads nowhere; mend or remove it to use what else is in {run}")
+        if has_files or seal.is_symlink():  # the other checkpoint is another model
+            problem = "this link leads nowhere" if seal.is_symlink() else "missing or empty"
+            raise MetadataError(f"{seal}: {problem}; repair it, or remove {run / name} to use the other model in {run}")
     if (run / FACTS_FILE).exists():
         return run
     raise MetadataError(_no_model(run, located.type, names))

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -321,13 +322,24 @@ def test_newer_format_is_refused(call: Caller, copy: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("command", [("parse", "text.txt"), ("info",)])
+def test_damaged_best_model_is_not_replaced_by_the_last_one(call: Caller, copy: Path, command: tuple[str, ...]) -> None:
+    write("text.txt", toy_text(3))
+    path = copy / "best" / "checkpoint.json"
+    path.write_bytes(b"")
+    message = call.refusal(*command, "-m", copy)
+    assert message == f"{path}: missing or empty; repair it, or remove {path.parent} to use the other model in {copy}"
+    path.unlink()
+    assert call.refusal(*command, "-m", copy) == message
+
+
 def test_broken_link_to_a_model_is_reported(call: Caller, copy: Path, trained: Path) -> None:
     path = copy / "best" / "checkpoint.json"
     path.unlink()
     path.symlink_to("gone.json")
-    message = f"{path}: this link leads nowhere; mend or remove it to use what else is in {copy}"
+    message = f"{path}: this link leads nowhere; repair it, or remove {path.parent} to use the other model in {copy}"
     assert call.refusal("parse", "-m", copy, trained / "text.txt") == call.refusal("info", "-m", copy) == message
-    path.unlink()
+    shutil.rmtree(path.parent)
     call.result("parse", "-m", copy, trained / "text.txt")
 
 
