@@ -21,7 +21,7 @@ from cli.options import (
 from cli.text_call import TextCall
 from induce.registry import DECODERS
 from treebank.base.atomic_write import write_whole
-from treebank.base.errors import SynparseError
+from treebank.base.errors import NotANumberError
 from treebank.base.json_text import has_nan, json_text
 
 if TYPE_CHECKING:
@@ -87,10 +87,15 @@ def extract(
 
 
 def _structure_line(structure: Reading, parser: Parser) -> str:
-    """One line of JSON. Raises SynparseError if it contains a number that is not a number."""
-    line = json_text(structure.to_json(parser.decoder))
-    if "NaN" in line and has_nan(structure.to_json(parser.decoder)):
-        raise SynparseError(f"model {parser.name!r}: its output is not a number; train it again")
+    """One line of JSON."""
+    return _line_of_numbers(structure.to_json(parser.decoder))
+
+
+def _line_of_numbers(content: dict[str, Any]) -> str:
+    """``content`` as one line of JSON. Raises NotANumberError if it contains NaN."""
+    line = json_text(content)
+    if "null" in line and has_nan(content):  # JSON has no NaN
+        raise NotANumberError
     return line
 
 
@@ -113,7 +118,7 @@ def _extract_vectors(
 
 def _vector_line(sentence: SentenceVector) -> str:
     vector = [round(value, VECTOR_DIGITS) for value in sentence.vector.tolist()]
-    return json_text({"words": list(sentence.words), "vector": vector})
+    return _line_of_numbers({"words": list(sentence.words), "vector": vector})
 
 
 def _arrays(vectors: Iterable[SentenceVector]) -> bytes:
@@ -122,6 +127,8 @@ def _arrays(vectors: Iterable[SentenceVector]) -> bytes:
 
     rows = list(vectors)
     matrix = np.stack([sentence.vector for sentence in rows]) if rows else np.zeros((0, 0), np.float32)
+    if np.isnan(matrix).any():
+        raise NotANumberError
     stream = io.BytesIO()
     np.savez(stream, vectors=matrix, words=np.array([len(sentence.words) for sentence in rows], np.int64))
     return stream.getvalue()

@@ -16,6 +16,7 @@ from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
 from induce.likelihood.language_model import EncodedSentence, LanguageModel
 from induce.parsing.parser import LARGEST_BLOCK
+from treebank.base.errors import NotANumberError
 from treebank.core.sentence import Sentence
 
 END = "<eos>"  # written for the end-of-sentence token
@@ -78,9 +79,14 @@ class SentenceScorer(LanguageModel):
 
     @torch.inference_mode()
     def score_encoded(self, block: Sequence[EncodedSentence]) -> list[SentenceScore]:
-        """The scores of ``block``. Equal sentences are scored once, so that their scores are equal."""
+        """The scores of ``block``. Equal sentences are scored once, so that their scores are equal.
+
+        Raises NotANumberError if a score is NaN.
+        """
         distinct = [ids for ids in dict.fromkeys(sentence.ids for sentence in block) if ids]
         scores = dict(zip(distinct, map_by_length(self._scores, distinct, cost=self.model.parsing_cost), strict=True))
+        if any(math.isnan(total) for total, _ in scores.values()):
+            raise NotANumberError
         return [SentenceScore(sentence, *scores.get(sentence.ids, (None,))) for sentence in block]
 
     def _scores(self, sentences: Sequence[tuple[int, ...]]) -> list[tuple[float, tuple[float, ...]]]:

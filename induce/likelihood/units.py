@@ -7,6 +7,7 @@ B columns of a stream, U units.
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -24,6 +25,7 @@ from induce.layers.cross_entropy import target_log_probabilities
 from induce.likelihood.cache import Cache, CacheMemory
 from induce.likelihood.language_model import LanguageModel
 from induce.models.base import Loss
+from treebank.base.errors import NotANumberError
 
 STREAM_TOKENS = 512  # tokens of a stream that are read at a time
 BLOCK_SENTENCES = 512  # sentences that are read at a time
@@ -184,11 +186,16 @@ def concatenate(units: Iterable[Units]) -> Units:
 
 
 def mean_nats(units: Iterable[Units]) -> tuple[float, int]:
-    """Mean nats of the scored tokens, 0 if there are none, and the number of these tokens."""
+    """Mean nats of the scored tokens, 0 if there are none, and the number of these tokens.
+
+    Raises NotANumberError if they are NaN.
+    """
     nats, scored = 0.0, 0
     for part in units:
         nats += float(part.nats.sum())
         scored += int(part.counts.sum())
+    if math.isnan(nats):
+        raise NotANumberError
     return nats / max(1, scored), scored
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from induce.storage.facts import Check
 from treebank.base.metadata import decode
 
+ENDS = ("", "epochs", "no more progress")  # reasons why a training is over, empty while it is not
+
 
 @dataclass
 class Position:
@@ -26,7 +28,7 @@ class Position:
     best_epoch: int = 0
     history: list[Check] = field(default_factory=list)
     log_bytes: int = 0
-    finished: str = ""  # reason why training is over, once the optimizer or the model has ended it
+    finished: str = ""  # one of `ENDS`
 
     @classmethod
     def from_stored(cls, stored: dict[str, Any]) -> Position:
@@ -42,6 +44,8 @@ class Position:
                 raise TypeError(f"{name} is {value!r}")
             if isinstance(value, int) and value < 0:
                 raise ValueError(f"{name} is {value}")
+        if not math.isfinite(position.seconds) or position.finished not in ENDS:
+            raise ValueError(f"seconds is {position.seconds}, finished is {position.finished!r}")
         return position
 
     @property

@@ -137,12 +137,16 @@ def _requests(request: RunRequest, config: RunConfig) -> bool:
 
 def _check_unchanged(request: RunRequest, config: RunConfig) -> None:
     """Raises UnchangeableError for an option that changes a setting that a run keeps."""
-    options = {"model": request.model, "preset": request.preset, "seed": request.seed, "task": request.task or None}
-    for name, value in options.items():
-        if value is not None:
-            raise UnchangeableError(f"--{name} cannot change on --resume: the run keeps its settings")
-    if request.input_options.tokenize not in ("", config.data.tokenization):
-        raise UnchangeableError("--tokenization cannot change on --resume: the run keeps its settings")
+    options = {
+        "--model": (request.model, config.model_name),
+        "--preset": (request.preset, config.preset),
+        "--seed": (request.seed, config.train.seed),
+        "task": (request.task or None, config.task_name),
+        "--tokenizer": (request.input_options.tokenize or None, config.data.tokenization),
+    }
+    for name, (requested, stored) in options.items():
+        if requested not in (None, stored):
+            raise UnchangeableError(f"{name} cannot change on --resume: the run keeps {stored or 'none'}")
     for change in request.settings:
         if change.partition("=")[0].strip() not in CHANGEABLE:
             raise UnchangeableError(f"--set {change}: on --resume only {' and '.join(CHANGEABLE)} can change")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,18 @@ def test_extract_and_decode_reproduce_the_trees_of_parse(call: Caller, folder: P
     rows = [json.loads(line) for line in lines.splitlines()]
     assert [len(row["stack"]) for row in rows] == [len(row.get("indices", row["words"])) for row in rows]
     assert "decoder" not in rows[0]
+
+
+def test_run_is_resumed_by_the_name_of_its_task(call: Caller, folder: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(folder / "listops", tmp_path / "run")
+    code, _, err = call("task", "train", "listops", "--resume", "-o", run, "--seed", "1", "--set", "train.epochs=2")
+    assert code == 0, err
+    assert "all epochs done" in err
+    message = call.usage("task", "train", "logic", "--resume", "-o", run)
+    assert "task cannot change on --resume: the run keeps listops" in message
+    assert "--seed cannot change on --resume: the run keeps 1" in call.usage(
+        "task", "train", "listops", "--resume", "-o", run, "--seed", "2"
+    )
 
 
 def test_decode_reads_a_stack_without_words(call: Caller) -> None:

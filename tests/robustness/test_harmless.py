@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from cli.output import open_output
 from tests.support.calls import TINY, Caller, reseal, sealed_json
 from tests.support.file_faults import limited_memory
+from tests.support.tiny import settings, train
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +75,8 @@ def test_a_model_larger_than_all_memory(call: Caller, trained: Path) -> None:
                 {"step": -1},
                 {"history": [3]},
                 {"history": [{}]},
+                {"seconds": float("nan")},
+                {"finished": "x"},
             )
         ),
         *(("optimizer", value) for value in (None, [], {}, {"state": 1, "param_groups": 2})),
@@ -90,12 +93,39 @@ def test_a_state_of_other_types(call: Caller, copy: Path, name: str, value: Any)
     assert "cannot be resumed" in call.refusal("train", "--resume", "-o", copy, "--set", "train.epochs=9")
 
 
+def test_setting_of_a_model_of_another_type_is_refused(call: Caller, tmp_path: Path) -> None:
+    train(settings("onlstm-syd", "train.epochs=1"), tmp_path / "run")
+    path = tmp_path / "run/best/checkpoint.json"
+    facts = json.loads(path.read_bytes())
+    facts["settings"]["model"]["supervised_layer"] = "x"
+    path.write_bytes(sealed_json(facts))
+    Path("in.txt").write_text("the dog saw a cat\n")
+    message = call.refusal("parse", "-m", tmp_path / "run", "in.txt")
+    assert "setting model.supervised_layer = 'x' is of another type" in message
+
+
 def test_score_that_is_nan_is_refused(call: Caller, copy: Path) -> None:
     path = copy / "best" / "weights.safetensors"
     save_file({name: value * float("nan") for name, value in load_file(path).items()}, path)
     reseal(path.parent)
     Path("in.txt").write_text("the dog saw a cat\n")
     assert "number" in call.refusal("perplexity", "in.txt", "-m", copy, "--format", "json")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("extract",), ("extract", "--what", "vectors"), ("extract", "--what", "vectors", "-o", "vectors.npz")),
+        *(("parse",), ("perplexity", "--format", "json"), ("perplexity", "--per", "word")),
+    ],
+    ids=" ".join,
+)
+def test_finite_weights_whose_output_is_nan_are_reported(call: Caller, copy: Path, command: tuple[str, ...]) -> None:
+    path = copy / "best" / "weights.safetensors"
+    save_file({name: (value * 1e38).clamp(-3e38, 3e38) for name, value in load_file(path).items()}, path)
+    reseal(path.parent)
+    Path("in.txt").write_text("the dog saw a cat\n")
+    assert "is not a number" in call.refusal(*command, "in.txt", "-m", copy)
 
 
 def test_escape_sequences_in_a_model(call: Caller, copy: Path) -> None:

@@ -15,6 +15,13 @@ class UnknownNameError(SynparseError):
     """An unknown name was given. The exit code of ``synparse`` is 2, as for any wrong usage."""
 
 
+class NotANumberError(SynparseError):
+    """Output of a model that contains NaN."""
+
+    def __init__(self) -> None:
+        super().__init__("the output of the model is not a number; train it again")
+
+
 class TreebankError(SynparseError):
     """An error in one line of a file: ``path:line: message``. Lines count from 1, and 0 refers to the complete file."""
 
