@@ -42,9 +42,8 @@ def udgn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(working_folder: Path) -> None:
     """A folder with a treebank, to work in."""
-    monkeypatch.chdir(tmp_path)
     Path("gold.conllu").write_text(conllu(), encoding="utf-8")
 
 

@@ -31,9 +31,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def scores(call: Caller, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def scores(call: Caller, runs: Path, working_folder: Path) -> None:
     """A folder with the scores of the models from ``eval``."""
-    monkeypatch.chdir(tmp_path)
     Path("gold.conllu").write_text(conllu(), encoding="utf-8")
     said = runs / "scores.json"  # by the first test that asks
     if not said.exists():

@@ -32,9 +32,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(working_folder: Path) -> None:
     """A folder with a text, to work in."""
-    monkeypatch.chdir(tmp_path)
     Path("in.txt").write_text(TEXT, encoding="utf-8")
 
 

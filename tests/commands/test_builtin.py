@@ -23,10 +23,8 @@ TEXT = "The teacher saw the old man .\nThey think that the teacher will come tom
 
 
 @pytest.fixture(autouse=True)
-def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def empty(working_folder: Path) -> None:
     """A folder in which nothing was trained, with a text."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
     Path("in.txt").write_text(TEXT, encoding="utf-8")
 
 

@@ -11,15 +11,11 @@ from tests.support.calls import Caller
 from treebank.core.sentence import ROOT
 from treebank.io.conllu import read_conllu
 
+pytestmark = pytest.mark.usefixtures("working_folder")
+
 MUTUAL = [[0.0, 0.9, 0.1], [0.8, 0.0, 0.2], [0.3, 0.6, 0.0]]  # words 0 and 1 choose each other
 ROOTED = [[0.7, 0.2, 0.1], [0.6, 0.1, 0.3], [0.3, 0.6, 0.1]]  # the diagonal says which word is the root
 CROSSING = [[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0], [0.0] * 4, [0.0, 0.0, 1.0, 0.0]]  # 2 heads 0 and 3, 3 heads 1
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty folder to work in."""
-    monkeypatch.chdir(tmp_path)
 
 
 def decoded(call: Caller, *lines: object, options: tuple[str, ...] = ()) -> list[tuple[int, ...]]:

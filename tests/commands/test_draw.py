@@ -13,10 +13,8 @@ GOLD = "(S (NP (DT The) (JJ old)) (NN man))\n(S (A a) (B (C b) (D c)))\n"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(working_folder: Path, tmp_path: Path) -> Path:
     """A folder with two files of trees and a text."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
     Path("trees.txt").write_text(TREES, encoding="utf-8")
     Path("gold.mrg").write_text(GOLD, encoding="utf-8")
     Path("in.txt").write_text("the cat saw a dog\nthe dog\n", encoding="utf-8")

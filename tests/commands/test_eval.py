@@ -43,10 +43,7 @@ class FakeParser:
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("SYNPARSE_MODEL", "SYNPARSE_PTB"):
-        monkeypatch.delenv(name, raising=False)
+def _folder(working_folder: Path) -> None:
     Path("gold.mrg").write_text(GOLD, encoding="utf-8")
     Path("right.txt").write_text(RIGHT, encoding="utf-8")
 

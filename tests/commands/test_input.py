@@ -10,15 +10,12 @@ import pytest
 from tests.support.calls import TINY, Caller
 from tests.support.ud_rules import violations
 
+pytestmark = pytest.mark.usefixtures("working_folder")
+
 
 def write(name: str, text: str) -> str:
     Path(name).write_text(text, encoding="utf-8")
     return name
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 RAW = "Güldü. Sonra gitti!\n" * 30

@@ -12,9 +12,8 @@ TREE = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))))\n"
 
 
 @pytest.fixture(autouse=True)
-def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller, model: Path) -> None:
+def _files(call: Caller, model: Path, working_folder: Path) -> None:
     """A text, gold trees and a packed model in the current folder."""
-    monkeypatch.chdir(tmp_path)
     Path("t.txt").write_text("the dog saw a cat\n")
     Path("g.mrg").write_text(TREE)
     call.result("pack", "-m", model, "-o", "m.synparse")

@@ -11,9 +11,8 @@ from tests.support.calls import Caller
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(working_folder: Path) -> None:
     """A folder with a text."""
-    monkeypatch.chdir(tmp_path)
     Path("in.txt").write_text("the cat saw a dog\n", encoding="utf-8")
 
 

@@ -18,9 +18,8 @@ from tests.support.calls import Caller, Process, toy_text
 
 
 @pytest.fixture(autouse=True)
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def corpus(working_folder: Path, tmp_path: Path) -> Path:
     """A folder ``in`` with two files, in the current folder."""
-    monkeypatch.chdir(tmp_path)
     Path("in/deep").mkdir(parents=True)
     lines = toy_text(120).splitlines(keepends=True)
     Path("in/a.txt").write_text("".join(lines[:50]), encoding="utf-8")

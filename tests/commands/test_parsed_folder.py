@@ -13,9 +13,8 @@ NOTE = Path("out/synparse-batch.json")
 
 
 @pytest.fixture(autouse=True)
-def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller, model: Path) -> None:
+def texts(call: Caller, model: Path, working_folder: Path) -> None:
     """Two texts in ``in``, parsed into ``out`` in another order than that of their names."""
-    monkeypatch.chdir(tmp_path)
     Path("in/deep").mkdir(parents=True)
     lines = toy_text(60).splitlines(keepends=True)
     Path("in/a.txt").write_text("".join(lines[:20]), encoding="utf-8")

@@ -33,10 +33,8 @@ def trained(folder: Path, text: str) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(working_folder: Path) -> None:
     """A folder with a text, to work in."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
     Path("in.txt").write_text("The dog saw a zebra .\n\nThe old cat heard the man .\n", encoding="utf-8")
 
 

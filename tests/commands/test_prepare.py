@@ -11,9 +11,8 @@ from tests.support.calls import TINY, Caller, toy_text
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(working_folder: Path, tmp_path: Path) -> Path:
     """The current folder, with a text of raw sentences."""
-    monkeypatch.chdir(tmp_path)
     lines = [line.replace(" ", ", ", 1) + "." for line in toy_text(150).splitlines()]
     Path("text.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return tmp_path

@@ -18,8 +18,7 @@ GOLD = "(S (NP the old man) (VP (V saw) (NP a dog)))\n"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def folder(working_folder: Path) -> None:
     Path("in.txt").write_text(TEXT, encoding="utf-8")
     Path("gold.ptb").write_text(GOLD, encoding="utf-8")
 

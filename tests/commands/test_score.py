@@ -17,10 +17,8 @@ PAIRS = (
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a text and pairs."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
     monkeypatch.delenv("SYNPARSE_PAIRS", raising=False)
     Path("in.txt").write_text(TEXT, encoding="utf-8")
     Path("pairs.tsv").write_text(PAIRS, encoding="utf-8")

@@ -41,8 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _work(working_folder: Path) -> None:
     Path("in.txt").write_text("[MAX 2 9 [MIN 4 7 ] 0 ]\n\n7\n[SM 1 2 ]\n", encoding="utf-8")
 
 

@@ -26,9 +26,8 @@ def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(working_folder: Path) -> None:
     """A folder with a text and a treebank, to work in."""
-    monkeypatch.chdir(tmp_path)
     Path("in.txt").write_text("The dog saw a cat .\n\nThe old girl met the 12 .\n", encoding="utf-8")
     Path("gold.ptb").write_text(TREES, encoding="utf-8")
 

@@ -9,28 +9,18 @@ import pytest
 import torch
 
 from induce.data.batches import SentenceBatch, StreamBatch
+from induce.data.stream import columns, segments
 from induce.decoding.distances import biased
 from induce.layers.awd_dropout import Masks, activation_penalty, dropped_weight, temporal_activation_penalty
 from induce.models.base import Query, detach
 from induce.models.language.onlstm import LayerState, OnLstm, OnLstmConfig, OnLstmLayer
 from induce.models.language.onlstm_kernel import cumax
 from induce.structures import Distances
-from tests.support.reference import Fixture, fixtures, load
+from induce.training.optimizer import NtAsgd
+from tests.support.reference import Fixture, fixtures, load, without_labels
 from treebank.core.tree import Tree
 
-
-@pytest.fixture(autouse=True)
-def double() -> Any:
-    """Everything here is in float64, like the fixtures."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
-def tensor(fixture: Fixture, name: str, *, gradient: bool = False) -> torch.Tensor:
-    """An array of the fixture, as a leaf of the graph if asked for."""
-    result = torch.tensor(fixture.arrays[name])
-    return result.requires_grad_() if gradient else result
+pytestmark = pytest.mark.usefixtures("double")
 
 
 def language_model(fixture: Fixture) -> tuple[OnLstm, dict[str, torch.nn.Parameter]]:
@@ -56,7 +46,7 @@ def language_model(fixture: Fixture) -> tuple[OnLstm, dict[str, torch.nn.Paramet
             for kind in ("weight", "bias"):
                 named[f"rnn.cells.{k}.{original}.{kind}"] = getattr(linear, kind)
     for name, parameter in named.items():
-        parameter.data = tensor(fixture, "weight/" + name)
+        parameter.data = fixture.tensor("weight/" + name)
     return model, named
 
 
@@ -64,28 +54,20 @@ def masks(fixture: Fixture) -> Masks:
     """The dropout masks that a fixture gives, divided by the share kept where the program divides."""
     sizes, layers = fixture.sizes, fixture.sizes["layers"]
     return Masks(
-        embedding=tensor(fixture, "keep_embedding") / (1 - sizes["dropoute"]),
-        input=tensor(fixture, "keep_input") / (1 - sizes["dropouti"]),
-        hidden=[tensor(fixture, f"keep_hidden/{k}") / (1 - sizes["dropouth"]) for k in range(layers - 1)],
-        output=tensor(fixture, "keep_output") / (1 - sizes["dropout"]),
-        weights=[tensor(fixture, f"drop_weight/{k}") == 0 for k in range(layers)],
+        embedding=fixture.tensor("keep_embedding") / (1 - sizes["dropoute"]),
+        input=fixture.tensor("keep_input") / (1 - sizes["dropouti"]),
+        hidden=[fixture.tensor(f"keep_hidden/{k}") / (1 - sizes["dropouth"]) for k in range(layers - 1)],
+        output=fixture.tensor("keep_output") / (1 - sizes["dropout"]),
+        weights=[fixture.tensor(f"drop_weight/{k}") == 0 for k in range(layers)],
     )
-
-
-def check_gradients(fixture: Fixture, kind: str, named: dict[str, torch.nn.Parameter]) -> None:
-    """Compare the gradients of all parameters, and clear them."""
-    assert {name for name in fixture.arrays if name.startswith(kind + "/")} == {f"{kind}/{name}" for name in named}
-    for name, parameter in named.items():
-        fixture.check(f"{kind}/{name}", parameter.grad)
-        parameter.grad = None
 
 
 @pytest.mark.parametrize("name", fixtures("cumax"))
 def test_cumax(name: str) -> None:
     fixture = load(name)
-    x = tensor(fixture, "x", gradient=True)
+    x = fixture.tensor("x", gradient=True)
     y = cumax(x)
-    loss = (tensor(fixture, "cotangent/y") * y).sum()
+    loss = (fixture.tensor("cotangent/y") * y).sum()
     loss.backward()
     fixture.check("y", y)
     fixture.check("loss", loss)
@@ -104,8 +86,8 @@ def test_cell(name: str) -> None:
         "hh.bias": layer.recurrent.bias,
     }
     for key, parameter in named.items():
-        parameter.data = tensor(fixture, "weight/" + key)
-    inputs = {key: tensor(fixture, key, gradient=True) for key in ("x", "h0", "c0")}
+        parameter.data = fixture.tensor("weight/" + key)
+    inputs = {key: fixture.tensor(key, gradient=True) for key in ("x", "h0", "c0")}
     state = LayerState(inputs["h0"], inputs["c0"])
     out = layer(inputs["x"][None], state)
     values = {
@@ -114,12 +96,12 @@ def test_cell(name: str) -> None:
         "distance_forget": out.distance_forget[0],
         "distance_input": out.distance_input[0],
     }
-    loss = torch.stack([(tensor(fixture, "cotangent/" + key) * value).sum() for key, value in values.items()]).sum()
+    loss = torch.stack([(fixture.tensor("cotangent/" + key) * value).sum() for key, value in values.items()]).sum()
     loss.backward()
     fixture.check("loss", loss)
     for key, value in values.items():
         fixture.check(key, value)
-    check_gradients(fixture, "grad", {**named, **{"input/" + key: value for key, value in inputs.items()}})
+    fixture.check_gradients("grad", {**named, **{"input/" + key: value for key, value in inputs.items()}})
 
     out = layer(inputs["x"][None], state, layer.recurrent.weight * (1 - sizes["wdrop"]))
     fixture.check("eval/h", out.state.h)
@@ -138,7 +120,7 @@ def test_language_model(name: str) -> None:
     prefixes = [""] if dropped else [f"seg{k + 1}/" for k in range(len(fixture.sizes["lengths"]))]
     losses, objectives, state = [], [], None
     for prefix in prefixes:
-        tokens, targets = tensor(fixture, prefix + "tokens"), tensor(fixture, prefix + "targets")
+        tokens, targets = fixture.tensor(prefix + "tokens"), fixture.tensor(prefix + "targets")
         begin = state or model.initial_state(tokens.shape[1])
         output, layers = model(tokens, begin, masks=leaves_copy)
         loss = model.loss(StreamBatch(tokens, targets), begin, masks=leaves_copy)
@@ -164,44 +146,35 @@ def test_language_model(name: str) -> None:
     total = torch.stack(objectives if dropped else losses).sum()
     fixture.check("loss", total)
     total.backward(retain_graph=True)
-    check_gradients(fixture, "grad", named)
+    fixture.check_gradients("grad", named)
     if "loss_regularised" in fixture.arrays:
         regularised = torch.stack(objectives).sum()
         fixture.check("loss_regularised", regularised)
         regularised.backward()
-        check_gradients(fixture, "grad_regularised", named)
+        fixture.check_gradients("grad_regularised", named)
     if "parse/tokens" in fixture.arrays:
         check_parse(fixture, model)
 
 
 def check_parse(fixture: Fixture, model: OnLstm) -> None:
     """The sentence that a fixture parses: distances of every layer, and the tree."""
-    tokens = tensor(fixture, "parse/tokens")[None]
+    tokens = fixture.tensor("parse/tokens")[None]
     words = fixture.doc["expected"]["parse_words"]
     lengths = torch.tensor([len(words)])
     for k, row in enumerate(fixture.arrays["parse/distance_forget"]):
         got = model.structure(SentenceBatch(tokens[:, 1:-1], lengths), Query(Distances, k + 1)).values[0]
-        np.testing.assert_allclose(got.detach().numpy(), row[1:-1], **_tolerance(fixture))
+        np.testing.assert_allclose(got.detach().numpy(), row[1:-1], **fixture.tolerance)
     second = min(2, len(model.layers))  # the one that the program reads trees from
     distances = model.structure(SentenceBatch(tokens[:, 1:-1], lengths), Query(Distances, second)).values[0].tolist()
     fixture.check("parse/decoded", np.array(distances))
     tree = Tree.from_spans(words, biased(distances))
-    assert _plain(tree) == fixture.doc["expected"]["parse_tree"]
-
-
-def _tolerance(fixture: Fixture) -> dict[str, float]:
-    return {key: fixture.doc["tolerance"][key] for key in ("atol", "rtol")}
-
-
-def _plain(tree: Tree) -> str:
-    """The bracketing without labels, ``(a (b c))``."""
-    return str(Tree(tree.words, ("",) * len(tree), tree.spans, ("",) * len(tree.spans))).replace("( ", "(")
+    assert without_labels(tree) == fixture.doc["expected"]["parse_tree"]
 
 
 @pytest.mark.parametrize("name", fixtures("opt_ar_tar"))
 def test_activation_penalties(name: str) -> None:
     fixture = load(name)
-    last = tensor(fixture, "last", gradient=True)
+    last = fixture.tensor("last", gradient=True)
     ar = activation_penalty(last, float(fixture.arrays["alpha"]))
     tar = temporal_activation_penalty(last, float(fixture.arrays["beta"]))
     (ar + tar).backward()
@@ -230,14 +203,14 @@ def test_embedding_dropout(name: str) -> None:
     fixture = load(name)
     sizes = fixture.sizes
     model = one_layer_model(sizes["vocab"], sizes["emb"])
-    model.embedding.weight.data = tensor(fixture, "table")
-    tokens = tensor(fixture, "ids")
+    model.embedding.weight.data = fixture.tensor("table")
+    tokens = fixture.tensor("ids")
     entries = torch.ones(1, sizes["batch"], sizes["emb"])
-    keep = tensor(fixture, "keep") / (1 - float(fixture.arrays["rate"]))
+    keep = fixture.tensor("keep") / (1 - float(fixture.arrays["rate"]))
     full = torch.ones_like(model.layers[0].recurrent.weight, dtype=torch.bool)
     output = captured_input(model, tokens, Masks(keep, entries, [], entries, [full]))
     fixture.check("output", output)
-    loss = (output * tensor(fixture, "cotangent/output")).sum()
+    loss = (output * fixture.tensor("cotangent/output")).sum()
     fixture.check("loss", loss)
     loss.backward()
     fixture.check("grad_plain/table", model.embedding.weight.grad)  # the accident with the last row is not followed
@@ -249,15 +222,15 @@ def test_locked_dropout(name: str) -> None:
     fixture = load(name)
     steps, batch, units = (fixture.sizes[key] for key in ("time", "batch", "units"))
     model = one_layer_model(steps * batch, units)
-    x = tensor(fixture, "x")
+    x = fixture.tensor("x")
     model.embedding.weight.data = x.reshape(steps * batch, units).clone()
     tokens = torch.arange(steps * batch).view(steps, batch)
-    keep = tensor(fixture, "keep") / (1 - float(fixture.arrays["rate"]))
+    keep = fixture.tensor("keep") / (1 - float(fixture.arrays["rate"]))
     full = torch.ones_like(model.layers[0].recurrent.weight, dtype=torch.bool)
     leaves_copy = Masks(torch.ones(steps * batch, 1), keep, [], torch.ones(1, batch, units), [full])
     output = captured_input(model, tokens, leaves_copy)
     fixture.check("output", output)
-    loss = (output * tensor(fixture, "cotangent/output")).sum()
+    loss = (output * fixture.tensor("cotangent/output")).sum()
     fixture.check("loss", loss)
     loss.backward()
     fixture.check("grad/input/x", model.embedding.weight.grad.view_as(x))
@@ -266,13 +239,48 @@ def test_locked_dropout(name: str) -> None:
 @pytest.mark.parametrize("name", fixtures("opt_weight_drop"))
 def test_weight_dropout(name: str) -> None:
     fixture = load(name)
-    weight, bias, x = (tensor(fixture, key, gradient=True) for key in ("weight", "bias", "x"))
+    weight, bias, x = (fixture.tensor(key, gradient=True) for key in ("weight", "bias", "x"))
     rate = float(fixture.arrays["rate"])
-    output = x @ dropped_weight(weight, rate, tensor(fixture, "drop") == 0).t() + bias
-    loss = (output * tensor(fixture, "cotangent/output")).sum()
+    output = x @ dropped_weight(weight, rate, fixture.tensor("drop") == 0).t() + bias
+    loss = (output * fixture.tensor("cotangent/output")).sum()
     loss.backward()
     fixture.check("output", output)
     fixture.check("loss", loss)
     for key, value in (("weight", weight), ("bias", bias), ("x", x)):
         fixture.check("grad/input/" + key, value.grad)
     fixture.check("output_eval", x @ dropped_weight(weight, rate, None).t() + bias)
+
+
+@pytest.mark.parametrize("name", fixtures("opt_training_loop"))
+def test_one_epoch_of_training(name: str) -> None:
+    fixture = load(name)
+    sizes, arrays = fixture.sizes, fixture.arrays
+    model, named = language_model(fixture)
+    optimizer = NtAsgd(
+        list(model.parameters()),
+        learning_rate=sizes["lr"],
+        weight_decay=sizes["weight_decay"],
+        nonmonotone=5,
+        restart_epoch=500,
+    )
+    stream = columns(torch.tensor(arrays["stream"]), sizes["batch"])
+    draw = np.random.RandomState(int(arrays["seed"]))
+    state: Any = None
+    result: dict[str, list[float]] = {key: [] for key in ("length", "rows", "lr", "nll", "objective", "gradient_norm")}
+    for segment in segments(draw, sizes["nominal"], len(stream)):
+        rows = slice(segment.start, segment.start + segment.rows)
+        targets = stream[segment.start + 1 : segment.start + 1 + segment.rows]
+        model.zero_grad()
+        loss = model.loss(StreamBatch(stream[rows], targets), state)
+        loss.objective.backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), sizes["clip"])
+        factor = segment.length / sizes["nominal"]
+        optimizer.step(factor)
+        state = detach(loss.state)
+        values = (segment.length, segment.rows, sizes["lr"] * factor, loss.nll.detach(), loss.objective.detach(), norm)
+        for key, value in zip(result, values, strict=True):
+            result[key].append(float(value))
+    for key, value in result.items():
+        fixture.check(key, np.array(value))
+    for original, parameter in named.items():
+        fixture.check("final/" + original, parameter)

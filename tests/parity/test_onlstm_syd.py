@@ -15,21 +15,11 @@ from induce.layers.ranking import rank, ranking_loss
 from induce.models.base import Query, detach
 from induce.models.language.onlstm_syd import OnLstmSyd, OnLstmSydConfig
 from induce.structures import Distances
-from tests.support.reference import Fixture, fixtures, load
+from tests.support.reference import Fixture, fixtures, load, without_labels
 from treebank.core.distances import spans_from_distances
 from treebank.core.tree import Tree
 
-
-@pytest.fixture(autouse=True)
-def double() -> Any:
-    """Everything here is in float64, like the fixtures."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
-def tensor(fixture: Fixture, name: str) -> torch.Tensor:
-    return torch.tensor(fixture.arrays[name])
+pytestmark = pytest.mark.usefixtures("double")
 
 
 def language_model(fixture: Fixture, supervised_layer: int, ranking: str) -> tuple[OnLstmSyd, dict[str, Any]]:
@@ -61,7 +51,7 @@ def language_model(fixture: Fixture, supervised_layer: int, ranking: str) -> tup
         parts += [(f"{k}.ih.0", layer.input), (f"{k}.hh", layer.recurrent)]
     named |= {f"rnn.cells.{name}.{kind}": getattr(part, kind) for name, part in parts for kind in ("weight", "bias")}
     for name, parameter in named.items():
-        parameter.data = tensor(fixture, "weight/" + name)
+        parameter.data = fixture.tensor("weight/" + name)
     return model, named
 
 
@@ -88,7 +78,7 @@ def test_training(name: str, ranking: str, loss: str, grad: str) -> None:
     objectives, state = [], None
     for k in range(len(fixture.sizes["lengths"])):
         prefix = f"seg{k + 1}/"
-        tokens, targets, gold = (tensor(fixture, prefix + key) for key in ("tokens", "targets", "gold"))
+        tokens, targets, gold = (fixture.tensor(prefix + key) for key in ("tokens", "targets", "gold"))
         result = model.loss(SupervisedStreamBatch(tokens, targets, gold), state)
         fixture.check(prefix + "nll", result.nll)
         objectives.append(result.objective)
@@ -109,7 +99,7 @@ def test_distances_of_every_layer(name: str, layer: int) -> None:
     training = "seg1/tokens" in fixture.arrays
     state: Any = None
     for prefix in ("seg1/", "seg2/") if training else ("",):
-        tokens = tensor(fixture, prefix + "tokens")
+        tokens = fixture.tensor(prefix + "tokens")
         weights = model.recurrent_weights()
         result = model(tokens, state or model.initial_state(tokens.shape[1]), weights=weights)
         output = result.layers[layer - 1]
@@ -117,9 +107,9 @@ def test_distances_of_every_layer(name: str, layer: int) -> None:
         pairs = {"distance_supervised": distances, "distance_forget": output.distance_forget}
         for key, value in pairs.items():
             want = fixture.arrays[prefix + key][layer - 1]
-            np.testing.assert_allclose(value.detach().numpy(), want, **tolerance(fixture))
+            np.testing.assert_allclose(value.detach().numpy(), want, **fixture.tolerance)
         if training and layer == fixture.sizes["supervised_layer"] + 1:
-            gold, margin = tensor(fixture, prefix + "gold"), fixture.sizes["margin"]
+            gold, margin = fixture.tensor(prefix + "gold"), fixture.sizes["margin"]
             fixture.check(prefix + "rank_across_batch", rank(distances, gold, tokens, "batch", margin))
             fixture.check(prefix + "rank_across_time", rank(distances, gold, tokens, "column", margin))
         state = [item.state for item in result.layers]
@@ -130,29 +120,20 @@ def test_evaluation(name: str) -> None:
     fixture = load(name)
     model, named = language_model(fixture, fixture.sizes["supervised_layer"] + 1, "batch")
     model.eval()
-    result = model.loss(StreamBatch(tensor(fixture, "tokens"), tensor(fixture, "targets")))
+    result = model.loss(StreamBatch(fixture.tensor("tokens"), fixture.tensor("targets")))
     fixture.check("nll", result.nll)
     words = fixture.doc["expected"]["parse_words"]
-    batch = SentenceBatch(tensor(fixture, "parse/tokens")[None, 1:-1], torch.tensor([len(words)]))
+    batch = SentenceBatch(fixture.tensor("parse/tokens")[None, 1:-1], torch.tensor([len(words)]))
     layer = fixture.sizes["supervised_layer"] + 1
     for key, distances in (("lm", "lm"), ("supervised", "syd")):
         values = model.structure(batch, Query(Distances, layer, distances)).values[0].detach().numpy()
         fixture.check(f"parse/{key}", values)
         for decode in (unbiased, biased):
             tree = Tree.from_spans(words, decode(values.tolist()))
-            assert plain(tree) == fixture.doc["expected"]["parse_trees"][f"{key}_{decode.__name__}"]
+            assert without_labels(tree) == fixture.doc["expected"]["parse_trees"][f"{key}_{decode.__name__}"]
     fixture.check("loss", result.nll)
     result.nll.backward()
     check_gradients(fixture, "grad", named)
-
-
-def tolerance(fixture: Fixture) -> dict[str, float]:
-    return {key: fixture.doc["tolerance"][key] for key in ("atol", "rtol")}
-
-
-def plain(tree: Tree) -> str:
-    """The bracketing without labels, ``(a (b c))``."""
-    return str(Tree(tree.words, ("",) * len(tree), tree.spans, ("",) * len(tree.spans))).replace("( ", "(")
 
 
 @pytest.mark.parametrize("name", fixtures("sdlm_rankloss"))
@@ -161,10 +142,10 @@ def test_ranking_loss(name: str) -> None:
     cases = [key.removesuffix("/predicted") for key in fixture.arrays if key.endswith("/predicted")]
     assert {"ties", "all_tied", "padded", "exponential"} < set(cases)
     for case in cases:
-        predicted = tensor(fixture, f"{case}/predicted").requires_grad_()
-        valid = tensor(fixture, f"{case}/valid").bool()
-        gold = tensor(fixture, f"{case}/gold").double().masked_fill(~valid, float("nan"))
-        margin, exponential = float(tensor(fixture, f"{case}/margin")), bool(tensor(fixture, f"{case}/exponential"))
+        predicted = fixture.tensor(f"{case}/predicted").requires_grad_()
+        valid = fixture.tensor(f"{case}/valid").bool()
+        gold = fixture.tensor(f"{case}/gold").double().masked_fill(~valid, float("nan"))
+        margin, exponential = float(fixture.tensor(f"{case}/margin")), bool(fixture.tensor(f"{case}/exponential"))
         loss = ranking_loss(predicted, gold, margin=margin, exponential=exponential)
         loss.backward()
         fixture.check(f"{case}/loss", loss)
@@ -180,4 +161,6 @@ def test_gold_distances(name: str) -> None:
         tree = Tree.from_text(text)
         result = gold_distances(tree, range(len(tree)))
         assert [value - 1 for value in result[1:]] == want
-        assert plain(Tree.from_spans(tree.words, spans_from_distances(result))).strip("()") == binary.strip("()")
+        assert without_labels(Tree.from_spans(tree.words, spans_from_distances(result))).strip("()") == binary.strip(
+            "()"
+        )

@@ -1,4 +1,4 @@
-"""NT-ASGD, segment lengths and a whole epoch, against traces of the released training script."""
+"""NT-ASGD and segment lengths, against traces of the released training script."""
 
 from __future__ import annotations
 
@@ -8,20 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from induce.data.batches import StreamBatch
-from induce.data.stream import columns, segments
-from induce.models.base import detach
+from induce.data.stream import segments
 from induce.training.optimizer import NtAsgd
-from tests.parity.test_onlstm import language_model
 from tests.support.reference import fixtures, load
 
-
-@pytest.fixture(autouse=True)
-def double() -> Any:
-    """Everything here is in float64, like the fixtures."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("double")
 
 
 class Watched(NtAsgd):
@@ -106,38 +97,3 @@ def test_segment_lengths(name: str) -> None:
     for key in ("start", "length", "rows"):
         np.testing.assert_array_equal([getattr(segment, key) for segment in result], arrays[key])
     fixture.check("lr", np.array([sizes["lr"] * segment.length / sizes["nominal"] for segment in result]))
-
-
-@pytest.mark.parametrize("name", fixtures("opt_training_loop"))
-def test_a_whole_epoch(name: str) -> None:
-    fixture = load(name)
-    sizes, arrays = fixture.sizes, fixture.arrays
-    model, named = language_model(fixture)
-    optimizer = NtAsgd(
-        list(model.parameters()),
-        learning_rate=sizes["lr"],
-        weight_decay=sizes["weight_decay"],
-        nonmonotone=5,
-        restart_epoch=500,
-    )
-    stream = columns(torch.tensor(arrays["stream"]), sizes["batch"])
-    draw = np.random.RandomState(int(arrays["seed"]))
-    state: Any = None
-    result: dict[str, list[float]] = {key: [] for key in ("length", "rows", "lr", "nll", "objective", "gradient_norm")}
-    for segment in segments(draw, sizes["nominal"], len(stream)):
-        rows = slice(segment.start, segment.start + segment.rows)
-        targets = stream[segment.start + 1 : segment.start + 1 + segment.rows]
-        model.zero_grad()
-        loss = model.loss(StreamBatch(stream[rows], targets), state)
-        loss.objective.backward()
-        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), sizes["clip"])
-        factor = segment.length / sizes["nominal"]
-        optimizer.step(factor)
-        state = detach(loss.state)
-        values = (segment.length, segment.rows, sizes["lr"] * factor, loss.nll.detach(), loss.objective.detach(), norm)
-        for key, value in zip(result, values, strict=True):
-            result[key].append(float(value))
-    for key, value in result.items():
-        fixture.check(key, np.array(value))
-    for original, parameter in named.items():
-        fixture.check("final/" + original, parameter)

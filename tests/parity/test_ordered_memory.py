@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,24 +10,12 @@ from torch import Tensor, nn
 
 from induce.decoding.stack import shift_reduce
 from induce.models.language.ordered_memory import MaskedAttention, OrderedMemoryLayer, RecursiveCell
-from tests.support.reference import Fixture, fixtures, load
+from tests.support.reference import Fixture, fixtures, load, without_labels
 from treebank.core.tree import Tree
 
+pytestmark = pytest.mark.usefixtures("double")
+
 ALIASES = ("input_projection.1", "cell.activation")  # of the one layer normalisation
-
-
-@pytest.fixture(autouse=True)
-def double() -> Iterator[None]:
-    """Everything here is in float64, like the fixtures."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
-def tensor(fixture: Fixture, name: str, *, gradient: bool = False) -> Tensor:
-    """An array of the fixture, as a leaf of the graph if asked for."""
-    result = torch.tensor(fixture.arrays[name])
-    return result.requires_grad_() if gradient else result
 
 
 def named_linear(name: str, linear: nn.Module) -> dict[str, nn.Parameter]:
@@ -65,7 +52,7 @@ def named_layer(layer: OrderedMemoryLayer, prefix: str) -> dict[str, nn.Paramete
 def fill(fixture: Fixture, named: dict[str, nn.Parameter]) -> None:
     """Copy the weights of a fixture. All that it has are used, aliases and the score's bias aside."""
     for name, parameter in named.items():
-        parameter.data = tensor(fixture, "weight/" + name)
+        parameter.data = fixture.tensor("weight/" + name)
     unused = {name.removeprefix("weight/") for name in fixture.arrays if name.startswith("weight/")} - set(named)
     for name in unused:
         assert name.endswith("beta.2.bias") or any(f".{alias}." in name for alias in ALIASES), name
@@ -89,7 +76,7 @@ def test_parts(name: str) -> None:
     named = {**named_attention(attention), **named_cell(cell), **named_linear("cell.activation", norm)}
     fill(fixture, named)
     inputs = {
-        key: tensor(fixture, key, gradient=True)
+        key: fixture.tensor(key, gradient=True)
         for key in ("attention/x", "attention/memory", "attention/prev_p", "cell/v", "cell/h")
     }
     x, memory, previous, lower, right = inputs.values()
@@ -100,7 +87,7 @@ def test_parts(name: str) -> None:
         "attention/rcp": p.flip(-1).cumsum(-1).flip(-1),
         "cell/output": cell(lower, right, norm),
     }
-    loss = torch.stack([(tensor(fixture, "cotangent/" + key) * value).sum() for key, value in result.items()]).sum()
+    loss = torch.stack([(fixture.tensor("cotangent/" + key) * value).sum() for key, value in result.items()]).sum()
     loss.backward()
     fixture.check("loss", loss)
     for key, value in result.items():
@@ -129,11 +116,11 @@ def test_bidirectional_encoder(name: str) -> None:
     forward, backward = (OrderedMemoryLayer(*arguments, exact=False) for _ in range(2))
     named = {**named_layer(forward, "OM_forward"), **named_layer(backward, "OM_backward")}
     fill(fixture, named)
-    x, real = tensor(fixture, "x", gradient=True), tensor(fixture, "mask")
+    x, real = fixture.tensor("x", gradient=True), fixture.tensor("mask")
     stored, back = forward(x, real), backward(x.flip(0), real.flip(0))
     output = torch.cat((last_real(stored.output, sizes["lengths"]), back.output[-1]), -1)
-    loss = (tensor(fixture, "cotangent/output") * output).sum()
-    loss = loss + (tensor(fixture, "cotangent/probs") * stored.positions).sum()
+    loss = (fixture.tensor("cotangent/output") * output).sum()
+    loss = loss + (fixture.tensor("cotangent/probs") * stored.positions).sum()
     loss.backward()
     values = {
         "output": output,
@@ -163,10 +150,10 @@ def test_left_padded_classifier(name: str) -> None:
         **named_layer(layer, "encoder.OM_forward"),
     }
     fill(fixture, named)
-    ids = tensor(fixture, "ids").t()
+    ids = fixture.tensor("ids").t()
     output, positions, _ = layer(embedding(ids), ids > 0)
     score = classify(output[-1])
-    loss = nn.functional.cross_entropy(score, tensor(fixture, "label"))
+    loss = nn.functional.cross_entropy(score, fixture.tensor("label"))
     loss.backward()
     for key, value in {"score": score, "probs": positions, "loss": loss}.items():
         fixture.check(key, value)
@@ -176,7 +163,7 @@ def test_left_padded_classifier(name: str) -> None:
 
 def check_alone(fixture: Fixture, layer: OrderedMemoryLayer, embedding: nn.Embedding, classify: nn.Linear) -> None:
     """Each sentence of a left-padded batch by itself: by itself, and in the batch where padding changes nothing."""
-    ids, expected = tensor(fixture, "ids").t(), fixture.doc["expected"]
+    ids, expected = fixture.tensor("ids").t(), fixture.doc["expected"]
     layer.exact = True
     batched = layer(embedding(ids), ids > 0)
     for k, length in enumerate(fixture.sizes["lengths"]):
@@ -208,7 +195,7 @@ def test_right_padded_pairs(name: str) -> None:
         **named_layer(layer, "encoder.OM_forward"),
     }
     fill(fixture, named)
-    ids = tensor(fixture, "ids")
+    ids = fixture.tensor("ids")
 
     def score(slots: int | None = None) -> tuple[Tensor, Tensor]:
         output, positions, _ = layer(embedding(ids), ids < sizes["vocab"] - 1, slots=slots)
@@ -219,7 +206,7 @@ def test_right_padded_pairs(name: str) -> None:
         scores, positions = score(slots)
         fixture.check(prefix + "score", scores)
         fixture.check(prefix + "probs", positions)
-    loss = nn.functional.cross_entropy(scores, tensor(fixture, "label"))
+    loss = nn.functional.cross_entropy(scores, fixture.tensor("label"))
     loss.backward()
     fixture.check("loss", loss)
     check_gradients(fixture, named)
@@ -244,8 +231,7 @@ def test_decoding(name: str) -> None:
 def plain(words: Any, spans: list[tuple[int, int]]) -> str:
     """The bracketing without labels, ``(a (b c))``. One word by itself."""
     tree = Tree.from_spans(list(words), spans)
-    bare = Tree(tree.words, ("",) * len(tree), tree.spans, ("",) * len(tree.spans))
-    return str(bare).replace("( ", "(") if len(tree) > 1 else tree.words[0]
+    return without_labels(tree) if len(tree) > 1 else tree.words[0]
 
 
 def square(tree: Tree) -> str:

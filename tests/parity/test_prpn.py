@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -29,20 +28,9 @@ from induce.structures import Distances
 from tests.support.reference import Fixture, fixtures, load
 from treebank.core.tree import Tree
 
+pytestmark = pytest.mark.usefixtures("double")
+
 STATISTICS = ("running_mean", "running_var")
-
-
-@pytest.fixture(autouse=True)
-def double() -> Iterator[None]:
-    """Everything here is in float64, like the fixtures."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
-def tensor(fixture: Fixture, name: str) -> Tensor:
-    """An array of the fixture."""
-    return torch.tensor(fixture.arrays[name])
 
 
 def config(sizes: dict[str, Any], **changes: Any) -> PrpnConfig:
@@ -117,14 +105,14 @@ class Copy:
         assert arguments == {*self.named, *computed, "decoder.weight"}
         with torch.no_grad():
             for name, parameter in self.named.items():
-                parameter.copy_(tensor(fixture, "weight/" + name))
+                parameter.copy_(fixture.tensor("weight/" + name))
             for prefix, norm in self.norms.items():
                 for kind in STATISTICS:
-                    getattr(norm, kind).copy_(tensor(fixture, f"weight/{prefix}.{kind}"))
+                    getattr(norm, kind).copy_(fixture.tensor(f"weight/{prefix}.{kind}"))
 
     def check_gradients(self) -> None:
         """All gradients, and no other."""
-        check_gradients(self.fixture, "grad/", self.named)
+        self.fixture.check_gradients("grad", self.named)
 
     def check_statistics(self, prefix: str) -> None:
         """Compare the statistics of the batch normalizations."""
@@ -157,21 +145,13 @@ class Copy:
             self.fixture.check(prefix + name, value)
 
 
-def check_gradients(fixture: Fixture, prefix: str, named: dict[str, nn.Parameter]) -> None:
-    """Compare the gradients of all parameters, and clear them."""
-    assert {name for name in fixture.arrays if name.startswith(prefix)} == {prefix + name for name in named}
-    for name, parameter in named.items():
-        fixture.check(prefix + name, parameter.grad)
-        parameter.grad = None
-
-
 def masks(fixture: Fixture, layers: int, blocks: int) -> Masks:
     """The dropout masks that a fixture gives, divided by the share kept."""
     sizes = fixture.sizes
     inner, outer, recurrent = sizes["idropout"], sizes["dropout"], sizes["rdropout"]
 
     def masked(name: str, rate: float, of: Any = slice(None)) -> Tensor | None:
-        return tensor(fixture, f"keep/{name}")[of] / (1 - rate) if rate else None
+        return fixture.tensor(f"keep/{name}")[of] / (1 - rate) if rate else None
 
     def input_size(k: int) -> int:
         return sizes["hidden"] if k else sizes["emb"]
@@ -206,26 +186,26 @@ def test_parts(name: str) -> None:
     def compared(key: str, value: Tensor) -> None:
         fixture.check(key, value)
         if "cotangent/" + key in fixture.arrays:
-            total.append((tensor(fixture, "cotangent/" + key) * value).sum())
+            total.append((fixture.tensor("cotangent/" + key) * value).sum())
 
     cell = Cell(fixture.sizes["lstm_in"], fixture.sizes["lstm_hidden"])
     named = cell_names(cell, "lstm.")
     for key, parameter in named.items():
-        parameter.data = tensor(fixture, "weight/" + key)
-    h, c = cell(cell.from_input(tensor(fixture, "lstm/x")), *(tensor(fixture, f"lstm/{key}0") for key in "hc"))
+        parameter.data = fixture.tensor("weight/" + key)
+    h, c = cell(cell.from_input(fixture.tensor("lstm/x")), *(fixture.tensor(f"lstm/{key}0") for key in "hc"))
     compared("lstm/h", h)
     compared("lstm/c", c)
-    compared("attend/weight", attend(tensor(fixture, "attend/score"), tensor(fixture, "attend/gate")))
+    compared("attend/weight", attend(fixture.tensor("attend/score"), fixture.tensor("attend/gate")))
 
     for kind in ("soft", "hard"):
         network = ParsingNetwork(config(fixture.sizes, gate=kind))
         original = parsing_parts(network, "gates.")
         for key, parameter in linear_names(original).items():
-            parameter.data = tensor(fixture, "weight/" + key)
+            parameter.data = fixture.tensor("weight/" + key)
         for statistic in STATISTICS:
-            getattr(network.normalization, statistic).copy_(tensor(fixture, f"weight/gates.gate.2.{statistic}"))
-        state = ParsingState(tensor(fixture, "gates/emb_last"), tensor(fixture, "gates/dist_last"))
-        result = network(tensor(fixture, "gates/emb"), state)
+            getattr(network.normalization, statistic).copy_(fixture.tensor(f"weight/gates.gate.2.{statistic}"))
+        state = ParsingState(fixture.tensor("gates/emb_last"), fixture.tensor("gates/dist_last"))
+        result = network(fixture.tensor("gates/emb"), state)
         compared(f"{kind}/distance", result.distance)
         compared(f"{kind}/distance_next", result.guess)
         compared(f"{kind}/read_gate", result.read_gate)
@@ -238,7 +218,7 @@ def test_parts(name: str) -> None:
     loss = torch.stack(total).sum()
     fixture.check("loss", loss)
     loss.backward()
-    check_gradients(fixture, "grad/", named)
+    fixture.check_gradients("grad", named)
 
 
 @pytest.mark.parametrize("name", fixtures("prpn_*lm"))
@@ -248,7 +228,7 @@ def test_two_segments_in_training_mode(name: str) -> None:
     state, losses = None, []
     for k, length in enumerate(fixture.sizes["lengths"]):
         prefix = f"seg{k + 1}/"
-        tokens, targets = tensor(fixture, prefix + "tokens"), tensor(fixture, prefix + "targets")
+        tokens, targets = fixture.tensor(prefix + "tokens"), fixture.tensor(prefix + "targets")
         assert len(tokens) == length
         begin = state or copy.model.initial_state(tokens.shape[1])
         probe = deepcopy(copy.model)  # the statistics move with each call
@@ -275,7 +255,7 @@ def test_evaluation_mode(name: str) -> None:
         state = None
         for k in range(len(fixture.sizes["lengths"])):
             prefix = f"{kind}/seg{k + 1}/"
-            tokens, targets = (tensor(fixture, f"seg{k + 1}/{part}") for part in ("tokens", "targets"))
+            tokens, targets = (fixture.tensor(f"seg{k + 1}/{part}") for part in ("tokens", "targets"))
             begin = state or copy.model.initial_state(tokens.shape[1])
             copy.check_output(prefix, copy.model(tokens, begin), tokens.shape[1])
             loss = copy.model.loss(StreamBatch(tokens, targets), begin)
@@ -296,10 +276,9 @@ def test_evaluation_mode(name: str) -> None:
 def check_parse(fixture: Fixture, model: Prpn) -> None:
     """The sentence that a fixture parses: its distances, and the tree."""
     words = fixture.doc["expected"]["parse_words"]
-    batch = SentenceBatch(tensor(fixture, "parse/tokens")[None, 1:-1], torch.tensor([len(words)]))
+    batch = SentenceBatch(fixture.tensor("parse/tokens")[None, 1:-1], torch.tensor([len(words)]))
     result = model.structure(batch, Query(Distances)).values[0]
-    tolerance = {key: fixture.doc["tolerance"][key] for key in ("atol", "rtol")}
-    np.testing.assert_allclose(result.detach().numpy(), fixture.arrays["parse/distance"][1:-1], **tolerance)
+    np.testing.assert_allclose(result.detach().numpy(), fixture.arrays["parse/distance"][1:-1], **fixture.tolerance)
     tree = Tree.from_spans(words, biased(result.tolist()))
     plain = str(Tree(tree.words, ("",) * len(tree), tree.spans, ("",) * len(tree.spans))).replace("( ", "(")
     assert plain == fixture.doc["expected"]["parse_tree"]
@@ -309,7 +288,7 @@ def check_parse(fixture: Fixture, model: Prpn) -> None:
 def test_padded_sentences(name: str) -> None:
     fixture = load(name)
     copy = Copy(fixture)
-    tokens, targets, mask = (tensor(fixture, key) for key in ("tokens", "targets", "mask"))
+    tokens, targets, mask = (fixture.tensor(key) for key in ("tokens", "targets", "mask"))
     probe = deepcopy(copy.model)
     copy.check_output("", probe(tokens, probe.initial_state(tokens.shape[1])), tokens.shape[1])
     words = NextWords(tokens, targets, mask > 0)
@@ -327,7 +306,7 @@ def test_dropout(name: str) -> None:
     arguments = masks(fixture, len(copy.model.reading), len(copy.model.predict.blocks))
     drawn = copy.model.draw_masks(*fixture.arrays["tokens"].shape)
     assert shapes(arguments) == shapes(drawn)
-    tokens, targets = tensor(fixture, "tokens"), tensor(fixture, "targets")
+    tokens, targets = fixture.tensor("tokens"), fixture.tensor("targets")
     copy.check_output(
         "", copy.model(tokens, copy.model.initial_state(tokens.shape[1]), masks=arguments), tokens.shape[1]
     )

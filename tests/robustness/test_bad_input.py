@@ -17,14 +17,9 @@ import pytest
 from induce.training.run import MIN_WORDS
 from tests.support.calls import PROGRAM, TINY, Caller, reseal, sealed_json, shell, toy_text
 
+pytestmark = pytest.mark.usefixtures("working_folder")
+
 TREES = "(S (NP (DT the) (NN cat)) (VP (VBD sat)))\n(S (NP (NNS dogs)) (VP (VBP bark) (ADVP (RB now))))\n"
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("SYNPARSE_MODEL", "SYNPARSE_PTB"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def write(name: str, content: str | bytes) -> str:

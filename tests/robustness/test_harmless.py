@@ -15,10 +15,7 @@ from tests.support.calls import TINY, Caller, reseal, sealed_json
 from tests.support.file_faults import limited_memory
 from tests.support.tiny import settings, train
 
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def test_two_calls_that_write_one_file() -> None:

@@ -20,10 +20,7 @@ from treebank.base.errors import BadLineError, TreebankError
 from treebank.io import lines
 from treebank.io.lines import open_blocks
 
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def test_a_device_that_never_ends() -> None:

@@ -19,12 +19,9 @@ from tests.induce.training.test_training import weights
 from tests.support.calls import TINY, Caller, Process, reseal, sealed_json, shell, start, toy_text
 from treebank.io.predictions import read_prediction_trees
 
+pytestmark = pytest.mark.usefixtures("working_folder")
+
 LONG = 5000
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def write(name: str, text: str) -> str:

@@ -1,8 +1,9 @@
-"""One tiny model for all tests of the command line, trained once."""
+"""Fixtures that many tests share: a tiny model that is trained once, calls of the program, folders and precision."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,23 @@ def copy(model: Path, tmp_path: Path) -> Path:
 def call(capsys: pytest.CaptureFixture[str]) -> Caller:
     """Calls of the command line in this process."""
     return Caller(capsys)
+
+
+@pytest.fixture
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The empty folder of the test as working directory, without variables that choose models or data."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("SYNPARSE_MODEL", "SYNPARSE_PTB"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def double() -> Iterator[None]:
+    """Double precision by default, and a fixed seed."""
+    import torch
+
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    yield
+    torch.set_default_dtype(torch.float32)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+
+from treebank.core.tree import Tree
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
@@ -29,17 +35,35 @@ class Fixture:
         """Every dimension and setting of the model that made the numbers."""
         return self.doc["sizes"]
 
+    @property
+    def tolerance(self) -> dict[str, float]:
+        """Absolute and relative tolerance, as arguments of ``assert_allclose``."""
+        return {key: self.doc["tolerance"][key] for key in ("atol", "rtol")}
+
+    def tensor(self, name: str, *, gradient: bool = False) -> Tensor:
+        """The array ``name`` as a tensor, which is a leaf of the graph if ``gradient`` is true."""
+        import torch
+
+        return torch.tensor(self.arrays[name], requires_grad=gradient)
+
     def check(self, name: str, got: Any) -> None:
         """Assert that ``got`` is the array ``name`` within the tolerance that the fixture states."""
         got = np.asarray(got.detach().numpy() if hasattr(got, "detach") else got)
-        want, tolerance = self.arrays[name], self.doc["tolerance"]
+        want = self.arrays[name]
         mask = self.arrays.get("compare/" + name)
         if mask is not None:
             got, want = got[mask], want[mask]
         assert got.shape == want.shape, name
-        np.testing.assert_allclose(
-            got, want, atol=tolerance["atol"], rtol=tolerance["rtol"], err_msg=f"{self.name}: {name}"
-        )
+        np.testing.assert_allclose(got, want, **self.tolerance, err_msg=f"{self.name}: {name}")
+
+    def check_gradients(self, kind: str, named: Mapping[str, Tensor]) -> None:
+        """Compare all gradients with those of the fixture below ``kind``, and clear them."""
+        names = {name for name in self.arrays if name.startswith(f"{kind}/")}
+        assert names == {f"{kind}/{name}" for name, parameter in named.items() if parameter.grad is not None}
+        for name, parameter in named.items():
+            if parameter.grad is not None:
+                self.check(f"{kind}/{name}", parameter.grad)
+            parameter.grad = None
 
 
 def fixtures(prefix: str) -> list[Any]:
@@ -56,3 +80,8 @@ def load(name: str) -> Fixture:
     doc = json.loads((REFERENCE / f"{name}.json").read_text("utf-8"))
     with np.load(REFERENCE / f"{name}.npz", allow_pickle=False) as arrays:
         return Fixture(name, doc, dict(arrays))
+
+
+def without_labels(tree: Tree) -> str:
+    """The bracketing of a tree, such as ``(a (b c))``."""
+    return str(Tree(tree.words, ("",) * len(tree), tree.spans, ("",) * len(tree.spans))).replace("( ", "(")

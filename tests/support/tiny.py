@@ -20,188 +20,42 @@ from induce.training.run import make_trainer
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
+TRAINED = "optimizer.learning_rate=0.03 train.epochs=3 data.minimum_count=1"
+SENTENCES = f"loader.batch_size=16 {TRAINED}"
+STREAM = f"model.embedding_size=16 loader.batch_size=8 loader.segment_length=8 {TRAINED}"
+RECURRENT = f"model.layers=2 model.hidden_size=24 {STREAM}"
+ONLSTM = f"model.chunk_size=4 {RECURRENT}"
+PRPN = f"model.embedding_size=16 model.hidden_size=24 model.slots=5 model.lookback=2 {SENTENCES}"
+WORDS = f"model.embedding_size=16 loader.batch_words=128 {TRAINED}"
+TRANSFORMER = f"model.heads=2 model.layers=2 model.feedforward_size=32 {WORDS}"
+GRAMMAR = f"model.embedding_size=12 loader.batch_words=120 {TRAINED}"
+PCFG = f"model.nonterminals=4 model.preterminals=8 {GRAMMAR}"
+COUNTED = "data.normalization=words data.development_share=0.05 data.minimum_count=1"
+CCM = f"model.classes=8 model.passes=6 model.sequences=500 {COUNTED}"
 SETTINGS = {
-    "onlstm": [
-        "model.embedding_size=16",
-        "model.layers=2",
-        "model.hidden_size=24",
-        "model.chunk_size=4",
-        "loader.batch_size=8",
-        "optimizer.learning_rate=0.03",
-        "loader.segment_length=8",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "onlstm-syd": [
-        "model.embedding_size=16",
-        "model.layers=2",
-        "model.hidden_size=24",
-        "model.chunk_size=4",
-        "model.supervised_layer=2",
-        "parse.layer=2",
-        "loader.batch_size=8",
-        "optimizer.learning_rate=0.03",
-        "loader.segment_length=8",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "lstm": [
-        "model.embedding_size=16",
-        "model.layers=2",
-        "model.hidden_size=24",
-        "loader.batch_size=8",
-        "optimizer.learning_rate=0.03",
-        "loader.segment_length=8",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "prpn-syd": [
-        "model.embedding_size=16",
-        "model.hidden_size=24",
-        "model.parsing_size=12",
-        "model.slots=5",
-        "model.lookback=2",
-        "loader.batch_size=16",
-        "optimizer.learning_rate=0.03",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "ocn": [
-        "model.embedding_size=12",
-        "model.hidden_size=12",
-        "model.inner_size=12",
-        "model.options=3",
-        "loader.batch_size=16",
-        "optimizer.learning_rate=0.03",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "udgn": [
-        "model.embedding_size=16",
-        "model.channels=2",
-        "model.channel_size=8",
-        "model.layers=2",
-        "model.parser_layers=1",
-        "model.mask_rate=0.3",
-        "loader.batch_words=128",
-        "optimizer.learning_rate=0.03",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "biaffine": [
-        "model.embedding_size=16",
-        "model.hidden_size=12",
-        "model.arc_size=8",
-        "loader.batch_words=128",
-        "optimizer.learning_rate=0.03",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "chart": [
-        "model.embedding_size=16",
-        "model.hidden_size=12",
-        "model.span_size=8",
-        "loader.batch_words=120",
-        "optimizer.learning_rate=0.03",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "structformer": [
-        "model.embedding_size=16",
-        "model.heads=2",
-        "model.layers=2",
-        "model.feedforward_size=32",
-        "model.parser_layers=1",
-        "model.width=3",
-        "loader.batch_words=128",
-        "optimizer.learning_rate=0.03",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "transformer": [
-        "model.embedding_size=16",
-        "model.heads=2",
-        "model.layers=2",
-        "model.feedforward_size=32",
-        "loader.batch_words=128",
-        "optimizer.learning_rate=0.03",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "ordered-memory": [
-        "model.slot_size=16",
-        "model.slots=3",
-        "loader.batch_size=16",
-        "optimizer.learning_rate=0.03",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "npcfg": [
-        "model.nonterminals=4",
-        "model.preterminals=8",
-        "model.embedding_size=12",
-        "loader.batch_words=120",
-        "optimizer.learning_rate=0.03",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "cpcfg": [
-        "model.nonterminals=3",
-        "model.preterminals=6",
-        "model.embedding_size=12",
-        "model.latent_size=3",
-        "model.encoder_size=8",
-        "loader.batch_words=120",
-        "optimizer.learning_rate=0.03",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "simple-pcfg": [
-        "model.nonterminals=4",
-        "model.preterminals=8",
-        "model.embedding_size=12",
-        "loader.batch_words=120",
-        "optimizer.learning_rate=0.03",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
-    "ccm": [
-        "model.classes=8",
-        "model.passes=6",
-        "model.sequences=500",
-        "data.normalization=words",
-        "data.development_share=0.05",
-        "data.minimum_count=1",
-    ],
-    "dmv-ccm": [
-        "model.classes=8",
-        "model.passes=6",
-        "model.sequences=500",
-        "data.normalization=words",
-        "data.development_share=0.05",
-        "data.minimum_count=1",
-    ],
-    "dmv": [
-        "model.members=2",
-        "model.classes_low=8",
-        "model.classes_high=9",
-        "model.short_passes=6",
-        "model.middle_passes=1",
-        "model.long_passes=1",
-        "data.normalization=words",
-        "data.development_share=0.05",
-        "data.minimum_count=1",
-    ],
-    "prpn": [
-        "model.embedding_size=16",
-        "model.hidden_size=24",
-        "model.slots=5",
-        "model.lookback=2",
-        "loader.batch_size=16",
-        "optimizer.learning_rate=0.03",
-        "train.epochs=3",
-        "data.minimum_count=1",
-    ],
+    name: text.split()
+    for name, text in {
+        "onlstm": ONLSTM,
+        "onlstm-syd": f"model.supervised_layer=2 parse.layer=2 {ONLSTM}",
+        "lstm": RECURRENT,
+        "prpn": PRPN,
+        "prpn-syd": f"model.parsing_size=12 {PRPN}",
+        "ordered-memory": f"model.slot_size=16 model.slots=3 {SENTENCES}",
+        "ocn": f"model.embedding_size=12 model.hidden_size=12 model.inner_size=12 model.options=3 {SENTENCES}",
+        "udgn": "model.channels=2 model.channel_size=8 model.layers=2 model.parser_layers=1 model.mask_rate=0.3 "
+        + WORDS,
+        "biaffine": f"model.hidden_size=12 model.arc_size=8 {WORDS}",
+        "chart": f"model.embedding_size=16 model.hidden_size=12 model.span_size=8 loader.batch_words=120 {TRAINED}",
+        "structformer": f"model.parser_layers=1 model.width=3 {TRANSFORMER}",
+        "transformer": TRANSFORMER,
+        "npcfg": PCFG,
+        "cpcfg": f"model.nonterminals=3 model.preterminals=6 model.latent_size=3 model.encoder_size=8 {GRAMMAR}",
+        "simple-pcfg": PCFG,
+        "ccm": CCM,
+        "dmv": "model.members=2 model.classes_low=8 model.classes_high=9 model.short_passes=6 model.middle_passes=1 "
+        f"model.long_passes=1 {COUNTED}",
+        "dmv-ccm": CCM,
+    }.items()
 }
 
 
@@ -244,15 +98,12 @@ def with_trees(text: list[Sentence]) -> list[Sentence]:
 
 def corpora(config: RunConfig, count: int = 100) -> tuple[Corpus, Corpus]:
     """Training and development text."""
-    text, learns = sentences(count), MODELS.get(config.model_name).learns_trees
-    share = config.data.development_share
-    training = with_trees(text) if learns else text
-    data = config.data
+    text, data, learns = sentences(count), config.data, MODELS.get(config.model_name).learns_trees
     return read_corpora(
-        training,
+        with_trees(text) if learns else text,
         data.normalization,
         token=data.token,
-        development_share=share,
+        development_share=data.development_share,
         with_trees=learns,
         references=teacher_of(config.model_name),
     )

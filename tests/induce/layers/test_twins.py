@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -16,14 +16,7 @@ from induce.models.language import ordered_memory_kernel as ordered_memory
 from induce.models.language import prpn_kernel as prpn
 from tests.support.twins import recurrences as plain
 
-
-@pytest.fixture(autouse=True)
-def double() -> Iterator[None]:
-    """Everything here is in float64."""
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("double")
 
 
 def compare(kernel: Callable[..., Any], twin: Callable[..., Any], leaves: Sequence[Tensor], **close: float) -> None:

@@ -10,12 +10,7 @@ import pytest
 from induce.storage.builtin import FILE
 from induce.storage.locate import PathType, default_model, locate
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty working folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,8 @@ TINY = SETTINGS["onlstm"]
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(working_folder: Path) -> None:
     """A folder with a text."""
-    monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text("\n".join(" ".join(item.words) for item in sentences(60)) + "\n", "utf-8")
 
 

@@ -21,17 +21,10 @@ from induce.storage.facts import RunFacts
 from tests.support.tiny import settings, trainer
 from treebank.base.errors import SynparseError
 
+pytestmark = pytest.mark.usefixtures("double")
+
 SIZES = {"embedding_size": 6, "hidden_size": 9, "layers": 3}
 WORDS, STEPS, BATCH = 20, 7, 4
-
-
-@pytest.fixture(autouse=True)
-def double() -> Any:
-    """Everything here is in float64."""
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 class ByHand(nn.Module):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import product
 
@@ -15,16 +14,9 @@ from induce.models.language.ordered_memory import OrderedMemory, OrderedMemoryCo
 from induce.models.language.ordered_memory_kernel import CellWeights, fill_slots
 from treebank.base.errors import SynparseError
 
+pytestmark = pytest.mark.usefixtures("double")
+
 SLOTS, SIZE = 4, 6
-
-
-@pytest.fixture(autouse=True)
-def double() -> Iterator[None]:
-    """Everything here is in float64."""
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(1)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def plain_loop(layer: OrderedMemoryLayer, x: Tensor) -> tuple[Tensor, Tensor]:

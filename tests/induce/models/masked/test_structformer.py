@@ -22,6 +22,8 @@ from tests.support.masked_weights import check_gradients, give_weights
 from tests.support.reference import Fixture, fixtures, load
 from treebank.core.sentence import ROOT
 
+pytestmark = pytest.mark.usefixtures("double")
+
 PADDING = 1  # the number that the released programs pad with
 
 TINY = StructFormerConfig(
@@ -30,14 +32,6 @@ TINY = StructFormerConfig(
 TINY_TRANSFORMER = TransformerConfig(
     embedding_size=8, heads=2, layers=2, feedforward_size=32, dropout=0.0, mask_rate=0.5
 )
-
-
-@pytest.fixture(autouse=True)
-def double() -> Any:
-    """Everything here is in float64, like the fixtures."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def structformer_of(fixture: Fixture) -> StructFormer:

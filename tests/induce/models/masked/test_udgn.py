@@ -21,6 +21,8 @@ from induce.structures import HeadDistribution
 from tests.support.reference import Fixture, fixtures, load
 from treebank.core.sentence import ROOT
 
+pytestmark = pytest.mark.usefixtures("double")
+
 PADDING = 1  # the number that the released program pads with
 
 TINY = UdgnConfig(
@@ -34,14 +36,6 @@ TINY = UdgnConfig(
     channel_dropout=0.0,
     mask_rate=0.5,
 )
-
-
-@pytest.fixture(autouse=True)
-def double() -> Any:
-    """Everything here is in float64, like the fixtures."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def model_of(fixture: Fixture) -> tuple[Udgn, dict[str, torch.nn.Parameter]]:
@@ -82,16 +76,6 @@ def model_of(fixture: Fixture) -> tuple[Udgn, dict[str, torch.nn.Parameter]]:
     return model, named
 
 
-def check_gradients(fixture: Fixture, kind: str, named: dict[str, torch.nn.Parameter]) -> None:
-    """Compare the gradients of all parameters that the fixture gives. There must be no others. Then clear them."""
-    arguments = {name.removeprefix(kind + "/") for name in fixture.arrays if name.startswith(kind + "/")}
-    assert arguments == {name for name, parameter in named.items() if parameter.grad is not None}
-    for name in arguments:
-        fixture.check(f"{kind}/{name}", named[name].grad)
-    for parameter in named.values():
-        parameter.grad = None
-
-
 @pytest.mark.parametrize("name", fixtures("udgn_mlm"))
 def test_like_the_released_program(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fixture = load(name)
@@ -117,12 +101,12 @@ def test_like_the_released_program(name: str, monkeypatch: pytest.MonkeyPatch) -
     fixture.check("loss", loss.objective)
     assert loss.count == int((targets != PADDING).sum())
     loss.objective.backward()
-    check_gradients(fixture, "grad", named)
+    fixture.check_gradients("grad", named)
 
     parser_loss = functional.cross_entropy(model.parser(ids, lengths).flatten(0, 1), heads.flatten(), ignore_index=-1)
     fixture.check("parser_loss", parser_loss)
     parser_loss.backward()
-    check_gradients(fixture, "grad_parser", named)
+    fixture.check_gradients("grad_parser", named)
 
     gold = without_self(functional.one_hot(heads.clamp(min=0), ids.shape[1]).to(scores))
     fixture.check("gold_mode/dependency_mask", undirected(gold))
