@@ -23,7 +23,8 @@ from induce.data.batches import Batch
 from induce.data.corpus import read_corpora
 from induce.parsing.load import load_parser
 from induce.settings.presets import resolve
-from induce.training.run import make_trainer
+from induce.training.loop import Trainer
+from induce.training.run import make_run
 from treebank.corpora.sample import sample_treebank
 
 PRESETS = {
@@ -80,7 +81,7 @@ def measure(preset: str, device: str, steps: int, count: int) -> list[object]:
         sentences[:count], config.data.normalization, token=config.data.token, development_share=0.02
     )
     with TemporaryDirectory() as folder:
-        trainer = make_trainer(config, *corpora, Path(folder), device=device)
+        trainer = Trainer(make_run(config, *corpora, Path(folder), device=device))
         for _ in trainer.train(stop=lambda: trainer.run.position.step >= steps):
             pass
         batches = [step.batch.to("cpu") for step in islice(trainer.run.loader.steps(trainer.run.rng, 0), BATCHES)]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -33,42 +33,41 @@ class Update:
     ends_epoch: bool = False  # whether to score the model on the development text
 
 
-class Learner(Protocol):
-    """A model with the algorithm that trains it."""
+class Learner:
+    """A model with the algorithm that trains it. The defaults are those of an algorithm that ends by itself."""
 
-    epochs: int  # to train at most
-    carried: Any  # state carried from batch to batch of a stream, None at its beginning
+    epochs = 1  # to train at most
+    carried: Any = None  # state carried from batch to batch of a stream, None at its beginning
 
     def updates(self, at: Position) -> Iterator[Update]:
         """Train from position ``at`` on, which is moved. Raises SynparseError if the loss is not finite."""
-        ...
+        raise NotImplementedError
 
     def is_done(self, at: Position) -> bool:
         """Whether all epochs are over at position ``at``."""
-        ...
+        return False
 
     def end_of_epoch(self, loss: float) -> EpochEnd:
         """The decision that follows from the development ``loss`` of an epoch."""
-        ...
+        return EpochEnd()
 
     def averaged(self) -> AbstractContextManager[None]:
         """Block in which the model has the weights to score and to store, such as averages."""
-        ...
+        return nullcontext()
 
     def state_dict(self) -> dict[str, Any]:
-        """State of the algorithm, for a checkpoint."""
-        ...
+        """State of the algorithm besides the model, for a checkpoint."""
+        return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from ``state_dict``. Raises ValueError or KeyError if it does not fit."""
-        ...
 
     def remedy(self) -> str:
         """Advice to the user after a loss that is not finite."""
-        ...
+        return "the last stored model is kept"
 
 
-class GradientLearner:
+class GradientLearner(Learner):
     """A model that learns by gradients, with its optimizer, the loader of its batches and the strategy of a step."""
 
     def __init__(
@@ -91,7 +90,6 @@ class GradientLearner:
         self.learning_rate = config.optimizer.learning_rate
         self.folder = folder
         self.report_every = 20  # updates
-        self.carried: Any = None
 
     def updates(self, at: Position) -> Iterator[Update]:
         """One update per batch. An update without a batch ends each epoch."""
@@ -143,15 +141,12 @@ class GradientLearner:
         )
 
 
-class FittedLearner:
+class FittedLearner(Learner):
     """A model that learns without gradients, such as a grammar by expectation maximization."""
-
-    epochs = 1
 
     def __init__(self, model: FittedModel, corpus: Any, words: int) -> None:
         """``corpus`` is the encoded training text of ``words`` words."""
         self.model, self.corpus, self.words = model, corpus, words
-        self.carried: Any = None
 
     def updates(self, at: Position) -> Iterator[Update]:
         """One update per step of the model's own algorithm."""
@@ -164,29 +159,6 @@ class FittedLearner:
             yield Update(share, report=True, ends_epoch=step.check)
         if at.count or not at.best_epoch:
             yield Update(1.0, ends_epoch=True)
-
-    def is_done(self, at: Position) -> bool:
-        """False: the model itself ends its updates."""
-        return False
-
-    def end_of_epoch(self, loss: float) -> EpochEnd:
-        """No decision: the model itself ends its updates."""
-        return EpochEnd()
-
-    def averaged(self) -> AbstractContextManager[None]:
-        """Block that changes nothing."""
-        return nullcontext()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Empty: the buffers of the model hold everything."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Nothing to load."""
-
-    def remedy(self) -> str:
-        """No remedy but the last stored model."""
-        return "the last stored model is kept"
 
 
 def not_finite(quantity: str, step: int, remedy: str) -> SynparseError:

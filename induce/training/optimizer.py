@@ -103,18 +103,8 @@ class NtAsgd:
     lags one step behind the requested one, and the average leaves out the first iterate. Gradients are clipped before.
     """
 
-    def __init__(
-        self,
-        parameters: list[Tensor],
-        *,
-        learning_rate: float,
-        weight_decay: float,
-        nonmonotone: int,
-        restart_epoch: int,
-    ) -> None:
-        self.parameters = parameters
-        self.learning_rate, self.weight_decay = learning_rate, weight_decay
-        self.nonmonotone, self.restart_epoch = nonmonotone, restart_epoch
+    def __init__(self, parameters: list[Tensor], settings: NtAsgdSettings) -> None:
+        self.parameters, self.settings = parameters, settings
         self.recorded: list[float] = []
         self.epoch = 0
         self.steps = 0  # since averaging started
@@ -125,7 +115,7 @@ class NtAsgd:
     def step(self, factor: float = 1.0, schedule: float = 1.0) -> None:
         """One update with the nominal learning rate times ``factor`` (segment length over nominal length) and times
         ``schedule``, the factor of a learning-rate schedule."""
-        rate = self.learning_rate * factor * schedule
+        rate = self.settings.learning_rate * factor * schedule
         used = rate
         if self.averages is not None:
             self.steps += 1
@@ -134,7 +124,7 @@ class NtAsgd:
         for k, parameter in enumerate(self.parameters):
             if parameter.grad is None:
                 continue
-            gradient = parameter.grad.add(parameter, alpha=self.weight_decay)
+            gradient = parameter.grad.add(parameter, alpha=self.settings.weight_decay)
             parameter.add_(gradient, alpha=-used)
             if self.averages is not None:
                 share = 1 / max(1, self.steps - 1)
@@ -146,20 +136,18 @@ class NtAsgd:
     def end_of_epoch(self, loss: float) -> EpochEnd:
         """Start, restart or end averaging by the published rules, given the development loss."""
         self.epoch += 1
-        worse = len(self.recorded) > self.nonmonotone and loss > min(self.recorded[: -self.nonmonotone])
+        nonmonotone, restart_epoch = self.settings.nonmonotone, self.settings.restart_epoch
+        worse = len(self.recorded) > nonmonotone and loss > min(self.recorded[:-nonmonotone])
         if self.averages is None:
             if worse:
                 self._start()
-                note = "averaging starts"
-            else:
-                note = ""
             self.recorded.append(loss)
-            return EpochEnd(note=note)
-        if self.epoch == self.restart_epoch:
+            return EpochEnd(note="averaging starts" if worse else "")
+        if self.epoch == restart_epoch:
             self._start()
             self.recorded.clear()
             return EpochEnd(note="averaging restarts")
-        return EpochEnd(stop=self.epoch > self.restart_epoch and worse)
+        return EpochEnd(stop=self.epoch > restart_epoch and worse)
 
     def _start(self) -> None:
         self.averages = [parameter.detach().clone() for parameter in self.parameters]
@@ -200,27 +188,18 @@ class NtAsgd:
 class Falling:
     """SGD or Adam with a learning rate that falls, and training that ends, once the development loss stops falling."""
 
-    def __init__(
-        self,
-        inner: Sgd | Adam,
-        *,
-        learning_rate: float,
-        decay: float,
-        patience: int,
-        decays: int,
-        scaled: bool,
-    ) -> None:
-        """With ``scaled``, steps are longer for longer segments, since the gradient is a mean over their words."""
-        self.inner, self.learning_rate, self.scaled = inner, learning_rate, scaled
-        self.decay, self.patience, self.decays = decay, patience, decays
+    def __init__(self, inner: Sgd | Adam, settings: SgdSettings) -> None:
+        self.inner, self.settings = inner, settings
         self.best = float("inf")
         self.waited = 0
         self.decayed = 0
 
     def step(self, factor: float = 1.0, schedule: float = 1.0) -> None:
-        """One update. Only SGD uses ``factor``: Adam's step does not grow with the gradient."""
-        times = factor * schedule if self.scaled else schedule
-        self.inner.step(self.learning_rate * self.decay**self.decayed * times)
+        """One update. Only SGD uses ``factor``, since the gradient is a mean over the words of a segment."""
+        self.inner.step(self._rate() * (factor * schedule if isinstance(self.inner, Sgd) else schedule))
+
+    def _rate(self) -> float:
+        return self.settings.learning_rate * self.settings.decay**self.decayed
 
     def end_of_epoch(self, loss: float) -> EpochEnd:
         """Lower the learning rate after ``patience`` checks without progress, given the development loss."""
@@ -228,13 +207,13 @@ class Falling:
             self.best, self.waited = loss, 0
             return EpochEnd()
         self.waited += 1
-        if self.waited < self.patience:
+        if self.waited < self.settings.patience:
             return EpochEnd()
         self.waited = 0
         self.decayed += 1
-        if self.decayed > self.decays:
+        if self.decayed > self.settings.decays:
             return EpochEnd(stop=True)
-        return EpochEnd(note=f"learning rate {self.learning_rate * self.decay**self.decayed:g}")
+        return EpochEnd(note=f"learning rate {self._rate():g}")
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
@@ -243,12 +222,8 @@ class Falling:
 
     def state_dict(self) -> dict[str, Any]:
         """State for a checkpoint."""
-        return {
-            "inner": self.inner.state_dict(),
-            "best": self.best,
-            "waited": self.waited,
-            "decayed": self.decayed,
-        }
+        values = {"best": self.best, "waited": self.waited, "decayed": self.decayed}
+        return {"inner": self.inner.state_dict(), **values}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from ``state_dict``, on whatever device its tensors are."""
@@ -259,24 +234,10 @@ class Falling:
 def make_optimizer(parameters: list[Tensor], config: GradientSettings) -> NtAsgd | Falling:
     """Optimizer of ``parameters`` with its own settings."""
     if isinstance(config, NtAsgdSettings):
-        return NtAsgd(
-            parameters,
-            learning_rate=config.learning_rate,
-            weight_decay=config.weight_decay,
-            nonmonotone=config.nonmonotone,
-            restart_epoch=config.restart_epoch,
-        )
-    inner: Sgd | Adam = (
-        Adam(parameters, beta1=config.beta1, epsilon=config.epsilon, weight_decay=config.weight_decay)
-        if isinstance(config, AdamSettings)
-        else Sgd(parameters, weight_decay=config.weight_decay)
-    )
+        return NtAsgd(parameters, config)
     assert isinstance(config, SgdSettings)
-    return Falling(
-        inner,
-        learning_rate=config.learning_rate,
-        decay=config.decay,
-        patience=config.patience,
-        decays=config.decays,
-        scaled=isinstance(inner, Sgd),
-    )
+    decay = config.weight_decay
+    if isinstance(config, AdamSettings):
+        adam = Adam(parameters, beta1=config.beta1, epsilon=config.epsilon, weight_decay=decay)
+        return Falling(adam, config)
+    return Falling(Sgd(parameters, weight_decay=decay), config)

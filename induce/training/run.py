@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -188,15 +187,6 @@ def _encode(
     return _Encoded(vocabulary, corpus, development, held_out, note, facts)
 
 
-def make_trainer(
-    config: RunConfig, training: TrainingData, development: TrainingData, folder: Path, **options: Any
-) -> Trainer:
-    """The trainer of `make_run`."""
-    from induce.training.loop import Trainer
-
-    return Trainer(make_run(config, training, development, folder, **options))
-
-
 def _about(text: TrainingData) -> TextFacts:
     """Facts about a text, for the checkpoint."""
     return TextFacts(sentences=text.sentences, words=text.words, sha256=text.sha256)
@@ -240,8 +230,10 @@ def _plan(
         if config.data.vocabulary:
             Vocabulary.from_list(config.data.vocabulary)
     else:
-        with _in_folder(stored.folder):
+        try:
             check_fits(config)
+        except SynparseError as error:
+            raise SynparseError(f"{stored.folder}: {error}") from None
     return stored, config, sources
 
 
@@ -257,15 +249,6 @@ def _stored(folder: Path, request: RunRequest, report: Callable[[str], None]) ->
         raise SynparseError(f"{folder}: there is no run to resume; to begin one, leave out --resume")
     report(f"{folder}: nothing to resume, so training starts from the beginning")
     return None
-
-
-@contextmanager
-def _in_folder(folder: Path) -> Iterator[None]:
-    """Add ``folder`` to the message of an error."""
-    try:
-        yield
-    except SynparseError as error:
-        raise SynparseError(f"{folder}: {error}") from None
 
 
 MIN_WORDS = 20  # of training text

@@ -18,9 +18,8 @@ from induce.models.base import scores_sentences
 from induce.parsing.model_parser import ModelParser
 from induce.registry import model_class
 from induce.storage import checkpoint as store
-from induce.training.run import make_trainer
 from tests.support.fake_device import DEVICE, Device
-from tests.support.tiny import corpora, sentences, settings
+from tests.support.tiny import corpora, make_trainer, sentences, settings
 from treebank.core.sentence import Sentence
 
 STEPS = 2

@@ -17,6 +17,7 @@ from induce.models.language.onlstm import LayerState, OnLstm, OnLstmConfig, OnLs
 from induce.models.language.onlstm_kernel import cumax
 from induce.structures import Distances
 from induce.training.optimizer import NtAsgd
+from induce.training.optimizer_settings import NtAsgdSettings
 from tests.support.reference import Fixture, fixtures, load, without_labels
 from treebank.core.tree import Tree
 
@@ -258,10 +259,12 @@ def test_one_epoch_of_training(name: str) -> None:
     model, named = language_model(fixture)
     optimizer = NtAsgd(
         list(model.parameters()),
-        learning_rate=sizes["lr"],
-        weight_decay=sizes["weight_decay"],
-        nonmonotone=5,
-        restart_epoch=500,
+        NtAsgdSettings(
+            learning_rate=sizes["lr"],
+            weight_decay=sizes["weight_decay"],
+            nonmonotone=5,
+            restart_epoch=500,
+        ),
     )
     stream = columns(torch.tensor(arrays["stream"]), sizes["batch"])
     draw = np.random.RandomState(int(arrays["seed"]))

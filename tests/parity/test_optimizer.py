@@ -10,6 +10,7 @@ import torch
 
 from induce.data.stream import segments
 from induce.training.optimizer import NtAsgd
+from induce.training.optimizer_settings import NtAsgdSettings
 from tests.support.reference import fixtures, load
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -46,10 +47,12 @@ def test_when_averaging_starts_restarts_and_stops(name: str) -> None:
         part = {key.split("/")[1]: value for key, value in fixture.arrays.items() if key.startswith(scenario + "/")}
         optimizer = Watched(
             [torch.zeros(1)],
-            learning_rate=1.0,
-            weight_decay=0.0,
-            nonmonotone=int(part["nonmono"]),
-            restart_epoch=int(part["finetune_epoch"]),
+            NtAsgdSettings(
+                learning_rate=1.0,
+                weight_decay=0.0,
+                nonmonotone=int(part["nonmono"]),
+                restart_epoch=int(part["finetune_epoch"]),
+            ),
         )
         result = optimizer.follow(part["val_losses"])
         for key, value in result.items():
@@ -64,10 +67,12 @@ def test_parameters_through_switch_and_restart(name: str) -> None:
     parameter = torch.nn.Parameter(torch.tensor(arrays["start"]))
     optimizer = NtAsgd(
         [parameter],
-        learning_rate=sizes["lr"],
-        weight_decay=sizes["weight_decay"],
-        nonmonotone=sizes["nonmono"],
-        restart_epoch=sizes["finetune_epoch"],
+        NtAsgdSettings(
+            learning_rate=sizes["lr"],
+            weight_decay=sizes["weight_decay"],
+            nonmonotone=sizes["nonmono"],
+            restart_epoch=sizes["finetune_epoch"],
+        ),
     )
     params, validated, saved, best = [], [], [], float("inf")
     for epoch, loss in enumerate(arrays["val_losses"]):

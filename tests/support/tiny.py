@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from induce.data.corpus import Corpus, Reference, read_corpora
+from induce.data.training_data import TrainingData
 from induce.registry import MODELS
 from induce.settings.presets import changed, resolve
 from induce.settings.run import RunConfig
 from induce.training.events import Event
 from induce.training.loop import Trainer
-from induce.training.run import make_trainer
+from induce.training.run import make_run
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
@@ -134,6 +135,13 @@ def with_chains(text: Iterable[Sentence]) -> Iterator[np.ndarray]:
         heads = np.full((count, count), 0.1 / count)
         heads[range(count), [*range(1, count), count - 1]] += 0.9
         yield heads
+
+
+def make_trainer(
+    config: RunConfig, training: TrainingData, development: TrainingData, folder: Path, **options: Any
+) -> Trainer:
+    """The trainer of a run on these texts."""
+    return Trainer(make_run(config, training, development, folder, **options))
 
 
 def trainer(config: RunConfig, run: Path, *, count: int = 100, **options: Any) -> Trainer:

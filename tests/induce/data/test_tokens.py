@@ -25,8 +25,7 @@ from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.training.events import Event, Finished, Started
 from induce.training.loop import Trainer
-from induce.training.run import make_trainer
-from tests.support.tiny import corpora, settings
+from tests.support.tiny import corpora, make_trainer, settings
 from treebank.base.errors import SynparseError
 
 LETTERS = ("data.token=character", "train.epochs=2", "optimizer.learning_rate=0.01")

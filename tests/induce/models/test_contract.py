@@ -25,9 +25,8 @@ from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.structures import Brackets, HeadDistribution, Heads, SpanScores
 from induce.training.events import Event, Finished, Progress, Started
-from induce.training.run import make_trainer
 from induce.training.state import save_last
-from tests.support.tiny import sentences, settings, teacher_of, trainer, with_trees
+from tests.support.tiny import make_trainer, sentences, settings, teacher_of, trainer, with_trees
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree

@@ -21,7 +21,7 @@ from induce.tasks.batches import Side
 from induce.tasks.encoders.trees import plan
 from induce.tasks.examples import Examples, ExpressionLoader, encode, load_examples
 from induce.training.loop import Trainer
-from induce.training.run import make_trainer
+from tests.support.tiny import make_trainer
 from treebank.base.errors import SynparseError
 
 TINY = ["task.expressions=120", "loader.batch_size=16", "optimizer.learning_rate=0.03", "train.epochs=2"]

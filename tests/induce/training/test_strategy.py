@@ -13,9 +13,8 @@ from cli.training_progress import event_lines
 from induce.data.batches import MaskedBatch
 from induce.registry import MODELS, model_class
 from induce.training.events import Halved
-from induce.training.run import make_trainer
 from induce.training.strategy import Accumulating
-from tests.support.tiny import corpora, settings, trainer
+from tests.support.tiny import corpora, make_trainer, settings, trainer
 from treebank.base.errors import SynparseError
 
 MASKED = sorted(name for name in MODELS if MaskedBatch in model_class(name).reads)

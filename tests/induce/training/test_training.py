@@ -22,9 +22,8 @@ from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.training import loop
 from induce.training.events import Finished, Started
-from induce.training.run import make_trainer
 from tests.support.fork_server import Call
-from tests.support.tiny import corpora, settings, train, trainer
+from tests.support.tiny import corpora, make_trainer, settings, train, trainer
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 

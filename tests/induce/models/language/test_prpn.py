@@ -20,8 +20,7 @@ from induce.parsing.load import load_parser
 from induce.settings.presets import load_preset
 from induce.storage.facts import Check
 from induce.structures import Distances
-from induce.training.run import make_trainer
-from tests.support.tiny import corpora, settings
+from tests.support.tiny import corpora, make_trainer, settings
 from tests.support.twins import recurrences as plain
 from treebank.base.errors import SynparseError
 

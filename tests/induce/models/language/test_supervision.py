@@ -22,8 +22,8 @@ from induce.storage import checkpoint
 from induce.storage.facts import RunFacts, TreesFacts
 from induce.training.corpora import prepare_text, supervised
 from induce.training.request import RunRequest
-from induce.training.run import load_data, make_trainer
-from tests.support.tiny import sentences, settings, train, trainer, with_trees
+from induce.training.run import load_data
+from tests.support.tiny import make_trainer, sentences, settings, train, trainer, with_trees
 from treebank.base.errors import SynparseError
 from treebank.core.tree import Tree
 
