@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,33 +15,12 @@ from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import ROOT
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from induce.models.em.valence_grammar import ValenceGrammar
+    from induce.models.em.dmv import Dmv
     from induce.parsing.model_parser import ModelParser
     from induce.parsing.parser import Words
 
 SIDES = ("right", "left")  # of the head, in the order of the model's tables
 EXAMPLES = 3  # examples of an arc
-
-
-@runtime_checkable
-class ClassModel(Protocol):
-    """A model of one or more grammars over word classes (K classes, V words, M grammars)."""
-
-    config: Any  # with ``members``, the number M of grammars
-    share: Tensor  # (V,) relative frequency of each word in the training text
-    classes: Tensor  # (M, V) class of each word
-    root: Tensor  # (M, K) probability of each class as root
-
-    @property
-    def class_count(self) -> int:
-        """Number K of classes."""
-        ...
-
-    def grammar(self, member: int) -> ValenceGrammar:
-        """The probabilities of a grammar."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -107,11 +86,12 @@ def describe_grammar(
     dependents in the training text, exemplified by the most frequent words of the classes. Raises SynparseError if the
     model has no grammar over word classes, or fewer members.
     """
+    from induce.models.em.dmv import Dmv
     from induce.parsing.load import load_model_parser
 
     parser = load_model_parser(run, device="cpu")
     model = parser.model
-    if not isinstance(model, ClassModel):
+    if not isinstance(model, Dmv):
         raise SynparseError(f"{run}: model {parser.name!r} has no grammar over word classes; dmv has")
     members = model.config.members
     if not 1 <= member <= members:
@@ -124,7 +104,7 @@ def describe_grammar(
     return GrammarReport(Path(run).name, member, members, classes, class_arcs)
 
 
-def _classes(model: ClassModel, member: int, names: Sequence[str], count: int) -> tuple[WordClass, ...]:
+def _classes(model: Dmv, member: int, names: Sequence[str], count: int) -> tuple[WordClass, ...]:
     """Classes with at least one word of the training text, the largest first."""
     share, classes = model.share.numpy(), model.classes[member].numpy()
     sums = np.bincount(classes, share, model.class_count)
@@ -139,9 +119,7 @@ def _classes(model: ClassModel, member: int, names: Sequence[str], count: int) -
     return tuple(groups)
 
 
-def _expected_arcs(
-    model: ClassModel, member: int, words: dict[int, tuple[str, ...]], count: int
-) -> tuple[ClassArc, ...]:
+def _expected_arcs(model: Dmv, member: int, words: dict[int, tuple[str, ...]], count: int) -> tuple[ClassArc, ...]:
     """Expected first dependents: share of the head's class times the probabilities to continue and of the dependent."""
     grammar = model.grammar(member)
     share = np.bincount(model.classes[member].numpy(), model.share.numpy(), model.class_count)

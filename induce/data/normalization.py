@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import compress
-from typing import Protocol
 
 from treebank.base.errors import SynparseError
 from treebank.core.tags import is_word, tags_are_penn, word_mask
@@ -28,12 +27,7 @@ class Normalized:
     indices: tuple[int, ...]
 
 
-class Recipe(Protocol):
-    """A named normalization."""
-
-    def __call__(self, words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
-        """The forms of a sentence."""
-        ...
+Recipe = Callable[..., Normalized]  # from the words of a sentence, and optionally their tags
 
 
 @lru_cache(maxsize=1 << 17)

@@ -22,7 +22,6 @@ class Scores(NamedTuple):
 
     row: Any
     adjusted: Any = None
-    probabilities: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class AppliedPriors:
         """Scores of each sentence, given its word numbers and gaps."""
         rows = structure.rows()
         if not self.priors:
-            return [Scores(row, probabilities=structure.probabilities) for row in rows]
+            return [Scores(row) for row in rows]
         symbols = structure.symbol_rows() if isinstance(structure, SpanScores) else None
         results = []
         for index, (row, (ids, gaps)) in enumerate(zip(rows, sentences, strict=True)):
@@ -58,7 +57,7 @@ class AppliedPriors:
             for prior in self.priors:
                 adjusted = load(PRIORS.get(prior.name).location)(adjusted, evidence, prior.strength)
             is_same = adjusted is row or np.array_equal(adjusted, row)
-            results.append(Scores(row, None if is_same else adjusted, structure.probabilities))
+            results.append(Scores(row, None if is_same else adjusted))
         return results
 
     def _evidence(self, ids: Sequence[int], gaps: Sequence[int], symbols: np.ndarray | None) -> Evidence:

@@ -104,8 +104,7 @@ class Ensemble(Parser):
             silent[""] += all(vote is None for vote in votes)
             row = self._combine(votes, len(words[index])) - self.threshold
             scores: Any = row if len(row) else []
-            is_share = not self.threshold
-            readings.append(Reading(sentence.words, words[index], self.structure, scores, probabilities=is_share))
+            readings.append(Reading(sentence.words, words[index], self.structure, scores))
         return readings, +silent
 
     def _combine(self, votes: Sequence[Votes | None], count: int) -> Votes:

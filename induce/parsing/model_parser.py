@@ -21,7 +21,7 @@ from induce.parsing.applied_priors import AppliedPriors, Scores, requested_prior
 from induce.parsing.parser import ROOT_COUNTED, Parser, ignore
 from induce.parsing.reading import Reading
 from induce.parsing.text_check import TextCheck
-from induce.settings.run import check_layer, default_layer, entry_of, kind_of
+from induce.settings.run import check_layer, default_layer, entry_of, fitting_to, kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from induce.structures import Structure
 from treebank.base.errors import SynparseError, TreebankError, out_of_memory
@@ -243,15 +243,6 @@ class ModelParser(Parser):
 
 def default_decoder(checkpoint: Checkpoint) -> str:
     """Default decoder of a model, or "" if it returns no structure."""
-    config, gives = checkpoint.config, kind_of(checkpoint.config).gives
-    right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
-    if not gives:
-        return ""
-    fitting = specification.fitting_decoder(
-        config.model_name,
-        gives,
-        config.parse.decoder,
-        task=config.task_name,
-        branches_right=right_probability >= CLEAR_PROBABILITY,
-    )
-    return specification.with_defaults(fitting, ROOT_COUNTED if kind_of(config).estimates_root else {})
+    fitting = fitting_to(checkpoint.config, checkpoint.facts.direction)
+    defaults = ROOT_COUNTED if kind_of(checkpoint.config).estimates_root else {}
+    return specification.with_defaults(fitting, defaults) if fitting else ""

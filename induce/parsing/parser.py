@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 from induce import registry
 from induce.decoding import specification
@@ -23,6 +23,7 @@ FIRST_BLOCK, LARGEST_BLOCK = 16, 2048  # sentences read before the first trees c
 ROOT_COUNTED = {"root": "counted"}  # option of decoders of head distributions
 
 Words = str | Sequence[str] | Sentence
+Item = TypeVar("Item")
 
 
 def block_after(size: int) -> int:
@@ -99,7 +100,7 @@ class Parser:
         source = each_sentence(sentences)
         size, problem = self.first_block, None
         while not problem:
-            block, problem = _take(source, size)
+            block, problem = _until_failure(_available(islice(source, size)))
             if not block and not problem:
                 return
             yield block
@@ -183,25 +184,20 @@ def with_rule(options: InputOptions, rule: str) -> InputOptions:
     return options if options.tokenize or not rule else replace(options, tokenize=rule)
 
 
-def _until_failure(block: Iterable[Reading]) -> tuple[list[Reading], SynparseError | None]:
-    """Readings of a block up to the first error, and this error or None."""
-    readings: list[Reading] = []
+def _until_failure(items: Iterable[Item]) -> tuple[list[Item], Exception | None]:
+    """The items up to the first error in reading them, and this error or None, so that none of them is lost."""
+    block: list[Item] = []
     try:
-        for reading in block:
-            readings.append(reading)
-    except SynparseError as problem:
-        return readings, problem
-    return readings, None
-
-
-def _take(source: Iterator[Any], size: int) -> tuple[list[Any], Exception | None]:
-    """Up to ``size`` sentences, and the error in reading the next one, so that those before it are not lost."""
-    block: list[Any] = []
-    try:
-        for sentence in islice(source, size):
-            block.append(sentence)
-            if STANDARD_INPUT.is_idle():  # a person at the keyboard, or a slow pipe: what has come is parsed
-                break
+        for item in items:
+            block.append(item)  # `extend` would lose the items before an error
     except Exception as error:
         return block, error
     return block, None
+
+
+def _available(source: Iterable[Item]) -> Iterator[Item]:
+    """The items up to a pause of a person at the keyboard or of a slow pipe: what has come is parsed."""
+    for item in source:
+        yield item
+        if STANDARD_INPUT.is_idle():
+            return

@@ -23,7 +23,7 @@ ADJUSTED = "with_priors"  # key of the scores after the priors, which the decode
 class Reading:
     """Words of a sentence, ``indices`` of the words that the model read, and the row of a structure over them.
 
-    ``row`` is the output of the model: ``probabilities`` or other numbers. ``adjusted`` is the row after the priors,
+    ``row`` is the output of the model. ``adjusted`` is the row after the priors,
     or None if they change nothing. The words of a character model (``token``) are characters, including spaces, which
     are not leaves of its trees.
     """
@@ -33,7 +33,6 @@ class Reading:
     structure: type[Structure]
     row: Any
     adjusted: Any = None
-    probabilities: bool = False
     token: str = "word"
 
     @property

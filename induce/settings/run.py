@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
 from induce.data.settings import DataConfig
-from induce.decoding.specification import decoder_entry, parse_priors
+from induce.decoding.branching_direction import CLEAR_PROBABILITY, Direction, assumed_probability
+from induce.decoding.specification import decoder_entry, fitting_decoder, parse_priors
 from induce.registry import LOADERS, OPTIMIZERS, TASKS, ModelEntry, load, models_of
 from induce.setting import BY_GRADIENTS, check_values, make_settings, setting
 from treebank.base.errors import SynparseError
@@ -141,6 +142,21 @@ def entry_of(config: RunConfig) -> ModelEntry:
 def kind_of(config: RunConfig) -> Any:
     """Class of the model of a run, or of its encoder if it learns a task. Loads torch."""
     return load(entry_of(config).location)
+
+
+def fitting_to(config: RunConfig, direction: Direction | None) -> str:
+    """Decoder of [parse], else the default of the model in a language of this ``direction``, or "" without trees.
+
+    Loads torch.
+    """
+    gives = kind_of(config).gives
+    right = branches_right(config, direction)
+    return fitting_decoder(config.model_name, gives, config.parse.decoder, branches_right=right) if gives else ""
+
+
+def branches_right(config: RunConfig, direction: Direction | None) -> bool:
+    """Whether the language clearly branches to the right, by [parse] or as estimated from the training text."""
+    return assumed_probability(config.parse.branching, direction) >= CLEAR_PROBABILITY
 
 
 def default_layer(config: RunConfig, distances: str) -> int:

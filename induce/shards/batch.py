@@ -17,7 +17,8 @@ from induce.parsing.output_lock import OutputFolder
 from induce.parsing.writer import Job, output_folder
 from induce.shards.manifest import Manifest, Result, join, remove_shards, shard_path
 from induce.shards.shard import SHARD_BYTES, Shard, first_block, shards_of
-from induce.workers.pool import Engine, Pool, WorkerDiedError, cores
+from induce.workers.pool import Pool, WorkerDiedError, cores
+from induce.workers.ray import RayPool
 from treebank.base.atomic_write import finish
 from treebank.base.errors import SynparseError, TreebankError, placed
 from treebank.io.read import InputOptions
@@ -89,6 +90,7 @@ PAUSE = 10.0  # seconds between two progress messages
 ATTEMPTS = 3  # workers that may die of one shard
 
 Tell = Callable[[str], None]
+Engine = Pool | RayPool  # does several jobs at a time; leaving its context ends all jobs
 MakeEngine = Callable[[ShardWork], Engine]
 
 
@@ -100,8 +102,6 @@ def engine_called(name: str, workers: int | None = None, address: str | None = N
 
     def make(work: ShardWork) -> Engine:
         if name == "ray":
-            from induce.workers.ray import RayPool
-
             return RayPool(work, workers, address)
         return Pool(work, workers or cores(), attempts=ATTEMPTS, fork=work.job.parser.device == "cpu")
 

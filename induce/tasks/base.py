@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from treebank.base.errors import SynparseError, TreebankError
@@ -47,7 +47,6 @@ class Example:
     sides: tuple[Expression, ...]
     label: int
     size: int  # size by which examples are grouped for accuracy
-    location: Location = field(default=Location("-", 0), compare=False)
 
     def __str__(self) -> str:
         return "\t".join(map(str, self.sides))

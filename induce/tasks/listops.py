@@ -88,10 +88,10 @@ class ListOps:
         return size_groups(settings.max_size, [*ranges, (f"{bounds[-1] + 1}-", range(bounds[-1] + 1, 10**9))])
 
 
-def example(tokens: Sequence[str], location: Location = Location("-", 0)) -> Example:  # noqa: B008
+def example(tokens: Sequence[str]) -> Example:
     """The expression ``tokens`` with its value and its tree. Raises ValueError if it is malformed."""
     value, spans = evaluate(tokens)
-    return Example((Expression(tuple(tokens), spans),), value, len(tokens), location)
+    return Example((Expression(tuple(tokens), spans),), value, len(tokens))
 
 
 def evaluate(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...]]:
@@ -171,7 +171,7 @@ def _read_line(line: str, location: Location) -> Example:
         raise bad(location, "expected a digit, a tab and an expression in brackets")
     try:
         words, spans = binary_tree(bracketed.split())
-        parsed = example(words, location)
+        parsed = example(words)
     except ValueError as error:
         raise bad(location, str(error)) from None
     if parsed.label != int(label):

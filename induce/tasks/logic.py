@@ -12,11 +12,10 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from induce.setting import setting
 from induce.settings.run import TaskSettings
-from induce.tasks.base import CLOSE, OPEN, Example, Expression, Group, bad, distinct, size_groups
+from induce.tasks.base import CLOSE, OPEN, Example, Expression, Group, bad, binary_tree, distinct, joins, size_groups
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
 from treebank.core.sentence import Location
@@ -128,34 +127,16 @@ def formula(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...], int]:
 
     Raises ValueError for a malformed formula.
     """
-    meanings: list[Meaning] = []
-    spans: list[Any] = []
-    opened: list[tuple[int, int]] = []  # index of each open bracket, number of meanings before it
-    words = count = 0
-    for token in tokens:
-        if token == OPEN:
-            opened.append((len(spans), len(meanings)))
-            spans.append(words)
-        elif token == CLOSE:
-            if not opened:
-                raise ValueError("a bracket is closed that was never opened")
-            number, before = opened.pop()
-            if len(meanings) - before != 2:
-                raise ValueError(f"a pair of brackets holds {len(meanings) - before} parts; two are needed")
-            second, first = meanings.pop(), meanings.pop()
-            meanings.append(_meaning(first, second))
-            spans[number] = (spans[number], words)
-        elif token not in MEANINGS:
-            raise ValueError(f"{token!r} is not a variable, an operator or a bracket")
-        else:
-            meanings.append(MEANINGS[token])
-            words += 1
-            count += token not in TRUE_IN
-    if opened:
-        raise ValueError("a bracket is never closed")
-    if len(meanings) != 1 or not isinstance(meanings[0], int):
+    words, spans = binary_tree(tokens)
+    for word in words:
+        if word not in MEANINGS:
+            raise ValueError(f"{word!r} is not a variable, an operator or a bracket")
+    meanings = [MEANINGS[word] for word in words]
+    for first, second in joins(spans, len(words)):
+        meanings.append(_meaning(meanings[first], meanings[second]))
+    if not isinstance(meanings[-1], int):
         raise ValueError("expected one formula")
-    return meanings[0], tuple(spans), count
+    return meanings[-1], spans, sum(word not in TRUE_IN for word in words)
 
 
 def _meaning(first: Meaning, second: Meaning) -> Meaning:
@@ -185,12 +166,12 @@ def relation(left: int, right: int) -> str:
     return "v" if cover else "#"
 
 
-def pair(left: Sequence[str], right: Sequence[str], location: Location = Location("-", 0)) -> Example:  # noqa: B008
+def pair(left: Sequence[str], right: Sequence[str]) -> Example:
     """Two bracketed formulas with their relation. Raises ValueError if one is malformed."""
     (true_left, spans_left, count_left), (true_right, spans_right, count_right) = formula(left), formula(right)
     sides = (Expression(tuple(left), spans_left), Expression(tuple(right), spans_right))
     label = RELATIONS.index(relation(true_left, true_right))
-    return Example(sides, label, max(count_left, count_right), location)
+    return Example(sides, label, max(count_left, count_right))
 
 
 def _draw_pair(chance: random.Random) -> Example | None:
@@ -219,7 +200,7 @@ def _read_line(line: str, location: Location) -> Example:
     if len(fields) != 3 or fields[0] not in RELATIONS:
         raise bad(location, f"expected one of {' '.join(RELATIONS)}, a tab, a formula, a tab and a formula")
     try:
-        parsed = pair(fields[1].split(), fields[2].split(), location)
+        parsed = pair(fields[1].split(), fields[2].split())
     except ValueError as error:
         raise bad(location, str(error)) from None
     if RELATIONS[parsed.label] != fields[0]:

@@ -14,12 +14,11 @@ import torch
 from induce.data.batches import Batch
 from induce.data.corpus import unknown_share
 from induce.data.tokens import bits
-from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
-from induce.decoding.specification import decoder_entry, fitting_decoder
+from induce.decoding.specification import decoder_entry
 from induce.layers.matrix_library import MKL, choose_library, multiplying
 from induce.likelihood.units import Units, group_units, mean_nats
 from induce.models.base import FittedModel, Model
-from induce.settings.run import kind_of
+from induce.settings.run import fitting_to
 from induce.storage.facts import Check
 from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
 from induce.training.learners import Update, not_finite
@@ -235,7 +234,7 @@ class Trainer:
     def _finished(self, reason: str) -> Finished:
         run, at = self.run, self.run.position
         accuracy = next((check.development_accuracy for check in reversed(at.history) if check.best), None)
-        decoder = _decoder(run)
+        decoder = fitting_to(run.config, run.facts.direction)
         return Finished(
             reason=reason,
             epoch=at.epoch,
@@ -259,15 +258,6 @@ class Trainer:
         """Bits per character, or None for masked characters, which are not the complete text."""
         config = self.run.config
         return None if config.loader_name == "masked" else bits(loss, config.data.token)
-
-
-def _decoder(run: Run) -> str:
-    """The decoder of the model, or "" if it returns no structure."""
-    gives, parse = kind_of(run.config).gives, run.config.parse
-    if not gives:
-        return ""
-    right = assumed_probability(parse.branching, run.facts.direction) >= CLEAR_PROBABILITY
-    return fitting_decoder(run.config.model_name, gives, parse.decoder, branches_right=right)
 
 
 def _choose_matrix_library(run: Run) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from treebank.base.errors import SynparseError, out_of_memory
 
@@ -42,18 +42,6 @@ class Message:
     content: Any = None
     error: Exception | None = None
     last: bool = True
-
-
-class Engine(Protocol):
-    """Back end that does several jobs at a time: worker processes or Ray. Leaving its context ends all jobs."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def run(self, jobs: Iterable[Any]) -> Iterator[Message]:
-        """The messages of all jobs as they arrive."""
-        ...
 
 
 class Pool:

@@ -11,9 +11,9 @@ import torch
 from induce.data.batches import SentenceBatch, StreamBatch, SupervisedStreamBatch
 from induce.data.corpus import gold_distances
 from induce.decoding.distances import biased, unbiased
-from induce.layers.ranking import rank, ranking_loss
 from induce.models.base import Query, detach
 from induce.models.language.onlstm_syd import OnLstmSyd, OnLstmSydConfig
+from induce.models.language.ranking import rank, ranking_loss
 from induce.structures import Distances
 from tests.support.reference import Fixture, fixtures, load, without_labels
 from treebank.core.distances import spans_from_distances

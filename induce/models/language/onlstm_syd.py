@@ -9,7 +9,7 @@ Shapes: T steps, B streams, H units of the supervised layer, n its master gates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor, nn
@@ -18,33 +18,25 @@ from torch.nn import functional
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.layers.awd_dropout import Masks
 from induce.layers.dropout import keep_mask
-from induce.layers.ranking import RANKINGS, rank
 from induce.models.base import Loss, Query, gold_distances, next_words
 from induce.models.language.onlstm import LayerState, OnLstm, OnLstmConfig, SegmentOutput
 from induce.models.language.onlstm_kernel import cumax
-from induce.setting import count, setting, weight
+from induce.models.language.ranking import SupervisionConfig
+from induce.setting import count, setting
 from induce.structures import Distances
 from treebank.base.errors import SynparseError
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnLstmSydConfig(OnLstmConfig):
+class OnLstmSydConfig(SupervisionConfig, OnLstmConfig):
     """Settings of ON-LSTM, and of the supervision. The defaults are the paper's (section 5.1)."""
 
     supervised_layer: int = count(3, "layer whose distances learn from trees, counted from 1")
-    tree_weight: float = weight(0.75, "weight of the loss of trees (alpha of eq. 19)")
-    lm_weight: float = weight(1.0, "weight of the loss of the language model")
     supervised_head: str = setting(
         "split",
         choices=("split", "shared", "hidden"),
         help="supervised distances (table 4): split (map of the gate), shared (gate) or hidden (map of states)",
     )
-    ranking: str = setting(
-        "sentence",
-        choices=RANKINGS,
-        help="pairs of distances that are compared with trees: sentence (as in the paper), column or batch",
-    )
-    ranking_margin: float = weight(1.0, "margin between the distances of a pair")
     distance_scale: str = setting(
         "units",
         choices=("units", "share"),
@@ -117,8 +109,7 @@ class OnLstmSyd(OnLstm):
         distances = self.supervised(result.layers[index], weight, mask)
         if config.distance_scale == "units" and config.supervised_head != "hidden":
             distances = distances * self.stack[index].chunks
-        ranking = rank(distances, gold, words.tokens, config.ranking, config.ranking_margin)
-        return replace(loss, objective=config.lm_weight * loss.objective + config.tree_weight * ranking)
+        return config.with_trees(loss, distances, gold, words.tokens)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:
         """The supervised distances (``syd``) or those of the language model (``lm``), as `OnLstm.structure` says."""

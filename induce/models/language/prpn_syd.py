@@ -9,7 +9,7 @@ look-back, S slots.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
@@ -18,26 +18,18 @@ from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.layers.dropout import dropped, scaled_mask
-from induce.layers.ranking import RANKINGS, rank
 from induce.models.base import Loss, Query, bounded, gold_distances, next_words
 from induce.models.language.prpn import Masks, Parsing, Prpn, PrpnConfig, gate_kind, looked_back, parsing_start
-from induce.setting import count, setting, weight
+from induce.models.language.ranking import SupervisionConfig
+from induce.setting import count
 from induce.structures import Distances
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrpnSydConfig(PrpnConfig):
+class PrpnSydConfig(SupervisionConfig, PrpnConfig):
     """Settings of PRPN, and of the supervision."""
 
     parsing_size: int = count(400, "units of the second LSTM and of both feed-forward networks")
-    tree_weight: float = weight(0.75, "weight of the loss of trees (alpha of eq. 19)")
-    lm_weight: float = weight(1.0, "weight of the loss of the language model")
-    ranking: str = setting(
-        "sentence",
-        choices=RANKINGS,
-        help="pairs of distances that are compared with trees: sentence (as in the paper), column or batch",
-    )
-    ranking_margin: float = weight(1.0, "margin between the distances of a pair")
 
     def check(self) -> None:
         """Raises ValueError if the values do not fit together."""
@@ -137,10 +129,8 @@ class PrpnSyd(Prpn):
         loss = self.language_loss(result, words)
         if gold is None:
             return loss
-        config = self.config
         assert result.parsing.supervised is not None
-        wrong = rank(result.parsing.supervised.t(), gold, words.tokens, config.ranking, config.ranking_margin)
-        return replace(loss, objective=config.lm_weight * loss.objective + config.tree_weight * wrong)
+        return self.config.with_trees(loss, result.parsing.supervised.t(), gold, words.tokens)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:
         """The supervised distances (``syd``), or those of the language model (``lm``)."""

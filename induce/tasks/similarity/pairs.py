@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from induce.setting import setting
@@ -28,7 +28,6 @@ class RatedPair:
     second: str
     rating: float
     genre: str = ""  # of the STS benchmark: main-news, main-captions or main-forums
-    location: Location = field(default=Location("-", 0), compare=False)
 
     def __str__(self) -> str:
         return f"{self.rating:g}\t{self.first}\t{self.second}"
@@ -89,4 +88,4 @@ def _pair(
         raise bad(location, f"the rating {rating} is not between {low:g} and 5")
     if not first or not second:
         raise bad(location, "one of the two sentences is empty")
-    return RatedPair(first, second, (value - low) / (5 - low), genre, location)
+    return RatedPair(first, second, (value - low) / (5 - low), genre)

@@ -1,10 +1,34 @@
-"""Loss by which distances learn the order of gold distances (Du et al. 2020, eq. 18)."""
+"""Loss by which distances learn the order of gold distances (Du et al. 2020, eq. 18), and its settings."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from torch import Tensor
 
+from induce.models.base import Loss
+from induce.setting import setting, weight
+
 RANKINGS = ("sentence", "column", "batch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupervisionConfig:
+    """Settings of distances that learn from trees. The defaults are the paper's (section 5.1)."""
+
+    tree_weight: float = weight(0.75, "weight of the loss of trees (alpha of eq. 19)")
+    lm_weight: float = weight(1.0, "weight of the loss of the language model")
+    ranking: str = setting(
+        "sentence",
+        choices=RANKINGS,
+        help="pairs of distances that are compared with trees: sentence (as in the paper), column or batch",
+    )
+    ranking_margin: float = weight(1.0, "margin between the distances of a pair")
+
+    def with_trees(self, loss: Loss, distances: Tensor, gold: Tensor, tokens: Tensor) -> Loss:
+        """``loss`` with the ranking loss of ``distances`` added (eq. 19). Arguments as of `rank`."""
+        ranking = rank(distances, gold, tokens, self.ranking, self.ranking_margin)
+        return replace(loss, objective=self.lm_weight * loss.objective + self.tree_weight * ranking)
 
 
 def rank(distances: Tensor, gold: Tensor, tokens: Tensor, ranking: str, margin: float) -> Tensor:
