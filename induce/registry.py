@@ -280,8 +280,8 @@ DECODERS: Registry[DecoderEntry] = Registry(
         "shift-reduce": DecoderEntry("induce.decoding.stack:shift_reduce", StackDecisions),
         "mbr": DecoderEntry("induce.decoding.chart:mbr", SpanScores),
         "mbr-nary": DecoderEntry("induce.decoding.chart:mbr_nary", SpanScores),
-        "brackets": DecoderEntry("induce.decoding.predecoded:brackets", Brackets),
-        "arcs": DecoderEntry("induce.decoding.predecoded:arcs", Heads, "heads"),
+        "brackets": DecoderEntry("builtins:list", Brackets),
+        "arcs": DecoderEntry("builtins:tuple", Heads, "heads"),
     },
 )
 

@@ -24,7 +24,7 @@ MAX_MEAN_WORDS = 80.0  # words per sentence; longer lines are paragraphs
 MIN_MEAN_WORDS = 3.0  # a tree of two words has only one shape
 MAX_GLUED_SHARE = 0.5  # share of sentences whose last word ends in a stop
 MAX_MEAN_CHARACTERS = 14.0  # characters per word: 8 in Finnish, 20 or more in a sentence without spaces
-UNSPACED = frozenset(("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR"))
+UNSPACED = frozenset(("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"))
 _STOPS = frozenset(".!?\u2026\u0964\u061f\u06d4\u3002\uff01\uff1f\u1362\u0589\u104b\u17d4")
 _MARKUP = ("</", "/>", "http-equiv", "&nbsp;", "&amp;", "&lt;", "(NP", "(S", "(VP")
 
@@ -152,7 +152,7 @@ class Watch:
         last = words[-1]
         self._glued += len(last) > 2 and last[-1] in _STOPS and last[-2].isalpha()
         self._tags += sum(any(mark in word for mark in _MARKUP) for word in words)
-        self._scripts.update(filter(None, map(_script, "".join(words))))
+        self._scripts.update(filter(None, map(script_of, "".join(words))))
 
     @property
     def health(self) -> Health:
@@ -173,6 +173,6 @@ class Watch:
 
 
 @lru_cache(maxsize=1 << 14)
-def _script(character: str) -> str:
+def script_of(character: str) -> str:
     """Script of a letter, the first word of its Unicode name, or "" for other characters."""
     return unicodedata.name(character, "").split(" ")[0] if character.isalpha() else ""

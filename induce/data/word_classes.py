@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treebank.base.errors import SynparseError
+
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
@@ -27,6 +29,7 @@ Array = np.ndarray
 Rows = tuple[Array, Array, Array]  # a sparse matrix: starts of rows, columns, counts
 
 CONTEXTS = 3  # classes of contexts: sentence boundary, punctuation, and words without a class
+MAX_WORDS_AS_CLASSES = 1000
 BLOCK_SHARE, BLOCK_WORDS = 0.01, 400  # maximum share of the text and number of words of a block
 ENDING_LETTERS = 2
 ENDING_SMOOTHING = 0.05  # added to each count of an ending in a class
@@ -90,6 +93,15 @@ def word_classes(
         if sweep and moved < MIN_MOVED_SHARE * len(order):
             break
     return search.classes[: neighbours.size].copy()
+
+
+def check_words_as_classes(setting: str, size: int) -> None:
+    """Raises SynparseError if a vocabulary of ``size`` words is too large for a class of each word."""
+    if size > MAX_WORDS_AS_CLASSES:
+        raise SynparseError(
+            f"{setting}=0 makes a class of each word, and here are {size:,} (at most {MAX_WORDS_AS_CLASSES:,}); it is "
+            "for texts of tags"
+        )
 
 
 def _pair_counts(neighbours: Neighbours, labels: Array, size: int) -> Array:

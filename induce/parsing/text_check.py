@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cached_property
 
+from induce.data.corpus_checks import UNSPACED, script_of
 from induce.data.vocabulary import Vocabulary
 
 MAX_WORDS = 5_000  # at the beginning of a text, which are checked
@@ -14,7 +14,6 @@ MIN_WORDS = 10  # of a text, before the share of unknown words is judged
 MIN_SENTENCES = 3  # of a text, before attached punctuation is judged
 MAX_UNKNOWN_SHARE = 0.6
 MIN_SCRIPT_SHARE = 0.005  # of the letters of a vocabulary, for scripts that it contains
-UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"})
 MAX_UNSPACED_LETTERS = 6  # mean length of words in a script without spaces, above which they are not segmented
 FINAL_MARKS = ".!?"
 
@@ -32,7 +31,7 @@ class TextCheck:
         """Count a sentence with its ``words`` and the normalized ``forms`` that the model reads."""
         self._words += len(forms)
         self._unknown += sum(not self.vocabulary.knows(form) for form in forms)
-        self._letters.update(script for word in words for character in word if (script := _script(character)))
+        self._letters.update(script for word in words for character in word if (script := script_of(character)))
         if words:
             self._sentences += 1
             end = words[-1]
@@ -70,11 +69,5 @@ class TextCheck:
     @cached_property
     def _known_scripts(self) -> frozenset[str]:
         entries = [entry.partition("\t")[2] or entry for entry in self.vocabulary.words if entry[0] != "<"]
-        scripts = Counter(script for entry in entries for character in entry if (script := _script(character)))
+        scripts = Counter(script for entry in entries for character in entry if (script := script_of(character)))
         return frozenset(name for name, count in scripts.items() if count >= MIN_SCRIPT_SHARE * scripts.total())
-
-
-@cache
-def _script(character: str) -> str:
-    """Script of a letter, such as ``LATIN`` or ``CJK``, or "" for any other character."""
-    return unicodedata.name(character, "").partition(" ")[0] if character.isalpha() else ""

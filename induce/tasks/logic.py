@@ -37,7 +37,6 @@ NEGATED = 1 / 3
 LONGEST = 12  # budget of the generator, halved for both sides of an operator; lower bound of the last group
 UNIVERSE = 4  # number of variables of one pair
 SEED = 20150708
-EVERY = 10  # every tenth published training pair is in the development set
 
 PARTITIONS = {  # table 4: patterns excluded from training pairs
     "full": re.compile(r"(?!)"),

@@ -18,18 +18,16 @@ from torch import Tensor
 
 from induce.data.batches import Batch, SentenceBatch
 from induce.data.by_length import batches_of_equal_length
-from induce.data.word_classes import FlatText, word_classes
+from induce.data.word_classes import FlatText, check_words_as_classes, word_classes
 from induce.models.base import FitStep, FittedModel, Loss, Query
 from induce.models.em.bracket_sums import BracketCounts, bracket_counts, random_split_probability
 from induce.models.em.span_model import CONSTITUENT, DISTITUENT, UNUSED, Spans, SpanTables, frequent_keys
 from induce.setting import setting
 from induce.structures import SpanScores, Structure
-from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-MAX_CLASSES = 1000  # if each word is its own class
 LONGEST = 1000  # words of a sentence whose tables fit into a gigabyte
 TABLE = 2_000_000  # numbers of the largest table of a block of sentences
 
@@ -68,11 +66,8 @@ class Ccm(FittedModel):
     def __init__(self, config: CcmConfig, vocabulary_size: int) -> None:
         super().__init__()
         self.config = config
-        if not config.classes and vocabulary_size > MAX_CLASSES:
-            raise SynparseError(
-                f"model.classes=0 makes a class of each word, and here are {vocabulary_size:,} "
-                f"(at most {MAX_CLASSES:,}); it is for texts of tags"
-            )
+        if not config.classes:
+            check_words_as_classes("model.classes", vocabulary_size)
         self.class_count = config.classes or vocabulary_size
         double = torch.float64
         self.register_buffer("classes", torch.zeros(vocabulary_size, dtype=torch.int64))

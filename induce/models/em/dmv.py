@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
-from induce.data.word_classes import FlatText, word_classes
+from induce.data.word_classes import FlatText, check_words_as_classes, word_classes
 from induce.models.base import FitStep, FittedModel, Query
 from induce.models.em.dependency_tables import by_head
 from induce.models.em.predicates import frequency_weights, predicate_ratios
@@ -32,13 +32,11 @@ from induce.models.em.valence_grammar import (
 )
 from induce.setting import setting
 from induce.structures import HeadDistribution, Structure
-from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
 PARSING_TABLE = 2_000_000  # the same for the sentences of one parsing batch
-MAX_CLASSES = 1000  # if each word is its own class
 LONGEST = 2000  # words of a sentence whose tables fit into a few gigabytes
 PREDICATE_LENGTHS = (3, 12)  # words of the shortest and longest sentence for predicate ratios
 GOLDEN_RATIO = 0.6180339887498949
@@ -144,11 +142,8 @@ class Dmv(FittedModel):
         super().__init__()
         self.config, self.vocabulary_size = config, vocabulary_size
         self.words_are_classes = config.classes_high == 0
-        if self.words_are_classes and vocabulary_size > MAX_CLASSES:
-            raise SynparseError(
-                f"model.classes_high=0 makes a class of each word, and here are {vocabulary_size:,} "
-                f"(at most {MAX_CLASSES:,}); it is for texts of tags"
-            )
+        if self.words_are_classes:
+            check_words_as_classes("model.classes_high", vocabulary_size)
         members, size = config.members, self.class_count
         double = torch.float64
         self.register_buffer("passes", torch.zeros(members, dtype=torch.int64))

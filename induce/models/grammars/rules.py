@@ -165,21 +165,6 @@ class Rules(ABC):
             shares.append(share.to(emissions.dtype))
         return (result.z.log() + scale).to(emissions.dtype), shares
 
-    @torch.no_grad()
-    def span_marginals(
-        self, emissions: Tensor, *, weights: Tensor | None = None, growth: float | Tensor = 0.0
-    ) -> tuple[Tensor, Tensor]:
-        """log Z (B,) and P(span i, j | sentence) (B, N, N + 1) for spans of two or more words, 0 elsewhere.
-
-        Arguments as of `log_partition`. A sentence's marginals sum to N - 1; they are 0 if there is no tree.
-        """
-        log_z, shares = self.symbol_marginals(emissions, weights=weights, growth=growth)
-        batch, count, _ = emissions.shape
-        marginals = emissions.new_zeros(batch, count, count + 1)
-        for width in range(2, count + 1):
-            marginals.diagonal(width, 1, 2).copy_(shares[width].sum(-1).t())
-        return log_z, marginals
-
     def best_trees(self, emissions: Tensor) -> list[LabelledSpans]:
         """Spans ``(start, end, nonterminal)`` of the most probable tree of each sentence (`best_trees`)."""
         return best_trees(emissions, self.root, self.maxima())

@@ -31,7 +31,6 @@ SUBTASKS = {  # A to D as in table 12 of the thesis
     "Y": Subtask("get gold across water", "gold", ringed=True),
     "Z": Subtask("get gem behind stone", "gem", ringed=True),
 }
-LETTERS = {letter: number for number, letter in enumerate(SUBTASKS)}
 
 NAMED = {  # the tasks of Lu et al. 2021
     "get-wood": "A",
