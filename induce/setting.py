@@ -106,10 +106,15 @@ def describe(name: str, declared: Any, value: Any) -> str:
     return f"{name}: " + "; ".join(part for part in parts if part)
 
 
-def _literal(value: Any) -> str:
+def setting_text(value: Any) -> str:
+    """Value of a setting in the form that ``--set`` reads."""
     if isinstance(value, tuple):
-        return ",".join(value) or "(none)"
-    return f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value}"
+        return ",".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _literal(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else setting_text(value) or "(none)"
 
 
 def _has(about: Mapping[str, Any], key: str) -> bool:

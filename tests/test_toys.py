@@ -73,7 +73,9 @@ def test_from_text_to_scores(toy: str, capsys: pytest.CaptureFixture[str]) -> No
     scores = json.loads(output(capsys, "eval", "--gold", gold, "-m", "run", "--format", "json"))["scores"]
     assert {score["metric"] for score in scores} == ({"UF1"} if parser.output == "trees" else {"UAS", "UUAS"})
     assert all(0 <= score["value"] <= 100 for score in scores)
-    assert f"model {toy}" in output(capsys, "info", "-m", "run")
+    facts = output(capsys, "info", "-m", "run")
+    assert f"model {toy}" in facts
+    assert "data.joining_marks=false" in " ".join(facts.split())
 
 
 def test_confidence_sharpness_drawing_voting_and_likelihood(toy: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,6 +59,7 @@ def _ensemble(run: Path) -> Iterator[str]:
 
 
 def _model(run: Path) -> Iterator[str]:
+    from induce.setting import setting_text
     from induce.storage.checkpoint import find, read
     from induce.storage.locate import PathType, locate
 
@@ -88,7 +89,7 @@ def _model(run: Path) -> Iterator[str]:
     yield "settings:"
     tables = config.as_dict()
     for name in ("model", "task", "loader", "optimizer", "data", "train", "parse"):
-        table = " ".join(f"{name}.{key}={value}" for key, value in tables[name].items())
+        table = " ".join(f"{name}.{key}={setting_text(value)}" for key, value in tables[name].items())
         component = f"{name}.name={tables[f'{name}_name']} " if tables.get(f"{name}_name") else ""
         yield from wrap(
             component + table, width=80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False

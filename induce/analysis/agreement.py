@@ -90,9 +90,9 @@ class Agreement:
     @property
     def signature(self) -> str:
         """The convention of the values."""
-        heads, trees = "avg:words|root:counts", f"avg:sent|root:drop|sentences:{MIN_WORDS} words and more"
+        heads, trees = "avg:words|root:counts", f"avg:sent|root:drop|words:{MIN_WORDS}-"
         counted = trees if self.metric == "F1" else heads
-        return f"agreement|{self.metric}|{counted}|recipe:{RECIPE}|text:{self.sentences} sentences"
+        return f"agreement|{self.metric}|{counted}|recipe:{RECIPE}|sentences:{self.sentences}"
 
     @property
     def ranking(self) -> list[System]:

@@ -11,6 +11,7 @@ from induce.data.corpus_checks import Health
 from induce.data.tokens import TOKENS, leaf
 from induce.parsing.ensemble_description import EnsembleDescription
 from induce.parsing.model_parser import default_decoder
+from induce.setting import setting_text
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import parse_model_spec
@@ -121,4 +122,4 @@ def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: 
 def _settings(checkpoint: Checkpoint) -> list[tuple[str, str]]:
     tables = checkpoint.config.as_dict()
     names = ("model", "data", "train", "parse")
-    return [(f"{name}.{key}", str(value)) for name in names for key, value in tables[name].items()]
+    return [(f"{name}.{key}", setting_text(value)) for name in names for key, value in tables[name].items()]

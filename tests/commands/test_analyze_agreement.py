@@ -16,7 +16,7 @@ def test_the_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     text.write_text("The dog saw a cat .\nThe old man met the girl .\n", encoding="utf-8")
     runs = ["-m", f"{model}@layer=1", "-m", f"{model}@layer=2"]
     out = call.result("analyze", "agreement", *runs, text, "--baseline", "right")
-    assert "agreement|F1|avg:sent" in out.splitlines()[-1]
+    assert "agreement|F1|avg:sent|root:drop|words:3-|" in out.splitlines()[-1]
     predictions = tmp_path / "given.txt"
     call.result("parse", text, "-m", model, "-o", predictions)
     choice_file = tmp_path / "choice.json"
@@ -29,4 +29,4 @@ def test_expressions_in_brackets_are_text(model: Path, tmp_path: Path, capsys: p
     text.write_text("( ( a and b ) or c )\n( a or ( not ( b and c ) ) )\n", encoding="utf-8")
     runs = ["-m", f"{model}@layer=1", "-m", f"{model}@layer=2"]
     out = Caller(capsys).result("analyze", "agreement", *runs, text, "--input-format", "text")
-    assert out.rstrip().endswith("text:2 sentences")
+    assert out.rstrip().endswith("|sentences:2")

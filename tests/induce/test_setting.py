@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, load
-from induce.setting import check_values, describe, make_settings
-from induce.settings.presets import load_preset, preset_names, resolve
-from induce.settings.run import TABLES, declared_settings, effective_settings, holds
+from induce.setting import check_values, describe, make_settings, setting_text
+from induce.settings.presets import changed, load_preset, preset_names, resolve
+from induce.settings.run import TABLES, declared_settings, effective_settings, holds, value_of
 from induce.training.run import check_fits
 from treebank.base.errors import SynparseError
 
@@ -45,6 +45,13 @@ def test_conditions_name_settings_of_the_run(preset: str) -> None:
     for declared in declared_settings(config).values():
         assert holds(declared.metadata.get("when", ""), config) in (True, False)
     check_fits(config)
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_text_of_a_setting_is_read_as_the_same_value(preset: str) -> None:
+    config = load_preset(preset)
+    changes = [f"{name}={setting_text(value_of(config, name))}" for name in effective_settings(config)]
+    assert changed(config, changes) == config
 
 
 @pytest.mark.parametrize(
