@@ -10,7 +10,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from induce.data.normalization import RECIPES
-from induce.decoding.specification import decoders_of
+from induce.decoding.specification import decoder_entry, decoders_of
 from induce.parsing.ensemble import Ensemble
 from induce.parsing.ensemble_description import COPIES, EnsembleDescription, Member
 from induce.parsing.load import load_parser, read_trained
@@ -42,9 +42,14 @@ class EnsemblePlan:
     normalization: str = ""
 
     def resolve(self, specs: Sequence[ModelSpec], report: Report) -> Ensemble:
-        """The ensemble of the members. Raises SynparseError if they are missing or cannot vote together."""
+        """The ensemble of the members.
+
+        Raises SynparseError if they are missing or cannot vote together, or if the decoder is unknown.
+        """
         if not specs:
             raise SynparseError("an ensemble needs members: models, files of trees, or baseline:right")
+        if self.decoder:
+            decoder_entry(self.decoder)
         recipe = self.normalization or _common_recipe(specs)
         if recipe not in RECIPES:
             raise SynparseError(f"there is no normalization {recipe!r}; known: {', '.join(RECIPES)}")

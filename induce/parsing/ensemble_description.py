@@ -55,7 +55,7 @@ class EnsembleDescription:
         """Raises ValueError for names that are not known and a threshold that is not a share."""
         if not self.members:
             raise ValueError("there are no members")
-        if self.normalization not in RECIPES or self.decoder not in DECODERS:
+        if self.normalization not in RECIPES or self.decoder.partition(":")[0] not in DECODERS:
             raise ValueError("its normalization or its decoder is unknown")
         if not 0 <= self.threshold < 1:
             raise ValueError(f"a threshold is a share from 0 to below 1, not {self.threshold:g}")

@@ -64,6 +64,16 @@ def test_trees_vote_among_heads(call: Caller, tmp_path: Path) -> None:
     assert "none of these members gives heads" in call.refusal("combine", trees, "--heads", "-o", tmp_path / "no")
 
 
+def test_decoder_of_an_ensemble_may_have_an_option_and_must_be_known(call: Caller, tmp_path: Path) -> None:
+    heads = tmp_path / "heads.conllu"
+    row = "{}\t{}\t_\t_\t_\t_\t{}\t_\t_\t_\n"
+    heads.write_text(row.format(1, "the", 2) + row.format(2, "dog", 0) + "\n", encoding="utf-8")
+    call.result("combine", heads, "--decoder", "eisner:root=counted", "-o", tmp_path / "vote")
+    assert "decoder eisner:root=counted" in call.result("info", "-m", tmp_path / "vote")
+    for decoder in ("eisnr", " "):
+        assert "there is no decoder" in call.usage("combine", heads, "--decoder", decoder, "-o", tmp_path / "other")
+
+
 def test_unsuitable_calls_of_ensembles_are_refused(call: Caller, model: Path, tmp_path: Path) -> None:
     vote = tmp_path / "vote"
     assert "no such model or file" in call.refusal("combine", tmp_path / "nothing", "-o", vote)
