@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
 from treebank.core.sentence import Sentence
+from treebank.io.compression import open_zip
 from treebank.io.lines import member_lines, open_lines
 from treebank.tokenize import tokenize
 
@@ -125,7 +126,7 @@ def _lines(path: str) -> Iterator[str]:
 def _zipped(path: str) -> Iterator[_Entry]:
     """The entries of all ``.jsonl`` files of a zip, sorted by file name."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_zip(path) as archive:
             for name in sorted(filter(_holds_pairs, archive.namelist())):
                 with archive.open(name) as stream:
                     for number, line in member_lines(stream, f"{path}/{name}"):

@@ -20,6 +20,7 @@ from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
 from treebank.core.sentence import Location
 from treebank.core.tree import Span
+from treebank.io.compression import open_zip
 from treebank.io.lines import member_lines, open_lines
 
 VARIABLES = tuple("abcdef")
@@ -214,7 +215,7 @@ def _lines(path: str) -> Iterator[tuple[Location, str]]:
             yield from _lines(os.path.join(path, name))
     elif path.endswith(".zip"):
         try:
-            with zipfile.ZipFile(path) as archive:
+            with open_zip(path) as archive:
                 for name in sorted(archive.namelist(), key=_number):
                     with archive.open(name) as stream:
                         for number, line in member_lines(stream, location := f"{path}/{name}"):

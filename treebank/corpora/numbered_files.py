@@ -12,6 +12,7 @@ from treebank.base.errors import TreebankError
 from treebank.core.brackets import root_offsets
 from treebank.core.sentence import Location, Sentence
 from treebank.io.bracketed import parse_trees, read_bracketed
+from treebank.io.compression import open_zip
 from treebank.io.lines import OnBad
 from treebank.io.source import Source
 
@@ -83,9 +84,7 @@ def _members(archive: str, pattern: re.Pattern[str]) -> dict[int, str]:
     Raises TreebankError for a damaged archive.
     """
     try:
-        with zipfile.ZipFile(archive) as handle:
-            for entry in handle.infolist():  # opening compares the two copies of its name
-                handle.open(entry).close()
+        with open_zip(archive) as handle:
             matches = [match for name in handle.namelist() if (match := pattern.fullmatch(name))]
     except Exception as error:  # zipfile raises many exceptions for a damaged archive
         raise _damaged(archive, error) from None

@@ -30,6 +30,8 @@ class DamagedError(Exception):
 
 
 DAMAGED = (EOFError, DamagedError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+_ZIP_END_BYTES = 22  # of the record at the end of a zip archive, without its comment
+_MANY_ENTRIES = 0xFFFF  # stored in this record for this number of files or more
 _FRAME_BYTES = 1 << 10  # of a Zstandard frame decompressed at a time, so that a hostile file does not fill the memory
 
 
@@ -102,10 +104,29 @@ def decompress_head(head: bytes, size: int) -> bytes:
     return cast(bytes, decompressors[kind]().decompress(head)[:size]) if kind in decompressors else b""
 
 
+def open_zip(file: Any) -> zipfile.ZipFile:
+    """The zip archive in a path or a stream, whose list of files is complete.
+
+    Raises BadZipFile if damage renames or hides a file, or if a file cannot be opened.
+    """
+    archive = zipfile.ZipFile(file)
+    entries, stream = archive.infolist(), cast(Any, archive.fp)
+    try:
+        for entry in entries:  # opening compares the two copies of its name
+            archive.open(entry).close()
+    except (RuntimeError, NotImplementedError) as error:  # a password, or an unknown compression
+        raise zipfile.BadZipFile(str(error)) from None
+    stream.seek(-_ZIP_END_BYTES - len(archive.comment), os.SEEK_END)
+    count = int.from_bytes(stream.read(_ZIP_END_BYTES)[10:12], "little")
+    if count != min(len(entries), _MANY_ENTRIES):
+        raise zipfile.BadZipFile(f"{len(entries)} of {count} files are listed")
+    return archive
+
+
 def _only_member(path: str, raw: io.BufferedReader) -> io.BufferedReader:
     """The single file in a zip archive."""
     seekable: Any = raw if raw.seekable() else io.BytesIO(raw.read())
-    archive = zipfile.ZipFile(seekable)
+    archive = open_zip(seekable)
     names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
     if "[Content_Types].xml" in names or "mimetype" in names:
         raise TreebankError(path, 0, "this is a document of an office program or a book; save it as plain text first")

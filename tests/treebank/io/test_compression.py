@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from treebank.base.errors import TreebankError
+from treebank.io.compression import open_zip
 from treebank.io.lines import open_lines
 from treebank.io.read import read_sentences
 
@@ -49,6 +50,20 @@ def test_zstandard_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.zst"
     path.write_bytes(zstandard.compress(b"It rained .\n" * 1000))
     assert len(list(read_sentences([path]))) == 1000
+
+
+def test_zip_archive_with_a_hidden_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("a.txt", "b.txt"):
+            archive.writestr(name, "one two\n")
+    with open_zip(path) as archive:
+        assert archive.namelist() == ["a.txt", "b.txt"]
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\1\2") + 33] ^= 1  # the comment of the first file now includes the entry of the second one
+    path.write_bytes(data)
+    with pytest.raises(zipfile.BadZipFile, match="1 of 2 files are listed"):
+        open_zip(path)
 
 
 def test_damaged_gzip_file_is_an_error(tmp_path: Path) -> None:
