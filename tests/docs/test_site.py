@@ -65,6 +65,15 @@ def test_pages_name_existing_files() -> None:
         assert not missing, path
 
 
+def test_guarantees_name_existing_tests() -> None:
+    page = (ROOT / "docs" / "explanation" / "guarantees.md").read_text(encoding="utf-8")
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    defined = {name for source in sources for name in re.findall(r"^def (test_\w+)", source, re.MULTILINE)}
+    named = set(re.findall(r"`(test_\w+)`", page))
+    assert len(named) > 20
+    assert named <= defined
+
+
 def test_options_and_intervals_are_not_broken_between_lines(site: Path) -> None:
     tables = (site / "how-to" / "reproduce-papers.html").read_text(encoding="utf-8")
     assert '<code class="whole">@layer=1</code>' in tables

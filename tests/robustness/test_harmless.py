@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,27 @@ def test_a_state_of_other_types(call: Caller, copy: Path, name: str, value: Any)
     torch.save(state, path)
     reseal(path.parent)
     assert "cannot be resumed" in call.refusal("train", "--resume", "-o", copy, "--set", "train.epochs=9")
+
+
+class Touch:
+    """An object whose pickle creates the file "executed" when it is read."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path("executed"),)
+
+
+@pytest.mark.parametrize("name", ["checkpoint.json", "vocabulary.txt", "weights.safetensors", "trainer.pt"])
+def test_code_in_the_files_of_a_model_is_not_run(call: Caller, copy: Path, name: str) -> None:
+    for path in copy.glob(f"*/{name}"):
+        torch.save({"optimizer": Touch(), "random": {}}, path)
+        if name != "checkpoint.json":
+            reseal(path.parent)
+    torch.load(io.BytesIO(path.read_bytes()), weights_only=False)
+    Path("executed").unlink()  # the file is dangerous
+    Path("in.txt").write_text("the dog saw a cat\n")
+    call.refusal("train", "--resume", "-o", copy, "--set", "train.epochs=9")
+    assert call("parse", "-m", copy, "in.txt")[0] == (name != "trainer.pt")
+    assert not Path("executed").exists()
 
 
 def test_setting_of_a_model_of_another_type_is_refused(call: Caller, tmp_path: Path) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +14,8 @@ import pytest
 from induce.parsing.load import load_parser
 from induce.parsing.writer import Job, parse_into
 from induce.shards.batch import engine_called, parse_in_shards
+from induce.workers.pool import WorkerDiedError
+from induce.workers.ray import RayPool
 from tests.support.calls import Caller, toy_text
 from treebank.base.errors import SynparseError
 from treebank.io.read import InputOptions
@@ -20,6 +26,16 @@ except ImportError:
     ray = None
 
 needs_ray = pytest.mark.skipif(ray is None, reason="Ray is not installed: pip install 'synparse[scale]'")
+
+
+class NodeLostError(BaseException):
+    """Error of Ray, which ends a job without a message from it."""
+
+
+def work(job: int) -> Iterator[int]:
+    if job == 3:
+        raise NodeLostError
+    yield from range(job)
 
 
 @pytest.fixture
@@ -46,6 +62,44 @@ def test_missing_package_is_reported(model: Path, text: str, tmp_path: Path, cal
     arguments = ("parse", "-m", model, text, "--output-dir", tmp_path / "out", "--engine", "ray")
     assert "pip install 'synparse[scale]'" in call.refusal(*arguments)
     assert "requires --engine ray" in call.usage(*arguments[:6], "--address", "a:1")
+
+
+class Reference:
+    """Result of a call that is still to be made."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.call, self.hex = call, lambda: "key"
+
+
+class FakeRay(ModuleType):
+    """The functions of Ray that the pool calls, in this process. Calls without a result are counted."""
+
+    def __init__(self) -> None:
+        super().__init__("ray")
+        self.calls: list[str] = []
+        self.exceptions = SimpleNamespace(RayError=NodeLostError)
+        self.put = lambda value: Reference(lambda: value)
+        self.get = lambda reference: reference.call()
+        self.wait = lambda references, num_returns: (references[-num_returns:], references[:-num_returns])
+        self.cluster_resources = lambda: {"CPU": 2.0}
+        for name in ("is_initialized", "init", "shutdown"):
+            setattr(self, name, lambda name=name, **_: self.calls.append(name))
+
+    def remote(self, **_: Any) -> Any:
+        return lambda do: SimpleNamespace(remote=lambda *values: Reference(partial(do, *values)))
+
+
+def test_pool_gives_the_messages_of_all_jobs_and_ends_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeRay()
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.setattr("induce.workers.ray.begin_worker", lambda: None)
+    monkeypatch.setattr("induce.workers.ray._loaded", {})
+    with RayPool(work, 2, None) as engine:
+        messages = list(engine.run([1, 2, 3]))
+    assert [message.content for message in messages if message.job == 2] == [0, 1, None]
+    ends = {message.job: type(message.error) for message in messages if message.last}
+    assert ends == {1: type(None), 2: type(None), 3: WorkerDiedError}
+    assert fake.calls == ["is_initialized", "init", "shutdown"]
 
 
 @needs_ray
