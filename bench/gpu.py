@@ -85,9 +85,11 @@ def measure(preset: str, device: str, steps: int, count: int) -> list[object]:
         for _ in trainer.train(stop=lambda: trainer.run.position.step >= steps):
             pass
         batches = [step.batch.to("cpu") for step in islice(trainer.run.loader.steps(trainer.run.rng, 0), BATCHES)]
-        rates, losses = zip(*(training(trainer.run.model, batches, place) for place in (device, "cpu")), strict=True)
+        rates, losses = zip(
+            *(training(trainer.run.model, batches, processor) for processor in (device, "cpu")), strict=True
+        )
         text = [sentence.words for sentence in sentences[-count:]]
-        parsed, trees = zip(*(parsing(Path(folder), text, place) for place in (device, "cpu")), strict=True)
+        parsed, trees = zip(*(parsing(Path(folder), text, processor) for processor in (device, "cpu")), strict=True)
     difference = max(abs(a - b) for a, b in zip(*losses, strict=True))
     equal = 100 * sum(a == b for a, b in zip(*trees, strict=True)) / len(text)
     return [preset, *(f"{rate:,.0f}" for rate in (*rates, *parsed)), f"{difference:.2g}", f"{equal:.1f}"]

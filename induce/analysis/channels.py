@@ -249,7 +249,7 @@ class ChannelComparison:
         return [Table("", columns, rows, footnotes=[report.signature for report in self.reports])]
 
     def to_json(self) -> dict[str, Any]:
-        """The report of each model, and means and deviations, as a JSON object."""
+        """JSON object with the report of each model, and means and standard deviations over the models by relation."""
         means = {
             relation: {name: runs.to_json() for name, runs in measures.items()}
             for relation, measures in self.relations.items()

@@ -61,5 +61,5 @@ class Embedder(TextModel):
         return vectors
 
     def _zeros(self) -> np.ndarray:
-        """A vector (E,) of zeros, as long as that of an unknown word."""
+        """Zero vector (E,) for a sentence without words, of the same size as all vectors of the model."""
         return np.zeros(self._vectors([[1]]).shape[1], np.float32)

@@ -297,7 +297,7 @@ def _best_trees(boards: np.ndarray, ties: np.ndarray) -> list[Heads]:
 
 
 def _follow(root: int, cuts: list[list[list[int]]]) -> Heads:
-    """Heads that the cuts of `_best_trees` describe, followed from the root outwards."""
+    """Heads of one sentence, traced from ``root`` through the best split points ``cuts`` of `_best_trees`."""
     of_arc, of_right, of_left = cuts
     count = len(of_arc)
     heads = [ROOT] * count

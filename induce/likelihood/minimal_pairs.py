@@ -63,10 +63,11 @@ def accuracies(names: Iterable[str], outcomes: Iterable[float]) -> dict[str, Acc
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """The result of one system on a collection of pairs, with one entry per pair in each of the last four fields.
+    """Outcomes of one system on a collection of minimal pairs. Each sequence has one entry per pair.
 
-    ``outcomes`` are 1, 0.5 or 0; ``with_unknown`` whether the pair has an unknown word; ``connected`` whether the
-    system's own tree connects verb and subject, None if that is not evaluated.
+    ``outcomes``: 1 if the correct sentence is more probable, 0.5 for equal probabilities, else 0. ``with_unknown``:
+    whether the pair has an unknown word. ``connected``: whether the tree that the system predicts connects verb and
+    subject, None if that is not evaluated.
     """
 
     system: str

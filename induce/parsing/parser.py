@@ -39,7 +39,7 @@ def as_sentence(words: Words) -> Sentence:
 
 
 def each_sentence(sentences: Iterable[Words]) -> Iterator[Sentence]:
-    """The sentences. One string by itself is one sentence."""
+    """Iterate over ``sentences``, where a single string counts as one sentence."""
     return map(as_sentence, [sentences] if isinstance(sentences, str | Sentence) else sentences)
 
 

@@ -30,7 +30,7 @@ _MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Shard:
-    """Complete lines of a file: bytes ``start`` to ``end``. ``whole`` is a file of any format that cannot be cut."""
+    """Complete lines of a file, from byte ``start`` to ``end``, or all of a file that cannot be divided (``whole``)."""
 
     path: str
     number: int  # in its file, from 0

@@ -133,7 +133,7 @@ class Distributed(Accumulating):
         return parts[self.group.rank] if self.group.rank < len(parts) else None
 
     def _average(self, model: Model, loss: Loss) -> Loss:
-        """The loss of all parts, after gradients and buffers became their means, weighted by `Loss.weight`."""
+        """Average gradients and buffers over all processes, weighted by `Loss.weight`, and return the mean loss."""
         parameters = list(model.parameters())
         buffers = [buffer for buffer in model.buffers() if buffer.is_floating_point()]
         like = parameters[0]

@@ -52,7 +52,7 @@ class Learner:
         return EpochEnd()
 
     def averaged(self) -> AbstractContextManager[None]:
-        """Block in which the model has the weights to score and to store, such as averages."""
+        """Context manager under which the model has the weights to score and store, such as averaged weights."""
         return nullcontext()
 
     def state_dict(self) -> dict[str, Any]:

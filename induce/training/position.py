@@ -66,7 +66,7 @@ class Position:
 
 
 class Clock:
-    """Times of one epoch: seconds of the run, speed, and seconds since the last checkpoint."""
+    """Clock of an epoch: seconds since the run began, words per second, and seconds since the last checkpoint."""
 
     def __init__(self, at: Position) -> None:
         self.at = at

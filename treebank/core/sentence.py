@@ -45,7 +45,7 @@ class Sentence:
     annotation: Annotation | None = field(default=None, compare=False)
 
     def with_tree(self, tree: Tree) -> Sentence:
-        """The sentence of another tree, without the heads of this one, which belong to other words."""
+        """Sentence with the words, tags and brackets of ``tree``, without heads, and at the same location."""
         plain = tree.without_traces()
         return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, location=self.location)
 

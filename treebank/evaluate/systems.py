@@ -104,7 +104,9 @@ def baseline_brackets(name: str, gold: Sequence[Tree], seed: int | None) -> list
 
 
 def file_system(path: str, encoding: str = "") -> System:
-    """The trees, or by suffix the heads, of a file or folder in UTF-8, or else in ``encoding``.
+    """Predictions in a file or folder: heads or trees, depending on the suffix.
+
+    Files that are not UTF-8 are read in ``encoding``.
 
     Raises TreebankError with file and line if they cannot be read.
     """

@@ -37,7 +37,7 @@ class TableMaxima:
     logs: Tensor
 
     def parents(self, lefts: Tensor, rights: Tensor) -> Tensor:
-        """See `Maxima`."""
+        """Best log probabilities (B, spans, S) of parents, given those of their children (B, spans, splits, M)."""
         batch, spans, splits, symbols = lefts.shape
         pairs = lefts.new_full((batch, spans, symbols, symbols), -torch.inf)
         for k in range(splits):
@@ -50,7 +50,7 @@ class TableMaxima:
         return torch.stack(result, -1)
 
     def children(self, sentence: int, parent: int, lefts: Tensor, rights: Tensor) -> tuple[int, int, int]:
-        """See `Maxima`."""
+        """Best split of one span and the symbols of both children, for one parent and children (splits, M)."""
         logs = self.logs if self.logs.dim() == 3 else self.logs[sentence]
         totals = lefts[:, :, None] + rights[:, None] + logs[parent]
         split, pair = divmod(int(totals.argmax()), totals[0].numel())

@@ -63,7 +63,10 @@ class FullRules(KernelRules):
         return self.rules
 
     def inside_chart(self, emissions: Tensor, weights: SpanWeights, *, keep: bool) -> tuple[Tensor, FullChart]:
-        """See `KernelRules`."""
+        """Z (B,) and the chart, whose ``inside`` is ordered by width.
+
+        With ``keep``, the chart contains everything that `gradients` needs.
+        """
         count, batch, words = emissions.shape
         size = self.root.shape[-1]
         blocks = split_rules(self.rules)
@@ -101,10 +104,10 @@ class FullRules(KernelRules):
         return (charts[count][0] * self.root).sum(-1), chart
 
     def outside(self, d: Tensor, chart: FullChart, weights: SpanWeights) -> Outside:
-        """See `KernelRules`.
+        """Gradients at the inside probabilities before their weights, for the gradient ``d`` (B,) at Z.
 
-        A table's entry first gathers what wider spans give to a span as their left or right child; when the turn of its
-        width comes, the sum of both replaces it.
+        An entry of a table first adds up the gradients from wider spans in which its span is the left or right child.
+        Once all wider spans are done, the sum over both tables replaces the entry.
         """
         blocks, count = chart.blocks, len(chart.left_word)
         batch, size = chart.by_start.shape[1], chart.by_start.shape[3]
@@ -138,7 +141,7 @@ class FullRules(KernelRules):
         return Outside(by_width, by_start, by_end)
 
     def gradients(self, emissions: Tensor, d: Tensor, chart: FullChart, outside: Outside) -> tuple[Tensor, ...]:
-        """See `KernelRules`."""
+        """Gradients at emissions (N, B, T) and at each field, for the gradient ``d`` (B,) at Z."""
         count, batch, words = emissions.shape
         size = self.root.shape[-1]
         blocks = chart.blocks

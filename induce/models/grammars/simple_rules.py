@@ -58,7 +58,7 @@ class SimpleRules(KernelRules):
         return SimpleMaxima(self.left.log(), self.right.log())
 
     def inside_chart(self, emissions: Tensor, weights: SpanWeights, *, keep: bool) -> tuple[Tensor, SimpleChart]:
-        """See `KernelRules`, but ``keep`` has no effect."""
+        """Z (B,) and the chart, whose ``inside`` is ordered by width. ``keep`` has no effect."""
         count, batch, _ = emissions.shape
         size = self.root.shape[-1]
         both = torch.cat([self.left, self.right], -2).transpose(-1, -2)  # (..., M, 2 S)
@@ -82,7 +82,7 @@ class SimpleRules(KernelRules):
         return (charts[count][0] * self.root).sum(-1), SimpleChart(phrases, words, as_left, as_right, charts)
 
     def outside(self, d: Tensor, chart: SimpleChart, weights: SpanWeights) -> Outside:
-        """See `KernelRules`."""
+        """Gradients at the inside probabilities before their weights, for the gradient ``d`` (B,) at Z."""
         count = len(chart.as_left)
         at_left, at_right = torch.zeros_like(chart.as_left), torch.zeros_like(chart.as_right)
         by_width, factors = [d.new_zeros(0)] * (count + 1), [d.new_zeros(0)] * (count + 1)
@@ -103,7 +103,7 @@ class SimpleRules(KernelRules):
         return Outside(by_width, factors)
 
     def gradients(self, emissions: Tensor, d: Tensor, chart: SimpleChart, outside: Outside) -> tuple[Tensor, ...]:
-        """See `KernelRules`."""
+        """Gradients at emissions (N, B, T) and at each field, for the gradient ``d`` (B,) at Z."""
         count, size, rank = len(emissions), self.root.shape[-1], chart.words.dim()
         whole = chart.inside[count][0]
         d_root = d @ whole if self.root.dim() == 1 else d[:, None] * whole
@@ -124,11 +124,11 @@ class SimpleMaxima:
     right: Tensor
 
     def parents(self, lefts: Tensor, rights: Tensor) -> Tensor:
-        """See `Maxima`."""
+        """Best log probabilities (B, spans, S) of parents, given those of their children (B, spans, splits, M)."""
         return (best_child(lefts, self.left) + best_child(rights, self.right)).amax(2)
 
     def children(self, sentence: int, parent: int, lefts: Tensor, rights: Tensor) -> tuple[int, int, int]:
-        """See `Maxima`."""
+        """Best split of one span and the symbols of both children, for one parent and children (splits, M)."""
         left, right = (part if part.dim() == 2 else part[sentence] for part in (self.left, self.right))
         left_best, right_best = (lefts + left[parent]).max(-1), (rights + right[parent]).max(-1)
         split = int((left_best.values + right_best.values).argmax())

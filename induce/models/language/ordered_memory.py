@@ -181,7 +181,7 @@ class OrderedMemoryLayer(nn.Module):
         self.cell = RecursiveCell(size, dropout)
 
     def initial_state(self, batch: int, *, slots: int | None = None) -> MemoryState:
-        """Nothing read yet."""
+        """State of the memory before the first word."""
         weight, count = self.input.weight, slots or self.slots
         empty = weight.new_zeros(batch, count, self.size)
         started = torch.zeros(batch, dtype=torch.bool, device=weight.device)
@@ -271,7 +271,7 @@ class OrderedMemory(NextWordModel):
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
     def initial_state(self, batch: int) -> list[MemoryState]:
-        """Nothing read yet."""
+        """State of the memory before the first word."""
         return [self.layer.initial_state(batch)]
 
     def predictions(self, tokens: Tensor, state: list[MemoryState] | None = None) -> tuple[Tensor, list[MemoryState]]:

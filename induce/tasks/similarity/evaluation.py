@@ -45,7 +45,7 @@ class SimilarityScore:
         return self.mean(0)
 
     def rows(self) -> Iterator[list[Cell]]:
-        """Rows of Spearman's and of Pearson's correlation, times 100."""
+        """Two table rows, Spearman's and Pearson's correlation times 100: the mean over the files, then each file."""
         for measure, name in enumerate(("Spearman", "Pearson")):
             values = [self.mean(measure), *(_number(pair[measure].value) for pair in self.sets.values())]
             yield [self.system, name, *("-" if value is None else 100 * value for value in values)]
