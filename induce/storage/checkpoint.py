@@ -132,7 +132,7 @@ def build_model(checkpoint: Checkpoint) -> Any:
     config, size, tensors = checkpoint.config, len(checkpoint.vocabulary), checkpoint.weights()
     try:
         model = weights.build_with(lambda: make_model(config, size), config.model, tensors)
-    except (TypeError, ValueError, RuntimeError, OverflowError, MemoryError, SynparseError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError, OverflowError, MemoryError, SynparseError) as error:
         problem = f"weights and settings do not fit together: {one_line(error)}"
         raise MetadataError(f"{checkpoint.folder}: {problem}") from None
     return model.eval()

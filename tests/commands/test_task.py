@@ -11,7 +11,7 @@ import pytest
 from cli.main import run as run_cli
 from induce.analysis.sweep import sweep
 from induce.tasks.encoders.ordered_memory import MemoryEncoder
-from tests.support.calls import Caller, toy_text
+from tests.support.calls import Caller, sealed_json, toy_text
 from tests.support.tiny import SETTINGS
 
 TINY = ("task.expressions=200", "train.epochs=1", "loader.batch_size=16")
@@ -67,6 +67,15 @@ def test_run_is_resumed_by_the_name_of_its_task(call: Caller, folder: Path, tmp_
     assert "--seed cannot change on --resume: the run keeps 1" in call.usage(
         "task", "train", "listops", "--resume", "-o", run, "--seed", "2"
     )
+
+
+def test_missing_settings_of_a_model_are_reported(call: Caller, folder: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(folder / "listops", tmp_path / "run")) / "best/checkpoint.json"
+    facts = json.loads(path.read_bytes())
+    facts["settings"]["model"] = {}
+    path.write_bytes(sealed_json(facts))
+    message = call.refusal("task", "eval", "listops", "-m", tmp_path / "run")
+    assert "weights and settings do not fit together: 'classifier_dropout'" in message
 
 
 def test_decode_reads_a_stack_without_words(call: Caller) -> None:

@@ -154,6 +154,7 @@ def test_escape_sequences_in_a_model(call: Caller, copy: Path) -> None:
     facts["preset"] = facts["training"]["text"] = "\x1b[2Jmine\x07"
     facts["texts"] = ["\x1b]0;title\x07.txt"]
     facts["synparse"] = "\x1b[31m1"
+    facts["settings"]["model"]["hidden_size"] = facts["settings"]["source"] = "\ud800"  # half a character
     path.write_bytes(sealed_json(facts))
     code, out, err = call("info", "-m", copy)
     assert code in (0, 1)

@@ -34,12 +34,15 @@ class TreebankError(SynparseError):
 def printable(text: str) -> str:
     """``text`` in one line and without control characters: a space for a line end, ``\\x1b`` for an escape character.
 
-    Characters that change the direction of writing are escaped as well. Letters of all scripts stay.
+    Characters that change the direction of writing and halves of characters are escaped as well. Letters of all
+    scripts stay.
     """
     return "".join(f"\\x{ord(c):02x}" if c in _UNPRINTABLE else c for c in text.replace("\n", " "))
 
 
-_UNPRINTABLE = frozenset(map(chr, [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
+_UNPRINTABLE = frozenset(
+    map(chr, [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xDC80)])
+)
 
 
 class BadLineError(TreebankError):
