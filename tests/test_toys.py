@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import synparse
-from cli.main import run
 from induce.registry import DECODERS, MODELS, PRIORS, TASKS, ModelEntry, add_extensions
 from induce.storage import checkpoint
+from tests.support.calls import Caller
 from tests.support.tiny import sentences
 
 TOYS = sorted(path.stem for path in (Path(__file__).parent / "toys").glob("toy_*.py"))
@@ -51,17 +51,11 @@ def test_toys_cover_each_structure() -> None:
     ]
 
 
-def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    code, (out, err) = run(list(arguments)), capsys.readouterr()
-    assert code == 0, err
-    return out
-
-
-def test_from_text_to_scores(toy: str, capsys: pytest.CaptureFixture[str]) -> None:
-    output(capsys, "train", "text.txt", "--model", toy, "-o", "run")
-    parsed = output(capsys, "parse", "lines.txt", "-m", "run")
-    Path("lines.jsonl").write_text(output(capsys, "extract", "lines.txt", "-m", "run"), "utf-8")
-    assert output(capsys, "decode", "lines.jsonl") == parsed
+def test_from_text_to_scores(toy: str, call: Caller) -> None:
+    call.result("train", "text.txt", "--model", toy, "-o", "run")
+    parsed = call.result("parse", "lines.txt", "-m", "run")
+    Path("lines.jsonl").write_text(call.result("extract", "lines.txt", "-m", "run"), "utf-8")
+    assert call.result("decode", "lines.jsonl") == parsed
     parser = synparse.load("run")
     leaves = (
         [tree.words for tree in parser.parse(LINES)]
@@ -70,54 +64,48 @@ def test_from_text_to_scores(toy: str, capsys: pytest.CaptureFixture[str]) -> No
     )
     assert leaves == [tuple(line.split()) for line in LINES]
     gold = "gold.mrg" if parser.output == "trees" else "gold.conllu"
-    scores = json.loads(output(capsys, "eval", "--gold", gold, "-m", "run", "--format", "json"))["scores"]
+    scores = call.json("eval", "--gold", gold, "-m", "run")["scores"]
     assert {score["metric"] for score in scores} == ({"UF1"} if parser.output == "trees" else {"UAS", "UUAS"})
     assert all(0 <= score["value"] <= 100 for score in scores)
-    facts = output(capsys, "info", "-m", "run")
+    facts = call.result("info", "-m", "run")
     assert f"model {toy}" in facts
     assert "data.joining_marks=false" in " ".join(facts.split())
 
 
-def test_confidence_sharpness_drawing_voting_and_likelihood(toy: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_confidence_sharpness_drawing_voting_and_likelihood(toy: str, call: Caller) -> None:
     """The methods are those of the model's class and of its structure."""
-    output(capsys, "train", "text.txt", "--model", toy, "-o", "run")
+    call.result("train", "text.txt", "--model", toy, "-o", "run")
     parser = synparse.load("run")
     if parser.output == "trees":
-        lines = output(capsys, "parse", "lines.txt", "-m", "run", "--format", "jsonl").splitlines()
+        lines = call.result("parse", "lines.txt", "-m", "run", "--format", "jsonl").splitlines()
         confidences = [json.loads(line).get("confidence") for line in lines]
         assert any(isinstance(value, float) for value in confidences) == (toy != "toy_brackets")
     if toy in ("toy_heads", "toy_rules", "toy_structure"):
-        sharpness = json.loads(output(capsys, "analyze", "sharpness", "lines.txt", "-m", "run", "--format", "json"))
+        sharpness = call.json("analyze", "sharpness", "lines.txt", "-m", "run")
         assert all(value >= 0 for system in sharpness["systems"] for value in system["values"].values())
-    assert "cat" in output(capsys, "draw", "lines.txt", "-m", "run")
-    output(capsys, "combine", "run", "run@weight=2", "-o", "both")
+    assert "cat" in call.result("draw", "lines.txt", "-m", "run")
+    call.result("combine", "run", "run@weight=2", "-o", "both")
     assert synparse.load("both").output == parser.output
-    parsed = output(capsys, "parse", "lines.txt", "-m", "run")
+    parsed = call.result("parse", "lines.txt", "-m", "run")
     if parser.output == "trees" and toy != "toy_brackets":  # heads are decoded again, labels do not vote
-        assert output(capsys, "parse", "lines.txt", "-m", "both") == parsed
+        assert call.result("parse", "lines.txt", "-m", "both") == parsed
     if toy in ("toy_rules", "toy_structure", "toy_fitted"):
-        output(capsys, "perplexity", "lines.txt", "-m", "run")
+        call.result("perplexity", "lines.txt", "-m", "run")
     if toy == "toy_structure":
-        output(capsys, "combine", "run", "--votes", "marginals", "-o", "sums")
-        assert output(capsys, "parse", "lines.txt", "-m", "sums") == parsed
+        call.result("combine", "run", "--votes", "marginals", "-o", "sums")
+        assert call.result("parse", "lines.txt", "-m", "sums") == parsed
 
 
-def test_structure_from_outside_has_a_decoder_with_an_option_and_a_prior(
-    toy: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_structure_from_outside_has_a_decoder_with_an_option_and_a_prior(toy: str, call: Caller) -> None:
     if toy != "toy_structure":
         pytest.skip("only one toy has them")
-    output(capsys, "train", "text.txt", "--model", toy, "-o", "run")
-    Path("lines.jsonl").write_text(output(capsys, "extract", "lines.txt", "-m", "run"), "utf-8")
-    named = output(capsys, "decode", "lines.jsonl", "--decoder", "edges:end_weight=1")
-    assert (
-        named
-        == output(capsys, "decode", "lines.jsonl")
-        == output(capsys, "decode", "lines.jsonl", "--decoder", "edges:1")
-    )
+    call.result("train", "text.txt", "--model", toy, "-o", "run")
+    Path("lines.jsonl").write_text(call.result("extract", "lines.txt", "-m", "run"), "utf-8")
+    named = call.result("decode", "lines.jsonl", "--decoder", "edges:end_weight=1")
+    assert named == call.result("decode", "lines.jsonl") == call.result("decode", "lines.jsonl", "--decoder", "edges:1")
     assert synparse.load("run", decoder="edges:0").decoder == "edges:0"
     assert "|priors:first-words:0.5" in synparse.load("run", priors="first-words:0.5").decoded
-    output(capsys, "parse", "lines.txt", "-m", "run", "--priors", "first-words:0.5")
+    call.result("parse", "lines.txt", "-m", "run", "--priors", "first-words:0.5")
 
 
 def test_cut_off_and_resumed(toy: str) -> None:
@@ -139,7 +127,7 @@ def test_phrases_have_the_labels_of_their_model(monkeypatch: pytest.MonkeyPatch,
     assert str(next(parser.parse("the cat , a dog"))) == "(X (F (W the) (W cat)) (W ,) (F (W a) (W dog)))"
 
 
-def test_task_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_task_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller) -> None:
     """A task from outside the package trains, is scored on files and has a score in JSON."""
     from induce.registry import ENCODERS, TaskEntry
     from tests.toys import task_parity
@@ -148,15 +136,15 @@ def test_task_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     Path("parity.toml").write_text(task_parity.PRESET, "utf-8")
     Path("test.txt").write_text("1 0 1\n1 1 1 0\n0 0\n" + "1 0 " * 6 + "\n", "utf-8")
     monkeypatch.setitem(TASKS.entries, "parity", TaskEntry("tests.toys.task_parity:Parity", "parity.toml", ENCODERS))
-    output(capsys, "task", "train", "parity", "-o", "run")
-    document = json.loads(output(capsys, "task", "eval", "parity", "test.txt", "-m", "run", "--format", "json"))
+    call.result("task", "train", "parity", "-o", "run")
+    document = call.json("task", "eval", "parity", "test.txt", "-m", "run")
     (score,) = document["scores"]
     assert {name: count for name, (_, count) in score["groups"].items()} == {"learned": 3, "longer": 1}
     assert 0 <= score["value"] <= 100
 
 
 def test_installed_package_joins_by_its_entry_point(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller
 ) -> None:
     package = tmp_path / "toys-1.0.dist-info"
     package.mkdir()
@@ -169,6 +157,6 @@ def test_installed_package_joins_by_its_entry_point(
     add_extensions()
     Path("toy.toml").write_text(import_module("tests.toys.toy_distances").PRESET, "utf-8")
     Path("text.txt").write_text("\n".join(" ".join(sentence.words) for sentence in sentences(60)) + "\n", "utf-8")
-    output(capsys, "train", "text.txt", "--model", "toy_distances", "-o", "run")
-    assert "model toy_distances" in output(capsys, "info", "-m", "run")
+    call.result("train", "text.txt", "--model", "toy_distances", "-o", "run")
+    assert "model toy_distances" in call.result("info", "-m", "run")
     assert "parity" in TASKS

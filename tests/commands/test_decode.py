@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.calls import Caller
+from tests.support.working_folder import write
 from treebank.core.sentence import ROOT
 from treebank.io.conllu import read_conllu
 
@@ -76,3 +77,52 @@ def test_a_long_sentence(call: Caller) -> None:
     count = 300
     rows = [[1.0 if j == i + 1 else 0.0 for j in range(count)] for i in range(count)]
     assert decoded(call, {"heads": rows}) == [(*range(1, count), ROOT)]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("(X (W a))", "not a line of JSON (Expecting value"),
+        ("[" * 100_000, "not a line of JSON"),
+        ("[1, 2]", 'expected an object with "distances", a list of numbers'),
+        ('{"words": ["a"]}', 'expected an object with "distances"'),
+        ('{"distances": [1, "2"]}', 'expected an object with "distances"'),
+        ('{"distances": [true]}', 'expected an object with "distances"'),
+        ('{"distances": [1' + "0" * 400 + "]}", "a whole number that is too large"),
+        ('{"distances": [1, NaN]}', "distance 1 of 2 is not a number (NaN)"),
+        ('{"words": ["a", "b"], "distances": [1]}', "1 distances for 2 words; one per word is needed"),
+        ('{"words": ["a", "b"], "indices": [2], "distances": [1]}', '"indices" names word 2, but there are 2 words'),
+        ('{"words": ["a", "b"], "indices": [-1, 0], "distances": [1, 2]}', '"indices" names word -1'),
+        ('{"words": ["a", "b"], "indices": [1, 0], "distances": [1, 2]}', '"indices" must be ascending'),
+        ('{"indices": [0], "distances": [1]}', '"words" must be a list of strings, and "indices" needs it'),
+        ('{"words": "ab", "distances": [1, 2]}', '"words" must be a list of strings'),
+        ('{"words": ["a b"], "distances": [1]}', "word 1 holds ' '"),
+        ('{"words": ["a", ""], "distances": [1, 2]}', "word 2 is empty"),
+        ('{"words": ["\\ud800"], "distances": [1]}', "word 1 holds '\\ud800'"),
+        ('{"words": ["a\\u0000"], "distances": [1]}', "word 1 holds '\\x00'"),
+        ('{"distances": [1], "decoder": "unbiast"}', "there is no decoder 'unbiast'; did you mean 'unbiased'?"),
+        ('{"distances": [1], "decoder": "eisner"}', "decoder 'eisner' needs heads, and this line has distances (try '"),
+        (
+            '{"heads": [[1]], "decoder": "biased"}',
+            "decoder 'biased' needs distances, and this line has heads (try 'chu",
+        ),
+        ('{"heads": [0, 1]}', 'expected an object with "heads", a list of lists of numbers'),
+        ('{"heads": [[0, true], [1, 0]]}', 'expected an object with "heads", a list of lists of numbers'),
+        ('{"heads": [[0, 1], [1]]}', "the rows of heads differ in length"),
+        ('{"heads": [[0, 1, 0], [1, 0, 0]]}', "heads are 2 x 3 numbers; a square"),
+        ('{"heads": [[0, 1], [NaN, 0]]}', "number 0 in row 1 of heads, nan, is not a probability"),
+        ('{"heads": [[0, 1], [1' + "0" * 400 + ", 0]]}", '"heads" holds a whole number that is too large'),
+        ('{"heights": [1, 2]}', 'expected an object with "heights", a list of pairs of numbers'),
+        ('{"heights": [[1, 2, 3]]}', 'expected an object with "heights", a list of pairs of numbers'),
+        ('{"heights": [[1, NaN]]}', "height 0 of 1 is not a number (NaN)"),
+        ('{"heights": [[1, 2]], "words": []}', "1 heights for 0 words; one per word is needed"),
+        ('{"words": ["a"], "heads": [[0, 1], [1, 0]]}', "2 rows of heads for 1 words; one per word is needed"),
+    ],
+)
+def test_lines_that_decode_cannot_read(call: Caller, line: str, message: str) -> None:
+    write("d.jsonl", f'{{"distances": [1, 2]}}\n\n{line}\n')
+    code, out, err = call("decode", "d.jsonl")
+    assert (code, out) == (1, "(X (W w0) (W w1))\n\n")
+    assert err.startswith("synparse: d.jsonl:3: ")
+    assert message in err
+    assert err.count("\n") == 1

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cli.main import run
+from tests.support.calls import Caller
 from tests.support.reference import SHARED
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
@@ -62,24 +62,16 @@ def options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return calls
 
 
-def scores(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    assert run(["eval", *arguments, "--format", "json"]) == 0
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return document
+def failure(call: Caller, *arguments: str) -> str:
+    """The error of ``eval``. A wrong name is wrong usage."""
+    code, out, err = call("eval", *arguments)
+    assert (code, out, err.count("\n")) == (2 if "; did you mean" in err else 1, "", 1)
+    assert err.startswith("synparse: ")
+    return err.removeprefix("synparse: ").rstrip("\n")
 
 
-def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    code = run(["eval", *arguments])
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("synparse: ")
-    assert code == (2 if "; did you mean" in captured.err else 1)  # a wrong name is wrong usage
-    return captured.err.removeprefix("synparse: ").rstrip("\n")
-
-
-def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    document = scores(capsys, "right.txt", "--gold", "gold.mrg", "--baseline", "right")
+def test_json(call: Caller) -> None:
+    document = call.json("eval", "right.txt", "--gold", "gold.mrg", "--baseline", "right")
     assert document["gold"] == {"name": "gold.mrg", "sentences": 3, "sha256": document["gold"]["sha256"], "note": ""}
     assert len(document["gold"]["sha256"]) == 64
     first, second = document["scores"]
@@ -97,9 +89,9 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert low <= first["value"] <= high
 
 
-def test_models_then_files_then_baselines(capsys: pytest.CaptureFixture[str], options: list[Any]) -> None:
-    document = scores(
-        capsys,
+def test_models_then_files_then_baselines(call: Caller, options: list[Any]) -> None:
+    document = call.json(
+        "eval",
         *("--baseline", "left", "right.txt", "--gold", "gold.mrg", "-m", "some", "--baseline", "balanced"),
         *("--convention", "km", "--convention", "on-lstm"),
     )
@@ -110,10 +102,8 @@ def test_models_then_files_then_baselines(capsys: pytest.CaptureFixture[str], op
     assert options == [("some", {"decoder": None, "priors": None, "device": "auto"})]
 
 
-def test_a_model_sees_words_only_and_only_those_that_are_scored(
-    capsys: pytest.CaptureFixture[str], options: list[Any]
-) -> None:
-    document = scores(capsys, "--gold", "gold.mrg", "-m", "a", "-m", "b", "--max-length", "4", "--decoder", "biased")
+def test_a_model_sees_words_only_and_only_those_that_are_scored(call: Caller, options: list[Any]) -> None:
+    document = call.json("eval", "--gold", "gold.mrg", "-m", "a", "-m", "b", "--max-length", "4", "--decoder", "biased")
     assert FakeParser.parsed == 2 * [("dogs", "of", "war", "bark"), ("go", "!")]
     assert [(score["system"], score["model"]) for score in document["scores"]] == [("fake", "a"), ("fake", "b")]
     assert [score["sentences"] for score in document["scores"]] == [2, 2]
@@ -123,25 +113,26 @@ def test_a_model_sees_words_only_and_only_those_that_are_scored(
 
 @pytest.mark.parametrize("by_environment", [True, False])
 def test_default_model_is_scored(
-    capsys: pytest.CaptureFixture[str], options: list[Any], monkeypatch: pytest.MonkeyPatch, by_environment: bool
+    call: Caller, options: list[Any], monkeypatch: pytest.MonkeyPatch, by_environment: bool
 ) -> None:
     name = "elsewhere" if by_environment else "synparse-model"
     if by_environment:
         monkeypatch.setenv("SYNPARSE_MODEL", name)
-    baseline = scores(capsys, "--gold", "gold.mrg", "--baseline", "left")
+    baseline = call.json("eval", "--gold", "gold.mrg", "--baseline", "left")
     assert [score["system"] for score in baseline["scores"]] == (["fake", "left"] if by_environment else ["left"])
-    scores(capsys, "--gold", "gold.mrg")
+    call.json("eval", "--gold", "gold.mrg")
     assert options[-1][0] == (name if by_environment else "english")
     Path(name).mkdir()
-    both = scores(capsys, "--gold", "gold.mrg", "--baseline", "left")
+    both = call.json("eval", "--gold", "gold.mrg", "--baseline", "left")
     assert [score["system"] for score in both["scores"]] == ["fake", "left"]
     assert options[-1][0] == name
-    assert [score["system"] for score in scores(capsys, "right.txt", "--gold", "gold.mrg")["scores"]] == ["right.txt"]
+    assert [score["system"] for score in call.json("eval", "right.txt", "--gold", "gold.mrg")["scores"]] == [
+        "right.txt"
+    ]
 
 
-def test_the_plain_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["eval", "--gold", "gold.mrg", "--baseline", "right", "--baseline", "random", "--seed", "7"]) == 0
-    out = capsys.readouterr().out
+def test_the_plain_table(call: Caller) -> None:
+    out = call.result("eval", "--gold", "gold.mrg", "--baseline", "right", "--baseline", "random", "--seed", "7")
     lines = out.splitlines()
     assert " ".join(lines[0].split()) == "System Convention UF1 95 % int. P R Sent. Depth R/L"
     assert lines[2].split()[:3] == ["right", "on-lstm", "58.3"]
@@ -151,27 +142,25 @@ def test_the_plain_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in out
 
 
-def test_the_best_is_marked_and_baselines_are_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_best_is_marked_and_baselines_are_not(call: Caller) -> None:
     Path("folder").mkdir()
     Path("folder/gold.mrg").write_text(GOLD, encoding="utf-8")
     systems = ["right.txt", "right.txt", "--baseline", "oracle"]
-    assert run(["eval", "--gold", "folder/gold.mrg", *systems]) == 0
-    out = capsys.readouterr().out
+    out = call.result("eval", "--gold", "folder/gold.mrg", *systems)
     values = [line.split()[2] for line in out.splitlines()[2:5]]
     assert values == ["*75.0", "*75.0", "100.0"]
     assert "*: the best under its convention" in out
     assert "|data:gold.mrg|sha256:" in out  # the same wherever the folder stands
-    assert run(["eval", "--gold", "gold.mrg", *systems, "--format", "latex"]) == 0
-    out = capsys.readouterr().out
+    out = call.result("eval", "--gold", "gold.mrg", *systems, "--format", "latex")
     assert "\\textbf{75.0}" in out
     assert "*75" not in out
 
 
-def test_the_digest_is_that_of_the_gold_sentences(capsys: pytest.CaptureFixture[str]) -> None:
-    document = scores(capsys, "right.txt", "--gold", "gold.mrg")
+def test_the_digest_is_that_of_the_gold_sentences(call: Caller) -> None:
+    document = call.json("eval", "right.txt", "--gold", "gold.mrg")
     assert f"|sha256:{document['gold']['sha256'][:12]}|" in document["scores"][0]["signature"]
     Path("other.mrg").write_text(GOLD.replace("NP", "XP"), encoding="utf-8")
-    other = scores(capsys, "right.txt", "--gold", "other.mrg")
+    other = call.json("eval", "right.txt", "--gold", "other.mrg")
     assert other["gold"]["sha256"] != document["gold"]["sha256"]
 
 
@@ -182,15 +171,12 @@ def test_the_digest_is_that_of_the_gold_sentences(capsys: pytest.CaptureFixture[
         ("--format", "json", "--worst", "1"),
     ],
 )
-def test_two_forms_at_once_are_refused(capsys: pytest.CaptureFixture[str], options: tuple[str, ...]) -> None:
-    assert run(["eval", "--gold", "gold.mrg", "right.txt", *options]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert options[0] in captured.err
+def test_two_forms_at_once_are_refused(call: Caller, options: tuple[str, ...]) -> None:
+    assert options[0] in call.usage("eval", "--gold", "gold.mrg", "right.txt", *options)
 
 
-def test_the_sample_is_built_in(capsys: pytest.CaptureFixture[str]) -> None:
-    document = scores(capsys, "--gold", "sample", "--baseline", "right")
+def test_the_sample_is_built_in(call: Caller) -> None:
+    document = call.json("eval", "--gold", "sample", "--baseline", "right")
     assert document["gold"]["name"] == "sample"
     assert 35 < document["scores"][0]["value"] < 50
 
@@ -207,52 +193,47 @@ def test_the_sample_is_built_in(capsys: pytest.CaptureFixture[str]) -> None:
         (("missing.txt", "--gold", "gold.mrg"), "missing.txt: cannot be read: no such file or directory"),
     ],
 )
-def test_unknown_names(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], expected: str) -> None:
-    assert failure(capsys, *arguments) == expected
+def test_unknown_names(call: Caller, arguments: tuple[str, ...], expected: str) -> None:
+    assert failure(call, *arguments) == expected
 
 
-def test_predictions_that_do_not_match(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("bad.txt").write_text(RIGHT.replace("(W sat)", "(W sit)"), encoding="utf-8")
-    message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
-    assert message == "bad.txt:1: the words differ from gold.mrg:1: word 3 is 'sit', in gold 'sat'"
-    Path("bad.txt").write_text("(a (b c))\n", encoding="utf-8")
-    message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
-    assert message == (
-        "bad.txt:1: the words differ from gold.mrg:1: word 1 is 'a', in gold 'the' "
-        "(1 tree for the 3 sentences of gold.mrg)"
-    )
-    Path("bad.txt").write_text(RIGHT.replace("go\n", ""), encoding="utf-8")
-    message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
-    assert message == "bad.txt: 2 trees for the 3 sentences of gold.mrg; the one for gold.mrg:3 is missing"
-    Path("bad.txt").write_text(RIGHT + "go\n", encoding="utf-8")
-    message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
-    assert message == "bad.txt:4: an extra tree after the one for gold.mrg:3 (4 trees for the 3 sentences of gold.mrg)"
-    Path("bad.txt").write_text("(a (b c)\n", encoding="utf-8")
-    assert failure(capsys, "bad.txt", "--gold", "gold.mrg").startswith("bad.txt:1: this tree is never closed")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (RIGHT.replace("(W sat)", "(W sit)"), "1: the words differ from gold.mrg:1: word 3 is 'sit', in gold 'sat'"),
+        (
+            "(a (b c))\n",
+            "1: the words differ from gold.mrg:1: word 1 is 'a', in gold 'the' "
+            "(1 tree for the 3 sentences of gold.mrg)",
+        ),
+        (RIGHT.replace("go\n", ""), " 2 trees for the 3 sentences of gold.mrg; the one for gold.mrg:3 is missing"),
+        (RIGHT + "go\n", "4: an extra tree after the one for gold.mrg:3 (4 trees for the 3 sentences of gold.mrg)"),
+        ("(a (b c)\n", "1: this tree is never closed; add the missing ')', or take the tree out"),
+    ],
+)
+def test_predictions_that_do_not_match(call: Caller, text: str, message: str) -> None:
+    Path("bad.txt").write_text(text, encoding="utf-8")
+    assert failure(call, "bad.txt", "--gold", "gold.mrg") == f"bad.txt:{message}"
 
 
-def test_wrong_usage_is_code_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["eval", "right.txt"]) == 2
-    assert "--gold" in capsys.readouterr().err
-    assert run(["eval", "--gold", "gold.mrg", "--max-length", "0", "right.txt"]) == 2
-    assert run(["evla"]) == 2
-    assert "did you mean 'eval'?" in capsys.readouterr().err
+def test_wrong_usage_is_code_2(call: Caller) -> None:
+    assert "--gold" in call.usage("eval", "right.txt")
+    assert call.usage("eval", "--gold", "gold.mrg", "--max-length", "0", "right.txt")
+    assert "did you mean 'eval'?" in call.usage("evla")
 
 
-def test_no_model_means_no_torch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_model_means_no_torch(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert run(["eval", "right.txt", "--gold", "gold.mrg", "--baseline", "left"]) == 0
-    assert "right.txt" in capsys.readouterr().out
+    assert "right.txt" in call.result("eval", "right.txt", "--gold", "gold.mrg", "--baseline", "left")
 
 
-def test_the_command_of_the_issue(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_of_the_issue(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     data = SHARED / "data" / "nltk_data"
     if not data.is_dir():
         pytest.skip(f"no {data}")
     monkeypatch.setenv("NLTK_DATA", str(data))
     systems = ("--baseline", "right", "--baseline", "left", "--baseline", "oracle")
-    assert run(["eval", "--gold", "wsj10", *systems, "--convention", "on-lstm", "--convention", "km"]) == 0
-    out = capsys.readouterr().out
+    out = call.result("eval", "--gold", "wsj10", *systems, "--convention", "on-lstm", "--convention", "km")
     values = [line.split()[2] for line in out.splitlines()[2:8]]
     assert values == ["58.6", "19.2", "84.8", "63.3", "29.3", "88.2"]
     assert out.count("data:wsj10 (5 % sample)") == 2
@@ -266,8 +247,8 @@ CONLLU = "".join(
 )
 
 
-def test_comparison(capsys: pytest.CaptureFixture[str]) -> None:
-    document = scores(capsys, "--gold", "sample", "--baseline", "left", "--baseline", "right", "--compare")
+def test_comparison(call: Caller) -> None:
+    document = call.json("eval", "--gold", "sample", "--baseline", "left", "--baseline", "right", "--compare")
     (comparison,) = document["comparisons"]
     assert comparison["systems"] == ["left", "right"]
     left, right = document["scores"]
@@ -275,17 +256,17 @@ def test_comparison(capsys: pytest.CaptureFixture[str]) -> None:
     assert comparison["interval"][0] < comparison["difference"] < comparison["interval"][1]
     assert comparison["p_bootstrap"] == pytest.approx(1 / 1001)
     assert comparison["p_permutation"] == pytest.approx(1 / 10001)
-    same = scores(capsys, "--gold", "gold.mrg", "right.txt", "right.txt", "--compare")["comparisons"][0]
+    same = call.json("eval", "--gold", "gold.mrg", "right.txt", "right.txt", "--compare")["comparisons"][0]
     assert (same["difference"], same["p_bootstrap"], same["p_permutation"]) == (0, 1, 1)
-    assert "second system" in failure(capsys, "--gold", "gold.mrg", "right.txt", "--compare")
+    assert "second system" in failure(call, "--gold", "gold.mrg", "right.txt", "--compare")
 
 
 def test_a_pattern_of_models_gives_mean_and_deviation(
-    capsys: pytest.CaptureFixture[str], options: list[Any], monkeypatch: pytest.MonkeyPatch
+    call: Caller, options: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed in (1, 2):
         Path(f"runs/seed-{seed}").mkdir(parents=True)
-    document = scores(capsys, "--gold", "gold.mrg", "-m", "runs/seed-*")
+    document = call.json("eval", "--gold", "gold.mrg", "-m", "runs/seed-*")
     assert [run for run, _ in options] == ["runs/seed-1", "runs/seed-2"]
     (group,) = document["groups"]
     value = document["scores"][0]["value"]
@@ -293,20 +274,18 @@ def test_a_pattern_of_models_gives_mean_and_deviation(
         **{"systems": "runs/seed-*", "metric": "UF1", "convention": "on-lstm"},
         **{"values": {"runs/seed-1": value, "runs/seed-2": value}, "mean": pytest.approx(value), "sd": 0, "max": value},
     }
-    assert run(["eval", "--gold", "gold.mrg", "-m", "runs/seed-*"]) == 0
-    out = capsys.readouterr().out
+    out = call.result("eval", "--gold", "gold.mrg", "-m", "runs/seed-*")
     row = next(line.split() for line in out.splitlines() if line.startswith("runs/seed-* "))
     assert row == ["runs/seed-*", "on-lstm", "UF1", f"{value:.1f}", "0.0", f"{value:.1f}", "2"]
-    assert "no model folder matches" in failure(capsys, "--gold", "gold.mrg", "-m", "runs/none-*")
+    assert "no model folder matches" in failure(call, "--gold", "gold.mrg", "-m", "runs/none-*")
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "latex"])
-def test_all_formats_have_the_same_tables(capsys: pytest.CaptureFixture[str], options: list[Any], form: str) -> None:
+def test_all_formats_have_the_same_tables(call: Caller, options: list[Any], form: str) -> None:
     for seed in (1, 2):
         Path(f"runs/seed-{seed}").mkdir(parents=True)
     arguments = ["eval", "--gold", "gold.mrg", "right.txt", "-m", "runs/seed-*", "--compare", "--by", "length"]
-    assert run([*arguments, "--format", form]) == 0
-    out = capsys.readouterr().out
+    out = call.result(*arguments, "--format", form)
     for title in (
         "Mean over models",
         "Recall of constituents by label, in percent",
@@ -318,34 +297,41 @@ def test_all_formats_have_the_same_tables(capsys: pytest.CaptureFixture[str], op
         assert cell in out
 
 
-def test_random_baselines_are_expectations_unless_a_seed_is_given(capsys: pytest.CaptureFixture[str]) -> None:
-    exact = scores(capsys, "--gold", "gold.mrg", "--baseline", "random")["scores"][0]
+def test_random_baselines_are_expectations_unless_a_seed_is_given(call: Caller) -> None:
+    exact = call.json("eval", "--gold", "gold.mrg", "--baseline", "random")["scores"][0]
     assert "|runs:exact|" in exact["signature"]
     assert list(exact["runs"]["values"]) == ["1", "2", "3", "4", "5"]
     first = (1 / 2 + 1 / 4 + 1 / 3 + 1 / 2) / 4  # of the four brackets of `the cat sat on the mat`, all at an end
     second = (1 / 3 + 2 / (2 * 3)) / 2  # of the two of `dogs of war bark`, the latter inside
     assert exact["value"] == pytest.approx(100 * (first + second + 1) / 3, abs=1e-5)
-    drawn = scores(capsys, "--gold", "gold.mrg", "--baseline", "random", "--seed", "3")["scores"][0]
+    drawn = call.json("eval", "--gold", "gold.mrg", "--baseline", "random", "--seed", "3")["scores"][0]
     assert "|seed:3|" in drawn["signature"]
     assert drawn["value"] == pytest.approx(exact["runs"]["values"]["3"])
 
 
-def test_heads(capsys: pytest.CaptureFixture[str]) -> None:
+def test_heads(call: Caller) -> None:
     Path("gold.conllu").write_text(CONLLU + "\n", encoding="utf-8")
     Path("mine.conllu").write_text(CONLLU.replace("\t2\t_", "\t3\t_") + "\n", encoding="utf-8")
-    document = scores(capsys, "--gold", "gold.conllu", "mine.conllu", "--baseline", "next")["scores"]
+    document = call.json("eval", "--gold", "gold.conllu", "mine.conllu", "--baseline", "next")["scores"]
     values = {(score["system"], score["metric"]): score["value"] for score in document}
     assert values["mine.conllu", "UAS"] == pytest.approx(100 * 2 / 3)
     assert values["next", "UAS"] == 100
     assert document[0]["signature"].startswith("UAS|conv:udgn|")
     assert "depth" not in document[0]
-    both = scores(capsys, "--gold", "gold.mrg", "--baseline", "right", "--baseline", "next", "--head-rules", "collins")
+    both = call.json(
+        "eval", "--gold", "gold.mrg", "--baseline", "right", "--baseline", "next", "--head-rules", "collins"
+    )
     assert [(score["system"], score["metric"]) for score in both["scores"]] == [
         *(("right", "UF1"), ("next", "UAS"), ("next", "UUAS")),
     ]
     assert "heads:collins" in both["scores"][1]["signature"]
-    assert run(["eval", "--gold", "gold.conllu", "mine.conllu"]) == 0
-    assert capsys.readouterr().out.split()[:5] == ["System", "Convention", "UAS", "UAS", "95"]
+    assert call.result("eval", "--gold", "gold.conllu", "mine.conllu").split()[:5] == [
+        "System",
+        "Convention",
+        "UAS",
+        "UAS",
+        "95",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -361,28 +347,23 @@ def test_heads(capsys: pytest.CaptureFixture[str]) -> None:
         (("--gold", "gold.mrg", "right.txt", "--convention", "udg"), "no convention 'udg'; did you mean 'udgn'"),
     ],
 )
-def test_trees_and_heads_are_not_mixed_up(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], expected: str
-) -> None:
+def test_trees_and_heads_are_not_mixed_up(call: Caller, arguments: tuple[str, ...], expected: str) -> None:
     Path("gold.conllu").write_text(CONLLU + "\n", encoding="utf-8")
-    assert expected in failure(capsys, *arguments)
+    assert expected in failure(call, *arguments)
 
 
-def test_other_forms(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_forms(call: Caller) -> None:
     arguments = ["eval", "--gold", "gold.mrg", "right.txt", "--baseline", "left"]
-    assert run([*arguments, "--format", "csv"]) == 0
-    out = capsys.readouterr().out
+    out = call.result(*arguments, "--format", "csv")
     first, second = csv.DictReader(io.StringIO(out.partition("\n#")[0]))
     assert (first["System"], second["System"]) == ("right.txt", "left")
     assert float(first["UF1"]) == pytest.approx(75, abs=1e-4)
     assert first["Signature"].startswith("UF1|conv:on-lstm|")
     assert "# Recall of constituents by label, in percent\nSystem,NP," in out
-    assert run([*arguments, "--format", "latex"]) == 0
-    out = capsys.readouterr().out
+    out = call.result(*arguments, "--format", "latex")
     assert out.startswith("\\begin{tabular}{ll")
     assert "\n% UF1|conv:on-lstm|" in out
-    assert run([*arguments, "--by", "length", "--by", "height", "--worst", "1", "--details", "saved"]) == 0
-    out = capsys.readouterr().out
+    out = call.result(*arguments, "--by", "length", "--by", "height", "--worst", "1", "--details", "saved")
     assert "1-10" in out
     assert "by height" in out
     assert "gold.mrg:2: 50.0 (1 of 2 brackets)" in out
@@ -395,28 +376,24 @@ def test_other_forms(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["scores"][0]["value"] == pytest.approx(mean, abs=1e-3)
 
 
-def test_broken_gold_is_left_out_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_broken_gold_is_left_out_only_when_asked(call: Caller) -> None:
     Path("broken.mrg").write_text(GOLD + "(S (NP (NN a)\n" + "(S (NN b) (VB c))\n", encoding="utf-8")
-    assert "broken.mrg:4" in failure(capsys, "--gold", "broken.mrg", "--baseline", "left")
-    assert run(["eval", "--gold", "broken.mrg", "--baseline", "left", "--on-error", "skip"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err.count("broken.mrg:4") == 1
-    assert "(1 malformed left out)|sha256:67b58173422e|sentences:4|" in captured.out
+    assert "broken.mrg:4" in failure(call, "--gold", "broken.mrg", "--baseline", "left")
+    code, out, err = call("eval", "--gold", "broken.mrg", "--baseline", "left", "--on-error", "skip")
+    assert (code, err.count("broken.mrg:4")) == (0, 1)
+    assert "(1 malformed left out)|sha256:67b58173422e|sentences:4|" in out
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-15"])
-def test_encoding_applies_to_gold_and_to_predictions_that_are_not_utf8(
-    capsys: pytest.CaptureFixture[str], encoding: str
-) -> None:
+def test_encoding_applies_to_gold_and_to_predictions_that_are_not_utf8(call: Caller, encoding: str) -> None:
     Path("gold.mrg").write_bytes("(S (NN Käse) (VP (VB iß) (RB schön)))\n".encode("iso-8859-15"))
     Path("right.txt").write_bytes("(Käse (iß schön))\n".encode(encoding))
-    assert run(["eval", "right.txt", "--gold", "gold.mrg"]) == 1
-    assert "gold.mrg:1: invalid UTF-8 (0xe4" in capsys.readouterr().err
-    document = scores(capsys, "right.txt", "--gold", "gold.mrg", "--encoding", "iso-8859-15")
+    assert "gold.mrg:1: invalid UTF-8 (0xe4" in call.refusal("eval", "right.txt", "--gold", "gold.mrg")
+    document = call.json("eval", "right.txt", "--gold", "gold.mrg", "--encoding", "iso-8859-15")
     assert document["scores"][0]["value"] == pytest.approx(100)
 
 
-def test_spans_without_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_spans_without_words(call: Caller) -> None:
     """The length, or else the last span, says over which of the gold sentence's words they go."""
     lines = [
         {"spans": [[0, 6], [1, 6], [2, 6], [3, 6], [4, 6]], "length": 6},  # punctuation not counted
@@ -424,16 +401,16 @@ def test_spans_without_words(capsys: pytest.CaptureFixture[str]) -> None:
         {"spans": [], "length": 2},
     ]
     Path("spans.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    document = scores(capsys, "spans.jsonl", "right.txt", "--gold", "gold.mrg")["scores"]
+    document = call.json("eval", "spans.jsonl", "right.txt", "--gold", "gold.mrg")["scores"]
     assert document[0]["value"] == document[1]["value"]
     Path("spans.jsonl").write_text('{"spans": [[0, 9]]}\n' * 3, encoding="utf-8")
     message = "spans.jsonl:1: a span ends at 9, but the gold sentence has 7 words"
-    assert failure(capsys, "spans.jsonl", "--gold", "gold.mrg") == message
+    assert failure(call, "spans.jsonl", "--gold", "gold.mrg") == message
 
 
-def test_the_digest_tells_heads_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_digest_tells_heads_apart(call: Caller) -> None:
     digests = set()
     for text in (CONLLU, CONLLU.replace("\t2\t_", "\t3\t_")):
         Path("gold.conllu").write_text(text + "\n", encoding="utf-8")
-        digests.add(scores(capsys, "--gold", "gold.conllu", "--baseline", "next")["gold"]["sha256"])
+        digests.add(call.json("eval", "--gold", "gold.conllu", "--baseline", "next")["gold"]["sha256"])
     assert len(digests) == 2

@@ -9,13 +9,9 @@ import pytest
 
 from tests.support.calls import TINY, Caller
 from tests.support.ud_rules import violations
+from tests.support.working_folder import write
 
 pytestmark = pytest.mark.usefixtures("working_folder")
-
-
-def write(name: str, text: str) -> str:
-    Path(name).write_text(text, encoding="utf-8")
-    return name
 
 
 RAW = "Güldü. Sonra gitti!\n" * 30

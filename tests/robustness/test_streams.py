@@ -15,19 +15,13 @@ from typing import IO
 
 import pytest
 
-from tests.induce.training.test_training import weights
-from tests.support.calls import TINY, Caller, Process, reseal, sealed_json, shell, start, toy_text
+from tests.support.calls import Caller, Process, sealed_json, shell, start, toy_text, wait_for
+from tests.support.working_folder import write
 from treebank.io.predictions import read_prediction_trees
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 LONG = 5000
-
-
-def write(name: str, text: str) -> str:
-    """Write a file ``name`` with this text."""
-    Path(name).write_bytes(text.encode())
-    return name
 
 
 def words_of(tree: str) -> list[str]:
@@ -387,73 +381,6 @@ def test_eval_reads_what_parse_writes(call: Caller, trained: Path) -> None:
     assert len(list(read_prediction_trees("trees.ptb"))) == text.read_text().count("\n")
     out = call.result("eval", "--gold", "trees.ptb", "trees.ptb", "-m", trained / "run", "--format", "json")
     assert [score["value"] for score in json.loads(out)["scores"]] == pytest.approx([100.0, 100.0])
-
-
-# --- interrupted training ---------------------------------------------------------------------------------------------
-
-
-def wait_for(condition: object, seconds: float = 60) -> None:
-    """Return when ``condition()`` is true."""
-    assert callable(condition)
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal.Signals, warm: str) -> None:
-    import torch
-
-    arguments = ["train", write("text.txt", toy_text()), *TINY]
-    process = Process(warm, *arguments, "-o", "cut", "--set", "train.epochs=100000")
-    wait_for(lambda: Path("cut/log.jsonl").exists() and b"check" in Path("cut/log.jsonl").read_bytes())
-    process.send_signal(number)
-    out, err = process.communicate()
-    assert (process.returncode, out) == (128 + number, b"")
-    *rest, finished, decoder, direction, warning, where = err.decode().splitlines()
-    assert decoder == "decoder unbiased"
-    assert direction.startswith("branching direction: right with probability 0.56 (")
-    assert warning.startswith("warning: the text gives weak evidence")
-    assert "stopping and saving the model …" in rest
-    assert finished.startswith("interrupted after ")
-    assert where == "model folder: cut; to continue: synparse train --resume -o cut"
-    call.result("parse", "-m", "cut", "text.txt")
-    epochs = json.loads(Path("cut/last/checkpoint.json").read_text())["epoch"] + 1
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in the process
-    try:
-        call.result("train", "--resume", "-o", "cut", "--set", f"train.epochs={epochs}")
-        call.result(*arguments, "-o", "whole", "--set", f"train.epochs={epochs}")
-    finally:
-        torch.set_num_threads(threads)
-    whole = weights(Path("whole"))
-    for name, value in weights(Path("cut")).items():
-        assert torch.equal(value, whole[name]), name
-
-
-def test_training_killed_in_the_first_epoch_can_be_resumed(call: Caller, warm: str) -> None:
-    write("text.txt", toy_text(600))
-    process = Process(warm, "train", "text.txt", "-o", "run", *TINY, "--set", "train.epochs=1")
-    wait_for(lambda: Path("run/last").exists())
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    assert not Path("run/best").exists()
-    call.result("train", "--resume", "-o", "run")
-    call.result("parse", "-m", "run", "text.txt")
-
-
-def test_time_limit_applies_to_each_call(call: Caller, copy: Path) -> None:
-    path = copy / "last" / "trainer.pt"
-    import torch
-
-    state = torch.load(path, weights_only=True)
-    state["position"]["seconds"] = 7200.0
-    torch.save(state, path)
-    reseal(path.parent)
-    _, _, err = call("train", "--resume", "-o", copy, "--set", "train.epochs=5", "--max-minutes", "5")
-    assert "all epochs done" in err
 
 
 @pytest.mark.parametrize("end", [".zst", ".bz2", ".XZ", ".zip"])

@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Timer
@@ -69,6 +71,14 @@ def shell(command: str, folder: Path, warm: str = "") -> subprocess.CompletedPro
     )
     environment = {**ENVIRONMENT, "PATH": path, "RUN": program or f"{python.name} -m synparse"}
     return subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Return when ``condition()`` is true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
 
 
 class Process:

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from induce.data.corpus import Corpus, Reference, read_corpora
 from induce.data.training_data import TrainingData
 from induce.registry import MODELS
 from induce.settings.presets import changed, resolve
 from induce.settings.run import RunConfig
+from induce.storage.checkpoint import read
 from induce.training.events import Event
 from induce.training.loop import Trainer
 from induce.training.run import make_run
@@ -153,3 +155,16 @@ def train(config: RunConfig, run: Path, **options: Any) -> list[Event]:
     """All events of a run."""
     events: Iterator[Event] = trainer(config, run).train(**options)
     return list(events)
+
+
+def weights(run: Path, folder_name: str = "last") -> dict[str, Tensor]:
+    """The weights in a model folder."""
+    return read(run / folder_name).weights()
+
+
+def assert_equal_weights(item: Path, other: Path) -> None:
+    """The weights of two runs are equal bit for bit, in ``last`` and in ``best``."""
+    for folder_name in ("last", "best"):
+        other_weights = weights(other, folder_name)
+        for name, value in weights(item, folder_name).items():
+            assert value.equal(other_weights[name]), f"{folder_name}: {name}"

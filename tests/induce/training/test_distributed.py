@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
 import induce.models.em.ccm
 import induce.models.em.dmv
@@ -26,7 +25,7 @@ from induce.training.strategy import Accumulating, _accumulate
 from tests.support.calls import TINY, toy_text
 from tests.support.copies import run_group
 from tests.support.fork_server import Call
-from tests.support.tiny import settings, trainer
+from tests.support.tiny import settings, trainer, weights
 from treebank.base.errors import SynparseError
 
 STEPS = 6
@@ -47,10 +46,6 @@ def without_dropout(model: str, *more: str) -> RunConfig:
     """Settings of a tiny run in which nothing is drawn at random but the batches."""
     names = [item.name for item in fields(model_class(model).Config) if item.name.endswith("dropout")]
     return settings(model, *(f"model.{name}=0" for name in names), "optimizer.learning_rate=0.01", *more)
-
-
-def weights(run: Path) -> dict[str, Tensor]:
-    return dict(store.read(run / "last").weights())
 
 
 def trained(models: list[str], folder: Path, group: ProcessGroup) -> None:

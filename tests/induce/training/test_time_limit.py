@@ -15,11 +15,7 @@ from induce.storage.facts import Check
 from induce.training import loop
 from induce.training.events import Event, Finished, Scoring
 from induce.training.time_limit import Limits
-from tests.support.tiny import settings, train, trainer
-
-
-def weights(run: Path, folder_name: str) -> dict[str, torch.Tensor]:
-    return checkpoint.read(run / folder_name).weights()
+from tests.support.tiny import settings, train, trainer, weights
 
 
 def broken_off(item: loop.Trainer, checks: int) -> list[Event]:

@@ -23,24 +23,11 @@ from induce.storage.facts import Check
 from induce.training import loop
 from induce.training.events import Finished, Started
 from tests.support.fork_server import Call
-from tests.support.tiny import corpora, make_trainer, settings, train, trainer
+from tests.support.tiny import assert_equal_weights, corpora, make_trainer, settings, train, trainer, weights
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 
 KILLS = int(os.environ.get("SYNPARSE_KILLS", "5"))  # set it to 20 for a thorough run
-
-
-def weights(run: Path, folder_name: str = "last") -> dict[str, torch.Tensor]:
-    """The weights in a run folder."""
-    return checkpoint.read(run / folder_name).weights()
-
-
-def assert_equal_weights(item: Path, other: Path) -> None:
-    """Bit for bit, in ``last`` and in ``best``."""
-    for folder_name in ("last", "best"):
-        other_weights = weights(other, folder_name)
-        for name, value in weights(item, folder_name).items():
-            assert torch.equal(value, other_weights[name]), f"{folder_name}: {name}"
 
 
 def cut_thrice(config: RunConfig, run: Path) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from tests.support.reference import SHARED
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.convert.concat_syn import END, UNKNOWN, ConcatSyn, count_forms, rewrite
 from treebank.convert.convert import Treebanks
 from treebank.convert.transform import Transformation, binarize, strip_functions
 from treebank.core.distances import distances_from_tree, spans_from_distances
@@ -23,7 +21,7 @@ from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tags import word_mask
 from treebank.core.tree import TRACE, Tree
 from treebank.io.formats import WRITERS
-from treebank.io.jsonl import read_json, tree_of
+from treebank.io.jsonl import tree_of
 from treebank.io.read import read_sentences
 
 # A node is (label, children); a leaf is (tag, word).
@@ -250,67 +248,6 @@ def test_sentences_come_one_by_one_and_survive_an_error_after_them() -> None:
 # --- reading
 
 
-def read_lines(path: Path, *lines: str) -> list[str]:
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return [str(sentence.tree) for sentence in read_json(str(path), needs_tree=True)]
-
-
-def test_json_lines(tmp_path: Path) -> None:
-    assert read_lines(
-        tmp_path / "a.jsonl",
-        '{"distances": [9, 1, 2]}',
-        '{"words": ["a", ",", "b"], "indices": [0, 2], "distances": [1, 2]}',
-        '{"words": ["a", "b", "c"], "spans": [[1, 3]]}',
-        '{"words": ["(", "b"], "spans": [[0, 1]], "labels": ["NP"], "tags": ["-LRB-", "B"]}',
-        "",
-    ) == [
-        "(X (X (W w0) (W w1)) (W w2))",
-        "(X (W a) (W ,) (W b))",
-        "(X (W a) (X (W b) (W c)))",
-        "(X (NP (-LRB- -LRB-)) (B b))",
-        "",
-    ]
-
-
-def test_traces_are_not_words(tmp_path: Path) -> None:
-    line = '{"words": ["go", "*"], "spans": [[0, 2]], "labels": ["S"], "tags": ["VB", "-NONE-"]}'
-    (tmp_path / "a.jsonl").write_text(line, encoding="utf-8")
-    (result,) = read_json(str(tmp_path / "a.jsonl"))
-    assert (result.words, result.tags, str(result.tree)) == (("go",), ("VB",), "(S (VB go) (-NONE- *))")
-
-
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ("[", "not a line of JSON"),
-        ("[" * 100_000, "not a line of JSON"),
-        ("{}", 'expected an object with "spans"'),
-        ("3", 'expected an object with "spans"'),
-        ('{"distances": ["a"]}', 'expected an object with "spans"'),
-        ('{"distances": [1, NaN, 2]}', "not a number"),
-        ('{"distances": [1], "decoder": "biased"}', "the decoder 'biased'"),
-        ('{"distances": [1], "indices": [0]}', '"indices" needs it'),
-        ('{"words": ["a"], "distances": [1, 2]}', "2 distances for 1 words"),
-        ('{"words": ["a"], "indices": [1], "distances": [1]}', '"indices" names word 1, but there are 1 words'),
-        ('{"words": ["a"], "indices": [0, 0], "distances": [1]}', "ascending"),
-        ('{"words": ["a b"], "spans": []}', "word 1 holds ' '"),
-        ('{"words": [""], "spans": []}', "word 1 is empty"),
-        ('{"words": "ab", "spans": []}', '"words" must be a list of strings'),
-        ('{"spans": [[0, 1]]}', 'expected "words"'),
-        ('{"words": ["a"], "spans": [[0, 2]]}', r"a span is \[0, 2\], but there are 1 words"),
-        ('{"words": ["a"], "spans": [[1, 1]]}', "a span is"),
-        ('{"words": ["a"], "spans": [[0, true]]}', "not a pair of whole numbers"),
-        ('{"words": ["a", "b", "c"], "spans": [[0, 2], [1, 3]]}', "crosses"),
-        ('{"words": ["a"], "spans": [[0, 1]], "labels": []}', "0 labels for 1 spans"),
-        ('{"words": ["a"], "spans": [[0, 1]], "labels": ["a)"]}', r"'\)' cannot be part"),
-        ('{"words": ["a"], "spans": [[0, 1]], "tags": ["A", "B"]}', "2 tags for 1 words"),
-    ],
-)
-def test_bad_json_lines(tmp_path: Path, line: str, problem: str) -> None:
-    with pytest.raises(TreebankError, match=rf"^.*bad\.jsonl:2: .*{problem}"):
-        read_lines(tmp_path / "bad.jsonl", '{"distances": []}', line)
-
-
 def test_inputs_by_suffix_by_name_and_from_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.mrg").write_text("(S (NN a))\n", encoding="utf-8")
     (tmp_path / "b.conllu").write_text("1\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
@@ -329,65 +266,6 @@ def test_inputs_by_suffix_by_name_and_from_standard_input(tmp_path: Path, monkey
         assert [sentence.words for sentence in Treebanks(["-"]).sentences()] == words
     with pytest.raises(SynparseError, match="no such file"):
         Treebanks(["nowhere.mrg"]).sentences()
-
-
-# --- PTB-Concat-Syn
-
-
-@pytest.mark.parametrize(
-    ("word", "tag", "form", "step"),
-    [
-        ("The", "DT", "the", 1),
-        ("1989", "CD", "N", 2),
-        ("33.8", "CD", "N", 2),
-        ("-9-", "CD", "N", 2),
-        ("1,000", "CD", "1,000", None),
-        ("30-day", "JJ", "30-day", None),
-        ("$", "$", "N", 3),
-        ("C$", "$", "c$", 1),
-        ("\\", "POS", None, 4),
-        ("wa", "NNP", None, 4),
-        ("wa", "VB", "wa", None),
-        ("-", ":", None, 5),
-        ("...", ":", None, 5),
-        ("-LRB-", "-LRB-", None, 5),
-        ("``", "``", None, 5),
-        ("0", TRACE, None, 6),
-        ("%", "NN", "%", None),
-    ],
-)
-def test_form_of_one_token(word: str, tag: str, form: str | None, step: int | None) -> None:
-    changed: Counter[int] = Counter()
-    assert rewrite(word, tag, changed) == form
-    if step:
-        assert changed[step] == 1
-    else:
-        assert not +changed
-
-
-def test_ptb_concat_syn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treebank.convert.concat_syn.VOCABULARY_SIZE", 3)
-    texts = ["(S (NP (DT The) (NN man)) (VP (VBZ pays) (NP ($ $) (CD 5) (-NONE- *U*))) (. .))", "(S (. .) (: -))"]
-    sentences = [Sentence((), tree=Tree.from_text(text)) for text in texts]
-    counts = count_forms(sentences)
-    assert counts == Counter({"the": 1, "man": 1, "pays": 1, "N": 2, END: 1})
-    recipe = ConcatSyn(counts)
-    (result,) = recipe(sentences)
-    assert recipe.vocabulary == {"N", "the", "man"}  # the first of those that are as frequent
-    expected = f"(TOP (S (NP (DT the) (NN man)) (VP (VBZ {UNKNOWN}) (NP ($ N) (CD N)))) ({END} {UNKNOWN}))"
-    assert str(result.tree) == expected
-    report = "\n".join(recipe.report())
-    for line in ("1          1 ", "2          1 ", "3          1 ", "5          3 ", "6          1 ", "7          1 "):
-        assert f"  {line}" in report
-    assert "vocabulary: 3 of 5 forms" in report
-    assert "no word remained: 1 of 2" in report
-
-
-def test_end_of_sentence_follows_the_largest_distance() -> None:
-    (result,) = ConcatSyn(Counter(["a", "b", "c", END]))([Sentence((), tree=Tree.from_text("(S (A a) (B b) (C c))"))])
-    assert result.tree is not None
-    distances = distances_from_tree(result.tree)
-    assert distances[-1] == max(distances[1:])
 
 
 # --- real treebanks
