@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
 from torch.nn import functional
 
 from induce.models.base import Query
 from induce.structures import Distances
 from induce.tasks.craft.compile import NEVER, Compile, CompileConfig, poisson, shares
-from tests.induce.tasks.craft.test_ocn import ACTIONS, CONFIG, FIRST, batch
+from induce.tasks.craft.ocn import FIRST
+from tests.support.demonstrations import ACTIONS, CONFIG, assert_gradients_equal_finite_differences, batch
 
 
 def made(segments: int = 3) -> Compile:
@@ -63,25 +62,7 @@ def test_evaluation_does_not_depend_on_padding() -> None:
 
 
 def test_gradients_equal_finite_differences() -> None:
-    """Every call samples with the same random seed."""
-    model, demonstrations = made().train(), batch()
-
-    def objective(*values: Tensor) -> Tensor:
-        torch.manual_seed(8)
-        call: Callable[..., Tensor] = torch.func.functional_call
-        names = [f"model.{name}" for name, _ in model.named_parameters()]
-        return call(_Loss(model), dict(zip(names, values, strict=True)), (demonstrations,))
-
-    values = tuple(parameter.detach().clone().requires_grad_() for parameter in model.parameters())
-    assert torch.autograd.gradcheck(objective, values, fast_mode=True)
-    model.loss(demonstrations).objective.backward()
+    model = made().train()
+    assert_gradients_equal_finite_differences(model)
+    model.loss(batch()).objective.backward()
     assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in model.parameters())
-
-
-class _Loss(torch.nn.Module):
-    def __init__(self, model: Compile) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, demonstrations: object) -> Tensor:
-        return self.model.loss(demonstrations).objective  # type: ignore[arg-type]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,11 +10,14 @@ from torch import Tensor
 
 from induce.models.base import Query
 from induce.structures import Distances
-from induce.tasks.batches import DemonstrationBatch
-from induce.tasks.craft.ocn import FIRST, MixtureOfExperts, OptionController, OptionControllerConfig
-
-CONFIG = OptionControllerConfig(features=6, hidden_size=4, inner_size=5, options=3, tasks=2, temperature=2.0)
-ACTIONS = 5
+from induce.tasks.craft.ocn import FIRST, MixtureOfExperts, OptionController
+from tests.support.demonstrations import (
+    ACTIONS,
+    CONFIG,
+    assert_gradients_equal_finite_differences,
+    batch,
+    observations_and_tasks,
+)
 
 
 def make(kind: type[OptionController] = OptionController, *, seed: int = 0, **changes: float) -> OptionController:
@@ -25,20 +27,6 @@ def make(kind: type[OptionController] = OptionController, *, seed: int = 0, **ch
         for parameter in model.parameters():
             parameter += 0.3 * torch.randn_like(parameter)
     return model
-
-
-def observations_and_tasks(steps: int = 6, count: int = 3) -> tuple[Tensor, Tensor]:
-    """Observations (B, N, F) and tasks (B,)."""
-    torch.manual_seed(9)
-    return torch.randn(count, steps, CONFIG.features, dtype=torch.float64), torch.arange(count) % CONFIG.tasks
-
-
-def batch(lengths: tuple[int, ...] = (6, 4, 2)) -> DemonstrationBatch:
-    observations, tasks = observations_and_tasks(max(lengths), len(lengths))
-    tokens = FIRST + torch.randint(ACTIONS, observations.shape[:2])
-    sizes = torch.tensor(lengths)
-    real = torch.arange(max(lengths)) < sizes[:, None]
-    return DemonstrationBatch(tokens * real, sizes, observations * real[..., None], tasks)
 
 
 def set_ends(model: OptionController, score: float) -> None:
@@ -200,25 +188,7 @@ def test_high_temperature_makes_a_uniform_choice() -> None:
 
 @pytest.mark.parametrize("kind", [OptionController, MixtureOfExperts])
 def test_gradients_equal_finite_differences(kind: type[OptionController]) -> None:
-    model, demonstrations = make(kind), batch()
-    names = [name for name, _ in model.named_parameters()]
-
-    def objective(*values: Tensor) -> Tensor:
-        call: Callable[..., Tensor] = torch.func.functional_call
-        parameters = {f"model.{name}": value for name, value in zip(names, values, strict=True)}
-        return call(_Loss(model), parameters, (demonstrations,))
-
-    values = tuple(parameter.detach().clone().requires_grad_() for parameter in model.parameters())
-    assert torch.autograd.gradcheck(objective, values, fast_mode=True)
-
-
-class _Loss(torch.nn.Module):
-    def __init__(self, model: OptionController) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, demonstrations: DemonstrationBatch) -> Tensor:
-        return self.model.loss(demonstrations).objective
+    assert_gradients_equal_finite_differences(make(kind))
 
 
 def test_loss_does_not_depend_on_padding() -> None:
