@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from induce.analysis.agreement import agreement
 from induce.data.fragments import words_learned
+from induce.parsing.load import load_parser
+from induce.parsing.parser import with_rule
 from induce.recipes.plan import Plan, Report
 from induce.recipes.recipe import VOTE, Member, Recipe, read_recipe
 from induce.training.events import Event, Finished
@@ -19,14 +24,19 @@ from induce.training.parallel import Task, train_tasks
 from induce.training.request import RunRequest, Stop, resolved_config
 from induce.training.run import load_data
 from induce.training.run_data import RunData
+from induce.training.sources import read_text
 from induce.workers.pool import worker_count
+from treebank.corpora.sample import sample_treebank
 
 if TYPE_CHECKING:
     import numpy as np
 
     from induce.data.fragments import SpanSettings
+    from treebank.core.sentence import Sentence
 
 SLACK = 2.0  # factor on the minutes of a part whose schedule ends it, for a machine that other programs slow down
+COMPARED_SENTENCES = 200  # of the text, parsed at the end and compared with right and left branching
+TRIVIAL_AGREEMENT = 90.0  # F1 with right or left branching from which a warning is printed
 
 
 def train_recipe(
@@ -70,6 +80,34 @@ def train_recipe(
         names = ", ".join(member.name for member in students)
         plan.decide(f"{names} learned the trees of the vote; each parses faster than the vote", report)
     _combine([*voters, *(member.name for member in students if member.part.votes)], plan.folder, plan, report)
+    _compare_with_branching(plan, report)
+
+
+def _compare_with_branching(plan: Plan, report: Report) -> None:
+    """Report the agreement of the result with right and left branching, and warn if it hardly differs from one."""
+    request = plan.request
+    if load_parser(plan.folder, device=request.device).output != "trees":
+        return
+    text = request.text or [sentence.words for sentence in sample_treebank("train").sentences]
+
+    def read(rule: str) -> Iterator[Sentence]:
+        return islice(read_text(text, with_rule(request.input_options, rule)), COMPARED_SENTENCES)
+
+    compared = agreement(
+        [str(plan.folder)], read, load=partial(load_parser, device=request.device), baselines=("right", "left")
+    )
+    right, left = (pair.value for pair in compared.pairs[:2])
+    plan.decide(
+        f"F1 of the trees of {compared.sentences} sentences with right branching {right:.1f}, with left branching "
+        f"{left:.1f}",
+        report,
+    )
+    if max(right, left) >= TRIVIAL_AGREEMENT:
+        plan.decide(
+            f"warning: the trees hardly differ from {'right' if right > left else 'left'} branching, so the models "
+            "learned little else; give more text or a larger --max-minutes",
+            report,
+        )
 
 
 def _count_words(plan: Plan, stop: Stop) -> int:

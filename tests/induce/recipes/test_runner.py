@@ -10,6 +10,7 @@ from shutil import rmtree
 import numpy as np
 import pytest
 
+from induce.analysis.agreement import Agreement, Pair
 from induce.data.fragments import longest_of_pass, words_learned
 from induce.parsing.load import load_parser
 from induce.recipes import runner
@@ -67,6 +68,7 @@ def test_result_is_an_ensemble_and_the_log_holds_the_decisions(tmp_path: Path) -
     assert plan["done"] == NAMES
     assert set(plan["log"]) <= set(lines)  # type: ignore[call-overload]
     assert any(line.startswith("branching direction: ") for line in lines)
+    assert sum("with right branching" in line for line in lines) == 1
     ensemble = load_parser(run)
     members = [member.name for member in ensemble.description.members]  # type: ignore[union-attr]
     assert members == ["parts/prpn-1", "parts/grammar-1", "parts/grammar-2", "parts/student-1"]
@@ -77,6 +79,22 @@ def test_result_is_an_ensemble_and_the_log_holds_the_decisions(tmp_path: Path) -
     before = trees(run)
     run.rename(tmp_path / "moved")
     assert trees(tmp_path / "moved") == before
+
+
+@pytest.mark.parametrize(("value", "direction"), [(90.0, None), (89.9, "right")])
+def test_trees_close_to_right_branching_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float, direction: str | None
+) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(runner, "TRIVIAL_AGREEMENT", value + 0.05)
+    pairs = [Pair("run", f"baseline:{name}", score, (0, 0)) for name, score in (("right", 90.0), ("left", 10.0))]
+    monkeypatch.setattr(runner, "agreement", lambda *systems, **options: Agreement("F1", (), tuple(pairs), 60))
+    for _ in train_recipe(request(tmp_path / "run"), Recipe("two", (ONLSTM, PRPN), minutes=10), report=lines.append):
+        pass
+    assert "F1 of the trees of 60 sentences with right branching 90.0, with left branching 10.0" in lines
+    warnings = [line for line in lines if "hardly differ from" in line]
+    assert len(warnings) == (direction is not None)
+    assert all(f"{direction} branching" in line for line in warnings)
 
 
 @pytest.mark.parametrize("stopped_in", ["onlstm-1", "grammar-1", "student-1"])
