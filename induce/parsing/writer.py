@@ -109,7 +109,7 @@ class Job:
         for _ in islice(sentences, skip):
             source.next()
         if self.form == "conllu":
-            writer = ConlluWriter(first + skip)
+            writer = ConlluWriter(first + skip, predicted=True)
             for words, heads in self.parser.parse_heads(sentences):
                 sentence = self._next(source)
                 yield writer(sentence if words else Sentence(()), heads, words=words)

@@ -12,18 +12,21 @@ _WHITE_SPACE = re.compile(r"\s+")
 
 
 class ConlluWriter:
-    """Writer of consecutive sentences, which are counted from ``first`` for sentences without a ``sent_id``."""
+    """Writer of consecutive sentences, which are counted from ``first`` for sentences without a ``sent_id``.
 
-    def __init__(self, first: int = 1) -> None:
-        self._count = first - 1
+    With ``predicted``, every DEPREL is replaced, since the relations of the input do not belong to predicted heads.
+    Otherwise a sentence whose heads do not change keeps its relations.
+    """
+
+    def __init__(self, first: int = 1, *, predicted: bool = False) -> None:
+        self._count, self._predicted = first - 1, predicted
 
     def __call__(self, sentence: Sentence, heads: Sequence[int], *, words: Sequence[str] | None = None) -> str:
         """One sentence with ``heads``, followed by a blank line, or only the blank line if there are no words.
 
-        A sentence with an ``annotation`` keeps its comments, ranges, empty nodes and columns: HEAD is replaced, and
-        DEPREL (``root``, ``dep``) if a head of the sentence changed. Any other sentence gets ``# sent_id``, ``# text``
-        and, if it comes from raw text, ``SpaceAfter=No``. ``words`` are the characters of the sentence if these are the
-        parsed units.
+        A sentence with an ``annotation`` keeps its comments, ranges, empty nodes and columns except HEAD and DEPREL
+        (``root``, ``dep``). Any other sentence gets ``# sent_id``, ``# text`` and, if it comes from raw text,
+        ``SpaceAfter=No``. ``words`` are the characters of the sentence if these are the parsed units.
         """
         words = sentence.words if words is None else words
         self._count += 1
@@ -37,8 +40,9 @@ class ConlluWriter:
             comments.append(f"# sent_id = {self._count}")
         if annotation.comment("text") is None:
             comments.append(f"# text = {annotation.text()}")
-        rows = ["\t".join(row) for row in _with_heads(annotation.rows, sentence.heads, heads)]
-        return "\n".join([*comments, *rows]) + "\n"
+        is_new = self._predicted or tuple(sentence.heads) != tuple(heads)
+        rows = _with_heads(annotation.rows, heads) if is_new else annotation.rows
+        return "\n".join([*comments, *map("\t".join, rows)]) + "\n"
 
     def _plain(self, sentence: Sentence, words: Sequence[str], heads: Sequence[int]) -> str:
         forms = [word.replace(BLANK, " ") for word in words]
@@ -56,10 +60,8 @@ def _relation(head: int) -> str:
     return "root" if head == ROOT else "dep"
 
 
-def _with_heads(rows: Sequence[tuple[str, ...]], old: Sequence[int], heads: Sequence[int]) -> list[tuple[str, ...]]:
-    """The rows with new heads and relations for the words, unchanged if all heads are the ``old`` ones."""
-    if tuple(old) == tuple(heads):
-        return list(rows)
+def _with_heads(rows: Sequence[tuple[str, ...]], heads: Sequence[int]) -> list[tuple[str, ...]]:
+    """The rows with new heads and relations for the words."""
     word_heads = iter(heads)
     return [_with_head(row, next(word_heads)) if row[0].isdecimal() else row for row in rows]
 

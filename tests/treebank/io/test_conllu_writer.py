@@ -44,6 +44,15 @@ def test_new_heads_in_the_old_columns(tmp_path: Path) -> None:
     assert written[9].split("\t")[6:] == ["1", "dep", "3:punct", "Note=x"]
 
 
+def test_predicted_heads_never_keep_the_relations_of_the_input(tmp_path: Path) -> None:
+    path = tmp_path / "a.conllu"
+    path.write_text(SAMPLE)
+    (sentence,) = read_conllu(str(path), keep_annotation=True)
+    rows = [line.split("\t") for line in ConlluWriter(predicted=True)(sentence, sentence.heads).splitlines()[4:]]
+    relations = [(row[6], row[7]) for row in rows if row[0].isdecimal()]
+    assert relations == [("3", "dep"), ("3", "dep"), ("0", "root"), ("3", "dep")]
+
+
 TREEBANKS = ["UD_English-EWT/en_ewt-ud-test", "UD_German-PUD/de_pud-ud-test", "UD_Tamil-TTB/ta_ttb-ud-test"]
 
 
