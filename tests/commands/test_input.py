@@ -47,7 +47,7 @@ def test_all_commands_read_text_as_the_model_requires(call: Caller, raw_model: P
     assert "güldü." not in page
     assert "güldü" in page
     agreement = ("analyze", "agreement", "-m", raw_model, "--baseline", "right", text)
-    assert "|text:2 sentences" in call.result(*agreement)
+    assert "|sentences:2" in call.result(*agreement)
     assert "|text:1 sentences" in call.result(*agreement, "--tokenizer", "none")
 
 
