@@ -92,7 +92,7 @@ def test_file_is_small_and_contains_no_local_paths() -> None:
 def test_license_next_to_the_model_names_its_digest() -> None:
     licence = builtin.FILE.with_name("LICENSE.md").read_text(encoding="utf-8")
     assert sha256(builtin.FILE.read_bytes()).hexdigest() in licence
-    assert all(said in licence for said in ("CC BY 3.0", "not the text", "bench/experiments/builtin.py"))
+    assert all(said in licence for said in ("CC BY 3.0", "no sentence can be restored", "bench/experiments/builtin.py"))
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert 'license-files = ["LICENSE", "induce/storage/builtin/LICENSE.md"]' in settings
 
