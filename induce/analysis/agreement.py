@@ -180,6 +180,11 @@ def agreement(
     )
 
 
+def has_brackets(sentence: Sentence) -> bool:
+    """Whether a sentence has the `MIN_WORDS` words that its trees need to be compared."""
+    return len(RECIPES[RECIPE](sentence.words, sentence.tags).indices) >= MIN_WORDS
+
+
 def _parts(vote: np.ndarray | None, is_tree: bool) -> Parts | None:
     """Brackets of a sentence of `MIN_WORDS` or more words, or arcs, or None if the system has no analysis of it."""
     if vote is None or len(vote) < (MIN_WORDS if is_tree else 1):

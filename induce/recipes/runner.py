@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from induce.analysis.agreement import agreement
+from induce.analysis.agreement import agreement, has_brackets
 from induce.data.fragments import words_learned
 from induce.parsing.load import load_parser
 from induce.parsing.parser import with_rule
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from induce.data.fragments import SpanSettings
-    from treebank.core.sentence import Sentence
 
 SLACK = 2.0  # factor on the minutes of a part whose schedule ends it, for a machine that other programs slow down
 COMPARED_SENTENCES = 200  # of the text, parsed at the end and compared with right and left branching
@@ -86,16 +85,17 @@ def train_recipe(
 def _compare_with_branching(plan: Plan, report: Report) -> None:
     """Report the agreement of the result with right and left branching, and warn if it hardly differs from one."""
     request = plan.request
-    if load_parser(plan.folder, device=request.device).output != "trees":
+    parser = load_parser(plan.folder, device=request.device)
+    if parser.output != "trees":
         return
     text = request.text or [sentence.words for sentence in sample_treebank("train").sentences]
-
-    def read(rule: str) -> Iterator[Sentence]:
-        return islice(read_text(text, with_rule(request.input_options, rule)), COMPARED_SENTENCES)
-
-    compared = agreement(
-        [str(plan.folder)], read, load=partial(load_parser, device=request.device), baselines=("right", "left")
-    )
+    whole = read_text(text, with_rule(request.input_options, parser.tokenization))
+    long_enough = (sentence for sentence in whole if has_brackets(sentence))
+    sentences = list(islice(long_enough, COMPARED_SENTENCES))
+    if not sentences:
+        return
+    load_model = partial(load_parser, device=request.device)
+    compared = agreement([str(plan.folder)], lambda rule: sentences, load=load_model, baselines=("right", "left"))
     right, left = (pair.value for pair in compared.pairs[:2])
     plan.decide(
         f"F1 of the trees of {compared.sentences} sentences with right branching {right:.1f}, with left branching "

@@ -97,6 +97,16 @@ def test_trees_close_to_right_branching_are_reported(
     assert all(f"{direction} branching" in line for line in warnings)
 
 
+def test_comparison_skips_sentences_without_brackets(tmp_path: Path) -> None:
+    lines: list[str] = []
+    text = tmp_path / "short.txt"
+    text.write_text("a dog\n\n" * 250 + "".join(" ".join(words) + "\n" for words in TEXT), encoding="utf-8")
+    short = replace(request(tmp_path / "run"), text=(str(text),))
+    for _ in train_recipe(short, Recipe("two", (ONLSTM, PRPN), minutes=10), report=lines.append):
+        pass
+    assert any(line.startswith("F1 of the trees of 60 sentences") for line in lines)
+
+
 @pytest.mark.parametrize("stopped_in", ["onlstm-1", "grammar-1", "student-1"])
 def test_interrupted_job_is_resumed_with_the_same_trees(tmp_path: Path, stopped_in: str) -> None:
     (tmp_path / "a").mkdir()
