@@ -21,6 +21,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "npcfg": ("kim-etal-2019-compound",),
     "cpcfg": ("kim-etal-2019-compound",),
     "simple-pcfg": ("liu-etal-2023-simple",),
+    "tn-pcfg": ("yang-etal-2021-tn-pcfg", "yang-etal-2022-rank"),
     "structformer": ("shen-etal-2021-structformer",),
     "transformer": ("vaswani-etal-2017",),
     "udgn": ("shen-etal-2022-udgn",),

@@ -145,6 +145,7 @@ MODELS: Registry[ModelEntry] = Registry(
         "simple-pcfg": ModelEntry(
             "induce.models.grammars.simple_pcfg:SimplePcfg", "simple-pcfg-small", teacher_output="trees"
         ),
+        "tn-pcfg": ModelEntry("induce.models.grammars.tn_pcfg:TnPcfg", "tn-pcfg-small", teacher_output="trees"),
         "structformer": ModelEntry("induce.models.masked.structformer:StructFormer", "structformer-small"),
         "transformer": ModelEntry("induce.models.masked.transformer:Transformer", "transformer-small"),
         "ccm": ModelEntry("induce.models.em.ccm:Ccm", "ccm-small"),

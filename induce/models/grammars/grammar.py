@@ -10,7 +10,7 @@ Shapes: B sentences, N words, V vocabulary, S nonterminals, T preterminals.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -64,11 +64,11 @@ def perceptron(inputs: int, size: int, outputs: int | None = None, *, layers: in
     return nn.Sequential(nn.Linear(inputs, size), *(Residual(size) for _ in range(layers)), *last)
 
 
-def spread_weights(model: nn.Module) -> None:
-    """Initialize all matrices as in the released code of Kim et al. (2019): Glorot, uniform."""
+def spread_weights(model: nn.Module, draw: Callable[[Tensor], Tensor] = nn.init.xavier_uniform_) -> None:
+    """Initialize all matrices by ``draw``, by default as in the released code of Kim et al. (2019)."""
     for parameter in model.parameters():
         if parameter.dim() > 1:
-            nn.init.xavier_uniform_(parameter)
+            draw(parameter)
 
 
 @dataclass(frozen=True, kw_only=True)

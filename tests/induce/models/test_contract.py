@@ -37,7 +37,7 @@ LONGER = {"cpcfg": 200}  # sentences, because the best trees are tied after 100
 EPOCHS = {"udgn": 4}  # because the loss does not decrease in 2 epochs
 #: weights without gradient, because the margin of StructFormer cancels an offset of all distances or all heights
 FREE = {"structformer": {"parser.distance.bias", "parser.height.bias"}}
-CHARTS = {"npcfg", "cpcfg", "simple-pcfg", "dmv", "ccm", "dmv-ccm"}  # models whose parsing takes cubic time
+CHARTS = {"npcfg", "cpcfg", "simple-pcfg", "tn-pcfg", "dmv", "ccm", "dmv-ccm"}  # models whose parsing takes cubic time
 DECODED = (Brackets, Heads)  # structures without numbers that could be close
 pytestmark = pytest.mark.parametrize("name", MODEL_NAMES, scope="module")
 

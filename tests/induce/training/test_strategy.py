@@ -18,7 +18,14 @@ from tests.support.tiny import corpora, make_trainer, settings, trainer
 from treebank.base.errors import SynparseError
 
 MASKED = sorted(name for name in MODELS if MaskedBatch in model_class(name).reads)
-WITH_BATCH_STATISTICS = ["prpn", "prpn-syd", "npcfg", "cpcfg", "simple-pcfg"]  # they normalise or count batches
+WITH_BATCH_STATISTICS = [
+    "prpn",
+    "prpn-syd",
+    "npcfg",
+    "cpcfg",
+    "simple-pcfg",
+    "tn-pcfg",
+]  # they normalise or count batches
 
 
 def torch_without_memory() -> Exception:

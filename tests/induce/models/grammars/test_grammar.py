@@ -19,6 +19,7 @@ from induce.models.grammars.cpcfg import CompoundPcfg, CpcfgConfig
 from induce.models.grammars.grammar import Grammar, GrammarConfig
 from induce.models.grammars.npcfg import NeuralPcfg
 from induce.models.grammars.simple_pcfg import SimplePcfg, SimplePcfgConfig
+from induce.models.grammars.tn_pcfg import TnPcfg, TnPcfgConfig
 from induce.structures import Brackets, SpanScores
 
 SIZES = {"nonterminals": 3, "preterminals": 4, "embedding_size": 8}
@@ -32,6 +33,7 @@ def model(kind: str) -> Grammar:
         "npcfg": lambda: NeuralPcfg(GrammarConfig(**SIZES), WORDS),
         "cpcfg": lambda: CompoundPcfg(CpcfgConfig(**SIZES, latent_size=2, encoder_size=4), WORDS),
         "simple-pcfg": lambda: SimplePcfg(SimplePcfgConfig(**SIZES), WORDS),
+        "tn-pcfg": lambda: TnPcfg(TnPcfgConfig(**SIZES, rank=5, factors="shared"), WORDS),
     }
     return models[kind]().eval()
 
@@ -43,7 +45,7 @@ def batch(*lengths: int) -> SentenceBatch:
     return SentenceBatch(tokens, torch.tensor(lengths))
 
 
-@pytest.mark.parametrize("kind", ["npcfg", "simple-pcfg"])
+@pytest.mark.parametrize("kind", ["npcfg", "simple-pcfg", "tn-pcfg"])
 def test_probabilities_of_one_length_sum_to_at_most_one(kind: str) -> None:
     """The sum is 1 for sentences of one word, and at most 1 for sentences of two words."""
     for length in (1, 2):
@@ -53,7 +55,7 @@ def test_probabilities_of_one_length_sum_to_at_most_one(kind: str) -> None:
         assert length > 1 or total.item() == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["npcfg", "cpcfg", "simple-pcfg"])
+@pytest.mark.parametrize("kind", ["npcfg", "cpcfg", "simple-pcfg", "tn-pcfg"])
 def test_batch_loss_equals_the_loss_of_single_sentences(kind: str) -> None:
     grammar, mixed = model(kind), batch(5, 1, 3, 5)
     alone = [grammar.log_probability(mixed.select(torch.tensor([k]))) for k in range(4)]
@@ -63,7 +65,7 @@ def test_batch_loss_equals_the_loss_of_single_sentences(kind: str) -> None:
     assert loss.nll.item() == pytest.approx(-sum(map(float, alone)) / 14, rel=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["npcfg", "cpcfg", "simple-pcfg"])
+@pytest.mark.parametrize("kind", ["npcfg", "cpcfg", "simple-pcfg", "tn-pcfg"])
 def test_sentences_of_every_length_get_trees(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST", 4)
     grammar = model(kind)

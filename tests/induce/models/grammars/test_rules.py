@@ -11,12 +11,15 @@ import torch
 from torch import Tensor
 
 from induce.models.grammars.full_rules import FullRules
+from induce.models.grammars.rank_rules import FlooredRankRules, RankRules
 from induce.models.grammars.rules import Rules
 from induce.models.grammars.simple_rules import SimpleRules
 from tests.support.twins import inside as inside_plain
-from tests.toys.toy_rules import RankRules
+from tests.toys.toy_rules import RankRules as ToyRules
+from treebank.base.errors import SynparseError
 
-KINDS = ("full", "simple", "rank")
+KINDS = ("full", "simple", "rank", "toy")
+RANKED = {"rank": RankRules, "toy": ToyRules, "floored": FlooredRankRules}
 S, T = 2, 3
 
 
@@ -28,9 +31,9 @@ def grammar(kind: str, seed: int = 0, *, batch: tuple[int, ...] = ()) -> Rules:
         return torch.randn(*batch, *shape, generator=draw, dtype=torch.float64)
 
     root = table(S).softmax(-1)
-    if kind == "rank":
+    if kind in RANKED:
         left, right = (table(2, S + T).softmax(-1) for _ in range(2))
-        return RankRules(root, table(S, 2).softmax(-1), left, right)
+        return RANKED[kind](root, table(S, 2).softmax(-1), left, right)
     if kind == "full":
         return FullRules(root, table(S, (S + T) ** 2).softmax(-1).view(*batch, S, S + T, S + T))
     return SimpleRules(root, table(S, S + T).softmax(-1), table(S, S + T).softmax(-1))
@@ -178,7 +181,7 @@ def test_any_growth_gives_the_same_result(kind: str, growth: float) -> None:
     assert torch.allclose(gradient.sum((1, 2)), torch.tensor([90.0, 90.0]), rtol=1e-4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["full", "simple", "rank"])
 def test_400_words(kind: str) -> None:
     rules = type(grammar(kind))(*(part.float() for part in grammar(kind)))
     log_z, marginals = span_marginals(rules, words(1, 400).float(), growth=0.5)
@@ -192,3 +195,25 @@ def test_sentence_without_tree_has_probability_zero(kind: str) -> None:
     log_z, marginals = span_marginals(grammar(kind), words(1, 4), weights=nothing)
     assert log_z.item() == -math.inf
     assert not marginals.any()
+
+
+@pytest.mark.parametrize("separate", [False, True], ids=["shared", "own-grammars"])
+def test_floors_change_little_and_keep_gradients_and_marginals_consistent(separate: bool) -> None:
+    """The marginals of spans are the gradients at their weights, with floors as well."""
+    exact, floored = (grammar(kind, batch=(2,) if separate else ()) for kind in ("rank", "floored"))
+    emissions = words(2, 6)
+    weights = torch.ones(2, 6, 7, dtype=torch.float64, requires_grad=True)
+    log_z = floored.log_partition(emissions, weights=weights)
+    log_exact, _ = span_marginals(exact, emissions)
+    difference = log_z.detach() - log_exact
+    assert difference.min().item() > 1e-12
+    assert difference.max().item() < 1e-6
+    (gradient,) = torch.autograd.grad(log_z.sum(), weights)
+    _, marginals = span_marginals(floored, emissions)
+    assert torch.allclose(marginals, gradient, rtol=0, atol=1e-12)
+
+
+def test_table_of_many_symbols_is_refused() -> None:
+    rules = RankRules(*(torch.ones(shape) for shape in ((1000,), (1000, 1), (1, 2000), (1, 2000))))
+    with pytest.raises(SynparseError, match="4,000,000,000 rules, more than 100,000,000; use --decoder mbr"):
+        rules.maxima()

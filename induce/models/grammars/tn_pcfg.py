@@ -1,0 +1,69 @@
+"""TN-PCFG: a grammar whose tensor of rules is a sum of R products.
+
+Yang, Zhao & Tu 2021 (NAACL) and Yang, Liu & Tu 2022 (NAACL).
+
+``docs/reference/models/tn-pcfg.md`` maps the papers' equations to these functions. Shapes as in
+`induce.models.grammars.grammar`; M = S + T symbols, R ranks, E numbers in a vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from induce.models.grammars.grammar import Grammar, GrammarConfig, Tables, perceptron, spread_weights
+from induce.models.grammars.rank_rules import FlooredRankRules, RankRules
+from induce.setting import setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class TnPcfgConfig(GrammarConfig):
+    """Sizes of a TN-PCFG, with the defaults of the paper of 2021."""
+
+    nonterminals: int = setting(250, at_least=1, at_most=100_000, help="nonterminal symbols")
+    preterminals: int = setting(500, at_least=1, at_most=100_000, help="preterminal symbols")
+    rank: int = setting(500, at_least=1, at_most=100_000, help="products that the tensor of rules is the sum of")
+    factors: str = setting(
+        "separate",
+        choices=("separate", "shared"),
+        help="whether words have vectors of preterminals of their own and each factor its own projection (2021), or "
+        "all share them (2022)",
+    )
+    floors: bool = setting(False, help="add 1e-9 to the factors of each span, as the released program of 2022 does")
+
+
+class TnPcfg(Grammar):
+    """p(A -> B C) = sum_r p(r | A) p(B | r, left) p(C | r, right)."""
+
+    Config = TnPcfgConfig
+
+    def __init__(self, config: TnPcfgConfig, vocabulary_size: int) -> None:
+        super().__init__(config, vocabulary_size)
+        size, is_shared = config.embedding_size, config.factors == "shared"
+        self.start = nn.Parameter(torch.randn(1, size))
+        self.symbols = nn.Parameter(torch.randn(config.nonterminals + config.preterminals, size))  # in binary rules
+        self.preterminal = None if is_shared else nn.Parameter(torch.randn(config.preterminals, size))
+        self.root = perceptron(size, size, config.nonterminals)
+        self.words = perceptron(size, size, vocabulary_size)
+        self.parent, self.left, self.right = (nn.Linear(size, size) for _ in range(3))
+        projections = [nn.Linear(size, config.rank, bias=not is_shared) for _ in range(1 if is_shared else 3)]
+        self.projections = nn.ModuleList(projections)
+        if is_shared:  # the program of 2021 keeps the initialization of its library
+            spread_weights(self, nn.init.xavier_normal_)
+
+    def tables(self, tokens: Tensor) -> Tables:
+        """Grammar that all sentences share."""
+        count = self.config.nonterminals
+        parent, left, right = (
+            self.projections[k % len(self.projections)](layer(vectors).relu())
+            for k, (layer, vectors) in enumerate(
+                [(self.parent, self.symbols[:count]), (self.left, self.symbols), (self.right, self.symbols)]
+            )
+        )
+        kind = FlooredRankRules if self.config.floors else RankRules
+        root = self.root(self.start)[0].softmax(-1)
+        rules = kind(root, parent.softmax(-1), left.softmax(0).t(), right.softmax(0).t())
+        preterminals = self.symbols[count:] if self.preterminal is None else self.preterminal
+        return Tables(self.words(preterminals).log_softmax(-1).t(), rules)

@@ -1,0 +1,60 @@
+"""Weights of grammars by their names in the released programs, and comparison of trees with theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from induce.data.batches import SentenceBatch
+from induce.decoding.chart import mbr
+from induce.models.base import Query
+from induce.models.grammars.grammar import Grammar, Residual
+from induce.structures import SpanScores
+from tests.support.reference import Fixture
+
+
+def layer_names(prefix: str, layers: nn.Module | list[nn.Module]) -> dict[str, Tensor]:
+    """Parameters of a module, or of the numbered ``layers`` of a sequence, by their original names."""
+    if isinstance(layers, Residual):
+        return layer_names(f"{prefix}.linear.0", layers.first) | layer_names(f"{prefix}.linear.2", layers.second)
+    if not isinstance(layers, nn.Linear | nn.Embedding):
+        parts = [layer_names(f"{prefix}.{k}", layer) for k, layer in enumerate(layers)]
+        return {name: parameter for part in parts for name, parameter in part.items()}
+    return {f"{prefix}.{name}": parameter for name, parameter in layers.named_parameters()}
+
+
+def give_weights(model: Grammar, fixture: Fixture, named: dict[str, Tensor]) -> None:
+    """Copy the weights of a fixture into the parameters ``named``, which must be all of the model's."""
+    stored = {name.removeprefix("weight/") for name in fixture.arrays if name.startswith("weight/")}
+    assert stored == named.keys()
+    assert {id(parameter) for parameter in named.values()} == {id(parameter) for parameter in model.parameters()}
+    for name, parameter in named.items():
+        value = fixture.tensor(f"weight/{name}")
+        assert parameter.shape == value.shape, name
+        parameter.data = value
+
+
+def sentences(fixture: Fixture) -> SentenceBatch:
+    """The sentences of a fixture."""
+    words = fixture.tensor("input/words")
+    every = torch.full((len(words),), words.shape[1])
+    return SentenceBatch(words, fixture.tensor("input/lengths") if "input/lengths" in fixture.arrays else every)
+
+
+def check_spans(model: Grammar, batch: SentenceBatch, fixture: Fixture) -> None:
+    """Compare span marginals and the trees with the largest sum of them."""
+    scores: Any = model.structure(batch, Query(SpanScores))
+    fixture.check("span_marginal", nn.functional.pad(scores.score, (0, 0, 0, 1)))
+    for row, spans in zip(scores.rows(), fixture.doc["expected"]["mbr_spans"], strict=True):
+        assert set(mbr(row)) == {(start, end) for start, end in spans if end - start > 1}
+
+
+def check_loss(model: Grammar, batch: SentenceBatch, fixture: Fixture, named: dict[str, Tensor]) -> None:
+    """Compare log partition, loss and all gradients."""
+    fixture.check("logpartition", model.log_probability(batch))
+    loss = model.loss(batch).objective
+    fixture.check("loss", loss)
+    loss.backward()
+    fixture.check_gradients("grad", named)
