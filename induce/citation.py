@@ -23,6 +23,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "simple-pcfg": ("liu-etal-2023-simple",),
     "tn-pcfg": ("yang-etal-2021-tn-pcfg", "yang-etal-2022-rank"),
     "structformer": ("shen-etal-2021-structformer",),
+    "tree-transformer": ("wang-etal-2019-tree",),
     "transformer": ("vaswani-etal-2017",),
     "udgn": ("shen-etal-2022-udgn",),
     "ccm": ("klein-manning-2002",),

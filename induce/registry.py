@@ -148,6 +148,9 @@ MODELS: Registry[ModelEntry] = Registry(
         "tn-pcfg": ModelEntry("induce.models.grammars.tn_pcfg:TnPcfg", "tn-pcfg-small", teacher_output="trees"),
         "structformer": ModelEntry("induce.models.masked.structformer:StructFormer", "structformer-small"),
         "transformer": ModelEntry("induce.models.masked.transformer:Transformer", "transformer-small"),
+        "tree-transformer": ModelEntry(
+            "induce.models.masked.tree_transformer:TreeTransformer", "tree-transformer-small", layered=True
+        ),
         "ccm": ModelEntry("induce.models.em.ccm:Ccm", "ccm-small"),
         "dmv": ModelEntry("induce.models.em.dmv:Dmv", "dmv-small"),
         "dmv-ccm": ModelEntry("induce.models.em.dmv_ccm:DmvCcm", "dmv-ccm-small"),

@@ -51,6 +51,7 @@ SETTINGS = {
         "chart": f"model.embedding_size=16 model.hidden_size=12 model.span_size=8 loader.batch_words=120 {TRAINED}",
         "structformer": f"model.parser_layers=1 model.width=3 {TRANSFORMER}",
         "transformer": TRANSFORMER,
+        "tree-transformer": f"parse.layer=2 model.mask_rate=0.3 {TRANSFORMER}",
         "npcfg": PCFG,
         "cpcfg": f"model.nonterminals=3 model.preterminals=6 model.latent_size=3 model.encoder_size=8 {GRAMMAR}",
         "simple-pcfg": PCFG,

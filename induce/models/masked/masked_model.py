@@ -42,6 +42,8 @@ class MaskedLanguageModel(Model):
     rounds = True
     max_positions: ClassVar[int] = 500  # positions with their own embedding; later ones share the last
     config: Any
+    norm: nn.Module  # of the final states
+    dropout: nn.Module  # of the input of the output layer
 
     def __init__(self, config: Any, vocabulary_size: int) -> None:
         """``config`` is a `MaskedConfig` with ``dropout``, and ``has_positions`` as `build` needs it."""
@@ -49,7 +51,7 @@ class MaskedLanguageModel(Model):
         config.check()
         self.config, self.mask_symbol = config, vocabulary_size
         symbols, size = vocabulary_size + 1, config.embedding_size
-        self.embedding = nn.Embedding(symbols, size)  # also of the output layer
+        self.embedding = nn.Embedding(symbols, size)
         self.position = nn.Embedding(self.max_positions, size) if config.has_positions else None
         self.build(symbols)
         self.norm = nn.LayerNorm(size)
@@ -66,6 +68,11 @@ class MaskedLanguageModel(Model):
     def final_states(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Normalized final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""
         raise NotImplementedError
+
+    @property
+    def decoder_weight(self) -> Tensor:
+        """Output embeddings (V, E), by default those of the input."""
+        return self.embedding.weight
 
     def embedded(self, tokens: Tensor) -> Tensor:
         """Embeddings (B, N, E) of words and, if the model has them, of positions."""
@@ -84,7 +91,7 @@ class MaskedLanguageModel(Model):
         hidden = self.dropout(self.final_states(masked, lengths)[where])
         if not len(hidden):  # the mean of an empty batch is undefined
             return Loss(hidden.sum(), hidden.sum(), 0)
-        nll = cross_entropy(hidden, self.embedding.weight, self.decoder_bias, targets[where])
+        nll = cross_entropy(hidden, self.decoder_weight, self.decoder_bias, targets[where])
         return Loss(nll, nll, len(hidden))
 
     def word_vectors(self, batch: SentenceBatch) -> Tensor:
@@ -105,7 +112,7 @@ class MaskedLanguageModel(Model):
             copies[each, columns] = self.mask_symbol
             hidden = self.final_states(copies, lengths[rows])[each, columns]
             targets = tokens[rows, columns]
-            scores[rows, columns] = target_log_probabilities(hidden, self.embedding.weight, self.decoder_bias, targets)
+            scores[rows, columns] = target_log_probabilities(hidden, self.decoder_weight, self.decoder_bias, targets)
         return scores
 
 
