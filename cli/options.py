@@ -84,7 +84,8 @@ convention_option = option(
     multiple=True,
     metavar="NAME",
     help="Evaluation convention (repeatable): on-lstm (default), km, km-wsj10, km-prose, kim-sentence, kim-corpus, "
-    "evalb, or fields such as avg:corpus,root:keep; for heads udgn (default), no-punct, all-tokens.",
+    "tnpcfg, tnpcfg-corpus, seminfo, seminfo-corpus, evalb, "
+    "or fields such as avg:corpus,root:keep; for heads udgn (default), no-punct, all-tokens.",
     group=SCORING,
 )
 

@@ -46,6 +46,10 @@ CONVENTIONS = {
     "km-wsj10": "klein-manning-2002",
     "kim-sentence": "kim-etal-2019-compound",
     "kim-corpus": "kim-etal-2019-compound",
+    "tnpcfg": "yang-etal-2021-tn-pcfg",
+    "tnpcfg-corpus": "yang-etal-2021-tn-pcfg",
+    "seminfo": "chen-etal-2025-seminfo",
+    "seminfo-corpus": "chen-etal-2025-seminfo",
     "udgn": "shen-etal-2022-udgn",
 }
 PENN_TREEBANK = "marcus-etal-1993"

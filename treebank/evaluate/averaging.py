@@ -18,12 +18,12 @@ MAX_LENGTH_GROUP = 40  # words; longer sentences form one group
 class Counts(NamedTuple):
     """Number of brackets or arcs in both structures, in the predicted one and in the gold one.
 
-    ``matched`` is a fraction for the expectation of a random baseline.
+    The numbers can be fractions for the expectation of a random baseline.
     """
 
     matched: float
-    predicted: int
-    gold: int
+    predicted: float
+    gold: float
 
 
 class PRF(NamedTuple):

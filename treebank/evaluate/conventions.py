@@ -25,8 +25,9 @@ class ScoringConvention:
     ``average``: the mean F1 of the sentences (``sent``), or one F1 of the summed counts (``corpus``). ``root``:
     full-sentence brackets are dropped, kept, or only the bracket of the root node is dropped (``node``). ``trivial``:
     one-word brackets are dropped or kept. ``tokens``: the rule that selects words, one of ``TREE_RULES``. ``repeats``:
-    several brackets over one span count once or separately. Scored sentences have ``min_words`` to ``max_words``
-    tokens; ``measure`` counts the surviving tokens, or all except traces (``seen``).
+    several brackets over one span count once or separately (``all``); only if they are gold brackets (``gold``); or
+    only if they are gold brackets that were not predicted (``missed``). Scored sentences have ``min_words`` to
+    ``max_words`` tokens; ``measure`` counts the surviving tokens, or all except traces (``seen``).
     """
 
     name: str
@@ -34,7 +35,7 @@ class ScoringConvention:
     root: Literal["drop", "keep", "node"]
     trivial: Literal["drop", "keep"] = "drop"
     tokens: str = "words"
-    repeats: Literal["once", "all"] = "once"
+    repeats: Literal["once", "all", "missed", "gold"] = "once"
     min_words: int = 1
     max_words: int | None = None
     measure: Literal["surviving", "seen"] = "surviving"
@@ -70,6 +71,12 @@ CONVENTIONS = {
         # the two figures of the compound PCFG's evaluation (Kim et al. 2019)
         ScoringConvention("kim-sentence", "sent", "node", min_words=2),
         ScoringConvention("kim-corpus", "corpus", "node", min_words=2),
+        # the two figures of the program of TN-PCFG (Yang et al. 2021), also used for NBL-PCFG and parse focusing
+        ScoringConvention("tnpcfg", "sent", "drop", min_words=2),
+        ScoringConvention("tnpcfg-corpus", "corpus", "drop", repeats="missed", min_words=2),
+        # the same function in the program of SemInfo (Chen et al. 2025), called with gold and predictions exchanged
+        ScoringConvention("seminfo", "sent", "drop", min_words=2),
+        ScoringConvention("seminfo-corpus", "corpus", "drop", repeats="gold", min_words=2),
         # Sekine & Collins with COLLINS.prm, labels ignored
         ScoringConvention("evalb", "corpus", "keep", trivial="keep", tokens="evalb", repeats="all", measure="seen"),
     )
@@ -79,7 +86,7 @@ CHOICES: dict[str, tuple[str, ...]] = {  # part of a composed convention -> its 
     "root": ("drop", "keep", "node"),
     "trivial": ("drop", "keep"),
     "tokens": TREE_RULES,
-    "repeats": ("once", "all"),
+    "repeats": ("once", "all", "missed", "gold"),
     "measure": ("surviving", "seen"),
 }
 

@@ -31,15 +31,18 @@ from treebank.evaluate.shape import (
 from treebank.evaluate.statistics import bootstrap_interval
 from treebank.evaluate.systems import System, SystemInfo, baseline_brackets
 
+GOLD_REPEATS = ("missed", "gold")  # rules by which repeated brackets count in gold trees only
+
 
 def counted_spans(brackets: Bracketing, convention: ScoringConvention, *, gold: bool) -> Collection[Span]:
-    """The spans that a convention counts: a set, or a list with repeated spans if these count separately.
+    """The spans that a convention counts: a set, or a list with repeated spans if these may count separately.
 
     If only the bracket of the root node is dropped, a prediction loses all full-sentence brackets, because unary chains
     over the whole sentence come from deleted words there.
     """
     shortest = 1 if convention.trivial == "keep" else 2
-    whole, once = (0, brackets.length), convention.repeats == "once"
+    whole = (0, brackets.length)
+    once = convention.repeats == "once" or (convention.repeats in GOLD_REPEATS and not gold)
     drops_whole = convention.root == "drop" or (convention.root == "node" and once and not gold)
     if once and drops_whole:
         return {span for span in brackets.spans if span[1] - span[0] >= shortest and span != whole}
@@ -49,13 +52,28 @@ def counted_spans(brackets: Bracketing, convention: ScoringConvention, *, gold: 
     return set(spans) if once else spans
 
 
-def count_spans(predicted: Collection[Span], gold: Collection[Span]) -> Counts:
-    """The counts of one sentence. A repeated span matches as often as both sides repeat it."""
+def count_spans(predicted: Collection[Span], gold: Collection[Span], repeats: str = "once") -> Counts:
+    """The counts of one sentence. A repeated span matches as often as both sides repeat it.
+
+    Two published programs count lists without this rule, so that a repeated gold bracket counts again only if it was
+    ``missed``, or counts as often as it occurs in ``gold``, also as a predicted one.
+    """
+    if repeats in GOLD_REPEATS:
+        return _repeated_gold(Counter(gold), dict.fromkeys(predicted, 1), len(predicted), repeats)
     spans, reference = (side if isinstance(side, set) else set(side) for side in (predicted, gold))
     matched = len(spans & reference)
     if len(spans) < len(predicted) and len(reference) < len(gold):
         matched = (Counter(predicted) & Counter(gold)).total()
     return Counts(matched, len(predicted), len(gold))
+
+
+def _repeated_gold(gold: Counter[Span], chances: Mapping[Span, float], predicted: int, repeats: str) -> Counts:
+    """The expected counts of one sentence if spans are predicted with ``chances``, ``predicted`` spans in total."""
+    once = sum(chances.get(span, 0) for span in gold)
+    often = sum(times * chances.get(span, 0) for span, times in gold.items())
+    if repeats == "missed":
+        return Counts(once, predicted, gold.total() - often + once)
+    return Counts(often, predicted - once + often, gold.total())
 
 
 @dataclass(frozen=True)
@@ -146,7 +164,8 @@ class Reference:
             spans: Iterable[Collection[Span]] = (shape.phrases - {(0, shape.length)} for shape in shapes)
         else:
             spans = (counted_spans(predicted.brackets[i], convention, gold=False) for i in self.indices)
-        return list(map(count_spans, spans, self.counted))
+        pairs = zip(spans, self.counted, strict=True)
+        return [count_spans(brackets, counted, convention.repeats) for brackets, counted in pairs]
 
 
 def score_trees(
@@ -239,8 +258,8 @@ def expected_score(
     """The exact expectation of a random baseline over binary trees, and the values of some draws.
 
     ``probability`` of a bracket is a function of its length, the sentence length, and whether it is at an edge. Every
-    F1 is linear in the number of matched brackets, so the expectation of this number suffices. Depth and right/left
-    ratio are means over the draws.
+    F1 is linear in the number of matched brackets, so the expectation of this number suffices; if only repeated gold
+    brackets count again, the F1 is that of the expected counts. Depth and right/left ratio are means over the draws.
     """
     convention, keeps_root = reference.convention, reference.convention.root == "keep"
     chance_of = cache(probability)
@@ -252,8 +271,12 @@ def expected_score(
     counts, chances = [], []
     for i, counted in zip(reference.indices, reference.counted, strict=True):
         length = reference.gold.views[i].brackets.length
-        matched = sum(chance(span, length) for span in set(counted) if keeps_root or span != (0, length))
-        counts.append(Counts(matched, max(length - 1 - (not keeps_root), 0), len(counted)))
+        chances_of = {span: chance(span, length) for span in counted if keeps_root or span != (0, length)}
+        predicted = max(length - 1 - (not keeps_root), 0)
+        if convention.repeats in GOLD_REPEATS:
+            counts.append(_repeated_gold(Counter(counted), chances_of, predicted, convention.repeats))
+        else:
+            counts.append(Counts(sum(chances_of.values()), predicted, len(counted)))
         chances.append([chance(span, length) for span, _ in reference.gold.constituents[i]])
     shapes = [Shape.of([run.shapes[i] for i in reference.indices]) for run in drawn.values()]
     values = {name: 100 * average_score(reference.count(run), convention).f1 for name, run in drawn.items()}

@@ -116,10 +116,22 @@ def plain_value(name: str, pairs: list[tuple[Node, Node]]) -> float:
             truth = below_root(gold)
         if n >= (1 if name == "on-lstm" else 2) and not (name == "km-wsj10" and n > 10):
             scores.append(plain_sentence(truth, guess))
-            totals = [a + b for a, b in zip(totals, (len(guess & truth), len(guess), len(truth)), strict=True)]
+            counts = (len(guess & truth), len(guess), len(truth))
+            if name in ("tnpcfg-corpus", "seminfo-corpus"):
+                counts = plain_lists(gold, guess, exchanged=name == "seminfo-corpus")
+            totals = [a + b for a, b in zip(totals, counts, strict=True)]
     if CONVENTIONS[name].average == "sent":
         return 100 * sum(scores) / len(scores)
     return 100 * (2 * totals[0] / (totals[1] + totals[2]) if totals[1] + totals[2] else 1.0)
+
+
+def plain_lists(gold: Node, guess: set[tuple[int, int]], *, exchanged: bool) -> tuple[int, int, int]:
+    """True positives, with false positives, and with false negatives, counted over lists as in TN-PCFG's program."""
+    n = len(leaves_of(gold))
+    lists = [list(guess), [(a, b) for _, a, b in all_spans(gold) if b - a > 1 and (a, b) != (0, n)]]
+    predicted, reference = lists[::-1] if exchanged else lists
+    true = sum(span in reference for span in predicted)
+    return true, len(predicted), true + sum(span not in predicted for span in reference)
 
 
 def plain_evalb(golds: list[Node], predictions: list[Node]) -> float:
@@ -221,7 +233,7 @@ def test_repeats_all_counts_with_multiplicity() -> None:
 
 def test_every_choice_is_in_the_signature() -> None:
     base = ScoringConvention("name", "sent", "drop")
-    other = ScoringConvention("other", "corpus", "keep", "keep", "letters", "all", 3, 7, "seen")
+    other = ScoringConvention("other", "corpus", "keep", "keep", "letters", "missed", 3, 7, "seen")
     for field in fields(base):
         assert str(replace(base, **{field.name: getattr(other, field.name)})) != str(base), field.name
 
