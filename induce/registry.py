@@ -154,6 +154,16 @@ MODELS: Registry[ModelEntry] = Registry(
         "ccm": ModelEntry("induce.models.em.ccm:Ccm", "ccm-small"),
         "dmv": ModelEntry("induce.models.em.dmv:Dmv", "dmv-small"),
         "dmv-ccm": ModelEntry("induce.models.em.dmv_ccm:DmvCcm", "dmv-ccm-small"),
+        "ndmv": ModelEntry("induce.models.dependency.ndmv:Ndmv", "ndmv-small", teacher_output="heads"),
+        "ndmv-sibling": ModelEntry(
+            "induce.models.dependency.ndmv_sibling:NdmvSibling", "ndmv-sibling-small", teacher_output="heads"
+        ),
+        "ndmv-lexical": ModelEntry(
+            "induce.models.dependency.ndmv_lexical:NdmvLexical", "ndmv-lexical-small", teacher_output="heads"
+        ),
+        "ndmv-joint": ModelEntry(
+            "induce.models.dependency.ndmv_joint:NdmvJoint", "ndmv-joint-small", teacher_output="heads"
+        ),
         "udgn": ModelEntry("induce.models.masked.udgn:Udgn", "udgn-small", teacher_output="heads"),
         "ocn": ModelEntry("induce.tasks.craft.ocn_text:OptionWords", "ocn-small"),
         "chart": ModelEntry(

@@ -34,6 +34,11 @@ TRANSFORMER = f"model.heads=2 model.layers=2 model.feedforward_size=32 {WORDS}"
 GRAMMAR = f"model.embedding_size=12 loader.batch_words=120 {TRAINED}"
 PCFG = f"model.nonterminals=4 model.preterminals=8 {GRAMMAR}"
 COUNTED = "data.normalization=words data.development_share=0.05 data.minimum_count=1"
+NDMV = f"model.classes=6 loader.batch_words=120 {TRAINED}"
+SIBLING = "model.hidden_size=16 model.attach_rank=6 model.decision_rank=4 model.root_rank=4"
+LEXICAL = (
+    "model.class_size=8 model.word_size=8 model.word_attach_rank=6 model.word_decision_rank=4 model.word_root_rank=4"
+)
 CCM = f"model.classes=8 model.passes=6 model.sequences=500 {COUNTED}"
 SETTINGS = {
     name: text.split()
@@ -60,6 +65,10 @@ SETTINGS = {
         "dmv": "model.members=2 model.classes_low=8 model.classes_high=9 model.short_passes=6 model.middle_passes=1 "
         f"model.long_passes=1 {COUNTED}",
         "dmv-ccm": CCM,
+        "ndmv": f"model.embedding_size=8 model.hidden_size=12 model.child_size=8 model.decision_size=6 {NDMV}",
+        "ndmv-sibling": f"{SIBLING} {NDMV}",
+        "ndmv-lexical": f"{LEXICAL} {NDMV}",
+        "ndmv-joint": f"{SIBLING} {LEXICAL} {NDMV}",
     }.items()
 }
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from itertools import product
-
 import numpy as np
 import pytest
 import torch
@@ -12,29 +9,16 @@ import torch
 from induce.models.em.dependency_sums import Workspace, _counts, tree_counts
 from induce.models.em.dependency_tables import Fragments, TreeCounts, TreeWeights, by_head, by_reading
 from induce.models.em.plain_dependency_sums import log_total, plain_tree_counts
-from treebank.core.dependency import is_projective, is_tree
+from tests.support.dependency_trees import children, projective_trees
 from treebank.core.sentence import ROOT
 
 NAMES = ("first", "later", "stop", "root")
-
-
-@cache
-def projective_trees(count: int) -> list[tuple[int, ...]]:
-    """All one-rooted projective trees over ``count`` words."""
-    every = (heads for heads in product(range(ROOT, count), repeat=count) if heads.count(ROOT) == 1)
-    return [heads for heads in every if is_tree(heads) and is_projective(heads)]
 
 
 def random_weights(count: int, batch: int, seed: int = 0, spread: float = 1.0) -> TreeWeights:
     draw = np.random.default_rng(seed)
     shapes = [(2, count, count, batch), (2, count, count, batch), (2, count, 2, batch), (count, batch)]
     return TreeWeights(*(np.exp(spread * draw.normal(size=shape)) for shape in shapes))
-
-
-def children(heads: tuple[int, ...], word: int, side: int) -> list[int]:
-    """Dependents of ``word`` on one side (0 right, 1 left), nearest first."""
-    dependents = [child for child, head in enumerate(heads) if head == word and (child > word) == (side == 0)]
-    return sorted(dependents, reverse=side == 1)
 
 
 def reach(heads: tuple[int, ...], word: int, side: int, before: int | None = None) -> int:

@@ -1,0 +1,1 @@
+"""Neural dependency models with valence: first-order, sibling, lexicalized, and joint."""

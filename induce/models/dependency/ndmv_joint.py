@@ -1,0 +1,41 @@
+"""Joint model of Yang, Jiang, Han and Tu (2020): a lexicalized and a sibling model that agree on trees.
+
+The objective and the trees are those of the product of both probabilities of a tree, which is not a likelihood. See
+docs/reference/models/ndmv-joint.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from induce.models.base import Model
+from induce.models.dependency.ndmv_lexical import LexicalRules, LexicalSizes
+from induce.models.dependency.ndmv_sibling import SiblingRules, SiblingSizes
+from induce.models.dependency.neural_dmv import NeuralDmv, NeuralDmvConfig
+from induce.models.dependency.outward_sums import RuleScores
+
+
+@dataclass(frozen=True, kw_only=True)
+class NdmvJointConfig(LexicalSizes, SiblingSizes, NeuralDmvConfig):
+    """Sizes of both models, classes and start."""
+
+
+class NdmvJoint(NeuralDmv):
+    """Sum of the log scores of a lexicalized first-order model and of a sibling model over classes."""
+
+    Config = NdmvJointConfig
+    siblings, gives_words = True, True
+    measure = "disagreement"
+    log_probability = Model.log_probability  # sentences have no probability
+
+    def __init__(self, config: NdmvJointConfig, vocabulary_size: int) -> None:
+        super().__init__(config, vocabulary_size)
+        self.lexical = LexicalRules(config, self.class_count, vocabulary_size)
+        self.sibling = SiblingRules(config, self.class_count)
+
+    def scores(self, tokens: Tensor) -> RuleScores:
+        """Log of the product of the probabilities of both models."""
+        scores: RuleScores = self.lexical(tokens, self.classes) + self.sibling(self.classes[tokens])
+        return scores

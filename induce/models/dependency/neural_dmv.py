@@ -1,0 +1,170 @@
+"""Base class of the neural dependency models with valence: start, likelihood, arc marginals and best trees.
+
+A subclass computes the scores of all rules (`NeuralDmv.scores`) and is trained by gradient descent on the likelihood of
+sentences, summed over trees (`outward_sums`). Its classes are induced from the text, unless each word is a class.
+Before the first step, it learns the rules of initial trees: those of the harmonic start, or those of a teacher.
+
+Shapes: B sentences, N words, V vocabulary, K classes with index 0 for padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from induce.data.batches import Batch, FragmentBatch, SentenceBatch
+from induce.data.by_length import batches_of_equal_length
+from induce.data.word_classes import FlatText, check_words_as_classes, word_classes
+from induce.decoding.heads import mbr_heads
+from induce.layers.padding import real_words
+from induce.models.base import Loss, Model, Query
+from induce.models.dependency.initial_trees import harmonic_rules, tree_scores, used_rules
+from induce.models.dependency.outward_sums import RuleScores, best_heads, log_total, tree_arcs
+from induce.setting import setting
+from induce.structures import HeadDistribution, Heads, Structure
+
+if TYPE_CHECKING:
+    from induce.data.corpus import EncodedCorpus
+
+LONGEST = 200  # words of a sentence whose rules fit into a gigabyte
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralDmvConfig:
+    """Classes and start of a neural dependency model."""
+
+    classes: int = setting(40, at_least=0, at_most=1000, help="induced word classes; 0: each word is one")
+    endings: float = setting(1.0, at_least=0, at_most=1e6, help="weight of the last letters of words in their classes")
+    start: str = setting(
+        "harmonic",
+        choices=("harmonic", "random"),
+        help="harmonic: begin with near heads, or with the heads of --teacher",
+    )
+    start_epochs: int = setting(5, at_least=1, at_most=1e4, help="passes over the initial trees")
+    start_length: int = setting(10, at_least=1, at_most=200, help="longest sentences whose initial trees are learned")
+    start_sentences: int = setting(256, at_least=1, at_most=1e6, help="sentences per batch of initial trees")
+    start_rate: float = setting(1e-3, at_least=1e-9, at_most=1, help="learning rate of Adam for the initial trees")
+    released_counts: bool = setting(
+        False, help="count the decisions of root words in initial trees as the released program does"
+    )
+    best_tree: bool = setting(False, help="maximize the probability of the best tree instead of the sum over trees")
+
+
+class NeuralDmv(Model):
+    """Base class of models that score trees by rules of heads, dependents, and decisions to continue or to stop."""
+
+    reads: ClassVar[tuple[type[Batch], ...]] = (FragmentBatch,)
+    gives: ClassVar[tuple[type[Structure], ...]] = (HeadDistribution, Heads)
+    estimates_root = True
+    max_length: ClassVar[int | None] = LONGEST
+    siblings: ClassVar[bool] = False  # whether rules depend on the sibling
+    gives_words: ClassVar[bool] = False  # whether the dependents are words, not classes
+    config: Any
+    classes: Tensor  # (V,)
+    word_given_class: Tensor  # (V,): log P(word | its class)
+
+    def __init__(self, config: Any, vocabulary_size: int) -> None:
+        super().__init__()
+        self.config, self.vocabulary_size = config, vocabulary_size
+        if not config.classes:
+            check_words_as_classes("model.classes", vocabulary_size)
+        classes = torch.arange(vocabulary_size) if not config.classes else torch.zeros(vocabulary_size).long()
+        self.register_buffer("classes", classes)
+        self.register_buffer("word_given_class", torch.zeros(vocabulary_size))
+
+    @property
+    def class_count(self) -> int:
+        """Number K of classes, including that of padding."""
+        return self.config.classes + 1 if self.config.classes else self.vocabulary_size
+
+    def scores(self, tokens: Tensor) -> RuleScores:
+        """Log scores of the rules for sentences ``tokens`` (B, N)."""
+        raise NotImplementedError
+
+    def prepare(self, corpus: EncodedCorpus) -> None:
+        """Induce the classes, and learn the rules of the initial trees."""
+        text = FlatText(corpus)
+        if self.config.classes:
+            classes = word_classes(
+                text.neighbours, text.words, classes=self.config.classes, endings=self.config.endings
+            )
+            classes[1:] += 1
+            classes[0] = 0
+            self.classes.copy_(torch.from_numpy(classes))
+            smoothed = text.counts + 0.5
+            shares = smoothed / np.bincount(classes, smoothed, self.class_count)[classes]
+            self.word_given_class.copy_(torch.from_numpy(np.log(shares)))
+        if self.config.start == "harmonic":
+            self._learn_trees(list(self._initial_trees(corpus)))
+
+    def _initial_trees(self, corpus: EncodedCorpus) -> Iterator[tuple[Tensor, list[list[int]]]]:
+        """Batches of short sentences of one length (B, N), with heads."""
+        chosen = np.flatnonzero((corpus.lengths <= self.config.start_length) & (corpus.lengths > 0))
+        if not len(chosen):
+            return
+        sentences = [self.classes.cpu().numpy()[corpus.sentence(int(index))] for index in chosen]
+        rules = harmonic_rules(sentences, self.class_count)
+        references = corpus.head_references
+        for rows, _ in batches_of_equal_length(corpus.lengths[chosen], lambda length: self.config.start_sentences):
+            batch = corpus.sentences(chosen[rows])
+            if references is None:
+                scores = rules.scores(self.classes[batch.tokens.to(self.classes.device)])
+                yield batch.tokens, best_heads(scores, batch.lengths).tolist()
+            else:
+                matrices = references.heads(chosen[rows], corpus.lengths[chosen[rows]], batch.tokens.shape[1])
+                yield batch.tokens, [list(mbr_heads(matrix)) for matrix in matrices]
+
+    def _learn_trees(self, batches: list[tuple[Tensor, list[list[int]]]]) -> None:
+        """Maximize the mean score of the initial trees."""
+        config, device = self.config, self.classes.device
+        rules = [used_rules(heads, siblings=self.siblings, released=config.released_counts) for _, heads in batches]
+        optimizer = torch.optim.Adam(self.parameters(), lr=config.start_rate)
+        self.train()
+        for _ in range(config.start_epochs):
+            for index in torch.randperm(len(batches)).tolist():
+                tokens, heads = batches[index]
+                optimizer.zero_grad()
+                loss = -tree_scores(self.scores(tokens.to(device)), rules[index]) / len(heads)
+                loss.backward()
+                optimizer.step()
+        self.zero_grad()
+
+    def loss(self, batch: SentenceBatch, state: None = None) -> Loss:
+        """Negative log of the sum over trees, or of the best tree, as a mean over sentences."""
+        total = log_total(self.scores(batch.tokens), batch.lengths, best=self.config.best_tree and self.training)
+        words = max(1, batch.token_count)
+        nats = -(total + self._emitted(batch)).sum()
+        return Loss(-total.mean(), nats / words, words, rows=len(batch.lengths))
+
+    def log_probability(self, batch: SentenceBatch) -> Tensor:
+        """Log probability of each sentence (B,) in nats: that of its classes, and of the words given the classes."""
+        return log_total(self.scores(batch.tokens), batch.lengths) + self._emitted(batch)
+
+    def _emitted(self, batch: SentenceBatch) -> Tensor:
+        """Log probability of the words of each sentence given their classes (B,), 0 if the rules give the words."""
+        if self.gives_words:
+            return torch.zeros(len(batch.lengths), device=batch.tokens.device)
+        inside = real_words(batch.tokens, batch.lengths)
+        return torch.where(inside, self.word_given_class[batch.tokens], 0.0).sum(1)
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Structure:
+        """Arc marginals with the root on the diagonal, or the best trees.
+
+        Raises SentenceTooLong for a sentence of more than ``max_length`` words.
+        """
+        self.check_lengths(batch)
+        scores = self.scores(batch.tokens)
+        if query.structure is Heads:
+            heads = best_heads(scores, batch.lengths).tolist()
+            return Heads([row[:n] for row, n in zip(heads, batch.lengths.tolist(), strict=True)], batch.lengths)
+        trees = tree_arcs(scores, batch.lengths)
+        return HeadDistribution(trees.arcs.transpose(1, 2) + trees.root.diag_embed(), batch.lengths)
+
+    def parsing_cost(self, length: int) -> float:
+        """Cubic in the length, as are the tables of rules that depend on the sibling."""
+        return max(length, 4) ** 3 / 200

@@ -1,0 +1,55 @@
+"""Sums over trees with siblings and their best trees, against enumeration with scores from the definition."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from induce.models.dependency.outward_sums import RuleScores, best_heads, log_total, tree_arcs
+from tests.support.dependency_trees import children, projective_trees
+from treebank.core.sentence import ROOT
+
+
+def random_scores(batch: int, count: int, siblings: int) -> RuleScores:
+    draw = torch.Generator().manual_seed(count)
+    shapes = (batch, count, count, siblings, 2), (batch, count, siblings, 2, 2, 2), (batch, count)
+    return RuleScores(*(torch.randn(shape, generator=draw, dtype=torch.float64) for shape in shapes))
+
+
+def score_by_definition(scores: RuleScores, sentence: int, heads: tuple[int, ...]) -> Tensor:
+    """Sum over rules: dependents from the outermost inwards, the first with valence 1 and no sibling, then a stop."""
+    attach, decision, root = (table[sentence] for table in scores)
+    with_siblings = attach.shape[2] > 1
+    total = root[heads.index(ROOT)]
+    for word in range(len(heads)):
+        for side in (0, 1):
+            before, direction = 0, 1 - side
+            for child in reversed(children(heads, word, side)):
+                valence, sibling = int(before == 0), before if with_siblings else 0
+                total = total + attach[word, child, sibling, valence] + decision[word, sibling, direction, valence, 0]
+                before = child + 1
+            total = total + decision[word, before if with_siblings else 0, direction, int(before == 0), 1]
+    return total
+
+
+@pytest.mark.parametrize("with_siblings", [False, True])
+def test_sums_and_best_trees_equal_enumeration(with_siblings: bool) -> None:
+    for count in range(1, 7):
+        padded = count + 1  # the first sentence is one word longer than the second
+        lengths = torch.tensor([padded, count] if padded < 7 else [count, count])
+        width = int(lengths.max())
+        scores = random_scores(2, width, width + 1 if with_siblings else 1)
+        totals, best = log_total(scores, lengths), log_total(scores, lengths, best=True)
+        sums, heads = tree_arcs(scores, lengths), best_heads(scores, lengths)
+        for sentence, length in enumerate(lengths.tolist()):
+            trees = projective_trees(length)
+            values = torch.stack([score_by_definition(scores, sentence, tree) for tree in trees])
+            torch.testing.assert_close(totals[sentence], values.logsumexp(0))
+            torch.testing.assert_close(best[sentence], values.max())
+            assert tuple(heads[sentence, :length].tolist()) == trees[int(values.argmax())]
+            expected = torch.zeros(width, width, dtype=torch.float64)
+            for tree, share in zip(trees, values.softmax(0), strict=True):
+                for child, head in enumerate(tree):
+                    expected[head if head != ROOT else child, child] += share
+            torch.testing.assert_close(sums.arcs[sentence] + sums.root[sentence].diag(), expected)
