@@ -30,6 +30,7 @@ COMMANDS = {
     "draw": ("cli.commands.draw:draw", "Draw trees and heads (terminal, SVG, PDF, PNG, HTML, LaTeX)."),
     "convert": ("cli.commands.convert:convert", "Convert treebanks between formats."),
     "eval": ("cli.commands.eval:evaluate", "Score trees or heads against a treebank."),
+    "search": ("cli.commands.search:search", "Search trees and heads for a pattern."),
     "perplexity": ("cli.commands.perplexity:perplexity", "Compute perplexity of a text, or of each sentence or word."),
     "pairs": ("cli.commands.pairs:pairs", "Score models on minimal pairs of sentences."),
     "analyze": ("cli.commands.analyze:analyze", "Analyze models: agreement, sharpness, gaps, channels, grammars."),
@@ -44,6 +45,7 @@ SECTIONS = {
     "Learn": ("train", "combine"),
     "Parse": ("parse", "extract", "decode", "draw", "convert"),
     "Evaluate": ("eval", "perplexity", "pairs", "analyze", "report"),
+    "Work with a corpus": ("search",),
     "Models and data": ("info", "pack", "cite", "data"),
     "Tasks": ("task",),
 }

@@ -33,8 +33,9 @@ class TextCall:
         """Check all paths before a model is loaded.
 
         ``models`` and ``reads`` are models and other files that the call reads. ``folder`` is the output folder if
-        there is one. ``trees``: the texts are treebanks, which may be names such as ``wsj10``. Raises SynparseError if
-        a text is missing or the output would replace a file that is read.
+        there is one. ``trees``: the texts are treebanks, which may be names such as ``wsj10``; with ``models``, they
+        may be plain text as well. Raises SynparseError if a text is missing or the output would replace a file that is
+        read.
         """
         from induce.storage.outputs import check_output, check_output_folder
         from treebank.corpora.catalog import is_name
@@ -42,7 +43,7 @@ class TextCall:
 
         self.paths, self.output = input_paths(texts), output
         files = [path for path in self.paths if not (trees and is_name(path))]
-        self._positions = FilePositions(expand(files, trees=trees or None))
+        self._positions = FilePositions(expand(files, trees=(trees and not models) or None))
         if folder:
             check_output_folder(folder)
         else:
@@ -63,8 +64,11 @@ class TextCall:
 
         return read_sentences(self.paths, input_options=self.counted(input_options))
 
-    def write(self, lines: Iterable[str]) -> int:
-        """Write lines to the output and return their number. A note is printed if there are none."""
+    def write(self, lines: Iterable[str], *, may_be_empty: bool = False) -> int:
+        """Write lines to the output and return their number. If there are none, a note says that no sentence was read.
+
+        ``may_be_empty``: sentences need not have lines, so no such note is printed.
+        """
         count = 0
         try:
             with open_output(self.output) as write:
@@ -73,6 +77,6 @@ class TextCall:
                     count += 1
         finally:
             self.counter.close()
-        if not count:
+        if not count and not may_be_empty:
             note(f"{', '.join(self.paths)}: there are no sentences, so there is no output")
         return count

@@ -75,11 +75,17 @@ def read_json(
             elif needs_tree or "spans" in value or "distances" in value:
                 tree = tree_of(value)
                 plain = tree.without_traces()
-                yield Sentence(plain.words, plain.tags, tree, location=position)
+                yield Sentence(plain.words, plain.tags, tree, location=position, confidence=_confidence(value))
             else:
                 yield from _sentences_of(value, position, rule)
         except (ValueError, SynparseError) as error:
             report(TreebankError(source.path, number, str(error)), on_bad)
+
+
+def _confidence(value: JsonObject) -> float | None:
+    """The confidence in the tree, or None if the object has none."""
+    confidence = value.get("confidence")
+    return float(confidence) if isinstance(confidence, int | float) else None
 
 
 def _sentences_of(value: JsonObject, position: Location, rule: str) -> Iterator[Sentence]:

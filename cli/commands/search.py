@@ -1,0 +1,209 @@
+"""``synparse search``: sentences whose trees or heads match a pattern."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.command import command, option
+from cli.options import (
+    OUTPUT,
+    SkippedSentences,
+    format_option,
+    model_option,
+    note,
+    on_error_option,
+    output_option,
+    parsing_options,
+    ptb_option,
+    reading_options,
+    seed_option,
+)
+from cli.text_call import TextCall
+from cli.views import print_tables
+
+if TYPE_CHECKING:
+    from induce.parsing.corpus import Corpus
+    from treebank.io.read import InputOptions
+    from treebank.search.output import Highlight
+    from treebank.search.search import Query
+
+MATCHES = "Matches"
+
+EXAMPLES = [
+    ("synparse search 'NP < (VP << saw)' gold.ptb", "Find noun phrases with a child VP that contains the word saw."),
+    (
+        "synparse search '{relation=nsubj; distance>3}' gold.conllu --format csv",
+        "List subjects that are more than three words away from their heads.",
+    ),
+]
+
+
+class PatternType(click.ParamType):
+    """A pattern for trees or heads."""
+
+    name = "pattern"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Query:
+        from treebank.search.scanner import PatternError
+        from treebank.search.search import Query
+
+        try:
+            return value if isinstance(value, Query) else Query(value)
+        except PatternError as error:
+            self.fail(error.picture(), param, ctx)
+
+
+@command(examples=EXAMPLES)
+@click.argument("query", type=PatternType(), metavar="PATTERN")
+@click.argument("input", nargs=-1, metavar="[INPUT]...")
+@model_option
+@parsing_options
+@reading_options
+@on_error_option("stop", "skip")
+@ptb_option
+@option("--invert", is_flag=True, help="Find the sentences that do not match.", group=MATCHES)
+@option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N sentences.", group=MATCHES)
+@option(
+    "--sample", type=click.IntRange(min=1), metavar="N", help="Write a random sample of N sentences.", group=MATCHES
+)
+@seed_option
+@output_option
+@format_option(
+    "brackets",
+    "text",
+    "concordance",
+    "count",
+    "jsonl",
+    "csv",
+    help="Output format: brackets (default for trees), text (default for heads), concordance, count, jsonl or csv.",
+)
+@option(
+    "--context",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="With --format concordance or csv: columns of text on each side of a match (default 40).",
+    group=OUTPUT,
+)
+@option(
+    "--highlight",
+    type=click.Choice(["auto", "terminal", "html", "none"]),
+    default="auto",
+    show_default=True,
+    help="Mark matches: by colors on a terminal (auto), by colors always, in an HTML page, or not.",
+    group=OUTPUT,
+)
+@option("--no-location", is_flag=True, help="Leave out file and line.", group=OUTPUT)
+def search(
+    query: Query,
+    input: Sequence[str],
+    model: str | None,
+    input_options: InputOptions,
+    on_error: str,
+    ptb: str | None,
+    output: str | None,
+    form: str | None,
+    highlight: str,
+    context: int | None,
+    no_location: bool,
+    **selection: Any,
+) -> None:
+    """Search trees or heads for a pattern: one line for each matching sentence, with file and line.
+
+    PATTERN has the syntax of TGrep2 for trees, such as 'NP < DT', and words in braces for heads, such as
+    '{tag=VERB} >obj {}'. INPUT is any number of treebanks (brackets, CoNLL-U, JSON lines, names such as wsj10), folders
+    of parse --output-dir, or - for standard input (the default). With -m, plain text is parsed while it is read.
+    """
+    from treebank.search.output import DEFAULT_CONTEXT, Writer, check
+
+    form = form or ("text" if query.for_heads else "brackets")
+    marks = _highlight(highlight, form, output)
+    check(form, invert=selection["invert"], highlight=marks)
+    if context is not None and form not in ("concordance", "csv"):
+        raise click.UsageError("--context requires --format concordance or csv")
+    call = TextCall("searching", input, output, models=[model] if model else [], trees=True)
+    parsing = {name: selection.pop(name) for name in ("decoder", "priors", "device")}
+    corpus = open_corpus(call, model, input_options, on_error, ptb, parsing)
+    if form == "count":
+        _count(call, query, corpus, **selection)
+        return
+    writer = Writer(form, marks, DEFAULT_CONTEXT if context is None else context, not no_location)
+    _write(call, query, corpus, writer, **selection)
+
+
+def open_corpus(
+    call: TextCall,
+    model: str | None,
+    input_options: InputOptions,
+    on_error: str,
+    ptb: str | None,
+    parsing: dict[str, Any],
+    paths: Sequence[str] | None = None,
+) -> Corpus:
+    """The corpus of a call in ``paths``, by default in its inputs. ``parsing`` are options for loading the model."""
+    from induce.parsing.corpus import Corpus
+
+    parser = None
+    if model:
+        from induce.parsing.load import load_parser
+
+        parser = load_parser(model, tell=note, **parsing)
+    on_bad = SkippedSentences() if on_error == "skip" else None
+    options = call.counted(input_options)
+    return Corpus(call.paths if paths is None else paths, model=parser, input_options=options, ptb=ptb, on_bad=on_bad)
+
+
+def _write(
+    call: TextCall, query: Query, corpus: Corpus, writer: Any, *, invert: bool, seed: int, **limits: int | None
+) -> None:
+    """Write the lines of all matches, and a note if there are none."""
+    from treebank.search.search import find_all, select
+
+    count = 0
+
+    def counted() -> Iterator[Any]:
+        nonlocal count
+        for match in select(find_all(query, corpus, invert=invert), seed=seed, **limits):
+            count += 1
+            yield match
+
+    call.write(writer.lines(counted(), query.pattern.text), may_be_empty=True)
+    if not count:
+        note("no sentence matches")
+
+
+def _count(
+    call: TextCall,
+    query: Query,
+    corpus: Corpus,
+    *,
+    invert: bool,
+    limit: int | None,
+    sample: int | None,
+    seed: int,
+) -> None:
+    """Print the number of matches in each file."""
+    from treebank.search.output import Counts
+
+    if limit or sample or call.output:
+        raise click.UsageError("--format count counts all matches on standard output; leave out --limit, --sample, -o")
+    counts = Counts(query.pattern.text)
+    try:
+        for sentence in corpus:
+            counts.add(query.find(sentence), invert=invert)
+    finally:
+        call.counter.close()
+    print_tables(counts.tables())
+
+
+def _highlight(name: str, form: str, output: str | None) -> Highlight:
+    """The marks of the matches. ``auto`` marks lines of text on a terminal."""
+    from treebank.search.output import HTML_HIGHLIGHT, NO_HIGHLIGHT, TERMINAL_HIGHLIGHT
+
+    if name == "auto":
+        is_text = form in ("brackets", "text", "concordance")
+        return TERMINAL_HIGHLIGHT if is_text and not output and sys.stdout.isatty() else NO_HIGHLIGHT
+    return {"terminal": TERMINAL_HIGHLIGHT, "html": HTML_HIGHLIGHT, "none": NO_HIGHLIGHT}[name]

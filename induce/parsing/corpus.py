@@ -1,0 +1,193 @@
+"""Corpora of trees and heads: treebanks, parsed text, and plain text that a model parses while it is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, overload
+
+from treebank.base.errors import SynparseError
+from treebank.convert.convert import Treebanks
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+from treebank.corpora.catalog import is_name
+from treebank.io.expand import expand
+from treebank.io.formats import TEXT, detect
+from treebank.io.lines import OnBad
+from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
+from treebank.io.source import Source
+from treebank.io.streams import STDIN
+from treebank.search.search import Match, Query, find_all, select
+
+if TYPE_CHECKING:
+    from treebank.search.phrases import PhraseTable
+
+    from induce.parsing.parser import Parser
+
+#: a path, pattern or name of a treebank, or a sentence: a `Sentence`, a tree, an nltk tree or a string in brackets
+Item = str | os.PathLike[str] | Sentence | Tree | Any
+
+
+class Corpus:
+    """Sentences with trees or heads, which are read again for each iteration and never held in memory together.
+
+    >>> corpus = Corpus(["(S (NP (DT the) (NN cat)) (VP (VBD sat)))", "(S (NP (PRP it)) (VP (VBD sat)))"])
+    >>> [match.phrases for match in corpus.search("NP < DT")]
+    [[('the', 'cat')]]
+    >>> len(corpus), corpus[1].words, [sentence.words for sentence in corpus[:1]]
+    (2, ('it', 'sat'), [('the', 'cat', 'sat')])
+    """
+
+    def __init__(
+        self,
+        source: Item | Iterable[Item],
+        *,
+        model: str | os.PathLike[str] | Parser | None = None,
+        input_options: InputOptions = DEFAULT_INPUT,
+        ptb: str | None = None,
+        on_bad: OnBad | None = None,
+    ) -> None:
+        """``source`` is an item or a list of them: files, folders, patterns, names of treebanks, or trees.
+
+        ``model``, a path or a parser, parses the files that are plain text. ``on_bad`` is called with the error of
+        each malformed sentence, which is skipped; without it, the first error is raised.
+        """
+        is_one = isinstance(source, str | os.PathLike | Sentence | Tree) or hasattr(source, "leaves")
+        self.items: list[Any] = [source] if is_one else list(source)  # type: ignore[arg-type]
+        self._model, self._ptb = model, ptb
+        self._input_options, self._on_bad = input_options, on_bad
+        self._length: int | None = None
+        self._was_read = False
+
+    def __iter__(self) -> Iterator[Sentence]:
+        """The sentences in order. Raises SynparseError for a second reading of standard input."""
+        if STDIN in self.items and self._was_read:
+            raise SynparseError("standard input can be read only once; save it in a file")
+        self._was_read = True
+        return (sentence for item in self.items for sentence in self._sentences(item))
+
+    def __len__(self) -> int:
+        """The number of sentences, for which the corpus is read once."""
+        if self._length is None:
+            self._length = sum(1 for _ in self)
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Sentence: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Corpus: ...
+
+    def __getitem__(self, index: int | slice) -> Sentence | Corpus:
+        """A sentence, or the part of the corpus in a slice, which is read when it is used.
+
+        Sentences before the index are read, too, and for a negative index the whole corpus. Raises ValueError for a
+        negative step.
+        """
+        if isinstance(index, slice):
+            return CorpusSlice(self, index)
+        number = index + len(self) if index < 0 else index
+        sentence = next(islice(self, number, None), None) if number >= 0 else None
+        if sentence is None:
+            raise IndexError(f"no sentence {index}: the corpus has {len(self):,}")
+        return sentence
+
+    def search(
+        self,
+        pattern: str,
+        *,
+        invert: bool = False,
+        limit: int | None = None,
+        sample: int | None = None,
+        seed: int = 1,
+    ) -> Iterator[Match]:
+        """The sentences that match ``pattern``, as ``synparse search`` finds them.
+
+        With ``invert``, the sentences that do not match. ``limit`` is the largest number of results, ``sample`` the
+        size of a random sample. Raises PatternError for a malformed pattern.
+        """
+        return select(find_all(Query(pattern), self, invert=invert), limit=limit, sample=sample, seed=seed)
+
+    def phrases(self, *, against: Corpus | None = None, **filters: Any) -> PhraseTable:
+        """The table of phrases or arcs of ``synparse phrases``. ``filters`` are the fields of `PhraseFilter`.
+
+        With ``against``, the frequencies are compared with those in that corpus.
+        """
+        from treebank.search.phrases import PhraseFilter, count_phrases
+
+        return count_phrases([self] if against is None else [self, against], PhraseFilter(**filters))
+
+    def _sentences(self, item: Item) -> Iterator[Sentence]:
+        if isinstance(item, Sentence):
+            return iter((item,))
+        if not isinstance(item, str | os.PathLike) or str(item).lstrip().startswith("("):
+            return iter((Sentence(()).with_tree(Tree.of(item)),))
+        path = os.fspath(item)
+        if is_name(path):
+            return Treebanks((path,), self._ptb, self._on_bad, self._input_options).sentences()
+        files = expand([path], trees=self._model is None or None, notify=self._input_options.notify)
+        return (sentence for file in files for sentence in self._read(Source(file, self._input_options.encoding)))
+
+    def _read(self, source: Source) -> Iterator[Sentence]:
+        """The sentences of one file. Raises SynparseError for plain text without a model."""
+        if not _is_plain_text(source, self._input_options):
+            return read_sentences([source], trees=True, on_bad=self._on_bad, input_options=self._input_options)
+        if self._model is None:
+            name = "standard input" if source.path == STDIN else source.path
+            raise SynparseError(f"{name}: plain text without trees; parse it with a model, such as -m english")
+        return parsed(self._parser(), source, self._input_options, self._on_bad)
+
+    def _parser(self) -> Parser:
+        """The parser for plain text, loaded when it is needed first."""
+        if isinstance(self._model, str | os.PathLike):
+            from induce.parsing.load import load_parser
+
+            self._model = load_parser(self._model, tell=self._input_options.notify)
+        assert self._model is not None
+        return self._model
+
+
+class CorpusSlice(Corpus):
+    """A part of a corpus, which reads that corpus again for each iteration."""
+
+    def __init__(self, corpus: Corpus, part: slice) -> None:
+        """Raises ValueError for a step below 1."""
+        if part.step is not None and part.step < 1:
+            raise ValueError(f"the step of a slice is {part.step}; a corpus is read forward, so it must be positive")
+        super().__init__([])
+        self._corpus, self._part = corpus, part
+
+    def __iter__(self) -> Iterator[Sentence]:
+        start, stop, step = self._part.start, self._part.stop, self._part.step
+        if (start or 0) < 0 or (stop or 0) < 0:
+            start, stop, step = self._part.indices(len(self._corpus))
+        return islice(self._corpus, start, stop, step)
+
+
+def _is_plain_text(source: Source, options: InputOptions) -> bool:
+    """Whether a file has words and no trees or heads. A file that begins with a bracket is not."""
+    if options.form:
+        return options.form == TEXT.name
+    if detect(source) is not TEXT:
+        return False
+    head = source.head().decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
+    return bool(head) and not head.startswith("(")
+
+
+def parsed(parser: Parser, source: Source, options: InputOptions, on_bad: OnBad | None) -> Iterator[Sentence]:
+    """The sentences of a text with the trees or heads that ``parser`` predicts, and its confidence in trees."""
+    from induce.parsing.writer import SentenceBuffer
+
+    parser.on_refused = on_bad
+    text = read_sentences([source], input_options=parser.input_options(options), on_bad=on_bad)
+    buffer = SentenceBuffer(text)
+    if parser.output == "heads":
+        for words, heads in parser.parse_heads(buffer):
+            yield replace(buffer.next(), words=tuple(words), heads=tuple(heads), tags=(), relations=())
+        return
+    for reading in parser.read(buffer):
+        tree, confidence = reading.sure_tree(parser.decode)
+        sentence = buffer.next()
+        yield replace(sentence, words=tree.words, tags=tree.tags, tree=tree, confidence=confidence)

@@ -1,0 +1,113 @@
+"""`synparse search` from the outside: inputs, output formats, selection and errors."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.calls import Caller, shell
+
+TREES = (
+    "(S (NP (DT the) (NN cat)) (VP (VBD saw) (NP (DT a) (NN dog))))\n"
+    "(S (NP (PRP it)) (VP (VBD ran)))\n"
+    "(S (NP (DT a) (NN cat)) (VP (VBD <b>) (NP (PRP it))))\n"
+)
+HEADS = "1\tdogs\t_\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\t_\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with trees, heads and text, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.trees").write_text(TREES, encoding="utf-8")
+    (tmp_path / "a.conllu").write_text(HEADS, encoding="utf-8")
+    (tmp_path / "a.txt").write_text("the cat saw a dog\nit ran\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_formats(call: Caller, folder: Path) -> None:
+    lines = TREES.splitlines()
+    assert call.result("search", "NP < DT", "a.trees") == f"a.trees:1\t{lines[0]}\na.trees:3\t{lines[2]}\n"
+    bare = ("search", "NP < DT", "a.trees", "--no-location", "--format")
+    assert call.result(*bare, "text") == "the cat saw a dog\na cat <b> it\n"
+    assert call.result(*bare, "concordance", "--context", 8).splitlines() == [
+        "          the cat  saw a",
+        " cat saw  a dog",
+        "          a cat  <b> it",
+    ]
+    rows = list(csv.DictReader(io.StringIO(call.result("search", "NP < DT", "a.trees", "--format", "csv"))))
+    assert rows[1] == {
+        **{"file": "a.trees", "line": "1", "left": "the cat saw", "match": "a dog", "right": "", "label": "NP"}
+    }
+    [first, _] = map(json.loads, call.result("search", "NP < DT", "a.trees", "--format", "jsonl").splitlines())
+    assert first["matches"] == [{"start": 0, "end": 2, "label": "NP"}, {"start": 3, "end": 5, "label": "NP"}]
+    assert (first["file"], first["line"]) == ("a.trees", 1)
+    assert call.result("search", "NP < DT", "a.trees", "--format", "count").splitlines()[-1].split() == [
+        *("a.trees", "3", "2", "0.6667", "3")
+    ]
+
+
+def test_json_lines_are_searched_again(call: Caller, folder: Path) -> None:
+    call.result("search", "NP < DT", "a.trees", "--format", "jsonl", "-o", "found.jsonl")
+    assert call.result("search", "VP << it", "found.jsonl", "--no-location") == TREES.splitlines()[2] + "\n"
+
+
+def test_highlighting_in_terminal_and_html(call: Caller, folder: Path) -> None:
+    marked = call.result("search", "NP < DT", "a.trees", "--highlight", "terminal", "--no-location")
+    assert marked.startswith("(S \x1b[1;31m(NP (DT the) (NN cat))\x1b[0m (VP")
+    page = call.result("search", "VP > S", "a.trees", "--highlight", "html", "--format", "text")
+    assert "<pre>a.trees:3\ta cat <mark>&lt;b&gt; it</mark></pre>" in page
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.endswith("</html>\n")
+    assert "no highlighting" in call.refusal("search", "NP", "a.trees", "--highlight", "html", "--format", "csv")
+
+
+def test_selection(call: Caller, folder: Path) -> None:
+    assert call.result("search", "DT", "--invert", "a.trees", "--format", "text") == "a.trees:2\tit ran\n"
+    assert call.result("search", "NP", "--limit", 1, "a.trees", "--format", "text") == "a.trees:1\tthe cat saw a dog\n"
+    (folder / "many.trees").write_text("".join(f"(S (A w{i}))\n" for i in range(200)), encoding="utf-8")
+    sample = ("search", "S", "many.trees", "--format", "text", "--no-location", "--sample", 20)
+    words = [int(line[1:]) for line in call.result(*sample).split()]
+    assert len(set(words)) == 20
+    assert words == sorted(words)
+    assert max(words) > 20
+    assert call.result(*sample) == call.result(*sample)
+    assert call.result(*sample, "--seed", 2) != call.result(*sample)
+    assert "exclude each other" in call.refusal(*sample, "--limit", 2)
+
+
+def test_inputs(call: Caller, folder: Path) -> None:
+    (folder / "b.trees.gz").write_bytes(gzip.compress(TREES.encode()))
+    assert call.result("search", "PRP < ran|it", "b.trees.gz", "--format", "text") == "b.trees.gz:2\tit ran\n" + (
+        "b.trees.gz:3\ta cat <b> it\n"
+    )
+    assert call.result("search", "{tag=NNS} <nsubj {}", "a.conllu") == "a.conllu:1\tdogs bark\n"
+    assert "no tree" in call.refusal("search", "NP", "a.conllu")
+    assert "-m english" in call.refusal("search", "NP", "a.txt")
+    assert call.result("search", "* < (W < the) < (W < cat)", "a.txt", "-m", "english").startswith("a.txt:1\t(X ")
+    call.result("parse", "-m", "english", "a.txt", "--output-dir", "parsed")
+    assert call.result("search", "W < ran", "parsed", "--format", "text").endswith(".trees:2\tit ran\n")
+
+
+def test_standard_input(folder: Path, warm: str) -> None:
+    done = shell("cat a.trees | $RUN search 'VP < NP' --format text", folder, warm)
+    assert done.stdout == "-:1\tthe cat saw a dog\n-:3\ta cat <b> it\n"
+
+
+def test_broken_pattern_has_a_caret(call: Caller, folder: Path) -> None:
+    code, out, err = call("search", "NP < (DT", "a.trees")
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-3:] == [
+        "Error: Invalid value for 'PATTERN': the closing ) is missing",
+        "  NP < (DT",
+        "          ^",
+    ]
+
+
+def test_no_match_is_a_note(call: Caller, folder: Path) -> None:
+    assert call("search", "zebra", "a.trees") == (0, "", "note: no sentence matches\n")

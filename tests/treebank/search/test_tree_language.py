@@ -1,0 +1,89 @@
+"""Patterns for trees have the matches of nltk.tgrep, and errors name the position."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.tgrep import MANUAL, our_nodes
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+from treebank.search.scanner import PatternError
+from treebank.search.search import Query
+
+ANSWERS = Path(__file__).with_name("tgrep-answers.jsonl")
+TREE = Tree.from_text("(S (NP (DT the) (NN cat)) (VP (VBD saw) (NP (DT the) (NN dog))))")
+
+
+def labels(pattern: str, tree: Tree = TREE) -> list[tuple[str, int, int]]:
+    """Label and words of each match."""
+    return [(hit.label, hit.start, hit.end) for hit in Query(pattern).find(Sentence((), (), tree)).hits]
+
+
+def test_two_hundred_patterns_match_as_in_nltk() -> None:
+    first, *answers = map(json.loads, ANSWERS.read_text(encoding="utf-8").splitlines())
+    trees = list(map(Tree.from_text, first))
+    different = [item["pattern"] for item in answers if our_nodes(item["pattern"], trees) != item["nodes"]]
+    assert different == []
+    assert len(answers) == 200
+    assert {item["pattern"] for item in answers} >= set(MANUAL)
+    assert sum(any(item["nodes"]) for item in answers) > 130
+
+
+def test_words_have_parents_and_equal_phrases_are_different_nodes() -> None:
+    assert labels("cat > NN") == [("cat", 1, 2)]
+    assert labels("the >>, S") == [("the", 0, 1)]
+    assert labels("* !> *") == [("S", 0, 5)]
+
+
+def test_names_are_bound_to_the_first_match() -> None:
+    assert labels("S < NP=n : =n < DT") == [("S", 0, 5)]
+    assert labels("S < NP=n : =n << dog") == []
+
+
+def test_sister_relations_of_tregex() -> None:
+    assert labels("NN $- DT") == labels("NN $, DT") == [("NN", 1, 2), ("NN", 4, 5)]
+    assert labels("NP $++ VP") == labels("NP $.. VP") == [("NP", 0, 2)]
+
+
+def test_empty_elements_are_not_counted_as_words() -> None:
+    tree = Tree.from_text("(S (NP (-NONE- *)) (VP (TO to) (VB go)))")
+    assert labels("VP", tree) == [("VP", 0, 2)]
+    assert labels("NP", tree) == [("NP", 0, 0)]
+
+
+def test_regular_expression_knows_unicode_properties() -> None:
+    assert labels(r"/^\p{Lu}{2}$/ < cat") == [("NN", 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "position", "problem"),
+    [
+        ("NP <", 4, "expected a node"),
+        ("NP < (DT", 8, "closing )"),
+        ("NP [< DT", 8, "closing ]"),
+        ("NP <! DT", 4, "expected a node"),
+        ("NP !DT", 4, "expected a relation"),
+        ("NP < DT )", 8, "or the end of the pattern"),
+        ("NP < /a(/", 8, "invalid regular expression"),
+        ('NP < "a', 5, 'closing "'),
+        ("NP $+++ DT", 3, "unknown relation $+++"),
+        ("NP <0 DT", 3, "unknown relation <0"),
+        ("NP < =n", 5, "no node before has the name 'n'"),
+        ("@X < NP", 0, "macro @X is not defined"),
+        ("", 0, "expected a node"),
+        ("(" * 51 + "A" + ")" * 51, 51, "more than 50 brackets"),
+    ],
+)
+def test_error_names_the_position(pattern: str, position: int, problem: str) -> None:
+    with pytest.raises(PatternError) as error:
+        Query(pattern)
+    assert (error.value.position, problem in error.value.problem) == (position, True), error.value
+
+
+def test_caret_is_below_the_position_in_wide_script() -> None:
+    with pytest.raises(PatternError) as error:
+        Query("名詞 <\n日本 <")
+    assert error.value.picture().splitlines()[1:] == ["  日本 <", "        ^"]

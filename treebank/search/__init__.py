@@ -1,0 +1,1 @@
+"""Search in trees and heads by patterns, and counts of phrases and arcs."""

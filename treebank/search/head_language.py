@@ -1,0 +1,219 @@
+"""Patterns for heads: words in braces, ``{tag=VERB} >nsubj {form=dog}``, and relations between them.
+
+Relations, names and brackets combine as in patterns for trees. The language resembles Semgrex, in which ``A > B`` says
+that A is the head of B.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from treebank.core.sentence import ROOT, Sentence
+from treebank.search.pattern import Node, Relation, Test
+from treebank.search.scanner import Scanner
+from treebank.search.tree_language import LabelTest
+
+_ATTRIBUTE = re.compile(r"[a-z]+")
+_COMPARISON = re.compile(r"!=|>=|<=|=|>|<")
+_VALUE = re.compile(r'[^\s;|{}"]+')
+_NUMBER = re.compile(r"\d+")
+_OPERATOR = re.compile(r"<<|>>|<|>|\.\.|\.|,,|,|\$\.\.|\$,,|\$")
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+
+
+class IndexedHeads:
+    """The words of a sentence with heads. Nodes are the indices of words."""
+
+    __slots__ = ("_dependents", "heads", "labels", "sentence")
+
+    def __init__(self, sentence: Sentence) -> None:
+        self.sentence = sentence
+        self.labels: Sequence[str] = sentence.words
+        self.heads = sentence.heads or (ROOT,) * len(sentence.words)
+        self._dependents: list[list[int]] | None = None
+
+    def dependents(self, node: int) -> list[int]:
+        """The dependents of a word, from left to right."""
+        if self._dependents is None:
+            self._dependents = [[] for _ in self.heads]
+            for dependent, head in enumerate(self.heads):
+                if head != ROOT:
+                    self._dependents[head].append(dependent)
+        return self._dependents[node]
+
+
+#: attribute with text -> its value for each word of a sentence, or () if it has none
+TEXTS: dict[str, Callable[[Sentence], Sequence[str]]] = {
+    "form": lambda sentence: sentence.words,
+    "tag": lambda sentence: sentence.tags,
+    "upos": lambda sentence: sentence.universal_tags,
+    "relation": lambda sentence: sentence.relations,
+}
+ATTRIBUTES = (*TEXTS, "distance", "direction")
+DIRECTIONS = ("left", "right", "root")
+
+
+class HeadLanguage:
+    """The nodes and relations of patterns for heads."""
+
+    expected = "a word in braces, such as {tag=VERB} or {} for any"
+
+    def read_node(self, scanner: Scanner) -> Node | None:
+        """Read ``{attribute=value; …}``, in which all conditions must hold."""
+        if not scanner.accept("{"):
+            return None
+        tests = []
+        while not scanner.accept("}"):
+            tests.append(_read_condition(scanner))
+            if not scanner.accept(";") and not scanner.follows("}"):
+                raise scanner.error("expected ; or the closing }")
+        return Node(lambda heads, node, names: all(test(heads, node, names) for test in tests))
+
+    def read_relation(self, scanner: Scanner) -> Relation | None:
+        """Read an operator. A relation or ``/regular expression/`` may follow ``<`` and ``>`` directly."""
+        match = scanner.match(_OPERATOR)
+        if not match:
+            return None
+        name = match[0]
+        if name not in ("<", ">") or not _names_relation(scanner):
+            return Relation(RELATIONS[name])
+        is_relation = _read_text(scanner, "relation")
+        if name == ">":
+            return Relation(RELATIONS[name], Node(is_relation))
+        return Relation(lambda heads, node: _head(heads, node) if is_relation(heads, node, {}) else [])
+
+
+def _names_relation(scanner: Scanner) -> bool:
+    """Whether the name of a relation follows directly, and not white space or a node."""
+    rest = scanner.text[scanner.position : scanner.position + 1]
+    return rest in ("/", '"') or rest.isalnum()
+
+
+def _read_condition(scanner: Scanner) -> Test:
+    """Read ``attribute=value``. Raises PatternError for an unknown attribute and for a value that it cannot have."""
+    scanner.skip()
+    start = scanner.position
+    attribute = scanner.match(_ATTRIBUTE)
+    if not attribute or attribute[0] not in ATTRIBUTES:
+        raise scanner.error(f"expected an attribute: {', '.join(ATTRIBUTES)}", start)
+    name, comparison = attribute[0], scanner.match(_COMPARISON)
+    if not comparison:
+        raise scanner.error("expected = or !=")
+    if name == "distance":
+        return _read_distance(scanner, _COMPARE[comparison[0]])
+    if comparison[0] not in ("=", "!="):
+        raise scanner.error(f"{name} is compared with = or !=", comparison.start())
+    test = _read_direction(scanner) if name == "direction" else _read_text(scanner, name)
+    return test if comparison[0] == "=" else lambda heads, node, names: not test(heads, node, names)
+
+
+def _read_distance(scanner: Scanner, compare: Callable[[int, int], bool]) -> Test:
+    """Read a number: the distance of a word from its head in words. It is never reached by a word without a head."""
+    number = scanner.match(_NUMBER)
+    if not number:
+        raise scanner.error("expected a number of words")
+    distance = int(number[0])
+    return lambda heads, node, names: heads.heads[node] != ROOT and compare(abs(heads.heads[node] - node), distance)
+
+
+def _read_direction(scanner: Scanner) -> Test:
+    """Read the side of a word on which its head is, or ``root`` for a word without a head."""
+    direction = scanner.match(_ATTRIBUTE)
+    if not direction or direction[0] not in DIRECTIONS:
+        problem = f"expected {', '.join(DIRECTIONS)}: the position of the head"
+        raise scanner.error(problem, direction.start() if direction else None)
+    if direction[0] == "root":
+        return lambda heads, node, names: heads.heads[node] == ROOT
+    if direction[0] == "left":
+        return lambda heads, node, names: ROOT != heads.heads[node] < node
+    return lambda heads, node, names: heads.heads[node] > node
+
+
+def _read_text(scanner: Scanner, name: str) -> Test:
+    """Read ``value|value``: literal, quoted, or ``/regular expression/``, with ``i@`` before it to ignore case."""
+    searches = [_read_value(scanner)]
+    while scanner.accept("|"):
+        searches.append(_read_value(scanner))
+    matches = LabelTest(lambda text: next((True for search in searches if search(text)), None))
+    values = TEXTS[name]
+
+    def test(heads: IndexedHeads, node: int, names: dict[str, int]) -> bool:
+        texts = values(heads.sentence)
+        return bool(texts) and matches[texts[node]]
+
+    return test
+
+
+def _read_value(scanner: Scanner) -> Callable[[str], Any]:
+    ignore_case = bool(scanner.accept("i@"))
+    if (expression := scanner.regular(ignore_case=ignore_case)) is not None:
+        return expression.search
+    value = scanner.quoted()
+    if value is None:
+        literal = scanner.match(_VALUE)
+        if not literal:
+            raise scanner.error('expected a value, "a value" or /regular expression/')
+        value = literal[0]
+    if ignore_case:
+        lower = value.lower()
+        return lambda text: text.lower() == lower
+    return value.__eq__
+
+
+def _head(heads: IndexedHeads, node: int) -> list[int]:
+    return [] if heads.heads[node] == ROOT else [heads.heads[node]]
+
+
+def _all_heads(heads: IndexedHeads, node: int) -> Iterator[int]:
+    """The head, its head, and so on. Heads that do not form a tree may contain a cycle, which is passed once."""
+    passed = {node}
+    while (node := heads.heads[node]) != ROOT and node not in passed:
+        passed.add(node)
+        yield node
+
+
+def _all_dependents(heads: IndexedHeads, node: int) -> list[int]:
+    """The dependents, their dependents, and so on, in the order of the sentence."""
+    reached, todo = {node}, [node]
+    while todo:
+        for dependent in heads.dependents(todo.pop()):
+            if dependent not in reached:
+                reached.add(dependent)
+                todo.append(dependent)
+    return sorted(reached - {node})
+
+
+def _sisters(heads: IndexedHeads, node: int) -> list[int]:
+    """Other dependents of the head of a word."""
+    head = heads.heads[node]
+    return [] if head == ROOT else [sister for sister in heads.dependents(head) if sister != node]
+
+
+RELATIONS: dict[str, Callable[[IndexedHeads, int], Iterable[int]]] = {
+    ">": lambda heads, node: heads.dependents(node),
+    "<": _head,
+    ">>": _all_dependents,
+    "<<": _all_heads,
+    ".": lambda heads, node: range(node + 1, min(node + 2, len(heads.heads))),
+    ",": lambda heads, node: range(max(node - 1, 0), node),
+    "..": lambda heads, node: range(node + 1, len(heads.heads)),
+    ",,": lambda heads, node: range(node),
+    "$": _sisters,
+    "$..": lambda heads, node: [sister for sister in _sisters(heads, node) if sister > node],
+    "$,,": lambda heads, node: [sister for sister in _sisters(heads, node) if sister < node],
+}
+
+
+def is_for_heads(pattern: str) -> bool:
+    """Whether a pattern is for heads: it contains braces outside of quotation marks and regular expressions."""
+    return "{" in re.sub(r'"(?:[^"\\]|\\.)*"|/(?:[^/\\]|\\.)*/|#[^\n]*', "", pattern)

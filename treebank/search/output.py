@@ -1,0 +1,230 @@
+"""Output of a search: lines of brackets, text, concordance, JSON and CSV, and a table of counts."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, NamedTuple
+
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.base.json_text import json_text
+from treebank.base.tables import Column, Table
+from treebank.core.sentence import Sentence
+from treebank.draw.measure import columns
+from treebank.io.write import text_line
+from treebank.search.search import Hit, Match, bracketed
+
+DEFAULT_CONTEXT = 40  # columns on each side of a match in a concordance
+
+
+class Highlight(NamedTuple):
+    """The text before and after each match, and the function that quotes all other text."""
+
+    before: str
+    after: str
+    quote: Callable[[str], str] = str
+
+
+NO_HIGHLIGHT = Highlight("", "")
+TERMINAL_HIGHLIGHT = Highlight("\x1b[1;31m", "\x1b[0m")
+HTML_HIGHLIGHT = Highlight("<mark>", "</mark>", escape)
+HTML_HEAD = (
+    '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n<style>\n'
+    ":root {{ color-scheme: light dark; font-family: ui-monospace, monospace; line-height: 1.45; }}\n"
+    "mark {{ font-weight: bold; }} pre {{ margin: 0; }}\n</style>\n</head>\n<body>\n<h1>{title}</h1>"
+)
+HTML_END = "</body>\n</html>"
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writer of matches in one of `FORMATS`.
+
+    ``context`` is the number of columns on each side of a match in a concordance and in CSV. Without ``location``, the
+    lines have no file and line number.
+    """
+
+    form: str
+    highlight: Highlight = NO_HIGHLIGHT
+    context: int = DEFAULT_CONTEXT
+    location: bool = True
+
+    def lines(self, matches: Iterable[Match], title: str = "") -> Iterator[str]:
+        """The lines of all matches, with the header of CSV or a page of HTML with this ``title`` around them."""
+        to_lines = FORMATS[self.form]
+        if self.highlight is HTML_HIGHLIGHT:
+            yield HTML_HEAD.format(title=escape(title))
+            for match in matches:
+                yield from (f"<pre>{line}</pre>" for line in to_lines(self, match))
+            yield HTML_END
+            return
+        if self.form == "csv":
+            yield csv_line([*(("file", "line") if self.location else ()), "left", "match", "right", "label"])
+        for match in matches:
+            yield from to_lines(self, match)
+
+    def marked(self, text: str) -> str:
+        """The quoted text of a match between the marks."""
+        return f"{self.highlight.before}{self.highlight.quote(text)}{self.highlight.after}"
+
+    def placed(self, sentence: Sentence, line: str) -> str:
+        """``line`` after file and line number and a tab, if they are written."""
+        return f"{self.highlight.quote(str(sentence.location))}\t{line}" if self.location else line
+
+
+def csv_line(cells: Sequence[object]) -> str:
+    """One line of CSV, without its end."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="").writerow(cells)
+    return stream.getvalue()
+
+
+def _brackets(writer: Writer, match: Match) -> Iterator[str]:
+    """The tree of the sentence in one line."""
+    tree = match.sentence.tree
+    if tree is None:
+        problem = "heads are not written as brackets; choose --format text, concordance, jsonl or csv"
+        raise TreebankError(*match.sentence.location, problem)
+    if writer.highlight is NO_HIGHLIGHT:
+        yield writer.placed(match.sentence, str(tree))
+        return
+    before, after = "\ue000", "\ue001"  # private characters, so that the quoting of HTML leaves the marks unchanged
+    nodes = [hit.node for hit in _outermost(match.hits)]
+    line = writer.highlight.quote(bracketed(tree, nodes, before, after))
+    line = line.replace(before, writer.highlight.before).replace(after, writer.highlight.after)
+    yield writer.placed(match.sentence, line)
+
+
+def _text(writer: Writer, match: Match) -> Iterator[str]:
+    """The words of the sentence in one line."""
+    words, parts, end = match.sentence.words, [], 0
+    for hit in _outermost(match.hits):
+        if hit.start > end:
+            parts.append(writer.highlight.quote(text_line(words[end : hit.start])))
+        if hit.end > hit.start:
+            parts.append(writer.marked(text_line(words[hit.start : hit.end])))
+            end = hit.end
+    if end < len(words):
+        parts.append(writer.highlight.quote(text_line(words[end:])))
+    yield writer.placed(match.sentence, " ".join(parts))
+
+
+def _concordance(writer: Writer, match: Match) -> Iterator[str]:
+    """A line for each matching node, with the context on both sides and the matches below each other."""
+    words = match.sentence.words
+    for hit in match.hits:
+        left, right = contexts(words, hit, writer.context)
+        padding = " " * (writer.context - columns(left))
+        quote = writer.highlight.quote
+        middle = writer.marked(text_line(words[hit.start : hit.end]))
+        yield writer.placed(match.sentence, f"{padding}{quote(left)}  {middle}  {quote(right)}".rstrip(" "))
+
+
+def _jsonl(writer: Writer, match: Match) -> Iterator[str]:
+    """One JSON object with words, tree or heads, and the matching nodes."""
+    sentence = match.sentence
+    value: dict[str, Any] = {}
+    if writer.location:
+        value |= {"file": sentence.location.path, "line": sentence.location.line}
+    if sentence.tree is not None:
+        tree = sentence.tree.without_traces()
+        value |= {"words": tree.words, "spans": tree.spans, "labels": tree.labels, "tags": tree.tags}
+    else:
+        value |= {"words": sentence.words, "heads": sentence.heads, "relations": sentence.relations}
+    value["matches"] = [{"start": hit.start, "end": hit.end, "label": hit.label} for hit in match.hits]
+    yield json_text(value)
+
+
+def _csv(writer: Writer, match: Match) -> Iterator[str]:
+    """A row for each matching node."""
+    words, location = match.sentence.words, match.sentence.location
+    for hit in match.hits:
+        left, right = contexts(words, hit, writer.context)
+        cells = location if writer.location else ()
+        yield csv_line([*cells, left, text_line(words[hit.start : hit.end]), right, hit.label])
+
+
+FORMATS: dict[str, Callable[[Writer, Match], Iterator[str]]] = {
+    "brackets": _brackets,
+    "text": _text,
+    "concordance": _concordance,
+    "jsonl": _jsonl,
+    "csv": _csv,
+}
+
+
+def contexts(words: Sequence[str], hit: Hit, width: int) -> tuple[str, str]:
+    """The words before and after a match, on each side as many as fit into ``width`` columns."""
+    left, right = _fitting(words[: hit.start][::-1], width), _fitting(words[hit.end :], width)
+    return text_line(left[::-1]), text_line(right)
+
+
+def _fitting(words: Sequence[str], width: int) -> Sequence[str]:
+    """The first words that fit into ``width`` columns, with a space between two words."""
+    count, used = 0, -1
+    for word in words:
+        used += columns(word) + 1
+        if used > width:
+            break
+        count += 1
+    return words[:count]
+
+
+def _outermost(hits: Iterable[Hit]) -> list[Hit]:
+    """The matches that are not inside another one, from left to right."""
+    outer: list[Hit] = []
+    for hit in hits:
+        if not outer or hit.start >= outer[-1].end:
+            outer.append(hit)
+    return outer
+
+
+@dataclass(slots=True)
+class FileCount:
+    """Numbers of sentences, of sentences with a match (with ``invert``: without one), and of matching nodes."""
+
+    sentences: int = 0
+    matching: int = 0
+    matches: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Numbers of matches in each file."""
+
+    pattern: str
+    files: dict[str, FileCount] = field(default_factory=dict)
+
+    def add(self, match: Match, *, invert: bool = False) -> None:
+        """Count a sentence, with or without hits."""
+        count = self.files.setdefault(match.sentence.location.path, FileCount())
+        count.sentences += 1
+        count.matching += bool(match.hits) != invert
+        count.matches += len(match.hits)
+
+    def tables(self) -> list[Table]:
+        """One table with a row for each file and the sum."""
+        names = [Column("file"), Column("sentences"), Column("matching"), Column("share", ".4f"), Column("matches")]
+        rows = [_row(name, count) for name, count in self.files.items()]
+        total = FileCount(*(sum(getattr(file, name) for file in self.files.values()) for name in FileCount.__slots__))
+        return [Table("", names, [*rows, _row("total", total)] if len(rows) != 1 else rows)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The pattern and the row of each file."""
+        return {"pattern": self.pattern, "files": self.tables()[0].records()}
+
+
+def _row(name: str, count: FileCount) -> list[str | int | float | None]:
+    share = count.matching / count.sentences if count.sentences else None
+    return [name, count.sentences, count.matching, share, count.matches]
+
+
+def check(form: str, *, invert: bool, highlight: Highlight) -> None:
+    """Raises SynparseError for options that exclude each other."""
+    if invert and form in ("concordance", "csv"):
+        raise SynparseError(f"--format {form} has a line for each match, and with --invert there are none; use text")
+    if highlight is not NO_HIGHLIGHT and form in ("jsonl", "csv", "count"):
+        raise SynparseError(f"--format {form} has no highlighting; use brackets, text or concordance")

@@ -1,0 +1,308 @@
+"""The grammar that patterns for trees and for heads share: nodes, relations between them, and their combination.
+
+A language (`tree_language`, `head_language`) reads single nodes and relations; this module combines them with ``!``,
+``&``, ``|``, brackets, names (``=n``), macros (``@ NAME …;``) and segments (``: =n < B``) as TGrep2 and nltk.tgrep do.
+A pattern becomes nested functions, which are called for each node of a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, NamedTuple, Protocol
+
+from treebank.search.scanner import PatternError, Scanner
+
+Names = dict[str, int]  # name in a pattern -> node that it is bound to
+Test = Callable[[Any, int, Names], bool]  # whether a node of an indexed sentence matches
+Needs = tuple[frozenset[str], ...]  # of each set, a sentence must contain one label, else it has no match
+
+MAX_DEPTH = 50  # brackets inside brackets; each level takes several frames of the stack
+_USE = re.compile(r"=([A-Za-z0-9]+)")
+_BIND = re.compile(r"=[A-Za-z0-9]+")
+_MACRO = re.compile(r"@([^\]\s;:.,&|<>()\[$!@%'^=]+)")
+_DEFINITION = re.compile(r"@\s+([^\]\s;:.,&|<>()\[$!@%'^=]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A condition on one node.
+
+    ``labels`` are the only labels that match, if the condition depends on nothing else; they allow faster searching.
+    """
+
+    test: Test
+    labels: frozenset[str] | None = None
+    needs: Needs = ()
+
+
+class Relation(NamedTuple):
+    """A relation between nodes: from an indexed sentence and a node to the nodes that are related to it, in order.
+
+    ``condition`` restricts the second node, as the relation in ``>nsubj`` does.
+    """
+
+    related: Callable[[Any, int], Iterable[int]]
+    condition: Node | None = None
+
+
+class Language(Protocol):
+    """The reader of the nodes and relations of one type of annotation."""
+
+    #: words of an error message if a node is missing
+    expected: str
+
+    def read_node(self, scanner: Scanner) -> Node | None:
+        """Read a node, or return None."""
+
+    def read_relation(self, scanner: Scanner) -> Relation | None:
+        """Read a relation without the node after it, or return None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A compiled pattern."""
+
+    text: str
+    root: Node
+    heads: frozenset[str] | None  # labels of the nodes that can match, or None for all
+
+    def nodes(self, sentence: Any) -> list[int]:
+        """The matching nodes of an indexed sentence, in order."""
+        test, labels = self.root.test, sentence.labels
+        if self.heads is not None:
+            heads = self.heads
+            return [node for node, label in enumerate(labels) if label in heads and test(sentence, node, {})]
+        return [node for node in range(len(labels)) if test(sentence, node, {})]
+
+
+def parse_pattern(text: str, language: Language) -> Pattern:
+    """The compiled pattern. Raises PatternError with the position of the first problem."""
+    return _Reader(text, language).pattern()
+
+
+class _Reader:
+    """Recursive-descent reader of one pattern. Each method reads one rule of the grammar."""
+
+    def __init__(self, text: str, language: Language) -> None:
+        self.scanner, self.language = Scanner(text), language
+        self.names: set[str] = set()
+        self.macros: dict[str, Node] = {}
+        self.depth = 0
+
+    def pattern(self) -> Pattern:
+        """``@ MACRO …; EXPRESSION; …``: a node matches if one of the expressions does."""
+        expressions: list[Node] = []
+        head: list[Node] = []
+        while True:
+            if definition := self.scanner.match(_DEFINITION):
+                self.macros[definition[1]] = self.segmented()[1]
+            elif not (expressions and self.at_end()):
+                first, node = self.segmented()
+                expressions.append(node)
+                head.append(first)
+            if not self.scanner.accept(";"):
+                break
+        if not self.at_end():
+            raise self.scanner.error("expected a relation such as <, or the end of the pattern")
+        if not expressions:
+            raise self.scanner.error(f"expected {self.language.expected}")
+        labels = [node.labels for node in head]
+        known = [label for label in labels if label is not None]
+        heads = frozenset().union(*known) if len(known) == len(labels) else None
+        return Pattern(self.scanner.text, _either(expressions), heads)
+
+    def at_end(self) -> bool:
+        """Whether the whole pattern has been read."""
+        self.scanner.skip()
+        return self.scanner.position == len(self.scanner.text)
+
+    def segmented(self) -> tuple[Node, Node]:
+        """``EXPRESSION : =n RELATIONS : …``. Returns the first node of the expression and the complete condition."""
+        first, node = self.expression()
+        while self.scanner.accept(":"):
+            name = self.used_name()
+            if name is None:
+                raise self.scanner.error("expected the name of a node, such as =n")
+            relations = self.relations(required=False)
+            if relations:
+                node = _both(node, replace(relations, test=_at_name(name, relations.test)))
+        return first, node
+
+    def expression(self) -> tuple[Node, Node]:
+        """``NODE RELATIONS``. Returns the node alone and the complete condition."""
+        first = self.node()
+        relations = self.relations(required=False)
+        return first, _both(first, relations) if relations else first
+
+    def node(self) -> Node:
+        """``(EXPRESSION)`` or ``NODE=name|NODE|…``."""
+        if self.scanner.accept("("):
+            self.descend()
+            node = self.expression()[1]
+            self.scanner.expect(")", "the closing ) is missing")
+            self.depth -= 1
+            return replace(node, labels=None)
+        self.scanner.accept("'")  # marks the node to print in TGrep2
+        alternatives = [self.named()]
+        while self.scanner.follows("|") and self.may_be_node():
+            alternatives.append(self.single())
+        return _either(alternatives)
+
+    def descend(self) -> None:
+        """Count an opening bracket. Raises PatternError if the pattern is nested too deeply."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.scanner.error(f"more than {MAX_DEPTH} brackets inside each other")
+
+    def may_be_node(self) -> bool:
+        """Read ``|`` if a node follows it, and not a relation, which ``|`` separates as well."""
+        start = self.scanner.position
+        self.scanner.accept("|")
+        position = self.scanner.position
+        try:
+            is_node = self.try_single() is not None
+        except PatternError:
+            is_node = True
+        self.scanner.position = position if is_node else start
+        return is_node
+
+    def named(self) -> Node:
+        """A node, and ``=name`` directly after it."""
+        node = self.single()
+        if binding := _BIND.match(self.scanner.text, self.scanner.position):
+            self.scanner.position = binding.end()
+            name = binding[0][1:]
+            self.names.add(name)
+            return Node(_bound(node.test, name), None, node.needs)
+        return node
+
+    def single(self) -> Node:
+        """A node of the language, the use of a name, or the use of a macro. Raises PatternError for anything else."""
+        node = self.try_single()
+        if node is None:
+            raise self.scanner.error(f"expected {self.language.expected}")
+        return node
+
+    def try_single(self) -> Node | None:
+        if (name := self.used_name()) is not None:
+            return Node(lambda sentence, node, names: names.get(name) == node)
+        start = self.scanner.position
+        if macro := self.scanner.match(_MACRO):
+            if macro[1] not in self.macros:
+                raise self.scanner.error(f"the macro @{macro[1]} is not defined before", start)
+            return self.macros[macro[1]]
+        return self.language.read_node(self.scanner)
+
+    def used_name(self) -> str | None:
+        """Read ``=name``. Raises PatternError if no node before has this name."""
+        self.scanner.skip()
+        start = self.scanner.position
+        use = self.scanner.match(_USE)
+        if use and use[1] not in self.names:
+            raise self.scanner.error(f"no node before has the name {use[1]!r}; write NP={use[1]}", start)
+        return use[1] if use else None
+
+    def relations(self, *, required: bool) -> Node | None:
+        """``RELATION & RELATION | RELATION …``, where ``&`` may be left out and binds more strongly than ``|``."""
+        alternatives: list[Node] = []
+        while True:
+            conjunction: list[Node] = []
+            while (relation := self.relation(required=required)) is not None:
+                conjunction.append(relation)
+                required = bool(self.scanner.accept("&"))
+            if conjunction:
+                alternatives.append(reduce(_both, conjunction))
+            if not alternatives:
+                return None
+            if not self.scanner.accept("|"):
+                return _either(alternatives)
+            required = True
+
+    def relation(self, *, required: bool) -> Node | None:
+        """``[RELATIONS]`` or ``RELATION NODE``, both with ``!`` before them for the opposite."""
+        start = self.scanner.position
+        is_negated = bool(self.scanner.accept("!"))
+        if self.scanner.accept("["):
+            self.descend()
+            node = self.relations(required=True)
+            self.scanner.expect("]", "the closing ] is missing")
+            self.depth -= 1
+            assert node is not None
+        elif relation := self.language.read_relation(self.scanner):
+            node = _related(relation, self.node())
+        elif is_negated or required:
+            raise self.scanner.error("expected a relation such as <")
+        else:
+            self.scanner.position = start
+            return None
+        return Node(_opposite(node.test)) if is_negated else node
+
+
+def _related(relation: Relation, operand: Node) -> Node:
+    """The condition that one of the related nodes matches ``operand``."""
+    related, test, labels = relation.related, operand.test, operand.labels
+    if relation.condition is not None:
+        condition = relation.condition.test
+        return Node(
+            lambda sentence, node, names: any(
+                condition(sentence, other, names) and test(sentence, other, names) for other in related(sentence, node)
+            ),
+            needs=operand.needs,
+        )
+    if labels is not None:
+        is_disjoint = labels.isdisjoint
+        return Node(
+            lambda sentence, node, names: not is_disjoint(map(sentence.labels.__getitem__, related(sentence, node))),
+            needs=operand.needs,
+        )
+    return Node(
+        lambda sentence, node, names: any(test(sentence, other, names) for other in related(sentence, node)),
+        needs=operand.needs,
+    )
+
+
+def _both(first: Node, second: Node) -> Node:
+    """The condition that both match, tested in this order."""
+    test, next_test = first.test, second.test
+    return Node(
+        lambda sentence, node, names: test(sentence, node, names) and next_test(sentence, node, names),
+        needs=first.needs + second.needs,
+    )
+
+
+def _either(nodes: list[Node]) -> Node:
+    """The condition that one of ``nodes`` matches, tested in this order."""
+    if len(nodes) == 1:
+        return nodes[0]
+    tests = [node.test for node in nodes]
+    known = [node.labels for node in nodes if node.labels is not None]
+    labels = frozenset().union(*known) if len(known) == len(nodes) else None
+    return Node(
+        lambda sentence, node, names: any(test(sentence, node, names) for test in tests),
+        labels,
+        (labels,) if labels is not None else (),
+    )
+
+
+def _opposite(test: Test) -> Test:
+    return lambda sentence, node, names: not test(sentence, node, names)
+
+
+def _bound(test: Test, name: str) -> Test:
+    """``test`` that binds ``name`` to the node if it matches."""
+
+    def bind(sentence: Any, node: int, names: Names) -> bool:
+        matches = test(sentence, node, names)
+        if matches:
+            names[name] = node
+        return matches
+
+    return bind
+
+
+def _at_name(name: str, test: Test) -> Test:
+    """``test`` of the node with this name instead of the given node."""
+    return lambda sentence, node, names: name in names and test(sentence, names[name], names)

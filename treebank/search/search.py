@@ -1,0 +1,138 @@
+"""Search in sentences: patterns for trees and for heads, matches, and random samples of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from random import Random
+from typing import NamedTuple
+
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.core.sentence import Sentence
+from treebank.core.tree import TRACE, Tree
+from treebank.search.head_language import HeadLanguage, IndexedHeads, is_for_heads
+from treebank.search.pattern import parse_pattern
+from treebank.search.tree_language import IndexedTree, TreeLanguage
+
+_NEEDS_TREE = "this sentence has no tree; in a pattern for heads, words are in braces, such as {tag=VERB}"
+_NEEDS_HEADS = "this sentence has no heads; derive them with synparse convert --format conllu, or search for trees"
+
+
+class Hit(NamedTuple):
+    """A matching node: its words from ``start`` to ``end``, its label, and its number in the indexed sentence.
+
+    Empty elements are not counted as words. The label of a word in a tree is the word, and that of a word with a head
+    is its relation.
+    """
+
+    start: int
+    end: int
+    label: str
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A sentence and the nodes that match. There are none if the search is for sentences without a match."""
+
+    sentence: Sentence
+    hits: tuple[Hit, ...] = ()
+
+    @property
+    def phrases(self) -> list[tuple[str, ...]]:
+        """The words of each matching node."""
+        return [self.sentence.words[hit.start : hit.end] for hit in self.hits]
+
+
+class Query:
+    """A pattern for trees, or for heads if it has words in braces.
+
+    >>> query = Query("NP < DT")
+    >>> tree = Tree.from_text("(S (NP (DT the) (NN cat)) (VP (VBD sat)))")
+    >>> query.find(Sentence(tree.words, tree.tags, tree)).phrases
+    [('the', 'cat')]
+    """
+
+    def __init__(self, pattern: str) -> None:
+        """Raises PatternError, which names the position, for a malformed pattern."""
+        self.for_heads = is_for_heads(pattern)
+        self.pattern = parse_pattern(pattern, HeadLanguage() if self.for_heads else TreeLanguage())
+
+    def find(self, sentence: Sentence) -> Match:
+        """The match in a sentence, without hits if there are none.
+
+        Raises TreebankError for a sentence without the annotation that the pattern is for.
+        """
+        return Match(sentence, tuple(self._heads(sentence) if self.for_heads else self._trees(sentence)))
+
+    def _trees(self, sentence: Sentence) -> Iterable[Hit]:
+        tree = sentence.tree
+        if tree is None:
+            if not sentence.words:
+                return ()
+            raise TreebankError(*sentence.location, _NEEDS_TREE)
+        for labels in self.pattern.root.needs:
+            if labels.isdisjoint(tree.words) and labels.isdisjoint(tree.labels) and labels.isdisjoint(tree.tags):
+                return ()
+        index = IndexedTree(tree)
+        nodes = self.pattern.nodes(index)
+        starts, ends = index.starts, index.ends
+        if TRACE not in tree.tags:
+            return [Hit(starts[node], ends[node], index.labels[node], node) for node in nodes]
+        before = [0, *accumulate(tag != TRACE for tag in tree.tags)]
+        return [Hit(before[starts[node]], before[ends[node]], index.labels[node], node) for node in nodes]
+
+    def _heads(self, sentence: Sentence) -> Iterable[Hit]:
+        if not sentence.heads and sentence.words:
+            raise TreebankError(*sentence.location, _NEEDS_HEADS)
+        relations = sentence.relations or ("",) * len(sentence.words)
+        return [Hit(node, node + 1, relations[node], node) for node in self.pattern.nodes(IndexedHeads(sentence))]
+
+
+def find_all(query: Query, sentences: Iterable[Sentence], *, invert: bool = False) -> Iterator[Match]:
+    """The sentences with a match, in order. With ``invert``, those without one."""
+    for sentence in sentences:
+        match = query.find(sentence)
+        if bool(match.hits) != invert:
+            yield match
+
+
+def select(
+    matches: Iterable[Match], *, limit: int | None = None, sample: int | None = None, seed: int = 1
+) -> Iterator[Match]:
+    """The first ``limit`` matches, or a random ``sample`` of this size, or all of them, in order.
+
+    Only the sample is held in memory (algorithm R of Vitter 1985). Raises SynparseError for both limits together.
+    """
+    if sample is None:
+        return iter(matches) if limit is None else islice(matches, limit)
+    if limit is not None:
+        raise SynparseError("a limit and a sample exclude each other; the sample has the size that you give")
+    return iter(_sampled(matches, sample, Random(seed)))
+
+
+def _sampled(matches: Iterable[Match], size: int, random: Random) -> list[Match]:
+    reservoir: list[tuple[int, Match]] = []
+    for number, match in enumerate(matches):
+        if number < size:
+            reservoir.append((number, match))
+        elif (index := random.randrange(number + 1)) < size:
+            reservoir[index] = number, match
+    return [match for _, match in sorted(reservoir, key=lambda item: item[0])]
+
+
+def bracketed(tree: Tree, nodes: Iterable[int], before: str, after: str) -> str:
+    """The tree in one line with ``before`` and ``after`` around each of the ``nodes`` of its index.
+
+    >>> bracketed(Tree.from_text("(S (NP (DT the) (NN cat)) (VP (VBD sat)))"), [1], "<b>", "</b>")
+    '(S <b>(NP (DT the) (NN cat))</b> (VP (VBD sat)))'
+    """
+    index, marked = IndexedTree(tree), set(nodes)
+    texts: list[str] = []
+    for node in reversed(range(len(index.labels))):
+        children: list[str] = [texts.pop() for _ in index.children(node)]
+        label = index.labels[node].replace("(", "-LRB-").replace(")", "-RRB-")
+        text = f"({label} {' '.join(children)})" if children else label
+        texts.append(f"{before}{text}{after}" if node in marked else text)
+    return " ".join(reversed(texts))
