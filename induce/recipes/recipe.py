@@ -88,6 +88,7 @@ class Recipe:
     voting_cost: float = 15.0  # time to parse a word by all voters, per time to learn from it
     max_series: int = 1
     voters_per_preset: int = 3
+    result: str = VOTE  # a part, whose member with the lowest perplexity is the result; or "vote" of all voters
 
     def __post_init__(self) -> None:
         """Raises ValueError for numbers out of range, and for parts that are repeated or have unknown teachers."""
@@ -101,6 +102,8 @@ class Recipe:
             if part.name in names or part.name != os.path.basename(part.name):
                 raise ValueError(f"two parts are called {part.name!r}, or it is not the name of a folder")
             names.add(part.name)
+        if self.result not in names:
+            raise ValueError(f"the result {self.result!r} is not a part")
 
     @property
     def students(self) -> tuple[Part, ...]:

@@ -1,7 +1,8 @@
 """Training of a recipe: all its parts, within a given time, and the vote of those that vote.
 
-``RUN/parts`` holds the runs, ``RUN/plan.json`` the request and the decisions, and RUN itself is the ensemble. Every
-part can be resumed, so the job can be resumed at any moment.
+``RUN/parts`` holds the runs and, if there are students, the vote that taught them; ``RUN/plan.json`` holds the request
+and the decisions. RUN itself is an ensemble: of the result of the recipe alone, or of all that vote. Every part can be
+resumed, so the job can be resumed at any moment.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def train_recipe(
     stop: Stop = lambda: False,
     report: Report = lambda line: None,
 ) -> Iterator[tuple[str, Event]]:
-    """Train the parts of ``recipe`` within about ``max_minutes``, by default those of the recipe, and let them vote.
+    """Train the parts of ``recipe`` within about ``max_minutes``, by default those of the recipe.
 
     Yields the name of a run and an event. After ``stop`` returns true, all models are stored, and a request with
     ``resume`` continues. Raises SynparseError if text or settings are invalid.
@@ -76,9 +77,12 @@ def train_recipe(
         yield from _train(students, plan, stretch, count, stop, report)
         if stop():
             return
-        names = ", ".join(member.name for member in students)
-        plan.decide(f"{names} learned the trees of the vote; each parses faster than the vote", report)
-    _combine([*voters, *(member.name for member in students if member.part.votes)], plan.folder, plan, report)
+    if recipe.result == VOTE:
+        result = [*voters, *(member.name for member in students if member.part.votes)]
+    else:
+        rivals = [member.name for member in (*members, *students) if member.part.name == recipe.result]
+        result = list(plan.rank(recipe.result, rivals, "the lowest is the result", report)[:1])
+    _combine(result, plan.folder, plan, report)
     _compare_with_branching(plan, report)
 
 
@@ -218,8 +222,9 @@ def _voters(members: Sequence[Member], plan: Plan, report: Report) -> list[str]:
 
 
 def _combine(voters: Sequence[str], run: Path, plan: Plan, report: Report) -> None:
-    """Make ``run`` the vote of these runs."""
+    """Make ``run`` the ensemble of these runs."""
     from induce.parsing.combine import combine
 
     combine([str(plan.run_of(name)) for name in voters], str(run), overwrite=True, tell=report)
-    plan.decide(f"the vote of {len(voters)} members is the run {run}", report)
+    content = f"the vote of {len(voters)} members" if len(voters) > 1 else voters[0]
+    plan.decide(f"{content} is the run {run}", report)

@@ -20,7 +20,7 @@ def test_shipped_recipe_names_existing_presets_and_settings() -> None:
         for preset in part.presets:
             resolve(preset=preset, settings=part.settings)
     assert (recipe.minutes, recipe.max_series) == (180, 4)
-    assert [part.name for part in recipe.students] == ["student"]
+    assert [part.name for part in recipe.students] == [recipe.result] == ["student"]
 
 
 def test_teachers_are_trained_before_their_students() -> None:
@@ -47,6 +47,7 @@ def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) ->
         ({"name": "x", "minutes": 1, "part": [{**PART, "presets": [1]}]}, "'presets' cannot be 1"),
         ({"name": "x", "minutes": 1, "part": [{"name": "a", "minutes": 1}]}, "'presets' is missing"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "teachers": "b"}]}, "its teachers 'b' are not an earlier part"),
+        ({"name": "x", "minutes": 1, "result": "b", "part": [PART]}, "the result 'b' is not a part"),
         ({"name": "x", "minutes": 1, "part": [PART, PART]}, "two parts are called 'a'"),
     ],
 )

@@ -81,6 +81,19 @@ def test_result_is_an_ensemble_and_the_log_holds_the_decisions(tmp_path: Path) -
     assert trees(tmp_path / "moved") == before
 
 
+def test_likeliest_member_of_a_part_can_be_the_result(tmp_path: Path) -> None:
+    recipe = replace(RECIPE, parts=(PRPN, replace(STUDENT, count=2)), result="student")
+    run = tmp_path / "run"
+    for _ in train_recipe(request(run), recipe):
+        pass
+    (best, other) = stored(run)["ranks"]["student"]  # type: ignore[index]
+    assert {best, other} == {"student-1", "student-2"}
+    assert [member.name for member in load_parser(run).description.members] == [f"parts/{best}"]  # type: ignore[union-attr]
+    assert trees(run) == trees(run / "parts" / best)
+    again = list(train_recipe(RunRequest(run=str(run), resume=True, device="cpu")))
+    assert again == []
+
+
 @pytest.mark.parametrize(("value", "direction"), [(90.0, None), (89.9, "right")])
 def test_trees_close_to_right_branching_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float, direction: str | None
