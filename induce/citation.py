@@ -22,6 +22,8 @@ MODELS: dict[str, tuple[str, ...]] = {
     "cpcfg": ("kim-etal-2019-compound",),
     "simple-pcfg": ("liu-etal-2023-simple",),
     "tn-pcfg": ("yang-etal-2021-tn-pcfg", "yang-etal-2022-rank"),
+    "nl-pcfg": ("zhu-etal-2020-return",),
+    "nbl-pcfg": ("yang-etal-2021-neural-bilexicalized",),
     "structformer": ("shen-etal-2021-structformer",),
     "tree-transformer": ("wang-etal-2019-tree",),
     "transformer": ("vaswani-etal-2017",),

@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from induce.data.batches import SentenceBatch
 from induce.decoding.chart import mbr
+from induce.decoding.heads import mbr_heads
 from induce.models.base import Query
 from induce.models.grammars.grammar import Grammar, Residual
-from induce.structures import SpanScores
+from induce.structures import HeadDistribution, SpanScores
 from tests.support.reference import Fixture
 
 
@@ -58,3 +59,14 @@ def check_loss(model: Grammar, batch: SentenceBatch, fixture: Fixture, named: di
     fixture.check("loss", loss)
     loss.backward()
     fixture.check_gradients("grad", named)
+
+
+def check_heads(model: Grammar, batch: SentenceBatch, fixture: Fixture, arcs: str) -> None:
+    """Compare marginals of roots and ``arcs``, and decode those of the program, which may differ from ``arcs``."""
+    result: Any = model.structure(batch, Query(HeadDistribution))
+    root = result.probability.diagonal(0, 1, 2)
+    fixture.check("root_marginal", root)
+    fixture.check(arcs, result.probability - torch.diag_embed(root))
+    decoded = (fixture.tensor("arc_marginal") + torch.diag_embed(fixture.tensor("root_marginal"))).numpy()
+    for row, pairs in zip(decoded, fixture.doc["expected"]["mbr_arcs"], strict=True):
+        assert dict(enumerate(mbr_heads(row))) == {child: head for head, child in pairs}

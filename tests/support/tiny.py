@@ -61,6 +61,8 @@ SETTINGS = {
         "cpcfg": f"model.nonterminals=3 model.preterminals=6 model.latent_size=3 model.encoder_size=8 {GRAMMAR}",
         "simple-pcfg": PCFG,
         "tn-pcfg": f"model.rank=6 {PCFG}",
+        "nl-pcfg": f"model.nonterminals=3 model.preterminals=6 {GRAMMAR}",
+        "nbl-pcfg": f"model.rank=6 {PCFG}",
         "ccm": CCM,
         "dmv": "model.members=2 model.classes_low=8 model.classes_high=9 model.short_passes=6 model.middle_passes=1 "
         f"model.long_passes=1 {COUNTED}",

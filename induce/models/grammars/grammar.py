@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -84,7 +84,7 @@ class Grammar(Model):
     """Base class of models that derive sentences by a grammar, which subclasses define in `tables`."""
 
     reads = (FragmentBatch, SpanSupervisedBatch)
-    gives = (SpanScores, Brackets)
+    gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores, Brackets)
     shortest = 2
     config: Any  # settings with the numbers of nonterminals and preterminals
     growth: Tensor
@@ -133,7 +133,7 @@ class Grammar(Model):
         tables, count = self.tables(tokens), tokens.shape[1]
         emissions = emitted(tables, tokens)
         if count == 1:
-            log_p = emissions[:, 0].logsumexp(-1) - math.log(self.config.preterminals)
+            log_p = emissions[:, 0].logsumexp(-1) - math.log(emissions.shape[-1])
         else:
             log_p = tables.rules.log_partition(emissions, weights=weights, growth=float(self.growth))
             if self.training:

@@ -17,6 +17,8 @@ from induce.models.grammars import grammar as grammar_module
 from induce.models.grammars import grammar as module
 from induce.models.grammars.cpcfg import CompoundPcfg, CpcfgConfig
 from induce.models.grammars.grammar import Grammar, GrammarConfig
+from induce.models.grammars.nbl_pcfg import NblPcfg, NblPcfgConfig
+from induce.models.grammars.nl_pcfg import NlPcfg
 from induce.models.grammars.npcfg import NeuralPcfg
 from induce.models.grammars.simple_pcfg import SimplePcfg, SimplePcfgConfig
 from induce.models.grammars.tn_pcfg import TnPcfg, TnPcfgConfig
@@ -33,6 +35,8 @@ def model(kind: str) -> Grammar:
         "npcfg": lambda: NeuralPcfg(GrammarConfig(**SIZES), WORDS),
         "cpcfg": lambda: CompoundPcfg(CpcfgConfig(**SIZES, latent_size=2, encoder_size=4), WORDS),
         "simple-pcfg": lambda: SimplePcfg(SimplePcfgConfig(**SIZES), WORDS),
+        "nl-pcfg": lambda: NlPcfg(GrammarConfig(**SIZES), WORDS),
+        "nbl-pcfg": lambda: NblPcfg(NblPcfgConfig(**SIZES, rank=5), WORDS),
         "tn-pcfg": lambda: TnPcfg(TnPcfgConfig(**SIZES, rank=5, factors="shared"), WORDS),
     }
     return models[kind]().eval()
@@ -45,7 +49,7 @@ def batch(*lengths: int) -> SentenceBatch:
     return SentenceBatch(tokens, torch.tensor(lengths))
 
 
-@pytest.mark.parametrize("kind", ["npcfg", "simple-pcfg", "tn-pcfg"])
+@pytest.mark.parametrize("kind", ["npcfg", "simple-pcfg", "tn-pcfg", "nl-pcfg", "nbl-pcfg"])
 def test_probabilities_of_one_length_sum_to_at_most_one(kind: str) -> None:
     """The sum is 1 for sentences of one word, and at most 1 for sentences of two words."""
     for length in (1, 2):
@@ -55,7 +59,7 @@ def test_probabilities_of_one_length_sum_to_at_most_one(kind: str) -> None:
         assert length > 1 or total.item() == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["npcfg", "cpcfg", "simple-pcfg", "tn-pcfg"])
+@pytest.mark.parametrize("kind", ["npcfg", "cpcfg", "simple-pcfg", "tn-pcfg", "nl-pcfg", "nbl-pcfg"])
 def test_batch_loss_equals_the_loss_of_single_sentences(kind: str) -> None:
     grammar, mixed = model(kind), batch(5, 1, 3, 5)
     alone = [grammar.log_probability(mixed.select(torch.tensor([k]))) for k in range(4)]

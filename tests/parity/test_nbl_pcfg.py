@@ -1,0 +1,66 @@
+"""NBL-PCFG computes what the released program computes: rules, log partition, gradients, marginals, trees and heads."""
+
+from __future__ import annotations
+
+import pytest
+from torch import Tensor
+
+from induce.models.grammars.grammar import emitted
+from induce.models.grammars.nbl_pcfg import BilexicalRules, NblPcfg, NblPcfgConfig
+from tests.support.grammar_weights import check_heads, check_loss, check_spans, give_weights, layer_names, sentences
+from tests.support.reference import Fixture, fixtures, load
+
+pytestmark = pytest.mark.usefixtures("double")
+
+
+def grammar(fixture: Fixture) -> tuple[NblPcfg, dict[str, Tensor]]:
+    """The model of a fixture with its weights, and its parameters under their original names."""
+    sizes = fixture.sizes
+    config = NblPcfgConfig(
+        nonterminals=sizes["nonterminals"],
+        preterminals=sizes["preterminals"],
+        rank=sizes["rank"],
+        embedding_size=sizes["state_dim"],
+    )
+    model = NblPcfg(config, sizes["vocab"]).eval()
+    named: dict[str, Tensor] = {"root_emb": model.start, "nonterm_emb": model.nonterminal}
+    named |= {"r_emb": model.head_rank, "r_emb2": model.dependent_rank, "r_emb3": model.word_rank}
+    parts = {
+        "word_emb": model.embedding,
+        "root_mlp": model.root,
+        "root_mlp2": model.root_word,
+        "head_encoder": model.encoder,
+        "head_mlp": model.head,
+        "beta_mlp": model.words,
+        "inherent_mlp.0": model.head_child,
+        "noninherent_mlp.0": model.new_child,
+    }
+    for name, part in parts.items():
+        named |= layer_names(name, part)
+    give_weights(model, fixture, named)
+    return model, named
+
+
+@pytest.mark.parametrize("name", fixtures("nblpcfg"))
+def test_rules(name: str) -> None:
+    fixture = load(name)
+    model, _ = grammar(fixture)
+    batch = sentences(fixture)
+    tables = model.tables(batch.tokens)
+    rules, scores = tables.rules, emitted(tables, batch.tokens)
+    assert isinstance(rules, BilexicalRules)
+    fixture.check("head", rules.heads.log())
+    fixture.check("inherent", rules.head_child.log())
+    rank = model.config.rank
+    fixture.check("noninherent", scores[:, :, None, :rank, None] + rules.new_child.permute(1, 2, 0).log())
+    fixture.check("root", scores[..., rank:] + rules.root.log())
+
+
+@pytest.mark.parametrize("name", fixtures("nblpcfg"))
+def test_loss_trees_and_heads(name: str) -> None:
+    fixture = load(name)
+    model, named = grammar(fixture)
+    batch = sentences(fixture)
+    check_spans(model, batch, fixture)
+    check_heads(model, batch, fixture, "arc_marginal")
+    check_loss(model, batch, fixture, named)

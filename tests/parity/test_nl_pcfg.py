@@ -1,0 +1,63 @@
+"""NL-PCFG computes what the released program computes: rules, log partition, gradients, marginals, trees and heads."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from induce.models.grammars.grammar import GrammarConfig, emitted
+from induce.models.grammars.nl_pcfg import LexicalRules, NlPcfg
+from tests.support.grammar_weights import check_heads, check_loss, check_spans, give_weights, layer_names, sentences
+from tests.support.reference import Fixture, fixtures, load
+
+pytestmark = pytest.mark.usefixtures("double")
+
+
+def grammar(fixture: Fixture) -> tuple[NlPcfg, dict[str, Tensor]]:
+    """The model of a fixture with its weights, and its parameters under their original names."""
+    sizes = fixture.sizes
+    config = GrammarConfig(
+        nonterminals=sizes["nonterminals"],
+        preterminals=sizes["preterminals"],
+        embedding_size=sizes["state_dim"],
+    )
+    model = NlPcfg(config, sizes["vocab"]).eval()
+    named: dict[str, Tensor] = {"root_emb": model.start, "nonterm_emb": model.nonterminal}
+    named |= {"nonterm_emission_emb": model.phrase, "term_emb": model.preterminal}
+    parts = {
+        "word_emb": model.embedding,
+        "root_mlp": model.root,
+        "head_mlp": [model.encoder, *model.head],
+        "left_rule_mlp": model.right,  # the program names them by the child that keeps the head
+        "right_rule_mlp": model.left,
+        "term_mlp": model.words,
+    }
+    for name, part in parts.items():
+        named |= layer_names(name, part)
+    give_weights(model, fixture, named)
+    return model, named
+
+
+@pytest.mark.parametrize("name", fixtures("nlpcfg"))
+def test_rules(name: str) -> None:
+    fixture = load(name)
+    model, _ = grammar(fixture)
+    batch = sentences(fixture)
+    tables = model.tables(batch.tokens)
+    rules = tables.rules
+    assert isinstance(rules, LexicalRules)
+    left, right = rules.rules[:1].log().unbind(2)
+    fixture.check("rule", torch.stack([right, left.mT], 1))
+    fixture.check("unary", emitted(tables, batch.tokens))
+    fixture.check("root", rules.root.log())
+
+
+@pytest.mark.parametrize("name", fixtures("nlpcfg"))
+def test_loss_trees_and_heads(name: str) -> None:
+    fixture = load(name)
+    model, named = grammar(fixture)
+    batch = sentences(fixture)
+    check_spans(model, batch, fixture)
+    check_heads(model, batch, fixture, "arc_marginal_exact")
+    check_loss(model, batch, fixture, named)
