@@ -24,6 +24,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "tn-pcfg": ("yang-etal-2021-tn-pcfg", "yang-etal-2022-rank"),
     "nl-pcfg": ("zhu-etal-2020-return",),
     "nbl-pcfg": ("yang-etal-2021-neural-bilexicalized",),
+    "diora": ("drozdov-etal-2019-diora",),
     "structformer": ("shen-etal-2021-structformer",),
     "tree-transformer": ("wang-etal-2019-tree",),
     "transformer": ("vaswani-etal-2017",),

@@ -148,6 +148,7 @@ MODELS: Registry[ModelEntry] = Registry(
         "tn-pcfg": ModelEntry("induce.models.grammars.tn_pcfg:TnPcfg", "tn-pcfg-small", teacher_output="trees"),
         "nl-pcfg": ModelEntry("induce.models.grammars.nl_pcfg:NlPcfg", "nl-pcfg-small", teacher_output="trees"),
         "nbl-pcfg": ModelEntry("induce.models.grammars.nbl_pcfg:NblPcfg", "nbl-pcfg-small", teacher_output="trees"),
+        "diora": ModelEntry("induce.models.autoencoders.diora:Diora", "diora-small", teacher_output="trees"),
         "structformer": ModelEntry("induce.models.masked.structformer:StructFormer", "structformer-small"),
         "transformer": ModelEntry("induce.models.masked.transformer:Transformer", "transformer-small"),
         "tree-transformer": ModelEntry(

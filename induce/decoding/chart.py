@@ -34,9 +34,22 @@ def mbr_splits(score: ScoreMatrix) -> list[tuple[int, int, int]]:
 
     Each bracket follows the brackets that contain it.
     """
-    scores = _checked(score)
-    count = len(scores)
-    table = best_splits(scores)
+    return _splits_from_top(best_splits(_checked(score)))
+
+
+def split_tree(split_scores: Sequence[NDArray[np.floating]]) -> list[tuple[int, int]]:
+    """Brackets of the binary tree with the largest sum of ``split_scores``.
+
+    ``split_scores`` has a matrix (N - W + 1, W - 1) for each width W from 2 to N: row i has the scores of the splits of
+    the span of W words from word i, from the shortest left part to the longest one.
+    """
+    count = len(split_scores) + 1
+    return [(start, end) for start, _, end in _splits_from_top(best_splits(np.zeros((count, count + 1)), split_scores))]
+
+
+def _splits_from_top(table: Sequence[Sequence[int]]) -> list[tuple[int, int, int]]:
+    """Triples of start, first word of the right half, and end, from the ``table`` that `best_splits` returns."""
+    count = len(table) - 1
     spans = [(0, count)] if count > 1 else []
     splits = []
     for start, end in spans:  # the loop appends to this list
@@ -62,11 +75,14 @@ def mbr_nary(score: ScoreMatrix) -> list[tuple[int, int]]:
     return [(start, end) for start, end in mbr(scores) if scores[start, end] > 0 or end - start == count]
 
 
-def best_splits(scores: NDArray[np.float64]) -> list[list[int]]:
+def best_splits(
+    scores: NDArray[np.float64], split_scores: Sequence[NDArray[np.floating]] | None = None
+) -> list[list[int]]:
     """Number of words in the left part of the best tree over each span, indexed by [start][width].
 
-    Entries of width 0 and 1 are 0. The best totals are stored in two tables, by start and width and by end and
-    N - width, so that all splits of all spans of one width are the sum of two slices.
+    The score of a tree is the sum of the scores of its spans and of its splits (as in `split_tree`), if given. Entries
+    of width 0 and 1 are 0. The best totals are stored in two tables, by start and width and by end and N - width, so
+    that all splits of all spans of one width are the sum of two slices.
     """
     count = len(scores)
     by_start = np.zeros((count + 1, count + 1))  # [start, width]
@@ -76,6 +92,8 @@ def best_splits(scores: NDArray[np.float64]) -> list[list[int]]:
     for width in range(2, count + 1):
         span_count = count - width + 1
         totals = by_start[:span_count, 1:width] + by_end[width:, span_count:count]  # (spans, splits)
+        if split_scores is not None:
+            totals = totals + split_scores[width - 2]
         left = totals.argmax(1)
         best = totals[starts[:span_count], left] + scores[starts[:span_count], starts[width:]]
         splits[:span_count, width] = left + 1

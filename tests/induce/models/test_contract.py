@@ -48,7 +48,7 @@ FREE = {
 NEURAL_DMV = {"ndmv", "ndmv-sibling", "ndmv-lexical", "ndmv-joint"}
 PCFGS = {"npcfg", "cpcfg", "simple-pcfg", "tn-pcfg"}
 HEADED = {"nl-pcfg", "nbl-pcfg"}  # models whose parsing takes time of the fourth power
-CHARTS = {"dmv", "ccm", "dmv-ccm", *PCFGS, *NEURAL_DMV}  # models whose parsing takes cubic time
+CHARTS = {"dmv", "ccm", "dmv-ccm", "diora", *PCFGS, *NEURAL_DMV}  # models whose parsing takes cubic time
 DECODED = (Brackets, Heads)  # structures without numbers that could be close
 pytestmark = pytest.mark.parametrize("name", MODEL_NAMES, scope="module")
 

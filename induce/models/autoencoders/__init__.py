@@ -1,0 +1,1 @@
+"""Models that encode a sentence in a chart of vectors and predict each word from the vectors around it."""
