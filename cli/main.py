@@ -28,6 +28,7 @@ COMMANDS = {
     "extract": ("cli.commands.extract:extract", "Write distances, head probabilities or vectors of each sentence."),
     "decode": ("cli.commands.decode:decode", "Decode the output of extract into trees or heads."),
     "draw": ("cli.commands.draw:draw", "Draw trees and heads (terminal, SVG, PDF, PNG, HTML, LaTeX)."),
+    "generate": ("cli.commands.generate:generate", "Draw sentences and trees from a grammar."),
     "convert": ("cli.commands.convert:convert", "Convert treebanks between formats."),
     "eval": ("cli.commands.eval:evaluate", "Score trees or heads against a treebank."),
     "search": ("cli.commands.search:search", "Search trees and heads for a pattern."),
@@ -43,7 +44,7 @@ COMMANDS = {
 }
 SECTIONS = {
     "Learn": ("train", "combine"),
-    "Parse": ("parse", "extract", "decode", "draw", "convert"),
+    "Parse": ("parse", "extract", "decode", "draw", "generate", "convert"),
     "Evaluate": ("eval", "perplexity", "pairs", "analyze", "report"),
     "Work with a corpus": ("search",),
     "Models and data": ("info", "pack", "cite", "data"),

@@ -34,6 +34,7 @@ class CompoundPcfg(Grammar):
     """
 
     Config = CpcfgConfig
+    shares_rules = False
 
     def __init__(self, config: CpcfgConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)
@@ -60,12 +61,21 @@ class CompoundPcfg(Grammar):
         mean, log_variance = self.posterior(tokens)
         divergence = 0.5 * (mean**2 + log_variance.exp() - 1 - log_variance).sum(-1)
         z = mean + (log_variance / 2).exp() * torch.randn_like(mean) if self.training else mean
+        return self._tables_of(z)._replace(divergence=divergence)
+
+    def draw_tables(self, generator: torch.Generator) -> Tables:
+        """Grammar of one sentence, whose vector is drawn from N(0, I)."""
+        tables = self._tables_of(torch.randn(1, self.config.latent_size, generator=generator))
+        return Tables(tables.emissions[0], type(tables.rules)(*(part[0] for part in tables.rules)))
+
+    def _tables_of(self, z: Tensor) -> Tables:
+        """A grammar for each vector ``z`` (B, Z)."""
         symbols = self.config.nonterminals + self.config.preterminals
         root = self.root(_concatenate_pairs(self.start, z))[:, 0].softmax(-1)
         rules = self.rules(_concatenate_pairs(self.nonterminal, z)).softmax(-1)
         words = self.words(_concatenate_pairs(self.preterminal, z)).log_softmax(-1)  # (B, T, V)
         shaped = rules.view(len(z), self.config.nonterminals, symbols, symbols)
-        return Tables(words.transpose(1, 2), FullRules(root, shaped), divergence)
+        return Tables(words.transpose(1, 2), FullRules(root, shaped))
 
 
 def _concatenate_pairs(symbols: Tensor, z: Tensor) -> Tensor:

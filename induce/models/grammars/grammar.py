@@ -86,6 +86,7 @@ class Grammar(Model):
     reads = (FragmentBatch, SpanSupervisedBatch)
     gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores, Brackets)
     shortest = 2
+    shares_rules: ClassVar[bool] = True  # whether all sentences have one grammar
     config: Any  # settings with the numbers of nonterminals and preterminals
     growth: Tensor
     edges: Tensor
@@ -108,6 +109,10 @@ class Grammar(Model):
     def tables(self, tokens: Tensor) -> Tables:
         """The grammar of the sentences ``tokens`` (B, N)."""
         raise NotImplementedError
+
+    def draw_tables(self, generator: torch.Generator) -> Tables:
+        """Grammar from which one sentence is drawn, without an axis for sentences."""
+        return self.tables(torch.zeros(1, 1, dtype=torch.long))
 
     def loss(self, batch: SentenceBatch, state: Any = None) -> Loss:
         """Negative log-likelihood of the sentences, or of the weighted trees if the batch has span weights."""

@@ -28,6 +28,15 @@ from induce.models.grammars.best_trees import Maxima
 from induce.models.grammars.rules import Rules, SpanWeights
 
 
+class HeadedChildren(NamedTuple):
+    """Children of one node."""
+
+    head_child: int  # symbol of the child that keeps the head
+    new_child: int  # symbol of the dependent
+    is_left: bool  # whether the dependent is the left child
+    scores: int  # column of the scores of words from which the head word of the dependent is drawn
+
+
 class Children(NamedTuple):
     """Factors that spans of one width contribute to their parents."""
 
@@ -71,6 +80,14 @@ class HeadedRules(Rules):
     @abstractmethod
     def root_words(self, emissions: Tensor) -> Tensor:
         """Scores (N, B, S) of words as the head of a sentence with each nonterminal."""
+
+    @abstractmethod
+    def draw(self, parent: int, generator: torch.Generator) -> HeadedChildren:
+        """Children of a node with the symbol ``parent``, for rules (1, 1, …) of its head word alone."""
+
+    @abstractmethod
+    def root_scores(self, top: int) -> int:
+        """Column of the scores of words from which the head of a sentence with the nonterminal ``top`` is drawn."""
 
     # what all lexicalized grammars have
 

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from induce.models.grammars.grammar import GrammarConfig, Residual, Tables, perceptron, spread_weights
 from induce.models.grammars.headed_grammar import HeadedGrammar, words_with_symbols
-from induce.models.grammars.headed_rules import HeadedRules
+from induce.models.grammars.headed_rules import HeadedChildren, HeadedRules
+from induce.models.grammars.rules import draw_index
 from induce.setting import setting
 
 
@@ -68,6 +69,17 @@ class BilexicalRules(HeadedRules):
     def root_words(self, emissions: Tensor) -> Tensor:
         """Scores of the words given nonterminals."""
         return emissions[..., self.head_child.shape[1] :]
+
+    def draw(self, parent: int, generator: torch.Generator) -> HeadedChildren:
+        """Both children and the word given a rank, which is drawn first."""
+        rank = draw_index(self.heads[0, 0, parent], generator)
+        new = self.new_child[..., rank]  # (2, M)
+        side, dependent = divmod(draw_index(new.flatten(), generator), new.shape[1])
+        return HeadedChildren(draw_index(self.head_child[:, rank], generator), dependent, side == 0, rank)
+
+    def root_scores(self, top: int) -> int:
+        """Column of a nonterminal, after those of the ranks."""
+        return self.head_child.shape[1] + top
 
 
 class NblPcfg(HeadedGrammar):

@@ -15,7 +15,8 @@ from torch.nn import functional
 
 from induce.models.grammars.grammar import GrammarConfig, Residual, Tables, perceptron, spread_weights
 from induce.models.grammars.headed_grammar import HeadedGrammar, words_with_symbols
-from induce.models.grammars.headed_rules import HeadedRules
+from induce.models.grammars.headed_rules import HeadedChildren, HeadedRules
+from induce.models.grammars.rules import draw_index
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +68,17 @@ class LexicalRules(HeadedRules):
     def root_words(self, emissions: Tensor) -> Tensor:
         """Scores of the words given nonterminals."""
         return emissions[..., : self.root.shape[-1]]
+
+    def draw(self, parent: int, generator: torch.Generator) -> HeadedChildren:
+        """Side and children, and the column of the dependent."""
+        rules = self.rules[0, 0, :, parent]  # (2, M, M)
+        side, pair = divmod(draw_index(rules.flatten(), generator), rules[0].numel())
+        head_child, dependent = divmod(pair, rules.shape[2])
+        return HeadedChildren(head_child, dependent, side == 0, dependent)
+
+    def root_scores(self, top: int) -> int:
+        """Column of the nonterminal itself."""
+        return top
 
 
 class NlPcfg(HeadedGrammar):

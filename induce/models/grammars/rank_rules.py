@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from induce.models.grammars.best_trees import Maxima
-from induce.models.grammars.rules import Posterior, Rules, SpanWeights, product
+from induce.models.grammars.rules import Posterior, Rules, SpanWeights, draw_index, product
 from induce.models.grammars.simple_rules import SimpleRules
 from treebank.base.errors import SynparseError
 
@@ -45,6 +45,11 @@ class RankRules(Rules):
                 "use --decoder mbr"
             )
         return super().maxima()
+
+    def draw_children(self, parent: int, generator: torch.Generator) -> tuple[int, int]:
+        """Both children given a rank, which is drawn first."""
+        rank = draw_index(self.parent[parent], generator)
+        return draw_index(self.left[rank], generator), draw_index(self.right[rank], generator)
 
     def by_rank(self) -> Rules:
         """Simple grammar over R ranks instead of S nonterminals, with equal sums."""

@@ -45,6 +45,11 @@ def gradient(x: Tensor, d: Tensor, rank: int) -> Tensor:
     return torch.bmm(x.permute(1, 2, 0), d.transpose(0, 1))
 
 
+def draw_index(weights: Tensor, generator: torch.Generator) -> int:
+    """Index of a number in ``weights`` (K,), drawn in proportion to it."""
+    return int(torch.multinomial(weights, 1, generator=generator))
+
+
 SpanWeights = list[Tensor] | None  # by width: (spans, B, 1)
 
 SAFE_LOG = {torch.float32: 60.0, torch.float64: 500.0}  # |log Z| of a scaled sentence beyond which Z is not trusted
@@ -168,6 +173,11 @@ class Rules(ABC):
     def best_trees(self, emissions: Tensor) -> list[LabelledSpans]:
         """Spans ``(start, end, nonterminal)`` of the most probable tree of each sentence (`best_trees`)."""
         return best_trees(emissions, self.root, self.maxima())
+
+    def draw_children(self, parent: int, generator: torch.Generator) -> tuple[int, int]:
+        """Symbols of the left and of the right child of ``parent``, drawn by their probability."""
+        row = self.table()[parent]
+        return divmod(draw_index(row.flatten(), generator), row.shape[-1])
 
     def _double(self) -> Self:
         return type(self)(*(part.double() for part in self))

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from induce.models.grammars.best_trees import Maxima
-from induce.models.grammars.rules import KernelRules, SpanWeights, gradient, product
+from induce.models.grammars.rules import KernelRules, SpanWeights, draw_index, gradient, product
 
 CACHE_NUMBERS = 300_000  # larger sums over splits are computed split by split
 MAXIMA_NUMBERS = 4_000_000  # in one table of rules times spans
@@ -56,6 +56,10 @@ class SimpleRules(KernelRules):
     def maxima(self) -> Maxima:
         """Maxima over each child by itself."""
         return SimpleMaxima(self.left.log(), self.right.log())
+
+    def draw_children(self, parent: int, generator: torch.Generator) -> tuple[int, int]:
+        """Each child by itself."""
+        return draw_index(self.left[parent], generator), draw_index(self.right[parent], generator)
 
     def inside_chart(self, emissions: Tensor, weights: SpanWeights, *, keep: bool) -> tuple[Tensor, SimpleChart]:
         """Z (B,) and the chart, whose ``inside`` is ordered by width. ``keep`` has no effect."""
