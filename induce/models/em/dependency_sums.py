@@ -125,6 +125,7 @@ class _Chart:
         self.done[:, :, 0] = self.done_end[:, :, 0] = weights.stop[:, :, 0]
         self.open[:, :, 0] = 0  # a head without dependents on this side has no later arc
         self.open_inner, self.done_inner, self.done_inner_end = self.open, self.done, self.done_end
+        self.done_outer, self.done_outer_end = self.done, self.done_end  # of dependents in the fragment of their head
         if fragments is not None:
             same = np.where(fragments.crossing > 0, 1.0, fragments.penalty**-2)
             self.first *= same * fragments.cover[:, :, :1]  # factors that do not depend on the split point
@@ -132,7 +133,11 @@ class _Chart:
             self.crossing, self.open_inner = self._any("crossing", "open_inner")
             self.open_inner[:, :, 0] = 0
             self.done_inner, self.done_inner_end = self._any("done_inner", "done_inner_end")
-            self.done_inner[:, :, 0] = self.done_inner_end[:, :, 0] = self.done[:, :, 0] * fragments.cover[:, :, 0]
+            cover = fragments.dependent_cover[:, :, 0]
+            self.done_inner[:, :, 0] = self.done_inner_end[:, :, 0] = self.done[:, :, 0] * cover
+            if fragments.within is not None:
+                self.done_outer, self.done_outer_end = self._any("done_outer", "done_outer_end")
+                self.done_outer[:, :, 0] = self.done_outer_end[:, :, 0] = self.done[:, :, 0]
 
     def inside(self) -> None:
         """Fill the tables from narrow to wide."""
@@ -156,7 +161,7 @@ class _Chart:
         self.same[side, heads, width] = arcs
 
     def _add_half_spans(self, side: int, width: int, heads: slice, lasts: slice) -> None:
-        total = _products(self.same[side, heads, 1 : width + 1], self.done_end[side, lasts, width - 1 :: -1])
+        total = _products(self.same[side, heads, 1 : width + 1], self.done_outer_end[side, lasts, width - 1 :: -1])
         if self.fragments is not None:
             inner = self.done_inner_end[side, lasts, width - 1 :: -1]
             total += _products(self.crossing[side, heads, 1 : width + 1], inner)
@@ -164,9 +169,12 @@ class _Chart:
         self.open[side, heads, width] = total
         self.done[side, heads, width] = self.done_end[side, lasts, width] = done
         if self.fragments is not None:
-            cover = self.fragments.cover[side, heads, width]
-            self.open_inner[side, heads, width] = total * cover
-            self.done_inner[side, heads, width] = self.done_inner_end[side, lasts, width] = done * cover
+            self.open_inner[side, heads, width] = total * self.fragments.cover[side, heads, width]
+            inner = done * self.fragments.dependent_cover[side, heads, width]
+            self.done_inner[side, heads, width] = self.done_inner_end[side, lasts, width] = inner
+            if self.fragments.within is not None:
+                outer = done * self.fragments.within[side, heads, width]
+                self.done_outer[side, heads, width] = self.done_outer_end[side, lasts, width] = outer
 
     def growth(self) -> Array:
         """Log of the factor (B,) by which half spans grow per word, measured while they are in range."""
@@ -218,9 +226,10 @@ class _Chart:
         done = _products(self.same_end[side, heads, 1 : self.count - width], wider)  # as a dependent of an earlier word
         inner = self._as_inner_child(side, width, heads)
         if self.fragments is not None:
-            cover = self.fragments.cover[side, heads, width]
             inner += _products(self.crossing_end[side, heads, 1 : self.count - width], wider)
-            inner = inner * cover
+            inner = inner * self.fragments.dependent_cover[side, heads, width]
+            if self.fragments.within is not None:
+                done *= self.fragments.within[side, heads, width]
         done += inner
         done += self.d_done[side, heads, width]
         if width:
@@ -253,7 +262,7 @@ class _Chart:
     def _leave_arcs(self, side: int, width: int, heads: slice, lasts: slice) -> tuple[Array, Array]:
         """Compute the derivatives by the parts of arcs of one width and return the expected uses of the arcs."""
         wider, reach = self.d_open[side, heads, width:], slice(self.count - width)
-        arcs = _products(wider, self.done[side, lasts, reach])
+        arcs = _products(wider, self.done_outer[side, lasts, reach])
         if self.fragments is not None:
             crossing = self.fragments.crossing[side, heads, width]
             arcs += crossing * (_products(wider, self.done_inner[side, lasts, reach]) - arcs)

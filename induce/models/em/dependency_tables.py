@@ -3,7 +3,12 @@
 *Fragments* are the sequences of words between punctuation marks. An arc between two fragments involves three half
 spans: the head's on the side of the arc, as far as it is built, and the dependent's on both sides. The arc is
 multiplied by ``penalty`` for each of them that does not reach the end of the fragment of its word. A fragment is
-therefore preferred as one subtree. Spitkovsky, Alshawi and Jurafsky (2011) use constraints instead of this preference.
+therefore preferred as one subtree. Spitkovsky, Alshawi and Jurafsky (2011) use constraints, which are the limit of a
+penalty near 0. Trees satisfy
+
+- ``sprawl`` if exactly one word of each fragment, its head, has a head outside of it, as described so far;
+- ``loose`` if, besides, only the head of a fragment has dependents outside of it;
+- ``strict`` if, besides, only the root of the sentence has dependents outside of its fragment.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 Array = np.ndarray
+CONSTRAINTS = ("sprawl", "loose", "strict")
 
 
 @dataclass(frozen=True)
@@ -58,23 +64,30 @@ class TreeCounts:
 class Fragments:
     """Tables of the arcs that leave their fragment, for B sentences of N words (see the module docstring).
 
-    ``cover`` (2, N, N, B): 1 if the half span (a, w) reaches the end of the fragment of a, else the penalty.
-    ``crossing`` (2, N, N, B): 1.0 if a and a + w are in different fragments. ``penalty``: above 0, at most 1.
+    All are (2, N, N, B). ``cover``: 1 if the half span (a, w) reaches the end of the fragment of a, else the penalty;
+    this is the factor of heads. ``crossing``: 1.0 if a and a + w are in different fragments. ``dependent_cover``: the
+    factor of the half spans of a dependent whose head is in another fragment. ``within``: the factor of the outer half
+    span of a dependent whose head is in the same fragment, or None if there is no such factor. ``penalty``: above 0, at
+    most 1.
     """
 
     cover: Array
     crossing: Array
+    dependent_cover: Array
+    within: Array | None
     penalty: float
 
     def select(self, chosen: Array) -> Fragments:
         """Tables of the sentences with indices ``chosen``, which may repeat."""
-        return Fragments(self.cover[..., chosen], self.crossing[..., chosen], self.penalty)
+        cover, crossing, dependent = (table[..., chosen] for table in (self.cover, self.crossing, self.dependent_cover))
+        within = None if self.within is None else self.within[..., chosen]
+        return Fragments(cover, crossing, dependent, within, self.penalty)
 
     @classmethod
-    def of(cls, numbers: Array, penalty: float) -> Fragments:
+    def of(cls, numbers: Array, penalty: float, constraint: str = "sprawl") -> Fragments:
         """Construct the tables from the index of the fragment of each word (N, B), which never decreases.
 
-        Padding must have an index that differs from those of the words.
+        Padding must have an index that differs from those of the words. ``constraint`` is one of `CONSTRAINTS`.
         """
         count = len(numbers)
         ends = np.arange(count)[:, None] + np.arange(count)  # (N, N): a + w
@@ -89,7 +102,10 @@ class Fragments:
             following = np.concatenate(ends_here)
             cover.append(np.where(crosses | following[inside], 1.0, penalty))
             crossing.append(crosses.astype(np.float64))
-        return cls(np.stack(cover), np.stack(crossing), penalty)
+        covers, crosses = np.stack(cover), np.stack(crossing)
+        within = np.where(crosses > 0, penalty, 1.0)
+        dependent_cover = covers * within if constraint == "strict" else covers
+        return cls(covers, crosses, dependent_cover, None if constraint == "sprawl" else within, penalty)
 
 
 def by_reading(matrix: Array) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 from induce.data.by_length import batches_of_similar_length
 from induce.models.em.dependency_sums import Workspace, tree_counts
 from induce.models.em.dependency_tables import Fragments, TreeCounts, TreeWeights, by_reading
+from induce.models.em.plain_dependency_sums import plain_tree_counts
 
 Array = np.ndarray
 
@@ -60,11 +61,12 @@ class Preferences:
     """Weights of arcs that are not learned.
 
     An arc has the factor exp(-``length_bias`` (distance - 1)). The bias is one number, or one for each sentence of a
-    block (B,). See `Fragments` for ``penalty``.
+    block (B,). See `Fragments` for ``penalty`` and ``constraint``.
     """
 
     length_bias: float | Array
     penalty: float
+    constraint: str = "sprawl"
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,15 @@ class GrammarSums:
         self.preferences = preferences
         self._workspace, self._tables = Workspace(), Workspace()
 
-    def trees(self, grammar: ValenceGrammar, block: SentenceBlock) -> TreeCounts:
-        """Expected uses of arcs and stops in a block of sentences, valid until the next call."""
-        return self._sums(self.weights(grammar, block), block)
+    def trees(self, grammar: ValenceGrammar, block: SentenceBlock, *, best: bool = False) -> TreeCounts:
+        """Expected uses of arcs and stops in a block of sentences, or those in the best trees.
+
+        They are valid until the next call.
+        """
+        weights, fragments = self.weights(grammar, block), self._fragments(block)
+        if best:
+            return plain_tree_counts(weights, fragments, best=True)
+        return tree_counts(weights, fragments, workspace=self._workspace)
 
     def weights(self, grammar: ValenceGrammar, block: SentenceBlock) -> TreeWeights:
         """Weights of arcs, stops and roots in a block of sentences, valid until the next call."""
@@ -180,14 +188,14 @@ class GrammarSums:
                 counts.choose[:, side, v] += totals.reshape(size, size)
                 counts.stop[:, side, v] += np.bincount(heads, trees.stop[side, :, v].ravel(), size)
 
-    def _sums(self, weights: TreeWeights, block: SentenceBlock) -> TreeCounts:
+    def _fragments(self, block: SentenceBlock) -> Fragments | None:
         fragments, each = None, block.fragments.shape[1]
         inside = np.arange(len(block.classes))[:, None] < block.lengths[:each]
         if self.preferences.penalty < 1 and ((block.fragments != block.fragments[:1]) & inside).any():
-            fragments = Fragments.of(block.fragments, self.preferences.penalty)
+            fragments = Fragments.of(block.fragments, self.preferences.penalty, self.preferences.constraint)
             if block.copies > 1:
                 fragments = fragments.select(np.tile(np.arange(each), block.copies))
-        return tree_counts(weights, fragments, workspace=self._workspace)
+        return fragments
 
     def _pairs(self, classes: Array, size: int) -> Array:
         """Index (2, N, N, B) of each pair of head class and dependent class, or 0 outside the sentence."""

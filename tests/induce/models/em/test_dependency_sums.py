@@ -31,7 +31,9 @@ def reach(heads: tuple[int, ...], word: int, side: int, before: int | None = Non
     return last
 
 
-def uses(heads: tuple[int, ...], numbers: np.ndarray | None, penalty: float) -> tuple[list[np.ndarray], float]:
+def uses(
+    heads: tuple[int, ...], numbers: np.ndarray | None, penalty: float, constraint: str = "sprawl"
+) -> tuple[list[np.ndarray], float]:
     """Number of uses of each weight in a tree by definition, and the product of its penalties."""
     count = len(heads)
     first, later = np.zeros((count, count)), np.zeros((count, count))
@@ -52,16 +54,24 @@ def uses(heads: tuple[int, ...], numbers: np.ndarray | None, penalty: float) -> 
                         beyond = last + (1 if towards == 0 else -1)
                         whole = not 0 <= beyond < count or numbers[beyond] != numbers[start]
                         factor *= 1.0 if whole or numbers[last] != numbers[start] else penalty
+                if numbers is not None and constraint != "sprawl":
+                    crosses = numbers[word] != numbers[child]
+                    strict = constraint == "strict"
+                    for towards in ((0, 1) if strict else ()) if crosses else (side,):
+                        if numbers[reach(heads, child, towards)] != numbers[child]:
+                            factor *= penalty
     return [by_reading(first), by_reading(later), stop, root], factor
 
 
-def by_all_trees(weights: TreeWeights, numbers: np.ndarray | None, penalty: float) -> TreeCounts:
+def by_all_trees(
+    weights: TreeWeights, numbers: np.ndarray | None, penalty: float, constraint: str = "sprawl"
+) -> TreeCounts:
     """Result of `tree_counts` by enumeration, for fragment indices ``numbers`` (N, B)."""
     count, batch = weights.root.shape
     counts = TreeCounts(*(np.zeros_like(getattr(weights, name)) for name in NAMES), np.zeros(batch))
     for sentence in range(batch):
         for heads in projective_trees(count):
-            used, value = uses(heads, None if numbers is None else numbers[:, sentence], penalty)
+            used, value = uses(heads, None if numbers is None else numbers[:, sentence], penalty, constraint)
             for name, times in zip(NAMES, used, strict=True):
                 value *= np.prod(getattr(weights, name)[..., sentence] ** times)
             for name, times in zip(NAMES, used, strict=True):
@@ -93,6 +103,48 @@ def test_tree_counts_equal_enumeration(count: int, penalty: float) -> None:
     fragments = Fragments.of(numbers, penalty)
     assert_same(tree_counts(weights, fragments), by_all_trees(weights, numbers, penalty))
     assert_same(tree_counts(weights), by_all_trees(weights, None, 1.0))
+
+
+@pytest.mark.parametrize("constraint", ["loose", "strict"])
+def test_constraints_equal_enumeration(constraint: str) -> None:
+    for count in (3, 5):
+        weights = random_weights(count, 2, seed=7)
+        numbers = some_fragments(count, 2, seed=3)
+        fragments = Fragments.of(numbers, 0.05, constraint)
+        expected = by_all_trees(weights, numbers, 0.05, constraint)
+        assert_same(tree_counts(weights, fragments), expected)
+        assert_same(plain_tree_counts(weights, fragments), expected)
+
+
+@pytest.mark.parametrize("constraint", ["sprawl", "loose", "strict"])
+def test_small_penalty_is_a_constraint(constraint: str) -> None:
+    """The best tree has one head in each fragment, and dependents outside a fragment as the constraint allows."""
+    for seed in range(6):
+        numbers = np.array([0, 0, 1, 1, 1, 2, 2])[:, None]
+        weights = random_weights(7, 1, seed=seed, spread=2.0)
+        best = plain_tree_counts(weights, Fragments.of(numbers, 1e-9, constraint), best=True)
+        arcs, fragment = by_head(best.first + best.later)[..., 0], numbers[:, 0]
+        heads = [int(arcs[:, word].argmax()) if best.root[word, 0] < 0.5 else ROOT for word in range(7)]
+        outer = [child for child, head in enumerate(heads) if head == ROOT or fragment[head] != fragment[child]]
+        assert sorted(fragment[outer].tolist()) == [0, 1, 2]
+        parents = {heads[child] for child in outer} - {ROOT}
+        assert constraint == "sprawl" or parents <= set(outer)
+        assert constraint != "strict" or parents <= {heads.index(ROOT)}
+
+
+def test_best_tree_equals_enumeration() -> None:
+    for count in (1, 4, 6):
+        weights = random_weights(count, 1, seed=count)
+        best = plain_tree_counts(weights, best=True)
+        values = []
+        for heads in projective_trees(count):
+            used, _ = uses(heads, None, 1.0)
+            parts = (getattr(weights, name)[..., 0] ** times for name, times in zip(NAMES, used, strict=True))
+            values.append((np.prod([np.prod(part) for part in parts]), used))
+        value, used = max(values, key=lambda item: item[0])
+        assert best.log_total[0] == pytest.approx(np.log(value))
+        for name, times in zip(NAMES, used, strict=True):
+            np.testing.assert_array_equal(getattr(best, name)[..., 0], times)
 
 
 @pytest.mark.parametrize("fragmented", [False, True])

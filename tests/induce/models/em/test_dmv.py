@@ -13,7 +13,8 @@ from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.decoding.heads import mbr_heads
 from induce.models.base import Query, SentenceTooLong
 from induce.models.em.dependency_tables import by_head
-from induce.models.em.dmv import LONGEST, Dmv, DmvConfig
+from induce.models.em.dmv import LONGEST, Dmv
+from induce.models.em.dmv_members import DmvConfig
 from induce.models.em.valence_grammar import GrammarSums, blocks_of_similar_length
 from induce.structures import HeadDistribution
 from treebank.base.errors import SynparseError
@@ -59,22 +60,41 @@ def heads_of(model: Dmv, batch: SentenceBatch) -> torch.Tensor:
     return structure.probability
 
 
-def test_resumed_fit_equals_uninterrupted_fit() -> None:
+@pytest.mark.parametrize(("em", "stops"), [("soft", (1, 3, 4)), ("lateen", (14,))])
+def test_resumed_fit_equals_uninterrupted_fit(em: str, stops: Sequence[int]) -> None:
     """Only the buffers are restored, after different steps."""
-    corpus = sample(40)
-    whole = learned(corpus)
-    for stop in (1, 3, 4):
-        part = fresh(corpus)
+    lateen = em == "lateen"
+    corpus, settings = sample(30), {"em": em, "members": 1 if lateen else 2, "short_passes": 16 if lateen else 2}
+    whole = learned(corpus, **settings)
+    for stop in stops:
+        part = fresh(corpus, **settings)
         for step in part.fit(corpus):
             if step.done == stop:
                 break
-        again = fresh(corpus)
+        again = fresh(corpus, **settings)
         again.load_state_dict(part.state_dict())
         for step in again.fit(corpus, stop):
             assert step.done > stop
         assert step.check
         for name, table in whole.state_dict().items():
             assert torch.equal(table, again.state_dict()[name]), name
+
+
+def test_viterbi_and_lateen_passes_count_in_the_best_trees() -> None:
+    corpus, settings = sample(20), {"members": 1, "short_passes": 16, "middle_passes": 0, "long_passes": 0}
+    models = {em: fresh(corpus, em=em, **settings) for em in ("soft", "viterbi", "lateen")}
+    losses, hard = dict[str, list[float]](), dict[str, list[bool]]()
+    for em, model in models.items():
+        losses[em], hard[em] = [], []
+        for step in model.fit(corpus):
+            losses[em].append(step.nll)
+            hard[em].append(bool(model.hard[0]))
+    assert losses["viterbi"][-1] < losses["viterbi"][0]
+    assert losses["viterbi"][0] > losses["soft"][0]  # the best tree is less likely than all trees
+    assert (set(hard["soft"]), set(hard["viterbi"]), set(hard["lateen"])) == ({False}, {True}, {False, True})
+    same = hard["lateen"].index(True)  # passes before the first one in the best trees
+    assert losses["lateen"][: same + 1] == losses["soft"][: same + 1]
+    assert losses["lateen"][same + 1] > losses["soft"][same + 1]
 
 
 def test_steps_report_progress() -> None:
@@ -131,7 +151,7 @@ def test_joint_votes_equal_the_mean_of_single_members() -> None:
     tokens, lengths, fragments = (part.numpy() for part in (batch.tokens, batch.lengths, batch.fragments))
     expected = np.zeros((*tokens.shape, tokens.shape[1]))
     for member in range(3):
-        block = model._block(member, tokens.T, fragments.T, lengths)
+        block = model.block(member, tokens.T, fragments.T, lengths)
         trees = GrammarSums(model.preferences(member)).trees(model.grammar(member), block)
         arcs = by_head(trees.first + trees.later)
         arcs[np.arange(len(arcs)), np.arange(len(arcs))] = trees.root

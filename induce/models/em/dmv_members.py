@@ -1,0 +1,180 @@
+"""State of DMV: the settings, and the classes, word weights and grammars of all members."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from induce.data.word_classes import check_words_as_classes
+from induce.models.base import FittedModel
+from induce.models.em.dependency_tables import CONSTRAINTS
+from induce.models.em.valence_grammar import Preferences, SentenceBlock, ValenceGrammar
+from induce.setting import setting
+
+EM = ("soft", "viterbi", "lateen")
+NOT_COMPARED = -1e300  # log-likelihood of a pass that no other is compared with; a checkpoint holds finite numbers
+GOLDEN_RATIO = 0.6180339887498949
+#: settings that differ from member to member -> multiples of the golden ratio and of 1/7 between two members, so that
+#: the values of a setting are spread evenly and those of two settings are independent
+MEMBER_STEPS = {"classes": (1, 0), "length_bias": (2, 1), "frequency_power": (3, 2)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DmvConfig:
+    """Settings of DMV.
+
+    Values between ``…_low`` and ``…_high`` differ between members; a single member uses the mean of both.
+    """
+
+    members: int = setting(12, at_least=1, at_most=1000, help="grammars that vote")
+    classes_low: int = setting(
+        25, at_least=0, at_most=10_000, help="word classes; 0 (with classes_high=0): each word is one"
+    )
+    classes_high: int = setting(
+        45, at_least=0, at_most=10_000, help="upper end of the range of numbers of word classes"
+    )
+    endings: float = setting(1.0, at_least=0, at_most=1e6, help="weight of the last letters of words in their classes")
+    extended: bool = setting(True, help="which child comes next depends on whether there is one (Headden et al. 2009)")
+    short_length: int = setting(10, at_least=1, at_most=1e6, help="longest sentences at first")
+    short_passes: int = setting(20, at_least=1, at_most=1e6, help="passes over sentences up to short_length")
+    middle_length: int = setting(15, at_least=1, at_most=1e6, help="then")
+    middle_passes: int = setting(5, at_least=0, at_most=1e6, help="passes over sentences up to middle_length")
+    long_length: int = setting(30, at_least=1, at_most=1e6, help="and in the end")
+    long_passes: int = setting(5, at_least=0, at_most=1e6, help="passes over sentences up to long_length")
+    sentences: int = setting(
+        2000, at_least=1, at_most=1e9, help="most sentences of a pass, sampled again for each stage"
+    )
+    length_bias_low: float = setting(0.1, at_least=0, at_most=100, help="an arc weighs exp(-bias (distance - 1))")
+    length_bias_high: float = setting(0.25, at_least=0, at_most=100, help="upper end of the range of length_bias")
+    annealed: float = setting(0.0, at_least=0, at_most=1, help="share of the members that begin with a stronger bias")
+    annealed_bias: float = setting(
+        1.0, at_least=0, at_most=100, help="theirs at first; it falls to their own by the last stage"
+    )
+    fragment_penalty: float = setting(
+        0.1,
+        at_least=1e-9,
+        at_most=1,
+        help="weight of each violation of model.fragment_constraint; 1e-6 forbids violations",
+    )
+    frequency_scale: float = setting(
+        1e-3, at_least=1e-9, at_most=1, help="share of the text above which words head less"
+    )
+    frequency_power_low: float = setting(
+        0.5, at_least=0, at_most=100, help="lower end of the range of powers by which frequent words head less"
+    )
+    frequency_power_high: float = setting(1.0, at_least=0, at_most=100, help="upper end of the range of these powers")
+    predicate_root: float = setting(
+        1.0, at_least=0, at_most=100, help="power of the predicate ratio in a word's root weight"
+    )
+    predicate_head: float = setting(0.1, at_least=0, at_most=100, help="and in its weight as head")
+    predicate_limit: float = setting(20.0, at_least=1, at_most=1e9, help="ratios are kept between 1 / limit and limit")
+    smooth_choose: float = setting(0.5, at_least=1e-6, at_most=1e6, help="added to expected children of a class")
+    smooth_stop: float = setting(1.0, at_least=1e-6, at_most=1e6, help="count added to every decision to stop")
+    smooth_root: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every root")
+    em: str = setting(
+        "soft",
+        choices=EM,
+        help="counts from all trees (soft), from the best tree (viterbi), or alternately (lateen)",
+    )
+    fragment_constraint: str = setting(
+        "sprawl", choices=CONSTRAINTS, help="what the penalty of fragments applies to (Spitkovsky et al. 2011)"
+    )
+    backoff: float = setting(
+        10.0, at_least=0, at_most=1e6, help="uses that choices without regard to valence count for"
+    )
+
+    def check(self) -> None:
+        """Raise ValueError if the settings are inconsistent."""
+        for name in MEMBER_STEPS:
+            if getattr(self, f"{name}_low") > getattr(self, f"{name}_high"):
+                raise ValueError(f"model.{name}_low must not be above model.{name}_high")
+        if (self.classes_low == 0) != (self.classes_high == 0):
+            raise ValueError("model.classes_low and model.classes_high must both be 0, or neither")
+        if self.extended and self.backoff == 0:
+            raise ValueError("model.extended=true needs model.backoff above 0")
+
+    @property
+    def stages(self) -> list[tuple[int, int]]:
+        """Longest sentence and passes of each stage."""
+        return [
+            (self.short_length, self.short_passes),
+            (self.middle_length, self.middle_passes),
+            (self.long_length, self.long_passes),
+        ]
+
+    @property
+    def passes(self) -> int:
+        """Passes of one member."""
+        return sum(passes for _, passes in self.stages)
+
+
+class DmvMembers(FittedModel):
+    """Classes, word weights and grammars of all members of DMV, in buffers. K is the largest number of classes."""
+
+    Config: ClassVar[type] = DmvConfig
+
+    def __init__(self, config: DmvConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.config, self.vocabulary_size = config, vocabulary_size
+        self.words_are_classes = config.classes_high == 0
+        if self.words_are_classes:
+            check_words_as_classes("model.classes_high", vocabulary_size)
+        members, size = config.members, self.class_count
+        double = torch.float64
+        self.register_buffer("passes", torch.zeros(members, dtype=torch.int64))
+        self.register_buffer("hard", torch.full((members,), config.em == "viterbi"))
+        self.register_buffer("objective", torch.full((members,), NOT_COMPARED, dtype=double))
+        self.register_buffer("share", torch.zeros(vocabulary_size, dtype=double))
+        self.register_buffer("classes", torch.zeros(members, vocabulary_size, dtype=torch.int64))
+        self.register_buffer("ratio", torch.ones(members, size, dtype=double))
+        self.register_buffer("head_weight", torch.ones(members, vocabulary_size, dtype=double))
+        self.register_buffer("root_weight", torch.ones(members, vocabulary_size, dtype=double))
+        self.register_buffer("word_given_class", torch.zeros(members, vocabulary_size, dtype=double))
+        self.register_buffer("root", torch.full((members, size), 1 / size, dtype=double))
+        self.register_buffer("stop", torch.full((members, size, 2, 2), 0.5, dtype=double))
+        self.register_buffer("choose", torch.full((members, size, 2, 2, size), 1 / size, dtype=double))
+
+    passes: Tensor  # (M,): how many passes each member has had
+    hard: Tensor  # (M,): whether the next pass counts in the best tree
+    objective: Tensor  # (M,): log-likelihood of the last pass, or `NOT_COMPARED` after a change of sentences or counts
+    share: Tensor  # (V,): of the text
+    classes: Tensor  # (M, V)
+    ratio: Tensor  # (M, K): see `predicate_ratios`
+    head_weight: Tensor  # (M, V)
+    root_weight: Tensor  # (M, V)
+    word_given_class: Tensor  # (M, V): P(word | its class)
+    root: Tensor  # (M, K): as in `ValenceGrammar`
+    stop: Tensor  # (M, K, 2, 2)
+    choose: Tensor  # (M, K, 2, 2, K)
+
+    @property
+    def class_count(self) -> int:
+        """Number of classes K."""
+        return self.vocabulary_size if self.words_are_classes else self.config.classes_high
+
+    def between(self, name: str, member: int) -> float:
+        """Value of setting ``name`` for one member, spread evenly over the range of the setting."""
+        low, high = getattr(self.config, f"{name}_low"), getattr(self.config, f"{name}_high")
+        golden, sevenths = MEMBER_STEPS[name]
+        share = (0.5 + member * GOLDEN_RATIO * golden + member * sevenths / 7) % 1 if self.config.members > 1 else 0.5
+        return float(low + share * (high - low))
+
+    def preferences(self, member: int) -> Preferences:
+        """Fixed preferences of a member."""
+        config = self.config
+        return Preferences(self.between("length_bias", member), config.fragment_penalty, config.fragment_constraint)
+
+    def grammar(self, member: int) -> ValenceGrammar:
+        """The probabilities of a member."""
+        return ValenceGrammar(*(table[member].cpu().numpy() for table in (self.root, self.stop, self.choose)))
+
+    def block(self, member: int, ids: np.ndarray, fragments: np.ndarray, lengths: np.ndarray) -> SentenceBlock:
+        """Sentences (N, B) of ``lengths`` (B,), with the classes and word weights of a member."""
+        tables = [table[member].cpu().numpy() for table in (self.classes, self.head_weight, self.root_weight)]
+        classes, head, root = (table[ids] for table in tables)
+        inside = np.arange(len(ids))[:, None] < lengths
+        return SentenceBlock(classes, np.where(inside, fragments, -1), head, root, lengths)
