@@ -81,7 +81,7 @@ class TaskEntry:
     examples: str = "induce.tasks.examples:load_examples"  # "module:function" that loads the training examples
     score: str = "induce.tasks.evaluation:score_task"  # "module:function" of ``synparse task eval``
     parser: str = "induce.parsing.model_parser:ModelParser"  # "module:class" of the parser from lines to trees
-    classifier: str = "induce.tasks.classifier:make_classifier"  # "module:function" that makes a model from an encoder
+    classifier: str = "induce.tasks.classifier:Classifier"  # "module:class" of the model around an encoder
     settle: str = ""  # "module:function" from settings and --model to dependent settings
 
     @property
@@ -188,6 +188,9 @@ ENCODERS: Registry[ModelEntry] = Registry(
         "tree-lstm": ModelEntry("induce.tasks.encoders.trees:TreeLstm"),
         "tree-rnn": ModelEntry("induce.tasks.encoders.trees:TreeRnn"),
         "tree-cell": ModelEntry("induce.tasks.encoders.trees:TreeCell"),
+        "gumbel-tree-lstm": ModelEntry("induce.tasks.encoders.gumbel_tree_lstm:GumbelTreeLstm"),
+        "crvnn": ModelEntry("induce.tasks.encoders.crvnn:Crvnn"),
+        "rl-spinn": ModelEntry("induce.tasks.encoders.rl_spinn:RlSpinn"),
     },
 )
 
@@ -203,10 +206,12 @@ POLICIES: Registry[ModelEntry] = Registry(
 
 SENTENCE_ENCODERS: Registry[ModelEntry] = Registry(
     "sentence encoder",
-    {  # encoders of pairs of sentences; pretrained as language models
+    {  # encoders of pairs of sentences: language models, which may be pretrained, and encoders of expressions
         "udgn": ModelEntry("induce.tasks.similarity.models:UdgnPairs"),
         "structformer": ModelEntry("induce.tasks.similarity.models:StructFormerPairs"),
         "transformer": ModelEntry("induce.tasks.similarity.models:TransformerPairs"),
+        "gumbel-tree-lstm": ModelEntry("induce.tasks.encoders.gumbel_tree_lstm:GumbelTreeLstm"),
+        "crvnn": ModelEntry("induce.tasks.encoders.crvnn:Crvnn"),
     },
 )
 
@@ -229,6 +234,7 @@ TASKS: Registry[TaskEntry] = Registry(
             SENTENCE_ENCODERS,
             examples="induce.tasks.similarity.training:load_pairs",
             score="induce.tasks.similarity.evaluation:score_similarity",
+            classifier="induce.tasks.similarity.models:EncoderPairs",
             settle="induce.tasks.similarity.training:settle",
         ),
     },

@@ -3,8 +3,8 @@
 ``python -m bench.experiments.tables [--minutes 2]`` trains series of small models, each for the given CPU minutes, and
 scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9), the channels of the models of
 `bench.experiments.pretraining` (table 8), ON-LSTM's sharpness next to its UF1 over seeds, Ordered Memory's accuracy by
-the number of expressions (figure 7b) and the agreement of its trees between seeds (figure 6). Existing results are not
-computed again.
+the number of expressions (figure 7b) and the agreement of its trees between seeds (figure 6), and the models that learn
+trees from the answers of ListOps. Existing results are not computed again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ ABLATIONS = {  # of table 9
 SEEDS, MANY_SEEDS = ("1", "2", "3"), tuple("123456")
 EXPRESSIONS = ("1000", "4000", "16000", "64000")
 LONGEST = "50"  # tokens of a test expression
+LATENT = ("ordered-memory", "gumbel-tree-lstm", "crvnn", "rl-spinn")  # models of tasks that find trees
 FORMULAS, SOME = "proplog/sample/test6", 500
 SHOWN = 8  # relations
 MASKED_MODELS = ("udgn", "structformer", "transformer")
@@ -164,6 +165,17 @@ def trees_of_seeds(bench: Bench) -> str:
     )
 
 
+def latent(bench: Bench) -> str:
+    """Table of the models that learn trees from the answers of ListOps, for each seed."""
+    rows = []
+    for seed, name in product(SEEDS, LATENT):
+        run = bench.train(f"{name}-{seed}", ["task", "train", "listops", "--model", name], seed=seed)
+        call = ("task", "eval", "listops", "--max-length", LONGEST, "-m", run)
+        (score,) = bench.read(f"{name}-{seed}-score", *call)["scores"]
+        rows.append([f"`{name}`", seed, with_interval(score), with_interval(score["trees"])])
+    return markdown(["ListOps, trees from answers", "seed", "accuracy", "UF1"], rows)
+
+
 def correlated(correlation: Mapping[str, Any]) -> str:
     """A correlation with its interval."""
     return f"{correlation['value']:.2f} [{correlation['low']:.2f}, {correlation['high']:.2f}]"
@@ -176,6 +188,7 @@ TABLES: Mapping[str, Callable[[Bench], str]] = {
     "sharpness": sharpness,
     "learning": learning,
     "trees": trees_of_seeds,
+    "latent": latent,
 }
 
 

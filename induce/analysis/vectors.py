@@ -1,4 +1,4 @@
-"""Vectors of sentences: the mean of the word vectors of a trained model."""
+"""Vectors of sentences: the mean of the word vectors of a trained model, or its own vectors of sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
 from induce.data.tokens import split
 from induce.likelihood.language_model import TextModel
-from induce.models.base import Model, has_vectors
+from induce.models.base import has_vectors
+from induce.models.build import class_of
 from induce.parsing.parser import LARGEST_BLOCK
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -33,9 +34,9 @@ class Embedder(TextModel):
     """A trained model that computes vectors of sentences."""
 
     def __init__(self, run: str, *, device: str = "auto") -> None:
-        """Raises SynparseError if the model has no word vectors."""
+        """Raises SynparseError if the model has no vectors."""
         super().__init__(run, device=device)
-        if not (issubclass(self.model_type, Model) and has_vectors(self.model_type)):
+        if not has_vectors(class_of(self.config)):
             task = f", which has learned {self.config.task_name}," if self.config.task_name else ""
             raise SynparseError(f"{run}: this {self.name!r}{task} gives no vectors of sentences")
         self.model: Any = self.build()

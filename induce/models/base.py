@@ -213,8 +213,8 @@ def scores_sentences(kind: type[Model]) -> bool:
 
 
 def has_vectors(kind: type[Model]) -> bool:
-    """Whether models of this class give each word a vector."""
-    return kind.word_vectors is not Model.word_vectors
+    """Whether models of this class give each sentence a vector."""
+    return (kind.word_vectors, kind.sentence_vectors) != (Model.word_vectors, Model.sentence_vectors)
 
 
 def bounded(tokens: Tensor) -> Tensor:

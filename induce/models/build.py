@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from induce.models.base import Model
 from induce.registry import TASKS, load
 from induce.settings.run import RunConfig, kind_of, model_settings
+
+
+def class_of(config: RunConfig) -> Any:
+    """Class of the model of a run: for an encoder, that of the model around it, which learns the task."""
+    kind = kind_of(config)
+    return kind if issubclass(kind, Model) else load(TASKS.get(config.task_name).classifier)
 
 
 def make_model(config: RunConfig, vocabulary_size: int) -> Model:
@@ -16,7 +24,7 @@ def make_model(config: RunConfig, vocabulary_size: int) -> Model:
     kind = kind_of(config)
     model = kind(model_settings(kind.Config, config.model, config.model_name), vocabulary_size)
     if not isinstance(model, Model):
-        model = load(TASKS.get(config.task_name).classifier)(config, model)
+        model = class_of(config).of_run(config, model)
     model.seed = config.train.seed
     built: Model = model
     return built

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -34,15 +34,25 @@ class Classifier(Model):
     def __init__(self, encoder: Encoder, shape: ClassifierShape) -> None:
         super().__init__()
         self.encoder, self.shape = encoder, shape
-        size = encoder.size
+        encoder.set_sides(shape.sides)
+        self.whole_batch, size = encoder.whole_batch, encoder.size
         self.dropout = nn.Dropout(shape.dropout)
-        encoder.sides = shape.sides
         self.inner = nn.Linear(4 * size, size) if shape.sides == 2 and not encoder.joins_sides else None
         self.outer = nn.Linear(size, shape.labels)
 
+    @classmethod
+    def of_run(cls, config: RunConfig, encoder: Encoder) -> Self:
+        """The model of a run on a task of labeled examples."""
+        task = find_task(config.task_name)
+        shape = ClassifierShape(task.sides, len(task.labels), float(config.model["classifier_dropout"]))
+        return cls(encoder, shape)
+
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
         """Scores (B, labels) of ``tokens`` (sides * B, N), padded at the end: all first sides, then all second ones."""
-        vectors = self.encoder(tokens, lengths, trees)
+        return self.scores(self.encoder(tokens, lengths, trees))
+
+    def scores(self, vectors: Tensor) -> Tensor:
+        """Scores (B, labels) of the vectors of the encoder."""
         if self.inner is not None:
             u, v = vectors.chunk(2)
             vectors = functional.elu(self.inner(self.dropout(torch.cat((u, v, u * v, (u - v).abs()), -1))))
@@ -51,18 +61,14 @@ class Classifier(Model):
 
     def loss(self, batch: LabelledBatch, state: None = None) -> Loss:
         """Mean negative log-likelihood of the labels, and the number of correct predictions."""
-        scores = self(batch.tokens, batch.lengths, batch.trees)
+        encoding = self.encoder.encode(batch.tokens, batch.lengths, batch.trees)
+        scores = self.scores(encoding.vectors)
         nll = functional.cross_entropy(scores, batch.labels)
-        return Loss(nll, nll, len(batch.labels), correct=int((scores.argmax(-1) == batch.labels).sum()))
+        correct = scores.argmax(-1) == batch.labels
+        added = self.encoder.added_loss(encoding, correct.to(scores))
+        return Loss(nll if added is None else nll + added, nll, len(batch.labels), correct=int(correct.sum()))
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """The structure that the encoder predicts."""
         structure: Structure = self.encoder.structure(batch.tokens, batch.lengths)
         return structure
-
-
-def make_classifier(config: RunConfig, encoder: Encoder) -> Classifier:
-    """The model of a run on a task of labeled examples."""
-    task = find_task(config.task_name)
-    shape = ClassifierShape(task.sides, len(task.labels), float(config.model["classifier_dropout"]))
-    return Classifier(encoder, shape)

@@ -257,10 +257,11 @@ MIN_WORDS = 20  # of training text
 def check_fits(config: RunConfig) -> None:
     """Raises SynparseError if settings, model, reading and decoder do not fit together. Reads no text."""
     from induce.models.base import FittedModel
+    from induce.models.build import class_of
 
     kind = kind_of(config)
     model_settings(kind.Config, config.model, config.model_name)
-    check_loader(config.model_name, kind.reads, config.loader_name)
+    check_loader(config.model_name, class_of(config).reads, config.loader_name)
     by_gradients = not issubclass(kind, FittedModel)
     if by_gradients == (config.optimizer_name == "none"):
         need = "an optimizer" if by_gradients else "optimizer.name=none"

@@ -75,6 +75,20 @@ def test_fine_tuning_keeps_words_settings_and_frozen_trees(call: Caller, folder:
     assert "model.embedding_size=16" in info
 
 
+@pytest.mark.parametrize("name", ["gumbel-tree-lstm", "crvnn"])
+def test_encoder_of_expressions_learns_vectors_of_sentences(call: Caller, folder: Path, name: str) -> None:
+    run, pairs = folder / name, folder / "pairs.csv"
+    call.result(
+        "task", "train", "similarity", pairs, "--model", name, "-o", run, *TUNED, "--set", "model.hidden_size=8"
+    )
+    score = call.json("task", "eval", "similarity", pairs, "-m", run)["scores"][1]
+    assert score["value"] > 0.2
+    text = folder / "one.txt"
+    text.write_text("The dog saw a cat .\n", encoding="utf-8")
+    assert len(json.loads(call.result("extract", "--what", "vectors", text, "-m", run))["vector"]) == 8
+    assert call.result("parse", text, "-m", run).count("(X") == 4
+
+
 def test_eval_reports_correlations_of_files_and_genres(call: Caller, folder: Path) -> None:
     command = ["task", "eval", "similarity", folder / "pairs.csv", "-m", folder / "udgn", "-m", folder / "tuned"]
     lines = call.result(*command).splitlines()

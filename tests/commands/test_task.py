@@ -153,6 +153,20 @@ def test_eval_reports_accuracy_by_size_and_tree_scores(call: Caller, folder: Pat
     assert json.loads(shorter)["scores"][0]["groups"]["learned"][1] == 4
 
 
+@pytest.mark.parametrize("name", ["gumbel-tree-lstm", "crvnn", "rl-spinn"])
+def test_model_that_learns_trees_from_answers_is_scored_and_parses(call: Caller, name: str) -> None:
+    lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "1\t( ( ( [MIN ( ( ( [MAX 2 ) 9 ) ] ) ) 1 ) ] )", "7\t7"]
+    Path("test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    call.result("task", "train", "listops", "--model", name, "-o", "run", *options(*TINY, SHORT, "model.hidden_size=8"))
+    (score,) = call.json("task", "eval", "listops", "test.tsv", "-m", "run")["scores"]
+    assert (score["groups"]["learned"][1], score["trees"]["sentences"]) == (3, 3)
+    trees = call.result("parse", "-m", "run", "in.txt").splitlines()
+    assert [tree.count("(W") for tree in trees] == [9, 0, 1, 4]
+    assert [tree.count("(X") for tree in trees] == [8, 0, 1, 3]
+    Path("trees.jsonl").write_text(call.result("extract", "-m", "run", "in.txt"), encoding="utf-8")
+    assert call.result("decode", "trees.jsonl").splitlines() == trees
+
+
 def test_eval_generates_pairs_without_a_file(call: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("induce.tasks.evaluation.GENERATED", 60)
     out = call.json("task", "eval", "logic", "-m", folder / "logic")

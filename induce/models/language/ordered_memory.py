@@ -113,15 +113,18 @@ class MaskedAttention(nn.Module):
 class RecursiveCell(nn.Module):
     """Joins two constituents (section 3.5.2). The layer normalization is the one of the input, and given."""
 
-    def __init__(self, size: int, dropout: float = 0.0) -> None:
+    def __init__(
+        self, size: int, dropout: float = 0.0, activation: Callable[[Tensor], Tensor] = functional.relu
+    ) -> None:
         super().__init__()
+        self.activation = activation  # of `forward`; `fill` has a ReLU
         self.inner = nn.Linear(2 * size, 4 * size)
         self.outer = nn.Linear(4 * size, 4 * size)  # rows: vertical, horizontal and cell gate, candidate
         self.dropout = FastDropout(dropout)
 
     def forward(self, lower: Tensor, memory: Tensor, norm: nn.LayerNorm) -> Tensor:
         """The constituent (B, D) made of that from the ``lower`` slot (B, D) and that in ``memory`` (B, D)."""
-        hidden = self.inner(self.dropout(torch.cat((lower, memory), -1))).relu()
+        hidden = self.activation(self.inner(self.dropout(torch.cat((lower, memory), -1))))
         gates, new = self.outer(self.dropout(hidden)).split((3 * lower.shape[-1], lower.shape[-1]), -1)  # eq. 3.5.12
         vertical, horizontal, cell = gates.sigmoid().chunk(3, -1)
         joined: Tensor = norm(vertical * lower + horizontal * memory + cell * new)  # eq. 3.5.13

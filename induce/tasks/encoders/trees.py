@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from induce.models.language.ordered_memory import RecursiveCell
 from induce.tasks.batches import Side
 from induce.tasks.encoders.base import Encoder, EncoderConfig
+from induce.tasks.encoders.leaves import join_states
 
 
 class TreeEncoder(Encoder):
@@ -110,10 +111,7 @@ class TreeLstm(TreeEncoder):
 
     def join(self, left: Tensor, right: Tensor) -> Tensor:
         """States (J, 2 D)."""
-        (h_left, c_left), (h_right, c_right) = left.chunk(2, -1), right.chunk(2, -1)
-        i, o, f_left, f_right, u = self.map(torch.cat((h_left, h_right), -1)).chunk(5, -1)
-        c = i.sigmoid() * u.tanh() + f_left.sigmoid() * c_left + f_right.sigmoid() * c_right
-        return torch.cat((o.sigmoid() * c.tanh(), c), -1)
+        return join_states(self.map, left, right)
 
 
 class TreeCell(TreeEncoder):

@@ -1,15 +1,16 @@
-"""Models of sentence similarity on top of masked language models (Shen 2022, thesis, section 4.3.5).
+"""Models of sentence similarity: the cosine of two vectors, trained by squared error against human ratings.
 
-The vector of a sentence is the mean of the final states of its words. The similarity of two sentences is the cosine of
-their vectors, trained by squared error against human ratings. ``frozen = "parser"`` does not train the parser.
+On top of a masked language model (Shen 2022, thesis, section 4.3.5), the vector of a sentence is the mean of the final
+states of its words, and ``frozen = "parser"`` does not train the parser. `EncoderPairs` has the vector of an encoder of
+expressions instead.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
@@ -18,8 +19,10 @@ from induce.models.masked.structformer import StructFormer, StructFormerConfig
 from induce.models.masked.transformer import Transformer, TransformerConfig
 from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.setting import setting
+from induce.settings.run import RunConfig
 from induce.structures import Structure
 from induce.tasks.batches import RatedBatch
+from induce.tasks.encoders.base import Encoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +32,59 @@ class PairsConfig:
     frozen: str = setting("none", choices=("none", "parser"), help="part that fine-tuning does not change")
 
 
-class SentencePairs(Model):
+class PairModel(Model):
+    """A model that learns the similarity of two sentences: the cosine of their vectors."""
+
+    reads = (RatedBatch,)
+    measure = "squared error"
+
+    def similarity(self, batch: RatedBatch) -> Tensor:
+        """Cosine (B,) of the sentence vectors of each pair."""
+        return cosines(self.sentence_vectors(batch))
+
+
+def cosines(vectors: Tensor) -> Tensor:
+    """Cosine (B,) of the ``vectors`` (2 B, E) of each pair, all first sentences before all second ones."""
+    first, second = vectors.chunk(2)
+    return functional.cosine_similarity(first, second)
+
+
+class EncoderPairs(PairModel):
+    """An encoder of expressions whose vectors are trained as vectors of sentences."""
+
+    def __init__(self, encoder: Encoder, dropout: float) -> None:
+        super().__init__()
+        self.encoder, self.dropout = encoder, nn.Dropout(dropout)
+
+    @classmethod
+    def of_run(cls, config: RunConfig, encoder: Encoder) -> Self:
+        """The model of a run on rated pairs."""
+        return cls(encoder, float(config.model["classifier_dropout"]))
+
+    def sentence_vectors(self, batch: SentenceBatch) -> Tensor:
+        """Vectors (B, E) of the encoder."""
+        vectors: Tensor = self.encoder(batch.tokens, batch.lengths, ())
+        return vectors
+
+    def loss(self, batch: RatedBatch, state: None = None) -> Loss:
+        """Mean squared error of the cosines, and what the encoder adds to the loss."""
+        encoding = self.encoder.encode(batch.tokens, batch.lengths, ())
+        errors = (cosines(self.dropout(encoding.vectors)) - batch.ratings) ** 2
+        added = self.encoder.added_loss(encoding, 1 - errors.detach())
+        mean = errors.mean()
+        return Loss(mean if added is None else mean + added, mean, len(errors))
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Structure:
+        """The structure that the encoder predicts."""
+        structure: Structure = self.encoder.structure(batch.tokens, batch.lengths)
+        return structure
+
+
+class SentencePairs(PairModel):
     """A masked language model whose sentence vectors are trained, without its output layer of words."""
 
     kind: ClassVar[type[Model]]
     parser_parts: ClassVar[tuple[str, ...]] = ()  # prefixes of the names of its parser parameters
-    reads = (RatedBatch,)
-    measure = "squared error"
 
     def __init__(self, config: Any, vocabulary_size: int) -> None:
         super().__init__()
@@ -48,11 +97,6 @@ class SentencePairs(Model):
         """Load the weights of the pretrained model, if there is one."""
         if weights := corpus.pretrained_weights():
             self.encoder.load_state_dict(weights, strict=True)
-
-    def similarity(self, batch: RatedBatch) -> Tensor:
-        """Cosine (B,) of the sentence vectors of each pair."""
-        first, second = self.sentence_vectors(batch).chunk(2)
-        return functional.cosine_similarity(first, second)
 
     def loss(self, batch: RatedBatch, state: None = None) -> Loss:
         """Mean squared error of the cosines."""

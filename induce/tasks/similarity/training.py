@@ -15,7 +15,7 @@ from induce.data.settings import DataConfig
 from induce.data.tokens import split
 from induce.data.training_data import TrainingData
 from induce.data.vocabulary import Vocabulary
-from induce.registry import SENTENCE_ENCODERS
+from induce.registry import MODELS, SENTENCE_ENCODERS
 from induce.settings.presets import load_preset
 from induce.settings.run import RunConfig
 from induce.tasks.batches import RatedBatch
@@ -157,9 +157,10 @@ def settle(config: RunConfig, model: str | None) -> RunConfig:
     from induce.parsing.load import read_trained
 
     pretrained = read_trained(run).config
-    if pretrained.task_name or pretrained.model_name not in SENTENCE_ENCODERS:
+    pretrainable = [name for name in SENTENCE_ENCODERS if name in MODELS]
+    if pretrained.task_name or pretrained.model_name not in pretrainable:
         learned = f", which has learned the task {pretrained.task_name}" if pretrained.task_name else ""
-        known = ", ".join(SENTENCE_ENCODERS)
+        known = ", ".join(pretrainable)
         raise SynparseError(
             f"{run}: this is a model {pretrained.model_name!r}{learned}; a pretrained {known} is needed"
         )
