@@ -45,6 +45,9 @@ MODELS: dict[str, tuple[str, ...]] = {
     "tree-lstm": ("shen-2022-thesis",),
     "tree-rnn": ("shen-2022-thesis",),
     "tree-cell": ("shen-2022-thesis",),
+    "gumbel-tree-lstm": ("choi-etal-2018-gumbel",),
+    "crvnn": ("chowdhury-caragea-2021-crvnn",),
+    "rl-spinn": ("williams-etal-2018-latent", "yogatama-etal-2017"),
 }
 CONVENTIONS = {
     "on-lstm": "shen-etal-2019-onlstm",

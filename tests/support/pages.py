@@ -27,7 +27,7 @@ TASK = ["task.expressions=60", "loader.batch_size=16"]
 LIMITS = {"listops": "task.longest=12", "logic": "task.operators=2"}
 SIZES = {
     "ordered-memory": ["model.slot_size=8", "model.slots=4", "model.test_slots=5"],
-    "onlstm": ["model.hidden_size=16"],
+    **{name: ["model.hidden_size=8"] for name in ("onlstm", "gumbel-tree-lstm", "crvnn", "rl-spinn")},
 }
 SAMPLE = [  # the built-in sample is large
     *("model.embedding_size=16", "model.hidden_size=16", "model.chunk_size=4", "model.layers=2", "train.epochs=1"),

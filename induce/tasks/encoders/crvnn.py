@@ -44,7 +44,7 @@ class Neighbors(NamedTuple):
 
 
 def neighbors(existence: Tensor) -> Neighbors:
-    """Soft neighbors of all positions, given the ``existence`` (R, M) of each, from 0 to 1 (section 3.2.2).
+    """Soft neighbors of all positions, given the ``existence`` (R, M) of each, from 0 to 1.
 
     Starting next to position i, positions receive their existence as probability until the sum is 1.
     """
@@ -62,7 +62,7 @@ def neighbors(existence: Tensor) -> Neighbors:
 
 
 def merge_probability(scores: Tensor, near: Neighbors, mergeable: Tensor) -> Tensor:
-    """Probability (R, M) that each position merges with its right neighbor: the modulated sigmoid (section 3.2.3).
+    """Probability (R, M) that each position merges with its right neighbor: the modulated sigmoid.
 
     The score competes with those of both neighbors and with 0. Only ``mergeable`` positions have a probability.
     """
@@ -108,7 +108,7 @@ class Crvnn(Encoder):
         return self.encode(tokens, lengths, trees).vectors
 
     def merge(self, tokens: Tensor, lengths: Tensor) -> Merged:
-        """Merge words with their right neighbors until one is left, for at most N - 1 steps (algorithm 1)."""
+        """Merge words with their right neighbors until one is left, for at most N - 1 steps."""
         content, existence = self.start(tokens, lengths)
         real = functional.pad(real_words(tokens, lengths), (1, 1))
         mergeable = real & real.roll(-1, 1)  # all words but the last one

@@ -66,7 +66,7 @@ def choose(logits: Tensor, valid: Tensor, noise: Tensor | None, temperature: flo
     """One-hot choice (R, M) among ``valid`` candidates, the first one with the highest probability.
 
     With ``noise``, uniform random numbers (R, M), it is a sample with the gradient of the softmax: the straight-through
-    Gumbel softmax (eq. 9 to 12 of the paper).
+    Gumbel softmax.
     """
     if noise is not None:
         logits = (logits - (-(noise + EPSILON).log() + EPSILON).log()) / temperature
@@ -118,7 +118,7 @@ class GumbelTreeLstm(Encoder):
         return vectors if self.head is None else self.head(vectors)
 
     def parse(self, x: Tensor, lengths: Tensor) -> Merges:
-        """Join neighbors of the embedded words ``x`` (R, N, E) until one node is left (section 3.1)."""
+        """Join neighbors of the embedded words ``x`` (R, N, E) until one node is left."""
         lengths = lengths.to(x.device)
         state = self.leaves(self.dropout(x), lengths)
         scale = self.config.hidden_size**-0.5 if self.config.scaled else 1.0
@@ -166,7 +166,7 @@ class BatchNorm(nn.BatchNorm1d):
 
 
 class ReleasedHead(nn.Module):
-    """The classifier of the released program, without its output layer (section 4.1).
+    """The classifier of the released program, without its output layer.
 
     It normalizes the vector of a sentence, or [u; v; |u - v|; u v] of a pair, over the batch, and applies hidden
     layers with ReLUs and another normalization.
@@ -184,7 +184,10 @@ class ReleasedHead(nn.Module):
         self.layers = nn.ModuleList(nn.Linear(*pair) for pair in pairwise(sizes))
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Vectors (B, H) of examples; ``vectors`` (R, D) are those of all first sides, then of all second ones."""
+        """Vectors (B, H) of examples.
+
+        ``vectors`` (R, D) are those of all first sides, then of all second ones.
+        """
         if self.sides == 2:
             u, v = vectors.chunk(2)
             vectors = torch.cat((u, v, (u - v).abs(), u * v), -1)

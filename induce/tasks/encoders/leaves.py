@@ -35,7 +35,7 @@ class LeafConfig:
 
 
 class Leaves(nn.Module):
-    """States of words: of an LSTM, of two LSTMs in both directions, or a linear map (Choi et al. 2018, section 3.2)."""
+    """States of words: of an LSTM, of two LSTMs in both directions, or a linear map."""
 
     def __init__(self, config: LeafConfig) -> None:
         super().__init__()
@@ -75,9 +75,10 @@ class Leaves(nn.Module):
 
 
 def join_states(gates: nn.Linear, left: Tensor, right: Tensor, *, forget: float = 0.0) -> Tensor:
-    """State [h; c] of a binary TreeLSTM over two states (..., 2 D); ``forget`` is added to both forget gates.
+    """State of a binary TreeLSTM node over two states (..., 2 D).
 
-    The rows of ``gates`` are those of the input, output, left and right forget gates and of the candidate.
+    ``forget`` is added to both forget gates. The rows of ``gates`` are those of the input, output, left and right
+    forget gates and of the candidate.
     """
     (h_left, c_left), (h_right, c_right) = left.chunk(2, -1), right.chunk(2, -1)
     i, o, f_left, f_right, u = gates(torch.cat((h_left, h_right), -1)).chunk(5, -1)
