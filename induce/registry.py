@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
+from induce.impact import Impact
 from induce.structures import (
     Brackets,
     Distances,
@@ -273,6 +274,7 @@ DECODERS: Registry[DecoderEntry] = Registry(
     {
         "unbiased": DecoderEntry("induce.decoding.distances:unbiased", Distances),
         "biased": DecoderEntry("induce.decoding.distances:biased", Distances),
+        "biased-inner": DecoderEntry("induce.decoding.distances:biased_inner", Distances),
         "nary": DecoderEntry("induce.decoding.distances:nary", Distances, options=(DecoderOption("tolerance"),)),
         "segments": DecoderEntry("induce.decoding.distances:segments", Distances),
         "chu-liu-edmonds": DecoderEntry(
@@ -301,6 +303,8 @@ DECODERS: Registry[DecoderEntry] = Registry(
         "heads-to-tree": DecoderEntry("induce.decoding.heads:heads_to_tree", HeadDistribution, options=(ROOT_RULE,)),
         "heights": DecoderEntry("induce.decoding.heights:heights", Heights, "heads"),
         "shift-reduce": DecoderEntry("induce.decoding.stack:shift_reduce", StackDecisions),
+        "impact-cuts": DecoderEntry("induce.decoding.impact:impact_cuts", Impact),
+        "impact-heads": DecoderEntry("induce.decoding.impact:impact_heads", Impact, "heads"),
         "mbr": DecoderEntry("induce.decoding.chart:mbr", SpanScores),
         "mbr-nary": DecoderEntry("induce.decoding.chart:mbr_nary", SpanScores),
         "brackets": DecoderEntry("builtins:list", Brackets),
@@ -317,6 +321,7 @@ PRIORS: Registry[PriorEntry] = Registry(
         "punctuation": PriorEntry("induce.decoding.priors:punctuation", SpanScores),
         "brackets": PriorEntry("induce.decoding.priors:brackets", SpanScores),
         "joining-marks": PriorEntry("induce.decoding.priors:joining_marks", SpanScores),
+        "branching-gaps": PriorEntry("induce.decoding.priors:branching_gaps", Distances),
         "near-heads": PriorEntry("induce.decoding.priors:near_heads", HeadDistribution, max_strength=1.0),
         "branching-heads": PriorEntry("induce.decoding.priors:branching_heads", HeadDistribution, max_strength=1.0),
     },

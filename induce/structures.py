@@ -151,7 +151,7 @@ class Distances(_WithDistances):
     @classmethod
     def from_json(cls, value: Any) -> list[float]:
         """Convert a list of numbers, which may include infinities. Raises ValueError for another value."""
-        return _floats(value, cls)
+        return checked_floats(value, cls)
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Heights(_WithDistances):
     @classmethod
     def from_json(cls, value: Any) -> list[list[float]]:
         """Pairs of numbers."""
-        return [_floats(pair, cls, length=2) for pair in _list(value, cls)]
+        return [checked_floats(pair, cls, length=2) for pair in checked_list(value, cls)]
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class HeadDistribution(Structure):
     @classmethod
     def from_json(cls, value: Any) -> list[list[float]]:
         """Lists of numbers."""
-        return [_floats(row, cls) for row in _list(value, cls)]
+        return [checked_floats(row, cls) for row in checked_list(value, cls)]
 
 
 @dataclass(frozen=True)
@@ -308,8 +308,8 @@ class SpanScores(Structure):
     @classmethod
     def from_json(cls, value: Any) -> list[list[float]]:
         """Convert N lists of N + 1 numbers. Raises ValueError for another value."""
-        rows = _list(value, cls)
-        return [_floats(row, cls, length=len(rows) + 1) for row in rows]
+        rows = checked_list(value, cls)
+        return [checked_floats(row, cls, length=len(rows) + 1) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ class Brackets(Structure):
     @classmethod
     def from_json(cls, value: Any) -> list[tuple[Any, ...]]:
         """Pairs of whole numbers, with a label or without."""
-        for span in (spans := _list(value, cls)):
+        for span in (spans := checked_list(value, cls)):
             kinds = [type(part) for part in span] if isinstance(span, list) else []
             if kinds not in ([int, int], [int, int, str]) or not 0 <= span[0] < span[1]:
                 raise ValueError(_expected(cls))
@@ -371,7 +371,7 @@ class Heads(Structure):
     @classmethod
     def from_json(cls, value: Any) -> list[int]:
         """Indices of words, or -1."""
-        heads = _list(value, cls)
+        heads = checked_list(value, cls)
         if any(type(head) is not int or not ROOT <= head < len(heads) or head == i for i, head in enumerate(heads)):
             raise ValueError(_expected(cls))
         return heads
@@ -381,13 +381,14 @@ def _expected(kind: type[Structure]) -> str:
     return f'expected an object with "{kind.name}", {kind.rows_are}'
 
 
-def _list(value: Any, kind: type[Structure]) -> list[Any]:
+def checked_list(value: Any, kind: type[Structure]) -> list[Any]:
+    """The list ``value``. Raises ValueError, naming what ``kind`` expects, for another value."""
     if not isinstance(value, list):
         raise ValueError(_expected(kind))
     return value
 
 
-def _floats(value: Any, kind: type[Structure], *, length: int | None = None) -> list[float]:
+def checked_floats(value: Any, kind: type[Structure], *, length: int | None = None) -> list[float]:
     """Convert a list of numbers (``length`` of them, if given) to floats. Raises ValueError for another value."""
     if not isinstance(value, list) or any(type(number) not in (int, float) for number in value):
         raise ValueError(_expected(kind))

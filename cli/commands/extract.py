@@ -20,7 +20,7 @@ from cli.options import (
 )
 from cli.text_call import TextCall
 from induce.registry import DECODERS
-from treebank.base.atomic_write import write_whole
+from treebank.base.atomic_write import replacing, write_whole
 from treebank.base.errors import NotANumberError
 from treebank.base.json_text import has_nan, json_text
 
@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from treebank.io.read import InputOptions
 
 STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
-VECTORS = "vectors"
+VECTORS, STATES = "vectors", "states"
 VECTOR_DIGITS = 6  # decimals in JSON lines
 
 EXAMPLES = [
     ("synparse extract -m mine input.txt > numbers.jsonl", "Write the syntactic distances of each sentence."),
     ("synparse extract -m mine input.txt --what vectors -o vectors.npz", "Write sentence vectors as numpy arrays."),
+    ("synparse extract -m mine input.txt --what states -o states.npz", "Write hidden states and attention."),
 ]
 
 
@@ -49,7 +50,7 @@ EXAMPLES = [
 @option(
     "--what",
     "content",
-    type=click.Choice([*STRUCTURES, VECTORS]),
+    type=click.Choice([*STRUCTURES, VECTORS, STATES]),
     help="Values to write (default: those that the model's decoder reads).",
     group=OUTPUT,
 )
@@ -70,12 +71,16 @@ def extract(
     decode` reads these lines, and "with_priors" if a line has it.
 
     With --what vectors, a line has "words" and "vector", the mean of the final hidden states; a file that ends in .npz
-    has the arrays "vectors" (sentences, units) and "words" (number of words per sentence).
+    has the arrays "vectors" (sentences, units) and "words" (number of words per sentence). With --what states, the file
+    has the hidden states and the attention of each layer, for `synparse decode --from`.
     """
     run = default_model(model)
     call = TextCall("extracting", input, output, models=[run])
     if content == VECTORS:
         _extract_vectors(run, call, input_options, **parsing)
+        return
+    if content == STATES:
+        _extract_states(run, call, input_options, **parsing)
         return
     from induce.parsing.load import load_parser
 
@@ -114,6 +119,24 @@ def _extract_vectors(
         call.counter.close()
         return
     call.write(_vector_line(sentence) for sentence in vectors)
+
+
+def _extract_states(
+    run: str, call: TextCall, input_options: InputOptions, decoder: str | None, priors: str | None, device: str
+) -> None:
+    """Write the states of each sentence. Raises UsageError for options of trees, and without a file."""
+    if decoder or priors:
+        raise click.UsageError("--decoder and --priors have no effect on --what states; leave them out")
+    if not call.output or not call.output.lower().endswith(".npz"):
+        raise click.UsageError("--what states writes numpy arrays; name a file with -o FILE.npz")
+    from induce.analysis.states import StateReader
+    from induce.parsing.states_file import write_states
+
+    reader = StateReader(run, device=device)
+    sentences = call.sentences(reader.input_options(input_options))
+    with replacing(call.output) as stream:
+        write_states(stream, reader.read(sentences))
+    call.counter.close()
 
 
 def _vector_line(sentence: SentenceVector) -> str:

@@ -8,6 +8,7 @@ SynparseError; infinities are accepted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from treebank.core.distances import nearest_larger, numbers, spans_from_distances
@@ -46,6 +47,67 @@ def biased(distances: Sequence[float]) -> list[tuple[int, int]]:
         if k + 1 < end:
             spans.append((k, end))
     return spans
+
+
+def biased_inner(distances: Sequence[float]) -> list[tuple[int, int]]:
+    """Brackets of the tree that splits at the widest gap first, and whose right parts begin with a single word.
+
+    In a segment, the word k after the widest inner gap is joined to the tree of all words that follow it, and the
+    words before it form the left part (``not_coo`` in the program of Kim et al. 2020). Unlike in `biased`, the gap
+    before the first word of a segment never counts, so the gap after k is not used.
+
+    >>> sorted(biased_inner([9.0, 3.0, 2.0, 1.0, 1.0]))
+    [(0, 5), (1, 5), (2, 5), (3, 5)]
+    """
+    count = len(gaps := numbers(distances))
+    children = _cartesian_tree(gaps)
+    spans, todo = [], [(0, count, children.root)]
+    while todo:
+        start, end, k = todo.pop()
+        if end - start < 2:
+            continue
+        spans.append((start, end))
+        if end - k > 1:
+            spans.append((k, end))
+            children.remove_first(k)
+        todo += [(start, k, children.left[k]), (k + 1, end, children.right[k])]
+    return spans
+
+
+@dataclass
+class _CartesianTree:
+    """The widest inner gap of a sentence, and of the gaps before (``left``) and after (``right``) each gap, or 0."""
+
+    left: list[int]
+    right: list[int]
+    parent: list[int]
+    root: int = 0
+
+    def attach(self, child: int, parent: int, *, is_left: bool) -> None:
+        """Make ``child`` the widest gap on one side of ``parent``."""
+        (self.left if is_left else self.right)[parent] = child
+        self.parent[child] = parent
+
+    def remove_first(self, k: int) -> None:
+        """Remove the gap that follows gap k, which has no gaps before it on that side."""
+        parent = self.parent[k + 1]
+        self.attach(self.right[k + 1], parent, is_left=parent != k)
+
+
+def _cartesian_tree(gaps: Sequence[float]) -> _CartesianTree:
+    """The order in which the inner gaps, from 1 on, are the first maximum of a segment."""
+    count = len(gaps)
+    tree = _CartesianTree([0] * (count + 1), [0] * (count + 1), [0] * (count + 1))
+    before, after = nearest_larger(gaps[1:])
+    for k, (left, right) in enumerate(zip(before, after, strict=True), 1):
+        left, right = left + 1, right + 1  # 0 and ``count`` are the edges of the sentence
+        if left == 0 and right == count:
+            tree.root = k
+        elif left == 0 or (right < count and gaps[right] <= gaps[left]):
+            tree.attach(k, right, is_left=True)
+        else:
+            tree.attach(k, left, is_left=False)
+    return tree
 
 
 def nary(distances: Sequence[float], *, tolerance: float = 0.0) -> list[tuple[int, int]]:

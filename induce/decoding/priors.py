@@ -166,6 +166,21 @@ def _edge_ratios(counts: Array, totals: Array, strength: float) -> Array:
     return np.minimum(ratios, 1)
 
 
+def branching_gaps(distances: Sequence[float], evidence: Evidence, strength: float) -> Sequence[float]:
+    """Prefer early splits, by branching direction: the right-branching bias of Kim et al. (2020, section 4).
+
+    In a right-branching language, the first gap between two words is widened by the mean of the gaps, the last one not
+    at all, and those between in equal steps; in a left-branching language the mirror image. The gap before the sentence
+    and a single gap do not change. The mean is that of absolute values, because distances can be negative.
+    """
+    gaps = np.asarray(distances[1:], dtype=float)
+    if len(gaps) < 2:
+        return distances
+    early, right = np.linspace(1, 0, len(gaps)), evidence.right_probability
+    widened = gaps + strength * np.abs(gaps).mean() * (right * early + (1 - right) * early[::-1])
+    return [distances[0], *widened.tolist()]
+
+
 def near_heads(heads: Array, evidence: Evidence, strength: float) -> Array:
     """Mix head distributions with a distribution that falls as exp(-distance).
 

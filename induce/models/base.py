@@ -49,6 +49,16 @@ class Query(NamedTuple):
     symbols: bool = False  # whether span scores are requested by nonterminal as well
 
 
+class LayerStates(NamedTuple):
+    """Hidden states after each layer (B, L, N, E), and its attention (B, L, K, N, N), whose rows sum to 1.
+
+    A row of attention in which no word is attended is 0.
+    """
+
+    hidden: Tensor
+    attention: Tensor
+
+
 class Model(nn.Module):
     """A model that is trained by gradient descent.
 
@@ -116,6 +126,20 @@ class Model(nn.Module):
         Raises NotTrained if the model has no vectors of words.
         """
         raise NotTrained(f"{type(self).__name__} has no vectors of words")
+
+    def layer_states(self, batch: SentenceBatch) -> LayerStates:
+        """Hidden states and attention of each layer for full sentences, in evaluation mode.
+
+        Those of a sentence do not depend on the others of the batch. Raises NotTrained if the model has no attention.
+        """
+        raise NotTrained(f"{type(self).__name__} has no attention")
+
+    def impact(self, batch: SentenceBatch) -> Tensor:
+        """Impact (B, N, N) of masking word j on word i of full sentences, in evaluation mode (`Impact`).
+
+        Raises NotTrained if the model does not predict masked words.
+        """
+        raise NotTrained(f"{type(self).__name__} does not predict masked words")
 
     def sentence_vectors(self, batch: SentenceBatch) -> Tensor:
         """Mean of the word vectors of each sentence (B, E), or zeros if it has no words."""
@@ -210,6 +234,16 @@ def scores_words(kind: type[Model]) -> bool:
 def scores_sentences(kind: type[Model]) -> bool:
     """Whether models of this class give each sentence a log-probability."""
     return scores_words(kind) or kind.log_probability is not Model.log_probability
+
+
+def has_layer_states(kind: type[Model]) -> bool:
+    """Whether models of this class give hidden states and attention of each layer."""
+    return kind.layer_states is not Model.layer_states
+
+
+def has_impact(kind: type[Model]) -> bool:
+    """Whether models of this class give the impact of masked words."""
+    return kind.impact is not Model.impact
 
 
 def has_vectors(kind: type[Model]) -> bool:

@@ -53,12 +53,16 @@ class AppliedPriors:
         results = []
         for index, (row, (ids, gaps)) in enumerate(zip(rows, sentences, strict=True)):
             evidence = self._evidence(ids, gaps, None if symbols is None else symbols[index])
-            adjusted = row
-            for prior in self.priors:
-                adjusted = load(PRIORS.get(prior.name).location)(adjusted, evidence, prior.strength)
-            is_same = adjusted is row or np.array_equal(adjusted, row)
-            results.append(Scores(row, None if is_same else adjusted))
+            results.append(self.adjust(row, evidence))
         return results
+
+    def adjust(self, row: Any, evidence: Evidence) -> Scores:
+        """Scores of one sentence, before and after the priors."""
+        adjusted = row
+        for prior in self.priors:
+            adjusted = load(PRIORS.get(prior.name).location)(adjusted, evidence, prior.strength)
+        is_same = adjusted is row or np.array_equal(adjusted, row)
+        return Scores(row, None if is_same else adjusted)
 
     def _evidence(self, ids: Sequence[int], gaps: Sequence[int], symbols: np.ndarray | None) -> Evidence:
         if self.statistics is None:

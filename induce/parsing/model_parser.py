@@ -16,14 +16,17 @@ from induce.data.punctuation import NOTHING, gaps
 from induce.data.tokens import leaf, split
 from induce.decoding import specification
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
+from induce.impact import Impact
 from induce.models.base import Query, SentenceTooLong
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
+from induce.parsing.model_states import IMPACT, source_of_model, structure_of_states
 from induce.parsing.parser import ROOT_COUNTED, Parser, ignore
 from induce.parsing.reading import Reading
+from induce.parsing.state_trees import StateSource
 from induce.parsing.text_check import TextCheck
 from induce.settings.run import check_layer, default_layer, entry_of, fitting_to, kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
-from induce.structures import Structure
+from induce.structures import Distances, Structure
 from treebank.base.errors import SynparseError, TreebankError, out_of_memory
 from treebank.core.sentence import Sentence
 
@@ -39,6 +42,7 @@ class ModelParser(Parser):
 
     layer: int
     distances: str
+    source: StateSource | None  # of distances that are read from hidden states, attention or masked words
 
     def __init__(
         self,
@@ -58,18 +62,9 @@ class ModelParser(Parser):
         right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
         self.branches_right = right_probability >= CLEAR_PROBABILITY
         self.estimates_root = getattr(kind_of(config), "estimates_root", False)
-        self.choose(decoder or config.parse.decoder)
         self.distances = distances or config.parse.distances
-        self.layer = layer if layer is not None else default_layer(config, self.distances)
-        try:
-            check_layer(config, self.layer)
-        except ValueError as error:
-            raise SynparseError(f"{checkpoint.folder}: {error}") from None
-        sets = ("lm", *entry_of(config).sets)
-        if self.distances not in sets:
-            raise SynparseError(
-                f"model {self.name!r} has no distances {self.distances!r}: it does not learn from trees"
-            )
+        self._choose_layer(layer)
+        self.choose(decoder or ("" if self.source else config.parse.decoder))
         self.recipe = RECIPES[config.data.normalization]
         self.marks = config.loader_name in ("fragments", "spans")
         self.joining = frozenset(checkpoint.facts.joining)
@@ -80,13 +75,37 @@ class ModelParser(Parser):
         self._library = ""  # of matrix products, for blocks of many words; chosen at the first such block
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
 
+    def _choose_layer(self, layer: int | None) -> None:
+        """Set the layer, and ``source`` if the distances are read from states. Raises SynparseError."""
+        config, self.source = self.checkpoint.config, None
+        if self.distances not in ("lm", *entry_of(config).sets):
+            self.source = self._source(layer)
+            self.layer = self.source.layer
+            self.gives = (Impact,) if self.source.measure == IMPACT else (Distances,)
+            return
+        self.layer = layer if layer is not None else default_layer(config, self.distances)
+        try:
+            check_layer(config, self.layer)
+        except ValueError as error:
+            raise SynparseError(f"{self.checkpoint.folder}: {error}") from None
+
+    def _source(self, layer: int | None) -> StateSource:
+        """The source of the distances in states. Raises SynparseError if the model does not have it."""
+        config = self.checkpoint.config
+        if self.distances == "syd":
+            problem = f"model {self.name!r} has no distances {self.distances!r}: it does not learn from trees"
+            raise SynparseError(problem)
+        if config.task_name:
+            raise SynparseError(f"model {self.name!r} has no distances {self.distances!r}: it has learned a task")
+        return source_of_model(self.name, kind_of(config), config.model, self.distances, layer)
+
     @property
     def decoded(self) -> str:
         """``model:onlstm|checkpoint:3f2a91c0|decoder:biased|layer:2``: the digest is that of the weights."""
         entry = entry_of(self.checkpoint.config)
         parts = [f"model:{self.name}", f"checkpoint:{self.digest[:8]}", f"decoder:{self.decoder}"]
-        parts += [f"layer:{self.layer}"] if entry.layered else []
-        parts += [f"distances:{self.distances}"] if entry.sets else []
+        parts += [f"layer:{self.layer}"] if entry.layered or (self.source and self.layer) else []
+        parts += [f"distances:{self.distances}"] if entry.sets or self.source else []
         has_priors = any(prior.reads is self.structure for prior in registry.PRIORS.values())
         parts += [f"priors:{self.priors}"] if has_priors else []
         return "|".join(parts)
@@ -236,6 +255,8 @@ class ModelParser(Parser):
 
     def ask(self, batch: SentenceBatch) -> Structure:
         """The structure that the decoder reads."""
+        if self.source:
+            return structure_of_states(self.model, batch, self.source)
         query = Query(self.structure, self.layer, self.distances, symbols=self.priors.need_symbols)
         structure: Structure = self.model.structure(batch, query)
         return structure

@@ -98,6 +98,31 @@ class MaskedLanguageModel(Model):
         """The normalized final states (B, N, E)."""
         return self.final_states(batch.tokens, batch.lengths)
 
+    def impact(self, batch: SentenceBatch) -> Tensor:
+        """Distance (B, N, N) between the final states of word i if it alone, and if word j as well, is masked.
+
+        Perturbed masking (Wu et al. 2020, section 2). Each pair of words needs one copy of its sentence.
+        """
+        impacts = self.embedding.weight.new_zeros(*batch.tokens.shape, batch.tokens.shape[1])
+        for row, (tokens, length) in enumerate(zip(batch.tokens, batch.lengths.tolist(), strict=True)):
+            states = self._states_of_masked_pairs(tokens[:length])
+            single = states.diagonal(dim1=0, dim2=1).t()
+            impacts[row, :length, :length] = (single[:, None] - states).norm(dim=-1)
+        return impacts
+
+    def _states_of_masked_pairs(self, tokens: Tensor) -> Tensor:
+        """States (N, N, E) of word i of ``tokens`` (N) if the words i and j are masked."""
+        count = len(tokens)
+        states = self.embedding.weight.new_zeros(count, count, self.config.embedding_size)
+        first, second = torch.triu_indices(count, count, device=tokens.device)
+        size = max(1, MAX_COPIED_WORDS // max(1, count))
+        for i, j in zip(first.split(size), second.split(size), strict=True):
+            copies, each = tokens.repeat(len(i), 1), torch.arange(len(i), device=tokens.device)
+            copies[each, i] = copies[each, j] = self.mask_symbol
+            final = self.final_states(copies, torch.full((len(i),), count))
+            states[i, j], states[j, i] = final[each, i], final[each, j]
+        return states
+
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
         """Log-probability (B, N) of each word if it alone is masked (Salazar et al. 2020, eq. 1), or 0 at padding.
 
@@ -123,6 +148,11 @@ def mask_words(tokens: Tensor, drawn: Tensor, *, mask: int, padding: int = 0) ->
     """
     masked = drawn.bool() & (tokens > 1)
     return tokens.masked_fill(masked, mask), tokens.masked_fill(~masked, padding)
+
+
+def distributions(attention: Tensor) -> Tensor:
+    """Attention (…, N, N) whose rows are divided by their sums. A row of zeros stays as it is."""
+    return attention / attention.sum(-1, keepdim=True).clamp(min=torch.finfo(attention.dtype).tiny)
 
 
 def without_self(head: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Transformer: the masked language model that StructFormer and UDGN are compared with, as in their released programs.
 
-It predicts no trees. ``docs/reference/models/lstm-and-transformer.md`` lists the sources of its parts.
+It predicts no trees, but distances can be read from its states and its attention.
+``docs/reference/models/lstm-and-transformer.md`` lists the sources of its parts.
 
 Shapes: B sentences, N words, E embedding.
 """
@@ -8,7 +9,7 @@ Shapes: B sentences, N words, E embedding.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -16,8 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from induce.data.batches import SentenceBatch
 from induce.layers.padding import real_words
-from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel
+from induce.models.base import LayerStates
+from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, distributions
 from induce.setting import count, dropout_rate, setting
 
 RELATIVE_BIASES = ("none", "distance", "scrambled")
@@ -167,9 +170,18 @@ class Transformer(MaskedLanguageModel):
 
         The mask is included. The weights of a sentence do not depend on the others of the batch.
         """
+        return torch.stack([weights for _, weights in self._layers_alone(tokens, lengths)], 1)
+
+    def layer_states(self, batch: SentenceBatch) -> LayerStates:
+        """States and attention of each layer, the mask included."""
+        states, weights = zip(*self._layers_alone(batch.tokens, batch.lengths), strict=True)
+        return LayerStates(torch.stack(states, 1), distributions(torch.stack(weights, 1)))
+
+    def _layers_alone(self, tokens: Tensor, lengths: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """States (B, N, E) after each layer and its weights (B, K, N, N), as if each sentence were alone in a batch."""
         masks = self.attention_masks(tokens, lengths, alone=True)
-        x, real, weights = self.embedded(tokens), real_words(tokens, lengths), []
+        x, real = self.embedded(tokens), real_words(tokens, lengths)
         for layer, mask in zip(cast("list[EncoderLayer]", list(self.layers)), masks, strict=True):
-            weights.append(layer.attention(x, real, mask))
+            weights = layer.attention(x, real, mask)
             x = layer(x, real, mask)
-        return torch.stack(weights, 1)
+            yield x, weights

@@ -22,9 +22,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch
 from induce.layers.bilstm_encoder import some_unknown
 from induce.layers.padding import real_words
-from induce.models.base import Loss, Query
+from induce.models.base import LayerStates, Loss, Query
 from induce.models.distilled.biaffine import head_loss
-from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, without_self
+from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, distributions, without_self
 from induce.setting import count, dropout_rate, setting, weight
 from induce.structures import HeadDistribution
 
@@ -238,6 +238,11 @@ class Udgn(MaskedLanguageModel):
         states = self(tokens, lengths).states[:-1]
         layers = cast("list[GraphLayer]", list(self.layers))
         return torch.stack([layer.chosen(state) for layer, state in zip(layers, states, strict=True)], 1)
+
+    def layer_states(self, batch: SentenceBatch) -> LayerStates:
+        """States of each layer, and the weights of its channels, the mask included."""
+        output: UdgnOutput = self(batch.tokens, batch.lengths)
+        return LayerStates(torch.stack(output.states[1:], 1), distributions(torch.stack(output.weights, 1)))
 
     def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
         """Mean negative log-likelihood of masked words, and with teachers the loss of the heads (ours).

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from induce.decoding.distances import TIE, biased, nary, unbiased
+from induce.decoding.distances import TIE, biased, biased_inner, nary, unbiased
 from induce.decoding.specification import decoder
 from tests.support.reference import fixtures, load
 from treebank.base.errors import SynparseError
 
-RULES = {"biased": biased, "unbiased": unbiased, "nary": nary}
+RULES = {"biased": biased, "biased-inner": biased_inner, "unbiased": unbiased, "nary": nary}
 Spans = set[tuple[int, int]]
 
 
@@ -40,6 +40,14 @@ def plain_biased(values: Sequence[float], start: int, end: int) -> Spans:
     return {(start, end)} | plain_biased(values, start, k) | right
 
 
+def plain_inner(values: Sequence[float], start: int, end: int) -> Spans:
+    if end - start < 2:
+        return set()
+    k = first_maximum(values, start + 1, end)
+    right = ({(k, end)} if end - k > 1 else set()) | plain_inner(values, k + 1, end)
+    return {(start, end)} | plain_inner(values, start, k) | right
+
+
 def plain_nary(values: Sequence[float], start: int, end: int, tolerance: float = TIE) -> Spans:
     if end - start < 2:
         return set()
@@ -49,7 +57,7 @@ def plain_nary(values: Sequence[float], start: int, end: int, tolerance: float =
     return {(start, end)}.union(*parts)
 
 
-PLAIN = {"biased": plain_biased, "unbiased": plain_unbiased, "nary": plain_nary}
+PLAIN = {"biased": plain_biased, "biased-inner": plain_inner, "unbiased": plain_unbiased, "nary": plain_nary}
 with_ties = st.lists(st.integers(0, 3).map(float), max_size=14)
 any_numbers = st.lists(st.floats(allow_nan=False), max_size=14)
 
@@ -94,7 +102,7 @@ def test_distances_that_differ_by_rounding_are_equal() -> None:
 @given(with_ties)
 def test_binary_rules_give_one_bracket_per_gap(distances: list[float]) -> None:
     gaps = max(len(distances) - 1, 0)
-    assert len(unbiased(distances)) == len(biased(distances)) == gaps
+    assert len(unbiased(distances)) == len(biased(distances)) == len(biased_inner(distances)) == gaps
 
 
 def test_equal_distances_are_right_branching() -> None:
@@ -139,6 +147,6 @@ def test_brackets_equal_those_of_the_published_programs(name: str) -> None:
     assert len(rows) == len(lengths) == fixture.sizes["cases"] == len(expected) > 0
     for row, length, target in zip(rows, lengths, expected, strict=True):
         n = int(length)
-        for rule, decode in RULES.items():
-            below_root = sorted(set(decode(row[:n])) - {(0, n)})
-            assert [list(span) for span in below_root] == target["brackets"][rule], (rule, row[:n])
+        for rule, brackets in target["brackets"].items():
+            below_root = sorted(set(RULES[rule](row[:n])) - {(0, n)})
+            assert [list(span) for span in below_root] == brackets, (rule, row[:n])

@@ -13,7 +13,7 @@ from induce.decoding.heads_in_tree import branching, heads_in_tree
 from induce.decoding.priors import Evidence
 from induce.decoding.specification import parse_priors
 from induce.registry import PRIORS, load
-from induce.structures import HeadDistribution
+from induce.structures import Distances, HeadDistribution, Structure
 from treebank.base.errors import SynparseError
 
 OPEN, CLOSE = SEPARATED + 1, SEPARATED + 4
@@ -124,12 +124,12 @@ def test_factors_of_symbols_are_averaged_geometrically() -> None:
 @pytest.mark.parametrize("name", list(PRIORS))
 def test_prior_does_not_change_its_input(name: str) -> None:
     """The reported scores are those before the priors."""
-    is_heads = PRIORS.get(name).reads is HeadDistribution
-    scores = np.random.default_rng(3).random((5, 5) if is_heads else (5, 6))
+    shapes: dict[type[Structure], tuple[int, ...]] = {HeadDistribution: (5, 5), Distances: (5,)}
+    scores = np.random.default_rng(3).random(shapes.get(PRIORS.get(name).reads, (5, 6)))
     before = scores.copy()
     adjusted = load(PRIORS.get(name).location)(scores, evidence_of(RIGHT), 0.3)
     assert np.array_equal(scores, before)
-    assert adjusted.shape == scores.shape
+    assert np.shape(adjusted) == scores.shape
     assert not np.array_equal(adjusted, before)
 
 
@@ -155,6 +155,14 @@ def test_branching_heads_need_a_clear_direction() -> None:
     assert priors.branching_heads(heads, Evidence([0, 0, 0], 0.7), 0.5) is heads
     clear, certain = (priors.branching_heads(heads, Evidence([0, 0, 0], p), 0.5) for p in (0.2, LEFT))
     assert np.array_equal(clear, certain)
+
+
+def test_early_gaps_are_widened_in_the_branching_direction() -> None:
+    distances = [9.0, 2.0, 4.0, 6.0]
+    for right, widened in ((RIGHT, [8.0, 7.0, 6.0]), (LEFT, [2.0, 7.0, 12.0]), (0.5, [5.0, 7.0, 9.0])):
+        adjusted = priors.branching_gaps(distances, Evidence((), right), 1.5)
+        np.testing.assert_allclose(adjusted, [9.0, *widened])
+    assert priors.branching_gaps([9.0, 2.0], Evidence((), RIGHT), 1.5) == [9.0, 2.0]
 
 
 def test_priors_are_parsed_with_a_strength() -> None:

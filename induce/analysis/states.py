@@ -1,0 +1,58 @@
+"""Hidden states and attention of the words of sentences from a trained model, to be written to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import torch
+
+from induce.data.batches import SentenceBatch
+from induce.data.by_length import map_by_length
+from induce.data.loaders import pad
+from induce.data.normalization import Normalized
+from induce.likelihood.language_model import TextModel
+from induce.models.base import Model, has_layer_states
+from induce.parsing.model_states import sentence_states
+from induce.parsing.states_file import SentenceStates
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
+
+BLOCK_SENTENCES = 128  # sentences whose states are in memory at a time
+
+
+class StateReader(TextModel):
+    """A trained model that gives the hidden states and the attention of sentences."""
+
+    def __init__(self, run: str, *, device: str = "auto") -> None:
+        """Raises SynparseError if the model has no attention, or reads characters."""
+        super().__init__(run, device=device)
+        if not (issubclass(self.model_type, Model) and has_layer_states(self.model_type)):
+            raise SynparseError(f"{run}: this {self.name!r} has no attention, so there are no states to write")
+        if self.token == "character":
+            raise SynparseError(f"{run}: this model reads characters; states are written for models of words")
+        self.model: Any = self.build()
+
+    def read(self, sentences: Iterable[Sentence]) -> Iterator[SentenceStates]:
+        """The states of the words of each sentence that the model reads, in order. The text is streamed."""
+        source = ((sentence.words, self.recipe(sentence.words, sentence.tags)) for sentence in sentences)
+        cost = self.model.parsing_cost
+        while block := list(islice(source, BLOCK_SENTENCES)):
+            yield from map_by_length(self._states, block, length=_length, min_length=1, cost=cost, short=_no_states)
+
+    @torch.inference_mode()
+    def _states(self, sentences: Sequence[tuple[Sequence[str], Normalized]]) -> list[SentenceStates]:
+        batch = SentenceBatch(*pad([self.vocabulary.encode(read.forms) for _, read in sentences])).to(self.device)
+        words, indices = ([words for words, _ in sentences], [read.indices for _, read in sentences])
+        return list(sentence_states(self.model, batch, words, indices))
+
+
+def _length(item: tuple[Sequence[str], Normalized]) -> int:
+    """Number of words that the model reads."""
+    return len(item[1].forms)
+
+
+def _no_states(item: tuple[Sequence[str], Normalized]) -> SentenceStates:
+    """States of a sentence of which the model reads no word."""
+    return SentenceStates(item[0], ())

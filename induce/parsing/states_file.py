@@ -1,0 +1,176 @@
+"""Files of hidden states, attention and impacts of sentences (.npz), written by any program or by `synparse extract`.
+
+A file has arrays ``s0/…`` for the first sentence, ``s1/…`` for the second, and so on; other arrays are ignored:
+
+- ``words`` (N): the words; without it, they are named w0, w1, …
+- ``indices`` (M): indices of the M words that have states, if not all have; N is M in the following arrays,
+- ``hidden`` (L, P, D): the hidden states of each layer,
+- ``attention`` (L, H, P, P): the attention of each layer and head, from query (row) to key (column),
+- ``word_of_piece`` (P): index of the word of each word piece, -1 for a piece without a word; without it, P = N,
+- ``impact`` (N, N): perturbed masking, or ``masked`` (N, N, D): states of word i if the words i and j are masked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import IO
+
+import numpy as np
+
+from induce.decoding.impact import impact_of_states
+from induce.decoding.neighbor_distances import SPECIAL, Array, merge_attention, merge_hidden
+from treebank.base.errors import SynparseError
+
+KEY = re.compile(r"s(\d+)/(\w+)")
+DIMENSIONS = {"hidden": 3, "attention": 4, "word_of_piece": 1, "impact": 2, "masked": 3, "words": 1, "indices": 1}
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceStates:
+    """Hidden states (L, N, D), attention (L, H, N, N) and impact (N, N) of words of a sentence, or None.
+
+    ``indices`` are those of the N words that have states.
+    """
+
+    words: Sequence[str]
+    indices: Sequence[int]
+    hidden: Array | None = None
+    attention: Array | None = None
+    impact: Array | None = None
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The arrays with their numbers of layers and heads."""
+        parts = [] if self.hidden is None else [f"hidden states of {len(self.hidden)} layers"]
+        if self.attention is not None:
+            layers, heads = self.attention.shape[:2]
+            parts.append(f"attention of {layers} layers with {heads} heads")
+        return (*parts, *["impact"] * (self.impact is not None))
+
+
+class StatesFile:
+    """A file of states, which is read sentence by sentence. Raises SynparseError if it is not valid."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        try:
+            arrays = np.load(self.path, allow_pickle=False)
+        except (ValueError, EOFError, zipfile.BadZipFile):
+            raise SynparseError(f"{self.path}: not a file of numpy arrays (.npz)") from None
+        if not isinstance(arrays, np.lib.npyio.NpzFile):
+            raise SynparseError(f"{self.path}: this is one array; write several arrays with numpy.savez")
+        self._arrays = arrays
+        names = [match.groups() for name in arrays.files if (match := KEY.fullmatch(name)) and match[2] in DIMENSIONS]
+        self.names = {name for _, name in names}
+        numbers = {int(number) for number, _ in names}
+        self.count = len(numbers)
+        missing = next((number for number in range(self.count) if number not in numbers), None)
+        if missing is not None or not numbers:
+            expected = ", ".join(f"s{missing or 0}/{name}" for name in DIMENSIONS)
+            raise SynparseError(f"{self.path}: sentence {missing or 0} is missing; expected arrays such as {expected}")
+
+    def __iter__(self) -> Iterator[SentenceStates]:
+        """The states of each sentence, merged to words. Raises SynparseError with the sentence and the problem."""
+        expected: tuple[str, ...] = ()
+        for number in range(self.count):
+            try:
+                states = self._sentence(number)
+                expected = expected or states.sizes
+                if states.indices and states.sizes != expected:
+                    has, should = ", ".join(states.sizes) or "no arrays", ", ".join(expected)
+                    raise ValueError(f"it has {has}; the first sentence has {should}")
+            except (ValueError, TypeError, zipfile.BadZipFile, EOFError) as error:
+                raise SynparseError(f"{self.path}: sentence s{number}: {error}") from None
+            yield states
+
+    def _sentence(self, number: int) -> SentenceStates:
+        """The sentence with this number. Raises ValueError if its arrays do not fit together."""
+        values = {name: self._array(number, name) for name in DIMENSIONS if f"s{number}/{name}" in self._arrays.files}
+        hidden, attention = values.get("hidden"), values.get("attention")
+        pieces = {
+            array.shape[axis] for array, axis in ((hidden, 1), (attention, 2), (attention, 3)) if array is not None
+        }
+        if len(pieces) > 1:
+            raise ValueError(f"hidden states and attention have different numbers of word pieces: {sorted(pieces)}")
+        word_of_piece = values.get("word_of_piece")
+        if word_of_piece is None:
+            word_of_piece = np.arange(pieces.pop() if pieces else 0)
+        elif pieces and len(word_of_piece) not in pieces:
+            raise ValueError(f"word_of_piece has {len(word_of_piece)} entries for {pieces.pop()} word pieces")
+        impact = values["impact"] if "impact" in values else _impact(values.get("masked"))
+        _check_words(word_of_piece)
+        counts = {int(word_of_piece.max(initial=SPECIAL)) + 1} if hidden is not None or attention is not None else set()
+        counts |= {len(impact)} if impact is not None else set()
+        words, indices = _words(values, max(counts, default=0))
+        if counts | {len(indices)} != {len(indices)}:
+            raise ValueError(f"the arrays have different numbers of words: {sorted(counts | {len(indices)})}")
+        return SentenceStates(
+            words,
+            indices,
+            None if hidden is None else merge_hidden(hidden, word_of_piece),
+            None if attention is None else merge_attention(attention, word_of_piece),
+            impact,
+        )
+
+    def _array(self, number: int, name: str) -> Array:
+        """One array, checked by itself."""
+        array: Array = self._arrays[f"s{number}/{name}"]
+        if array.ndim != DIMENSIONS[name]:
+            raise ValueError(f"{name} has {array.ndim} axes; expected {DIMENSIONS[name]}")
+        if name == "words":
+            if array.dtype.kind != "U" or any(not word or re.search(r"\s", word) for word in array.tolist()):
+                raise ValueError("words must be an array of strings without white space")
+            return array
+        if name in ("word_of_piece", "indices"):
+            return array.astype(np.int64, casting="safe")
+        array = array.astype(float, casting="same_kind")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} contains a number that is not finite")
+        if name == "attention" and (array < 0).any():
+            raise ValueError("attention contains a negative number; store the weights after the softmax")
+        return array
+
+
+def _words(values: dict[str, Array], count: int) -> tuple[list[str], list[int]]:
+    """Words, and indices of those that have states, of a sentence with ``count`` states."""
+    words = values["words"].tolist() if "words" in values else [f"w{i}" for i in range(count)]
+    indices = values["indices"].tolist() if "indices" in values else list(range(len(words)))
+    if any(second <= first for first, second in pairwise([-1, *indices, len(words)])):
+        raise ValueError("indices must be indices of words in ascending order")
+    return words, indices
+
+
+def _impact(masked: Array | None) -> Array | None:
+    """The impact of states of masked words (N, N, D), if there are any."""
+    if masked is not None and masked.shape[0] != masked.shape[1]:
+        raise ValueError(f"masked has the shape {masked.shape}; the first two axes are words")
+    return None if masked is None else impact_of_states(masked)
+
+
+def _check_words(word_of_piece: Array) -> None:
+    """Raises ValueError if a word has no piece."""
+    count = int(word_of_piece.max(initial=SPECIAL)) + 1
+    missing = set(range(count)).difference(word_of_piece.tolist())
+    if missing or word_of_piece.min(initial=0) < SPECIAL:
+        raise ValueError("word_of_piece must contain each word index from 0, and -1 for pieces without a word")
+
+
+def write_states(stream: IO[bytes], sentences: Iterable[SentenceStates]) -> None:
+    """Write the states of sentences, one array at a time, so that memory use stays constant."""
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, sentence in enumerate(sentences):
+            parts = {"hidden": sentence.hidden, "attention": sentence.attention, "impact": sentence.impact}
+            parts["words"] = np.array(sentence.words, dtype=np.str_) if sentence.words else np.zeros(0, "<U1")
+            if len(sentence.indices) < len(sentence.words):
+                parts["indices"] = np.array(sentence.indices, dtype=np.int64)
+            for name, array in parts.items():
+                if array is not None:
+                    entry = zipfile.ZipInfo(f"s{number}/{name}.npy")  # with a fixed date
+                    entry.compress_type = zipfile.ZIP_DEFLATED
+                    with archive.open(entry, "w", force_zip64=True) as target:
+                        np.lib.format.write_array(target, array, allow_pickle=False)
