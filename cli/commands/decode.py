@@ -19,7 +19,6 @@ STATES = "States of another program"
 
 EXAMPLES = [
     ("synparse decode numbers.jsonl > trees.txt", "Write the trees that synparse parse would write."),
-    ("synparse decode numbers.jsonl --decoder biased", "Use the biased algorithm of the PRPN and ON-LSTM papers."),
     ("synparse decode --from states.npz > trees.txt", "Choose layer and head of a language model without gold trees."),
 ]
 

@@ -37,7 +37,6 @@ VECTOR_DIGITS = 6  # decimals in JSON lines
 EXAMPLES = [
     ("synparse extract -m mine input.txt > numbers.jsonl", "Write the syntactic distances of each sentence."),
     ("synparse extract -m mine input.txt --what vectors -o vectors.npz", "Write sentence vectors as numpy arrays."),
-    ("synparse extract -m mine input.txt --what states -o states.npz", "Write hidden states and attention."),
 ]
 
 
