@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 from cli.command import MIN_GROUPED_OPTIONS, Command, option_groups, walk_commands
@@ -102,6 +103,7 @@ def files(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("gold.mrg").write_text(TREE, encoding="utf-8")
     Path("trees.txt").write_text("(X (X (W the) (W dog)) (X (W sees) (X (W a) (W cat))))\n", encoding="utf-8")
     Path("numbers.jsonl").write_text('{"words": ["a", "b", "c"], "distances": [3, 1, 2]}\n', encoding="utf-8")
+    np.savez("states.npz", **{"s0/hidden": np.eye(3)[None]})
     return tmp_path
 
 
