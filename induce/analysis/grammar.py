@@ -92,7 +92,9 @@ def describe_grammar(
     parser = load_model_parser(run, device="cpu")
     model = parser.model
     if not isinstance(model, Dmv):
-        raise SynparseError(f"{run}: model {parser.name!r} has no grammar over word classes; dmv has")
+        raise SynparseError(
+            f"{run}: model {parser.name!r} has no grammar over word classes or symbols; dmv and neural PCFGs have"
+        )
     members = model.config.members
     if not 1 <= member <= members:
         raise SynparseError(f"{run}: there is no grammar {member}; this model has {members}")

@@ -9,7 +9,7 @@ import pytest
 
 from cli.main import run as run_cli
 from tests.support.calls import Caller, toy_text
-from tests.support.tiny import SETTINGS
+from tests.support.tiny import SETTINGS, settings, train
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +78,23 @@ def test_a_dmv_parses_extracts_and_decodes(call: Caller, dmv: Path, tmp_path: Pa
     heads = json.loads(rows.read_text(encoding="utf-8").splitlines()[0])["heads"]
     assert [sum(row) for row in heads] == pytest.approx([1.0] * 5)
     assert call.result("parse", text, "-m", dmv, "--decoder", "heads-to-tree").count("\n") == 3
+
+
+def test_rules_of_a_pcfg(call: Caller, tmp_path: Path) -> None:
+    """Shares of preterminals and of the rules of one parent sum to 1, and each tree has one rule less than words."""
+    train(settings("npcfg"), tmp_path / "npcfg")
+    report = call.json("analyze", "grammar", "-m", tmp_path / "npcfg", "--arcs", "1000", "--words", "3")
+    assert sum(entry["share"] for entry in report["preterminals"]) == pytest.approx(1)
+    assert all(1 <= len(entry["words"]) <= 3 for entry in report["preterminals"])
+    shares: dict[str, float] = {}
+    for rule in report["rules"]:
+        shares[rule["parent"]] = shares.get(rule["parent"], 0) + rule["share"]
+        assert all(" " in example for example in rule["examples"])
+    assert list(shares.values()) == pytest.approx([1.0] * len(shares))
+    rates = [rule["rate"] for rule in report["rules"]]
+    assert rates == sorted(rates, reverse=True)
+    lines = call.result("generate", "-m", tmp_path / "npcfg", "--limit", "1000", "--format", "text").splitlines()
+    assert sum(rates) == pytest.approx(sum(len(line.split()) - 1 for line in lines) / 1000)
+    assert "Per sentence" in call.result("analyze", "grammar", "-m", tmp_path / "npcfg")
+    code, _, message = call("analyze", "grammar", "-m", tmp_path / "npcfg", "--member", "2")
+    assert (code, "rules are counted in drawn sentences" in message) == (2, True)

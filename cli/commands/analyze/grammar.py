@@ -1,4 +1,4 @@
-"""``synparse analyze grammar``: word classes and arcs of a grammar."""
+"""``synparse analyze grammar``: word classes and arcs, or preterminals and rules, of a grammar."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cli.progress import reading
 from cli.views import FORMATS, show
 
 EXAMPLES = [
-    ("synparse analyze grammar -m grammar", "List word classes and the arcs between them."),
+    ("synparse analyze grammar -m english", "List preterminals with their words, and rules with examples."),
     ("synparse analyze grammar -m grammar corpus.txt --arcs 50", "Count arcs in the trees of a text."),
 ]
 
@@ -22,21 +22,32 @@ EXAMPLES = [
     "--member", type=click.IntRange(min=1), default=1, show_default=True, help="Number of the grammar in the model."
 )
 @option(
-    "--words", type=click.IntRange(min=1), default=8, show_default=True, help="Words listed per class.", group=OUTPUT
+    "--words",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="Words listed per class or preterminal.",
+    group=OUTPUT,
 )
-@option("--arcs", type=click.IntRange(min=1), default=30, show_default=True, help="Arcs listed.", group=OUTPUT)
+@option("--arcs", type=click.IntRange(min=1), default=30, show_default=True, help="Arcs or rules listed.", group=OUTPUT)
 @format_option(*FORMATS, default="table")
 def grammar(text: tuple[str, ...], model: str | None, member: int, words: int, arcs: int, form: str) -> None:
-    """List the word classes of a dmv model, and which class heads which on which side.
+    """List the word classes of a dmv model and which class heads which, or the symbols and rules of a neural PCFG.
 
-    With TEXT, arcs are counted in its trees and examples are taken from it; without, they are expectations of the
-    grammar.
+    For a dmv model with TEXT, arcs are counted in its trees and examples are taken from it; without, they are
+    expectations of the grammar. Rules of a neural PCFG are counted in 1,000 sentences drawn from it.
     """
     from induce.analysis.grammar import describe_grammar
+    from induce.analysis.rule_counts import describe_rules, is_pcfg
     from treebank.io.expand import expand
     from treebank.io.read import DEFAULT_INPUT, read_sentences
 
+    if is_pcfg(run := default_model(model)):
+        if text or member > 1:
+            raise click.UsageError("TEXT and --member are for dmv models; rules are counted in drawn sentences")
+        show(describe_rules(run, words=words, rules=arcs), form)
+        return
     with reading("parsing", expand(text), DEFAULT_INPUT) as counted:
         sentences = read_sentences(text, input_options=counted) if text else None
-        report = describe_grammar(default_model(model), member=member, words=words, arcs=arcs, text=sentences)
+        report = describe_grammar(run, member=member, words=words, arcs=arcs, text=sentences)
     show(report, form)
