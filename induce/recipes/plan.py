@@ -25,6 +25,11 @@ DECISIONS = ("done", "log", "series", "words", "text_share", "vote_share", "rank
 Report = Callable[[str], None]
 
 
+def vote_of(part: str) -> str:
+    """Name of the run that is the vote of the members of ``part``."""
+    return f"{part}-{VOTE}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class StoredPlan:
     """The content of plan.json, with the fields of `Plan`."""
@@ -52,9 +57,6 @@ class StoredPlan:
         members = [*self.recipe.series(max(1, self.series)), *self.recipe.student_members()]
         if not {*self.done, *chain.from_iterable(self.ranks.values())} <= {member.name for member in members}:
             raise ValueError("it names members that the recipe does not have")
-        for part in self.recipe.parts:
-            if part.teachers in self.ranks and len(self.ranks[part.teachers]) < part.best * max(1, self.series):
-                raise ValueError(f"too few members of {part.teachers} are ranked")
 
 
 @dataclass
@@ -170,24 +172,25 @@ class Plan:
 
     def teacher_of(self, member: Member) -> str:
         """Name of the run that teaches ``member``, or "" if none does."""
-        part = member.part
-        if part.teachers in ("", VOTE):
-            return part.teachers
-        teaching = next(teacher for teacher in self.recipe.parts if teacher.name == part.teachers)
-        index = member.number - 1
-        if part.best:
-            rank = index // part.count * part.best + index % part.count % part.best
-            return self.ranks[part.teachers][rank]
-        return f"{teaching.name}-{index % (teaching.count * max(1, self.series)) + 1}"
+        part, name = member.part, member.teachers
+        if name in ("", VOTE):
+            return name
+        if part.by_vote:
+            return vote_of(name)
+        teaching = next(teacher for teacher in self.recipe.parts if teacher.name == name)
+        series, index = divmod(member.number - 1, part.count)
+        index += series * (part.with_teacher or part.count)
+        return f"{name}-{index % (teaching.count * max(1, self.series)) + 1}"
 
     def request_of(self, member: Member) -> RunRequest:
         """The request of one training run. A run that has begun is resumed."""
         run, part, teacher = self.run_of(member.name), member.part, self.teacher_of(member)
         if resumable(run):
             return RunRequest(run=str(run), resume=True, device=self.request.device)
-        share = self.vote_share if part.teachers == VOTE else self.text_share
+        share = self.vote_share if teacher == VOTE else self.text_share
         text_share = (f"data.text_share={share:g}",) if 0 < share < 1 else ()
-        path = str(self.run_of(teacher))
+        path = str(self.run_of(teacher)) if teacher else ""
+        options = [f"@decoder={name}" for name in part.decoders] or [""]
         job = (1 if self.request.seed is None else self.request.seed) - 1
         return replace(
             self.request,
@@ -195,7 +198,7 @@ class Plan:
             preset=member.preset,
             seed=member.number + SEEDS_PER_JOB * job,
             settings=(*text_share, *part.settings),
-            teachers=tuple(f"{path}@decoder={name}" for name in part.decoders) or ((path,) if teacher else ()),
+            teachers=tuple(path + option for option in options if path),
             resume=False,
             overwrite=False,
         )

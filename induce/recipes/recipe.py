@@ -44,7 +44,8 @@ class Part:
     max_passes: int = 0  # over the text, as many as time allows; 0: as the preset says
     words: int = 0  # to learn from in all passes; 0: as many as time allows
     teachers: str = ""  # the part whose members teach, in turn, or "vote"
-    best: int = 0  # only so many of the teachers of a series, those with the lowest perplexity; 0: all
+    by_vote: bool = False  # whether the vote of all these members teaches
+    with_teacher: int = 0  # only so many of the members of a series have a teacher; 0: all
     decoders: tuple[str, ...] = ()  # by each of which a teacher parses
     settings: tuple[str, ...] = ()  # table.key=value
     votes: bool = True
@@ -53,6 +54,8 @@ class Part:
         """Raises ValueError for numbers that are out of range, and without a preset."""
         if not self.presets or not 1 <= self.count <= MAX_MEMBERS:
             raise ValueError(f"part {self.name!r} needs a preset, and count is from 1 to {MAX_MEMBERS}")
+        if self.with_teacher > self.count or (self.by_vote and not self.teachers):
+            raise ValueError(f"part {self.name!r}: with_teacher is at most count, and by_vote needs teachers")
         _check_positive(self)
 
 
@@ -62,6 +65,12 @@ class Member:
 
     part: Part
     number: int  # from 1, over all series; the seed in the first job
+
+    @property
+    def teachers(self) -> str:
+        """The part whose members teach it, "vote", or "" for a member without a teacher."""
+        limit = self.part.with_teacher or self.part.count
+        return self.part.teachers if (self.number - 1) % self.part.count < limit else ""
 
     @property
     def name(self) -> str:
@@ -87,7 +96,7 @@ class Recipe:
     teaching_cost: float = 7.0  # time to parse a word by the teachers of one series, per time to learn from it
     voting_cost: float = 15.0  # time to parse a word by all voters, per time to learn from it
     max_series: int = 1
-    voters_per_preset: int = 3
+    voters_per_preset: int = 3  # of each part
     result: str = VOTE  # a part, whose member with the lowest perplexity is the result; or "vote" of all voters
 
     def __post_init__(self) -> None:
@@ -121,11 +130,11 @@ class Recipe:
 
     def stages(self, members: Sequence[Member]) -> Iterator[list[Member]]:
         """``members`` in the order of training: teachers before their students."""
-        done, remaining = set[str](), list(members)
+        remaining = list(members)
         while remaining:
-            stage = [member for member in remaining if member.part.teachers in {"", *done}]
+            unfinished = {member.part.name for member in remaining}
+            stage = [member for member in remaining if member.teachers not in unfinished]
             yield stage
-            done |= {member.part.name for member in stage}
             remaining = [member for member in remaining if member not in stage]
 
 

@@ -18,7 +18,7 @@ from induce.analysis.agreement import agreement, has_brackets
 from induce.data.fragments import words_learned
 from induce.parsing.load import load_parser
 from induce.parsing.parser import with_rule
-from induce.recipes.plan import Plan, Report
+from induce.recipes.plan import Plan, Report, vote_of
 from induce.recipes.recipe import VOTE, Member, Recipe, read_recipe
 from induce.training.events import Event, Finished
 from induce.training.parallel import Task, train_tasks
@@ -65,7 +65,7 @@ def train_recipe(
     if not plan.text_share:
         plan.choose_shares(sum(member.part.minutes for member in students) * stretch, count, report)
     for stage in recipe.stages(members):
-        _rank_teachers(stage, members, plan, report)
+        _combine_teachers(stage, members, plan, report)
         yield from _train(stage, plan, stretch, count, stop, report)
         if stop():
             return
@@ -122,11 +122,12 @@ def _count_words(plan: Plan, stop: Stop) -> int:
     return words
 
 
-def _rank_teachers(stage: Sequence[Member], members: Sequence[Member], plan: Plan, report: Report) -> None:
-    """Rank the teachers of a stage, if only the best of them teach."""
-    for group in dict.fromkeys(member.part.teachers for member in stage if member.part.best):
-        rivals = [member.name for member in members if member.part.name == group]
-        plan.rank(group, rivals, "the lowest teach", report)
+def _combine_teachers(stage: Sequence[Member], members: Sequence[Member], plan: Plan, report: Report) -> None:
+    """Make the votes that teach in a stage."""
+    for part in dict.fromkeys(member.teachers for member in stage if member.part.by_vote):
+        _combine(
+            [member.name for member in members if member.part.name == part], plan.run_of(vote_of(part)), plan, report
+        )
 
 
 def _train(
@@ -210,14 +211,17 @@ def _remaining(run: Path, minutes: float) -> float:
 
 
 def _voters(members: Sequence[Member], plan: Plan, report: Report) -> list[str]:
-    """The names of the runs that vote: the likeliest of each preset."""
+    """The names of the runs that vote: the likeliest of each part and preset."""
     voters = list[str]()
     limit = plan.recipe.voters_per_preset
-    for preset in dict.fromkeys(member.preset for member in members if member.part.votes):
-        rivals = [member.name for member in members if member.part.votes and member.preset == preset]
-        if len(rivals) > limit:
-            rivals = list(plan.rank(preset, rivals, f"the {limit} lowest vote", report)[:limit])
-        voters += rivals
+    groups: dict[str, list[str]] = {}
+    for member in members:
+        if member.part.votes:
+            groups.setdefault(f"{member.part.name} {member.preset}", []).append(member.name)
+    for group, rivals in groups.items():
+        voters += (
+            plan.rank(group, rivals, f"the {limit} lowest vote", report)[:limit] if len(rivals) > limit else rivals
+        )
     return voters
 
 

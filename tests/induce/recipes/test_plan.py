@@ -27,9 +27,9 @@ def new_plan(folder: Path, minutes: float = 10.0, **options: object) -> Plan:
     return plan
 
 
-@pytest.mark.parametrize(("minutes", "count"), [(1, 1), (150, 1), (155, 2), (235, 3), (310, 4), (1000, 4)])
+@pytest.mark.parametrize(("minutes", "count"), [(1, 1), (86, 1), (87, 2), (131, 3), (174, 4), (1000, 4)])
 def test_as_many_series_as_there_is_time_for(tmp_path: Path, minutes: float, count: int) -> None:
-    """A series takes 92 minutes of a core, and .6 of the time is for training."""
+    """A series takes 52 minutes of a core, and .6 of the time is for training."""
     plan = new_plan(tmp_path / "run", minutes)
     lines: list[str] = []
     assert plan.choose_series(2, lines.append) == BEST.series(count)
@@ -72,7 +72,6 @@ def test_another_seed_gives_other_seeds_to_all_runs(tmp_path: Path) -> None:
     seeds = {}
     for seed in (None, 1, 2):
         plan = new_plan(tmp_path / str(seed), seed=seed)
-        plan.ranks["first"] = ("first-3", "first-1")
         plan.write()
         seeds[seed] = [plan.request_of(member).seed for member in BEST.series(1)]
         resumed = new_plan(tmp_path / str(seed), resume=True)
@@ -84,15 +83,16 @@ def test_another_seed_gives_other_seeds_to_all_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_every_teacher_has_three_students(tmp_path: Path, count: int) -> None:
+def test_every_teacher_has_three_students_and_a_vote_teaches_the_second_round(tmp_path: Path, count: int) -> None:
     plan = new_plan(tmp_path / "run")
-    plan.series, plan.ranks["first"] = count, tuple(f"first-{k}" for k in range(1, 6 * count + 1))
+    plan.series = count
     teachers = Counter(plan.teacher_of(member) for member in BEST.series(count))
-    expected = [f"onlstm-{k}" for k in range(1, 2 * count + 1)] + [f"first-{k}" for k in range(1, 2 * count + 1)]
-    assert teachers == {"": 2 * count, **dict.fromkeys(expected, 3)}
-    request = plan.request_of(BEST.series(count)[2 * count])
+    students = dict.fromkeys([f"onlstm-{k}" for k in range(1, count + 1)], 3)
+    assert teachers == {"": 4 * count, **students, "first-vote": 4 * count}
+    request, untaught = (plan.request_of(BEST.series(count)[count + index]) for index in (0, 3))
     teacher = tmp_path / "run" / "parts" / "onlstm-1"
     assert request.teachers == (f"{teacher}@decoder=biased", f"{teacher}@decoder=unbiased")
+    assert untaught.teachers == ()
 
 
 def test_evidence_for_the_direction_is_decided_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,15 +25,16 @@ def test_shipped_recipe_names_existing_presets_and_settings() -> None:
 
 def test_teachers_are_trained_before_their_students() -> None:
     recipe = read_recipe("best")
-    stages = [[member.name for member in stage] for stage in recipe.stages(recipe.series(1))]
-    assert stages[0] == ["onlstm-1", "onlstm-2"]
-    assert [name.split("-")[0] for stage in stages[1:] for name in stage] == ["first"] * 6 + ["second"] * 6
+    stages = [[member.name for member in stage] for stage in recipe.stages(recipe.series(2))]
+    assert stages[0] == ["onlstm-1", "onlstm-2", *(f"first-{k}" for k in (4, 5, 6, 10, 11, 12))]  # not taught
+    assert stages[1] == [f"first-{k}" for k in (1, 2, 3, 7, 8, 9)]
+    assert stages[2:] == [[f"second-{k}" for k in range(1, 9)]]
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) -> None:
     voters = [member for member in read_recipe("best").series(count) if member.part.votes]
-    assert Counter(member.preset for member in voters) == {"npcfg-small": 3 * count, "simple-pcfg-small": 3 * count}
+    assert Counter(member.preset for member in voters) == {"npcfg-small": 6 * count, "simple-pcfg-small": 4 * count}
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,8 @@ def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) ->
         ({"name": "x", "minutes": 1, "part": [{**PART, "presets": [1]}]}, "'presets' cannot be 1"),
         ({"name": "x", "minutes": 1, "part": [{"name": "a", "minutes": 1}]}, "'presets' is missing"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "teachers": "b"}]}, "its teachers 'b' are not an earlier part"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "with_teacher": 2}]}, "part 'a': with_teacher is at most count"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "by_vote": True}]}, "by_vote needs teachers"),
         ({"name": "x", "minutes": 1, "result": "b", "part": [PART]}, "the result 'b' is not a part"),
         ({"name": "x", "minutes": 1, "part": [PART, PART]}, "two parts are called 'a'"),
     ],

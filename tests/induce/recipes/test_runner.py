@@ -171,24 +171,27 @@ def test_failed_call_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_rivals_with_the_lowest_perplexity_teach_and_vote(tmp_path: Path) -> None:
-    rivals = replace(GRAMMAR, name="rival", teachers="", decoders=(), votes=False)
-    students = replace(GRAMMAR, teachers="rival", best=1, decoders=())
-    recipe = replace(RECIPE, parts=(rivals, students), voters_per_preset=1)
+def test_vote_of_a_part_teaches_and_the_lowest_perplexity_votes(tmp_path: Path) -> None:
+    first = replace(GRAMMAR, name="first", teachers="prpn", with_teacher=1, votes=False)
+    second = replace(GRAMMAR, teachers="first", by_vote=True, decoders=())
+    recipe = replace(RECIPE, parts=(PRPN, first, second), voters_per_preset=1)
     lines: list[str] = []
     scores: dict[str, float] = {}
     run = tmp_path / "run"
     for name, event in train_recipe(request(run), recipe, report=lines.append):
         if isinstance(event, Check):
             scores[name] = min(event.development_perplexity, scores.get(name, event.development_perplexity))
-    order = sorted(("rival-1", "rival-2"), key=scores.__getitem__)
-    line = ", ".join(f"{name} {scores[name]:.1f}" for name in order)
-    assert f"perplexity of the development text: {line}; the lowest teach" in lines
+    parts = run / "parts"
+    assert [load_parser(parts / f"first-{k}").learned_from.count("prpn-1@decoder") for k in (1, 2)] == [2, 0]
+    vote = load_parser(parts / "first-vote")
+    assert [member.name for member in vote.description.members] == ["../first-1", "../first-2"]  # type: ignore[union-attr]
     for name in ("grammar-1", "grammar-2"):
-        source = load_parser(run / "parts" / name).learned_from
-        assert source == f"parsed trees: {run / 'parts' / order[0]} (teacher)"
-    best = min(("grammar-1", "grammar-2"), key=scores.__getitem__)
-    assert [member.name for member in load_parser(run).description.members] == [f"parts/{best}"]  # type: ignore[union-attr]
+        assert load_parser(parts / name).learned_from == f"parsed trees: {parts / 'first-vote'} (teacher)"
+    order = sorted(("grammar-1", "grammar-2"), key=scores.__getitem__)
+    line = ", ".join(f"{name} {scores[name]:.1f}" for name in order)
+    assert f"perplexity of the development text: {line}; the 1 lowest vote" in lines
+    members = [member.name for member in load_parser(run).description.members]  # type: ignore[union-attr]
+    assert members == ["parts/prpn-1", f"parts/{order[0]}"]
 
 
 def test_finished_job_trains_nothing_again(tmp_path: Path) -> None:
