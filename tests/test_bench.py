@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench.common import ROOT, best_seconds, stored
-from bench.experiments import directions, languages, pairs, similarity, tables, trees
+from bench.experiments import directions, languages, pairs, rounds, similarity, tables, trees
 from bench.report import markdown, numbers, processor, slug, with_interval
 from bench.speed.__main__ import BENCHMARKS, machine_table, verdict
 from treebank.core.sentence import Sentence
@@ -192,6 +192,40 @@ def test_directions_are_resumed_and_report_recipes_and_evidence(
     lines = capsys.readouterr().out.splitlines()
     assert lines[-5].startswith("| Own | 20.0 | 20.0 | 20.0 | 20.0 | 20.0 | 1.0 | ")
     assert lines[-1].startswith("| Own | 0.00 | ")
+
+
+def test_rounds_train_each_run_once_and_score_the_votes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: dict[str, list[str]] = {}
+
+    def synparse(arguments: Sequence[str], **options: bool) -> tuple[str, float]:
+        if arguments[0] in ("train", "combine"):
+            run = Path(arguments[arguments.index("-o") + 1])
+            run.mkdir(parents=True, exist_ok=True)
+            assert arguments[0] == "combine" or run.name not in calls
+            calls[run.name] = list(arguments)
+        names = [arguments[k + 1] for k, argument in enumerate(arguments) if argument in ("--baseline", "-m")]
+        return json.dumps({"scores": [{"system": name, "value": 20.0} for name in names]}), 1.0
+
+    (tmp_path / "own.mrg").write_text("(S (A a) (B (C b) (D c)))\n" * 30, encoding="utf-8")
+    for module in (rounds, directions):
+        monkeypatch.setattr(module, "synparse", synparse)
+    monkeypatch.setattr(rounds, "CORPORA", {"Own": directions.Corpus("own.mrg")})
+    monkeypatch.setattr(
+        "sys.argv", ["rounds", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--only", "Own"]
+    )
+    for _ in range(2):
+        rounds.main()
+    folder = tmp_path / "out" / "Own"
+    teachers = [calls["second-by-vote-npcfg"][k + 1] for k, part in enumerate(calls["second-by-vote-npcfg"])
+                if part == "--teacher"]  # fmt: skip
+    assert teachers == [str(folder / "vote-of-four-first")]
+    assert [Path(member).name for member in calls["vote-of-both-rounds"][1:-3]] == rounds.VOTERS["vote of both rounds"]
+    assert "--teacher" not in calls["first-free-3"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "| best trivial | 20.0 (right) |"
+    assert lines[-1] == "| student of the vote | 20.0 |"
 
 
 def test_brackets_of_heads_need_arcs_that_do_not_cross() -> None:
