@@ -94,6 +94,12 @@ training_seed_option = option(
     help="Train the recipe best for 180 minutes (or --max-minutes).",
     group=LEARNING,
 )
+@option(
+    "--heads",
+    is_flag=True,
+    help="With --best: learn dependency heads by the recipe heads, for 10 minutes.",
+    group=LEARNING,
+)
 @dev_option
 @reading_options
 @run_option
@@ -120,6 +126,7 @@ def train_model(
     max_minutes: float | None,
     seeds: str | None = None,
     recipe: str | None = None,
+    heads: bool = False,
     **options: Any,
 ) -> None:
     """Train what the options of ``synparse train`` or ``synparse task train`` describe and print its progress."""
@@ -128,6 +135,8 @@ def train_model(
         raise click.UsageError("--resume and --overwrite exclude each other")
     if max_minutes is not None and not max_minutes > 0:  # also excludes NaN
         raise click.UsageError("--max-minutes: give a number of minutes above 0")
+    if heads:
+        recipe = _recipe_of_heads(recipe)
     from cli.training_progress import next_steps, with_progress
     from induce.training.distributed import join
     from induce.training.events import Finished
@@ -159,6 +168,13 @@ def train_model(
                 steps = next_steps(event)
     for line in steps if group.first else ():
         _print(line)
+
+
+def _recipe_of_heads(recipe: str | None) -> str:
+    """The recipe of ``--best --heads``. Raises UsageError without ``--best``."""
+    if recipe != "best":
+        raise click.UsageError("--heads belongs to --best; other recipes are named by --recipe alone")
+    return "heads"
 
 
 def _train_several(

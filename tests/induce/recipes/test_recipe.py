@@ -23,6 +23,16 @@ def test_shipped_recipe_names_existing_presets_and_settings() -> None:
     assert [part.name for part in recipe.students] == [recipe.result] == ["student"]
 
 
+def test_recipe_of_heads_has_different_grammars_and_a_student() -> None:
+    recipe = read_recipe("heads")
+    settings = {part.name: resolve(preset=part.presets[0], settings=part.settings).model for part in recipe.parts}
+    grammars = [settings[part.name] for part in recipe.parts if part not in recipe.students]
+    assert all(first != second for index, first in enumerate(grammars) for second in grammars[:index])
+    assert {model["em"] for model in grammars} == {"soft", "lateen", "viterbi"}
+    assert [part.presets for part in recipe.students] == [("biaffine-small",)]
+    assert recipe.result == "vote"
+
+
 def test_teachers_are_trained_before_their_students() -> None:
     recipe = read_recipe("best")
     stages = [[member.name for member in stage] for stage in recipe.stages(recipe.series(2))]

@@ -22,10 +22,11 @@ from induce.storage.facts import Check
 from induce.training.request import RunRequest
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError
+from treebank.core.dependency import is_tree
 
 TINY = {
     name: (*(change for change in SETTINGS[name] if "epochs" not in change), "train.epochs=1")
-    for name in ("onlstm", "prpn", "npcfg", "chart")
+    for name in ("onlstm", "prpn", "npcfg", "chart", "dmv", "biaffine")
 }
 ONLSTM = Part("onlstm", ("onlstm-small",), 1, votes=False, settings=TINY["onlstm"])
 PRPN = Part("prpn", ("prpn-small",), 1, settings=TINY["prpn"])
@@ -137,6 +138,29 @@ def test_interrupted_job_is_resumed_with_the_same_trees(tmp_path: Path, stopped_
     later = {name for name, _ in train_recipe(RunRequest(run=str(run), resume=True, device="cpu"))}
     assert later == set(NAMES) - set(done)
     assert trees(run) == trees(tmp_path / "a" / "run")
+
+
+def test_recipe_of_heads_is_resumed_and_gives_heads(tmp_path: Path) -> None:
+    """A job that is stopped in its second grammar, and continues from the plan."""
+    grammars = [
+        Part(em, ("dmv-small",), 1, settings=(*(x for x in TINY["dmv"] if "epochs" not in x), f"model.em={em}"))
+        for em in ("soft", "viterbi")
+    ]
+    student = Part("student", ("biaffine-small",), 1, teachers="vote", settings=TINY["biaffine"])
+    recipe, run, events = Recipe("heads", (*grammars, student), minutes=10), tmp_path / "run", list[str]()
+    for name, _ in train_recipe(request(run), recipe, stop=lambda: "viterbi-1" in events):
+        events.append(name)
+    assert not (run / "ensemble.json").exists()
+    later = {name for name, _ in train_recipe(RunRequest(run=str(run), resume=True, device="cpu"))}
+    assert later == {"viterbi-1", "student-1"}
+    parser = load_parser(run)
+    assert [member.name for member in parser.description.members] == [  # type: ignore[union-attr]
+        "parts/soft-1",
+        "parts/viterbi-1",
+        "parts/student-1",
+    ]
+    assert parser.output == "heads"
+    assert all(is_tree(heads) for _, heads in parser.parse_heads(TEXT[:5]))
 
 
 def test_deleted_part_is_trained_again(tmp_path: Path) -> None:
