@@ -38,6 +38,7 @@ from treebank.base.version import VERSION as __version__  # noqa: E402
 if TYPE_CHECKING:
     import os
 
+    from induce.parsing.corpus import Corpus
     from induce.parsing.ensemble import Ensemble
     from induce.parsing.model_parser import ModelParser
     from induce.training.events import Event
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from treebank.core.sentence import Sentence
     from treebank.draw.notebook import Drawing
     from treebank.evaluate.evaluate import Evaluation
+    from treebank.search.phrases import PhraseTable
+    from treebank.search.search import Match
 
 
 def _register_display() -> None:
@@ -61,17 +64,29 @@ def _register_display() -> None:
 _register_display()
 
 __all__ = [
+    "Corpus",
     "SynparseError",
     "__version__",
     "combine",
     "draw",
     "evaluate",
     "load",
+    "phrases",
     "read",
     "report",
+    "search",
     "train",
     "trainer",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The class ``Corpus``, which is imported when it is used."""
+    if name == "Corpus":
+        from induce.parsing.corpus import Corpus
+
+        return Corpus
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def train(
@@ -197,6 +212,39 @@ def read(path: str) -> Iterator[Sentence]:
     from treebank.io.read import read_sentences
 
     return read_sentences([path])
+
+
+def search(pattern: str, source: Any, *, model: Any = None, **options: Any) -> Iterator[Match]:
+    """The sentences of ``source`` that match a pattern, as ``synparse search`` finds them.
+
+    ``source`` is a `Corpus`, a path or name of a treebank, a tree, or a list of them; a string that begins with a
+    bracket is a tree. ``model`` parses plain text. ``options`` are ``invert``, ``limit``, ``sample`` and ``seed``.
+    Raises SynparseError for a malformed pattern, with the position of the error.
+
+    >>> [match.phrases for match in search("NP < DT", "(S (NP (DT the) (NN cat)) (VP (VBD sat)))")]
+    [[('the', 'cat')]]
+    """
+    return _corpus(source, model).search(pattern, **options)
+
+
+def phrases(source: Any, *, against: Any = None, model: Any = None, **filters: Any) -> PhraseTable:
+    """The phrases or arcs of ``source`` with their frequencies, as ``synparse phrases`` lists them.
+
+    ``source`` and ``against``, a second corpus, are as for `search`. ``filters`` are the fields of `PhraseFilter`:
+    ``min_length``, ``max_length``, ``min_count``, ``labels``, ``pattern``, ``limit``. The method ``records()`` of the
+    result gives dictionaries, for example for ``pandas.DataFrame``.
+
+    >>> [row.words for row in phrases("(S (NP (DT the) (NN cat)) (VP (VBD sat)))", min_count=1, max_length=2)]
+    ['the cat']
+    """
+    return _corpus(source, model).phrases(against=against, **filters)
+
+
+def _corpus(source: Any, model: Any) -> Corpus:
+    """``source`` as a corpus."""
+    from induce.parsing.corpus import Corpus
+
+    return source if isinstance(source, Corpus) else Corpus(source, model=model)
 
 
 def main() -> None:

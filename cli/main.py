@@ -32,6 +32,7 @@ COMMANDS = {
     "convert": ("cli.commands.convert:convert", "Convert treebanks between formats."),
     "eval": ("cli.commands.eval:evaluate", "Score trees or heads against a treebank."),
     "search": ("cli.commands.search:search", "Search trees and heads for a pattern."),
+    "phrases": ("cli.commands.phrases:phrases", "List phrases or arcs with their frequencies."),
     "perplexity": ("cli.commands.perplexity:perplexity", "Compute perplexity of a text, or of each sentence or word."),
     "pairs": ("cli.commands.pairs:pairs", "Score models on minimal pairs of sentences."),
     "analyze": ("cli.commands.analyze:analyze", "Analyze models: agreement, sharpness, gaps, channels, grammars."),
@@ -46,7 +47,7 @@ SECTIONS = {
     "Learn": ("train", "combine"),
     "Parse": ("parse", "extract", "decode", "draw", "generate", "convert"),
     "Evaluate": ("eval", "perplexity", "pairs", "analyze", "report"),
-    "Work with a corpus": ("search",),
+    "Work with a corpus": ("search", "phrases"),
     "Models and data": ("info", "pack", "cite", "data"),
     "Tasks": ("task",),
 }

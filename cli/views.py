@@ -18,11 +18,13 @@ MIN_NAME_WIDTH = 12  # columns of a folded name
 
 
 def show(result: Result, form: str) -> None:
-    """Print a result in one of `FORMATS`."""
+    """Print a result in one of `FORMATS`, or as ``tsv``: CSV with tabs."""
     if form == "json":
         print_json(result.to_json())
     elif form == "csv":
         print_csv(result.tables())
+    elif form == "tsv":
+        print_csv(result.tables(), separator="\t")
     elif form == "latex":
         print_latex(result.tables())
     else:
@@ -41,7 +43,7 @@ def print_tables(tables: Sequence[Table]) -> None:
             click.echo("\n" + "\n".join(table.footnotes))
 
 
-def print_csv(tables: Sequence[Table]) -> None:
+def print_csv(tables: Sequence[Table], *, separator: str = ",") -> None:
     """Print unrounded numbers. Titles and footnotes are lines that begin with ``#``."""
     for number, table in enumerate(tables):
         records = table.records()
@@ -49,7 +51,7 @@ def print_csv(tables: Sequence[Table]) -> None:
             click.echo()
         if table.title:
             click.echo(f"# {table.title}")
-        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer = csv.writer(sys.stdout, delimiter=separator, lineterminator="\n")
         writer.writerow(records[0] if records else table.header())
         writer.writerows(record.values() for record in records)
         for note in table.footnotes:

@@ -43,6 +43,7 @@ each of them at work.
 
 - `train` returns a parser; `trainer` gives control over the training loop; `load` reads a trained parser.
 - A parser is called with sentences and yields trees or heads. `combine` makes one parser of several.
+- `search` finds trees and heads by patterns, `phrases` counts phrases and arcs, and `Corpus` holds the files of both.
 - `evaluate` scores parsers, trees and baselines; `draw` and `report` show them; `read` yields the sentences of a file.
 - Errors that you can fix are a `SynparseError`. Its message states location, problem and remedy.
 - Word indices start at 0, spans exclude their end, and `heads[i]` is the index of the head of word i, or -1 for a root.
@@ -53,6 +54,12 @@ CLASSES = (  # types of values that programs receive
     "treebank.core.tree:Tree",
     "treebank.core.sentence:Sentence",
     "treebank.core.sentence:Treebank",
+    "treebank.search.search:Match",
+    "treebank.search.search:Hit",
+    "treebank.search.phrases:PhraseFilter",
+    "treebank.search.phrases:PhraseTable",
+    "treebank.search.phrases:PhraseRow",
+    "treebank.search.phrases:Frequency",
     "treebank.draw.notebook:Drawing",
     "treebank.evaluate.plan:EvaluationPlan",
     "treebank.evaluate.evaluate:Evaluation",
@@ -60,6 +67,7 @@ CLASSES = (  # types of values that programs receive
     "induce.parsing.model_parser:ModelParser",
     "induce.parsing.reading:Reading",
     "induce.parsing.ensemble:Ensemble",
+    "induce.parsing.corpus:Corpus",
     "induce.training.request:RunRequest",
     "induce.training.loop:Trainer",
     "induce.models.base:Model",

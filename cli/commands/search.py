@@ -141,9 +141,8 @@ def open_corpus(
     on_error: str,
     ptb: str | None,
     parsing: dict[str, Any],
-    paths: Sequence[str] | None = None,
 ) -> Corpus:
-    """The corpus of a call in ``paths``, by default in its inputs. ``parsing`` are options for loading the model."""
+    """The corpus in the inputs of a call. ``parsing`` are options for loading the model."""
     from induce.parsing.corpus import Corpus
 
     parser = None
@@ -153,7 +152,7 @@ def open_corpus(
         parser = load_parser(model, tell=note, **parsing)
     on_bad = SkippedSentences() if on_error == "skip" else None
     options = call.counted(input_options)
-    return Corpus(call.paths if paths is None else paths, model=parser, input_options=options, ptb=ptb, on_bad=on_bad)
+    return Corpus(call.paths, model=parser, input_options=options, ptb=ptb, on_bad=on_bad)
 
 
 def _write(

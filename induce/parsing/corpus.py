@@ -22,9 +22,8 @@ from treebank.io.streams import STDIN
 from treebank.search.search import Match, Query, find_all, select
 
 if TYPE_CHECKING:
-    from treebank.search.phrases import PhraseTable
-
     from induce.parsing.parser import Parser
+    from treebank.search.phrases import PhraseTable
 
 #: a path, pattern or name of a treebank, or a sentence: a `Sentence`, a tree, an nltk tree or a string in brackets
 Item = str | os.PathLike[str] | Sentence | Tree | Any
@@ -110,14 +109,19 @@ class Corpus:
         """
         return select(find_all(Query(pattern), self, invert=invert), limit=limit, sample=sample, seed=seed)
 
-    def phrases(self, *, against: Corpus | None = None, **filters: Any) -> PhraseTable:
+    def phrases(self, *, against: Item | Iterable[Item] | None = None, **filters: Any) -> PhraseTable:
         """The table of phrases or arcs of ``synparse phrases``. ``filters`` are the fields of `PhraseFilter`.
 
-        With ``against``, the frequencies are compared with those in that corpus.
+        With ``against``, a corpus or a source of one, the frequencies are compared with those in that corpus.
         """
         from treebank.search.phrases import PhraseFilter, count_phrases
 
-        return count_phrases([self] if against is None else [self, against], PhraseFilter(**filters))
+        corpora = [self] if against is None else [self, against if isinstance(against, Corpus) else self.like(against)]
+        return count_phrases(corpora, PhraseFilter(**filters))
+
+    def like(self, source: Item | Iterable[Item]) -> Corpus:
+        """A corpus of another source that is read in the same way."""
+        return Corpus(source, model=self._model, input_options=self._input_options, ptb=self._ptb, on_bad=self._on_bad)
 
     def _sentences(self, item: Item) -> Iterator[Sentence]:
         if isinstance(item, Sentence):

@@ -1,0 +1,65 @@
+"""`synparse phrases` from the outside: formats, filters, comparison, and confidence."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from tests.support.calls import Caller
+
+TREES = "(S (NP (DT the) (NN cat)) (VP (VBD saw) (NP (DT the) (NN cat))))\n(S (NP (DT the)) (VP (NN cat) (RB not)))\n"
+OTHER = "(S (NP (DT a) (NN dog)) (VP (VBD saw) (NP (DT the) (NN cat))))\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with two corpora, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.trees").write_text(TREES, encoding="utf-8")
+    (tmp_path / "b.trees").write_text(OTHER, encoding="utf-8")
+    return tmp_path
+
+
+def rows(text: str, separator: str = ",") -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text), delimiter=separator))
+
+
+def test_formats_have_the_same_content(call: Caller, folder: Path) -> None:
+    [row] = rows(call.result("phrases", "a.trees", "--format", "csv"))
+    assert (row["words"], row["label"], row["count"], row["documents"]) == ("the cat", "NP", "2", "1")
+    assert float(row["share"]) == pytest.approx(2 / 3)
+    assert rows(call.result("phrases", "a.trees", "--format", "tsv"), "\t") == [row]
+    assert call.json("phrases", "a.trees")["phrases"][0]["share"] == pytest.approx(2 / 3)
+    assert call.result("phrases", "a.trees").splitlines()[-1].split() == [
+        *("the", "cat", "NP", "2", "333333.3", "1", "0.667")
+    ]
+
+
+def test_filters(call: Caller, folder: Path) -> None:
+    everything = rows(call.result("phrases", "a.trees", "--min-count", 1, "--min-length", 1, "--format", "csv"))
+    assert {row["words"] for row in everything} >= {"the", "the cat", "cat not", "saw the cat"}
+    labeled = ("phrases", "a.trees", "--min-count", 1, "--format", "csv", "--label", "VP", "--max-length", 2)
+    assert [row["words"] for row in rows(call.result(*labeled))] == ["cat not"]
+    matching = ("phrases", "a.trees", "--min-count", 1, "--format", "csv", "--pattern", "VP < VBD")
+    assert [row["words"] for row in rows(call.result(*matching))] == ["saw the cat"]
+    assert "note: 4 more phrases" in call("phrases", "a.trees", "--min-count", 1, "--limit", 1)[2]
+    assert "no phrase fits" in call("phrases", "a.trees", "--label", "QP")[2]
+
+
+def test_two_corpora(call: Caller, folder: Path) -> None:
+    table = rows(call.result("phrases", "a.trees", "--against", "b.trees", "--format", "csv"))
+    by_words = {row["words"]: row for row in table}
+    assert (by_words["the cat"]["count 1"], by_words["the cat"]["count 2"]) == ("2", "1")
+    assert float(by_words["the cat"]["log ratio"]) == pytest.approx(0.415, abs=0.001)
+
+
+def test_confidence_of_parsed_text(call: Caller, folder: Path) -> None:
+    (folder / "a.txt").write_text("the cat saw the cat\nthe cat ran\n", encoding="utf-8")
+    call.result("parse", "-m", "english", "a.txt", "--format", "jsonl", "-o", "a.jsonl")
+    stored = rows(call.result("phrases", "a.jsonl", "--format", "csv"))
+    direct = rows(call.result("phrases", "a.txt", "-m", "english", "--format", "csv"))
+    assert stored == direct
+    assert 0 < float(direct[0]["confidence"]) < 1

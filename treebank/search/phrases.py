@@ -1,0 +1,228 @@
+"""Tables of phrases or arcs: how often, in how many documents, how sure, and how often the words are a phrase at all.
+
+Two corpora are compared by the log-likelihood ratio and the ratio of relative frequencies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from treebank.base.errors import SynparseError
+from treebank.base.tables import Cell, Column, Table
+from treebank.core.sentence import ROOT, Sentence
+from treebank.search.keyness import log_likelihood_ratio, log_ratio
+from treebank.search.phrase_counter import ARC_MARK, SEPARATOR, Phrase, PhraseCounter
+from treebank.search.search import Query
+
+RIGHT_ARROW, LEFT_ARROW = "→", "←"  # from the head to the dependent
+UNARY = "+"  # between the labels of brackets over the same words
+PER_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseFilter:
+    """The phrases that are counted, and the rows of the table.
+
+    Phrases have ``min_length`` to ``max_length`` words (None: no limit), one of the ``labels`` if there are any, and
+    match ``pattern`` if there is one; of an arc, the dependent matches. Rows have a count of ``min_count`` or more, in
+    two corpora together. ``limit`` is the largest number of rows.
+    """
+
+    min_length: int = 2
+    max_length: int | None = None
+    min_count: int = 2
+    labels: Sequence[str] = ()
+    pattern: str | Query | None = None
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raises SynparseError for limits that no phrase can satisfy."""
+        if self.min_length < 1 or (self.max_length is not None and self.max_length < self.min_length):
+            raise SynparseError(f"no phrase has {self.min_length} to {self.max_length} words; change the length")
+
+
+@dataclass(frozen=True, slots=True)
+class Frequency:
+    """The frequency of a phrase in one corpus.
+
+    ``documents`` is the number of files, or of documents of CoNLL-U, that contain the phrase. ``confidence`` is the
+    mean confidence of a model in the trees that contain it, or None. ``share`` is the share of the occurrences of these
+    words that are a phrase, with any label that is counted; for an arc, of the sentences' pairs of these words in this
+    order. None if the words do not occur.
+    """
+
+    count: int
+    per_million: float | None
+    documents: int
+    confidence: float | None
+    share: float | None
+
+
+class PhraseRow(NamedTuple):
+    """A phrase or arc, its frequency in each corpus, and for two corpora their difference (see `keyness`)."""
+
+    words: str
+    label: str
+    frequencies: tuple[Frequency, ...]
+    log_likelihood: float | None = None
+    log_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseTable:
+    """Rows of phrases. The most frequent ones are first, or those that differ most between two corpora.
+
+    ``totals`` are the numbers of counted phrases in each corpus, ``omitted`` is the number of rows beyond the limit.
+    """
+
+    rows: tuple[PhraseRow, ...]
+    totals: tuple[int, ...]
+    omitted: int = 0
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[PhraseRow]:
+        return iter(self.rows)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One dictionary per row, for ``pandas.DataFrame`` and the like."""
+        return self.tables()[0].records()
+
+    def tables(self) -> list[Table]:
+        """One table."""
+        if len(self.totals) == 1:
+            return [Table("", _COLUMNS, [[row.words, row.label, *_cells(row.frequencies[0])] for row in self.rows])]
+        columns = [Column("words"), Column("label"), Column("LLR", ".1f"), Column("log ratio", "+.2f")]
+        for number in range(1, len(self.totals) + 1):
+            columns += [Column(f"{column.name} {number}", column.form) for column in _FREQUENCY]
+        rows = [
+            [row.words, row.label, row.log_likelihood, row.log_ratio, *(c for f in row.frequencies for c in _cells(f))]
+            for row in self.rows
+        ]
+        return [Table("", columns, rows)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers of counted phrases, and the rows."""
+        return {"totals": self.totals, "omitted": self.omitted, "phrases": self.records()}
+
+
+_FREQUENCY = (
+    Column("count"),
+    Column("per million", ".1f"),
+    Column("documents"),
+    Column("confidence", ".3f"),
+    Column("share", ".3f"),
+)
+_COLUMNS = (Column("words"), Column("label"), *_FREQUENCY)
+
+
+def _cells(frequency: Frequency) -> list[Cell]:
+    return [getattr(frequency, name) for name in Frequency.__slots__]
+
+
+def count_phrases(corpora: Sequence[Iterable[Sentence]], choice: PhraseFilter | None = None) -> PhraseTable:
+    """The table of the phrases of trees, or of the arcs of sentences with heads, in one corpus or in two.
+
+    The sentences are read once, and memory does not grow with their number beyond a limit.
+    Raises SynparseError for a malformed pattern.
+    """
+    choice = choice or PhraseFilter()
+    with PhraseCounter(len(corpora)) as counter:
+        for number, corpus in enumerate(corpora):
+            counter.start(number)
+            _count(corpus, counter, choice)
+        frequent = list(counter.frequent(choice.min_count))
+        words = {phrase.words for phrase in frequent}
+        occurrences = [counter.occurrences(number, words) for number in range(len(corpora))]
+        rows = [_row(phrase, counter.totals, occurrences) for phrase in frequent]
+        rows.sort(key=_order)
+        limited = rows if choice.limit is None else rows[: choice.limit]
+        return PhraseTable(tuple(limited), tuple(counter.totals), len(rows) - len(limited))
+
+
+def _count(corpus: Iterable[Sentence], counter: PhraseCounter, choice: PhraseFilter) -> None:
+    """Count the phrases or arcs of one corpus."""
+    query = Query(choice.pattern) if isinstance(choice.pattern, str) else choice.pattern
+    document, name = -1, ("", "")
+    for sentence in corpus:
+        new_name = _document(sentence, name)
+        if new_name != name or document < 0:
+            document, name = document + 1, new_name
+        counter.add_words(sentence.words)
+        selected = None if query is None else {(hit.start, hit.end, hit.label) for hit in query.find(sentence).hits}
+        keys = _arcs(sentence, choice, selected) if sentence.tree is None else _phrases(sentence, choice, selected)
+        for key in keys:
+            counter.add(key, document, sentence.confidence)
+
+
+def _document(sentence: Sentence, current: tuple[str, str]) -> tuple[str, str]:
+    """File and document of a sentence. A document of CoNLL-U begins with ``# newdoc id``, if comments were kept."""
+    path = sentence.location.path
+    begun = sentence.annotation.comment("newdoc id") if sentence.annotation else None
+    return path, begun or (current[1] if path == current[0] else "")
+
+
+Selected = set[tuple[int, int, str]] | None  # words and label of each match of the pattern, or None for no pattern
+
+
+def _phrases(sentence: Sentence, choice: PhraseFilter, selected: Selected) -> Iterator[str]:
+    """The keys of the phrases of a tree. Brackets over the same words are one phrase with joined labels."""
+    assert sentence.tree is not None
+    tree = sentence.tree.without_traces()
+    longest = choice.max_length or len(tree.words)
+    for (start, end), same in groupby(zip(tree.spans, tree.labels, strict=True), key=lambda item: item[0]):
+        if not choice.min_length <= end - start <= longest:
+            continue
+        labels = [label for _, label in same]
+        if selected is not None and not any((start, end, label) in selected for label in labels):
+            continue
+        if not choice.labels or not set(labels).isdisjoint(choice.labels):
+            yield f"{' '.join(tree.words[start:end])}{SEPARATOR}{UNARY.join(labels)}"
+
+
+def _arcs(sentence: Sentence, choice: PhraseFilter, selected: Selected) -> Iterator[str]:
+    """The keys of the arcs of a sentence with heads. The length of an arc is the number of words from end to end."""
+    words, relations = sentence.words, sentence.relations or ("",) * len(sentence.words)
+    longest = choice.max_length or len(words)
+    for dependent, head in enumerate(sentence.heads):
+        if head == ROOT or not choice.min_length <= abs(head - dependent) + 1 <= longest:
+            continue
+        relation = relations[dependent]
+        if selected is not None and (dependent, dependent + 1, relation) not in selected:
+            continue
+        if not choice.labels or relation in choice.labels:
+            arrow = RIGHT_ARROW if head < dependent else LEFT_ARROW
+            left, right = words[min(head, dependent)], words[max(head, dependent)]
+            yield f"{left}{ARC_MARK}{arrow}{ARC_MARK}{right}{SEPARATOR}{relation}"
+
+
+def _row(phrase: Phrase, totals: Sequence[int], occurrences: Sequence[dict[str, int]]) -> PhraseRow:
+    """The row of a phrase."""
+    frequencies = []
+    for corpus, total in enumerate(totals):
+        tally = phrase.tallies.get(corpus)
+        count, times = tally.total if tally else 0, occurrences[corpus][phrase.words]
+        frequencies.append(
+            Frequency(
+                count,
+                PER_MILLION * count / total if total else None,
+                tally.documents if tally else 0,
+                tally.confidence / tally.confidences if tally and tally.confidences else None,
+                phrase.with_any_label[corpus] / times if times else None,
+            )
+        )
+    words = phrase.words.replace(ARC_MARK, " ")
+    if len(totals) == 1:
+        return PhraseRow(words, phrase.label, tuple(frequencies))
+    counts = frequencies[0].count, frequencies[1].count
+    difference = log_likelihood_ratio(*counts, *totals), log_ratio(*counts, *totals)
+    return PhraseRow(words, phrase.label, tuple(frequencies), *difference)
+
+
+def _order(row: PhraseRow) -> tuple[Any, ...]:
+    """The order of rows: the largest difference or count first, then by words and label."""
+    return -(row.log_likelihood or 0), -sum(frequency.count for frequency in row.frequencies), row.words, row.label
