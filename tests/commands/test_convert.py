@@ -164,7 +164,9 @@ def test_the_first_lines_come_before_the_input_ends() -> None:
         assert process.wait() == 0
 
 
-@pytest.mark.parametrize(("page", "least"), [("docs/how-to/convert.md", 10), ("docs/reference/formats.md", 4)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("docs/how-to/convert.md", 10), ("docs/reference/formats.md", 4), ("docs/how-to/search.md", 8)]
+)
 def test_examples_of_the_page_print_its_output(tmp_path: Path, warm: str, page: str, least: int) -> None:
     """In each fenced block, a line that begins with ``$`` is a command, and the lines after it are its output."""
     commands = examples(page)

@@ -42,12 +42,13 @@ def _environment() -> dict[str, str]:
 
 
 def test_snippets_of_python_page_run(after_docs: tuple[str, Path]) -> None:
-    assert len(SNIPPETS) == 8
+    assert len(SNIPPETS) == 9
     printed = after_docs[0]
     assert "(W the)" in printed
     assert "('the', 'cat', 'sat') distances [" in printed
     assert "F1|" in printed
     assert "('the', 'cat', 'sat') (S (NP (DT the) (NN cat)) (VP (VBD sat)))" in printed
+    assert "mine.ptb:1 [('the', 'cat')]\n1 ('the', 'cat', 'sat') 1\nthe cat 1\n" in printed
     assert "nowhere: there is no such model" in printed
 
 
