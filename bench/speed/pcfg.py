@@ -1,7 +1,8 @@
 """Speed of the inside algorithm, forward and backward, against the minimal time of its matrix products.
 
 The floor is the time of the multiplications and additions of the products, in both passes, at the speed at which this
-machine multiplies two square matrices of 1,024 rows. Batches hold sentences of one length.
+machine multiplies two square matrices of 1,024 rows. Batches hold sentences of one length. Rules of low rank have twice
+as many ranks as nonterminals; the product of their factors, once per batch, is not part of the floor.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import torch
 
 from bench.common import best_seconds
 from induce.models.grammars.full_rules import FullRules
+from induce.models.grammars.rank_rules import RankRules
 from induce.models.grammars.rules import Rules
 from induce.models.grammars.simple_rules import SimpleRules
 
-SIZES = {"full": [(30, 60)], "simple": [(64, 128), (128, 256), (256, 512)]}
+SIZES = {"full": [(30, 60)], "simple": [(64, 128), (128, 256), (256, 512)], "rank": [(64, 128), (250, 500)]}
+RANKS_PER_NONTERMINAL = 2
 LENGTHS = (10, 20, 30, 40)
 BATCH_WORDS = 300
 
@@ -25,6 +28,8 @@ BATCH_WORDS = 300
 def operations(kind: str, count: int, size: int, words: int) -> float:
     """Number of additions and multiplications for one sentence of ``count`` words, in both passes."""
     spans = count * (count - 1) / 2
+    if kind == "rank":
+        return operations("simple", count, RANKS_PER_NONTERMINAL * size, words)
     if kind == "simple":
         return 3 * 2 * (count * words * 2 * size + (spans - 1) * size * 2 * size)
     wide = (count - 3) * (count - 2) / 2  # spans that split into two phrases
@@ -40,6 +45,10 @@ def random_rules(kind: str, size: int, words: int) -> Rules:
     root = torch.randn(size).softmax(-1).requires_grad_()
     if kind == "full":
         return FullRules(root, torch.randn(size, symbols**2).softmax(-1).view(size, symbols, symbols).requires_grad_())
+    if kind == "rank":
+        rank = RANKS_PER_NONTERMINAL * size
+        shapes = [(size, rank), (rank, symbols), (rank, symbols)]
+        return RankRules(root, *(torch.randn(shape).softmax(-1).requires_grad_() for shape in shapes))
     left, right = (torch.randn(size, symbols).softmax(-1).requires_grad_() for _ in range(2))
     return SimpleRules(root, left, right)
 
