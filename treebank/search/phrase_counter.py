@@ -17,7 +17,7 @@ from operator import itemgetter
 from tempfile import TemporaryFile
 from typing import IO, NamedTuple
 
-MAX_PHRASES = 1_000_000  # different phrases in memory, about 250 MB
+MAX_PHRASES = 1_000_000  # different phrases in memory, about 450 MB
 SEPARATOR = "\t"  # between words and label of a key; neither contains it
 ARC_MARK = "\x1f"  # around the arrow between the words of an arc, instead of spaces
 
