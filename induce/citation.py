@@ -26,6 +26,8 @@ MODELS: dict[str, tuple[str, ...]] = {
     "nbl-pcfg": ("yang-etal-2021-neural-bilexicalized",),
     "diora": ("drozdov-etal-2019-diora",),
     "structformer": ("shen-etal-2021-structformer",),
+    "rnng": ("kim-etal-2019-unsupervised", "dyer-etal-2016"),
+    "urnng": ("kim-etal-2019-unsupervised",),
     "tree-transformer": ("wang-etal-2019-tree",),
     "transformer": ("vaswani-etal-2017",),
     "udgn": ("shen-etal-2022-udgn",),

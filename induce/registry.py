@@ -137,6 +137,10 @@ MODELS: Registry[ModelEntry] = Registry(
         ),
         "lstm": ModelEntry("induce.models.language.lstm:Lstm", "lstm-small"),
         "ordered-memory": ModelEntry("induce.models.language.ordered_memory:OrderedMemory", "ordered-memory-small"),
+        "rnng": ModelEntry(
+            "induce.models.language.rnng:Rnng", "rnng-small", teacher_output="trees", needs_teacher=True
+        ),
+        "urnng": ModelEntry("induce.models.language.urnng:Urnng", "urnng-small", teacher_output="trees"),
         "prpn": ModelEntry("induce.models.language.prpn:Prpn", "prpn-small"),
         "prpn-syd": ModelEntry(
             "induce.models.language.prpn_syd:PrpnSyd", "prpn-syd-small", learns_trees=True, sets=("syd",)

@@ -29,6 +29,10 @@ STREAM = f"model.embedding_size=16 loader.batch_size=8 loader.segment_length=8 {
 RECURRENT = f"model.layers=2 model.hidden_size=24 {STREAM}"
 ONLSTM = f"model.chunk_size=4 {RECURRENT}"
 PRPN = f"model.embedding_size=16 model.hidden_size=24 model.slots=5 model.lookback=2 {SENTENCES}"
+RNNG = (
+    "model.embedding_size=16 model.layers=1 model.inference_size=8 model.scoring_samples=10 model.particles=20 "
+    f"loader.batch_words=120 {TRAINED}"
+)
 WORDS = f"model.embedding_size=16 loader.batch_words=128 {TRAINED}"
 TRANSFORMER = f"model.heads=2 model.layers=2 model.feedforward_size=32 {WORDS}"
 GRAMMAR = f"model.embedding_size=12 loader.batch_words=120 {TRAINED}"
@@ -46,6 +50,8 @@ SETTINGS = {
         "onlstm": ONLSTM,
         "onlstm-syd": f"model.supervised_layer=2 parse.layer=2 {ONLSTM}",
         "lstm": RECURRENT,
+        "rnng": RNNG,
+        "urnng": f"model.samples=3 {RNNG}",
         "prpn": PRPN,
         "prpn-syd": f"model.parsing_size=12 {PRPN}",
         "ordered-memory": f"model.slot_size=16 model.slots=3 {SENTENCES}",

@@ -7,27 +7,13 @@ from collections import Counter
 
 import pytest
 import torch
-from torch import Tensor
 
 from induce.decoding.chart import mbr
 from induce.layers.tree_crf import TreeCrf, span_marginals
+from tests.support.binary_trees import all_trees, table
 from tests.support.reference import fixtures, load
 
 pytestmark = pytest.mark.usefixtures("double")
-
-Spans = tuple[tuple[int, int], ...]
-
-
-def binary_trees(start: int, end: int) -> list[Spans]:
-    """Spans of every binary tree over the words from ``start`` up to ``end``, single words included."""
-    if end - start == 1:
-        return [((start, end),)]
-    return [
-        ((start, end), *left, *right)
-        for middle in range(start + 1, end)
-        for left in binary_trees(start, middle)
-        for right in binary_trees(middle, end)
-    ]
 
 
 def spans_of(actions: list[int]) -> list[tuple[int, int]]:
@@ -44,19 +30,10 @@ def spans_of(actions: list[int]) -> list[tuple[int, int]]:
     return spans
 
 
-def table(trees: list[list[tuple[int, int]]] | list[Spans], count: int) -> Tensor:
-    """Trees (K, N, N + 1), true for their spans."""
-    result = torch.zeros(len(trees), count, count + 1, dtype=torch.bool)
-    for row, spans in zip(result, trees, strict=True):
-        for start, end in spans:
-            row[start, end] = True
-    return result
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 6])
 def test_sums_and_samples_are_those_of_all_trees(count: int) -> None:
     scores = torch.randn(2, count, count + 1, generator=torch.Generator().manual_seed(count))
-    crf, trees = TreeCrf(scores), binary_trees(0, count)
+    crf, trees = TreeCrf(scores), all_trees(0, count)
     log_p = crf.log_probability(table(trees, count).expand(2, -1, -1, -1))
     torch.testing.assert_close(log_p.exp().sum(1), torch.ones(2))
     torch.testing.assert_close(crf.entropy, -(log_p.exp() * log_p).sum(1))

@@ -1,0 +1,231 @@
+"""Recurrent neural network grammar without labels, trained on given trees (Dyer et al. 2016, Kim et al. 2019).
+
+A generative model derives words and binary tree by shifts and reductions; an inference network scores spans, from which
+it has a distribution over trees. ``urnng.py`` learns both without trees. The order of this file: settings, inference
+network, the model. ``docs/reference/models/urnng.md`` maps the paper to these functions and lists differences.
+
+Shapes: B sentences, N words, K trees of each sentence, D units, Q units of one direction of the inference LSTM.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.data.batches import Batch, SentenceBatch, SpanTargetBatch
+from induce.decoding.chart import mbr
+from induce.layers.cross_entropy import target_log_probabilities
+from induce.layers.stack_lstm import StackLstm, derivation
+from induce.layers.tree_crf import TreeCrf, span_marginals
+from induce.models.base import Loss, Model, Query, bounded
+from induce.models.grammars.grammar import pieces, same_length
+from induce.models.language.word_particles import filtered_words
+from induce.setting import count, dropout_rate
+from induce.structures import Brackets, SpanScores
+
+MAX_POSITIONS = 250  # positions of the inference network with an embedding of their own
+MIN_ACTION = 1e-7  # lowest probability of an action
+SCORING_TEMPERATURE = 2.0  # divisor of span scores when trees are sampled to score a sentence
+
+
+@dataclass(frozen=True, kw_only=True)
+class RnngConfig:
+    """Sizes and rates. The defaults are those of Kim et al. (2019)."""
+
+    embedding_size: int = count(650, "units of a word embedding, of the stack LSTM and of a constituent")
+    layers: int = count(2, "layers of the stack LSTM")
+    inference_size: int = count(256, "units of one direction of the LSTM of the inference network")
+    dropout: float = dropout_rate(0.5, "dropout inside the layers")
+    scoring_samples: int = count(100, "trees that are sampled to score a sentence")
+    particles: int = count(100, "derivations that are kept after each word to compute surprisal")
+
+
+class InferenceNetwork(nn.Module):
+    """Scores of spans from a bidirectional LSTM (section 2.2)."""
+
+    def __init__(self, config: RnngConfig) -> None:
+        super().__init__()
+        size, units = config.embedding_size, 2 * config.inference_size
+        self.position = nn.Embedding(MAX_POSITIONS, size)
+        self.lstm = nn.LSTM(size, config.inference_size, bidirectional=True, batch_first=True)
+        self.hidden = nn.Linear(units, units)
+        self.norm = nn.LayerNorm(units)
+        self.score = nn.Linear(units, 1)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, embedded: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+        """Scores (B, M) of the spans from ``starts`` up to ``ends`` (M,), the ends excluded.
+
+        ``embedded`` (B, N + 2, D) are the words between two boundary symbols.
+        """
+        index = torch.arange(embedded.shape[1], device=embedded.device).clamp(max=MAX_POSITIONS - 1)
+        states, _ = self.lstm(self.dropout(embedded) + self.dropout(self.position(index)))
+        forward, backward = states.chunk(2, -1)
+        spans = torch.cat([forward[:, ends + 1] - forward[:, starts + 1], backward[:, starts] - backward[:, ends]], -1)
+        scores: Tensor = self.score(self.dropout(self.norm(functional.relu(self.hidden(spans)))))
+        return scores[..., 0]
+
+
+class Joint(NamedTuple):
+    """Log-probabilities (B, K) in nats of sentences with trees: of the words, and of the actions."""
+
+    words: Tensor
+    actions: Tensor
+
+    @property
+    def total(self) -> Tensor:
+        """Log-probability of sentence and tree."""
+        return self.words + self.actions
+
+
+class Rnng(Model):
+    """Recurrent neural network grammar that learns from the trees of other parsers."""
+
+    Config: ClassVar[type] = RnngConfig
+    reads: ClassVar[tuple[type[Batch], ...]] = (SpanTargetBatch,)
+    gives = (Brackets, SpanScores)  # the most probable tree first, as published
+    shortest = 2
+    config: Any
+
+    def __init__(self, config: RnngConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.config = config
+        size = config.embedding_size
+        self.embedding = nn.Embedding(vocabulary_size, size)  # also of the output layer, and of the inference network
+        self.decoder_bias = nn.Parameter(torch.zeros(vocabulary_size))
+        self.stack = StackLstm(size, config.layers, config.dropout)
+        self.action = nn.Linear(size, 1)
+        self.inference = InferenceNetwork(config)
+        self.dropout = nn.Dropout(config.dropout)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -0.1, 0.1)
+
+    def joint(self, symbols: Tensor, closings: Tensor) -> Joint:
+        """Log-probability of words and trees (section 2.1).
+
+        ``symbols`` (B, 1 + N): the start symbol and the words. ``closings`` (B, K, N): the number of spans of two or
+        more words that end at each word, in each of K trees.
+        """
+        batch, samples, length = closings.shape
+        steps = derivation(closings.flatten(0, 1))
+        each = symbols[:, None].expand(-1, samples, -1).flatten(0, 1)  # (B K, 1 + N)
+        contexts = self.stack(self.embedding(each[:, 1:]), self.embedding.weight[symbols[0, 0]], steps)
+        rows = self.dropout(contexts[~steps.reduces])
+        words = target_log_probabilities(rows, self.embedding.weight, self.decoder_bias, each[:, 1:].flatten())
+        p = self.action(self.dropout(contexts))[..., 0].sigmoid().clamp(MIN_ACTION, 1 - MIN_ACTION)
+        actions = (torch.where(steps.reduces, p, 1 - p).log() * steps.counted).sum(1)
+        return Joint(words.view(batch, samples, length).sum(2), actions.view(batch, samples))
+
+    def span_scores(self, symbols: Tensor) -> Tensor:
+        """Scores (B, N, N + 1) of the spans of ``symbols`` (B, N + 2), words between two boundary symbols."""
+        length = symbols.shape[1] - 2
+        starts, ends = torch.ones(length, length + 1, dtype=torch.bool, device=symbols.device).triu(1).nonzero().t()
+        scores = self.embedding.weight.new_zeros(len(symbols), length, length + 1)
+        scores[:, starts, ends] = self.inference(self.embedding(symbols), starts, ends)
+        return scores
+
+    def loss(self, batch: SpanTargetBatch, state: None = None) -> Loss:
+        """Negative log-probability of sentences with the given trees, and of these trees under the inference network.
+
+        Given trees that are not binary are made left-branching; several trees of one sentence vote for a binary tree.
+        """
+        objective = nll = batch.tokens.new_zeros((), dtype=self.decoder_bias.dtype)
+        for rows, tokens in same_length(batch):
+            length = tokens.shape[1]
+            trees = binary_trees(batch.spans[rows, :length, : length + 1])
+            joint = self.joint(bounded(tokens), with_end(closings_of(trees))).total
+            crf = TreeCrf(self.span_scores(bounded(tokens)))
+            nll = nll - joint.sum()
+            objective = objective - joint.sum() - crf.log_probability(trees).sum()
+        return self.mean_loss(batch, objective, nll)
+
+    def mean_loss(self, batch: SentenceBatch, objective: Tensor, nll: Tensor) -> Loss:
+        """Loss from sums over a batch: the objective per sentence, and the log-likelihood per word or end."""
+        sentences = int((batch.lengths > 0).sum())
+        tokens = max(1, batch.token_count + sentences)
+        return Loss(objective / max(1, sentences), nll / tokens, tokens, rows=sentences)
+
+    def log_probability(self, batch: SentenceBatch) -> Tensor:
+        """Lower bound (B,) of the log-probability of each sentence and its end, in nats.
+
+        The importance-weighted bound with ``scoring_samples`` trees of the inference network, which are the same in
+        every call.
+        """
+        result = self.decoder_bias.new_zeros(len(batch.lengths))
+        for rows, tokens in same_length(batch):
+            crf = TreeCrf(self.span_scores(bounded(tokens)) / SCORING_TEMPERATURE)
+            trees = crf.sample(fixed_uniforms(self.config.scoring_samples, tokens))
+            joint = self.joint(bounded(tokens), with_end(closings_of(trees)))
+            result[rows] = importance_bound(joint, crf.log_probability(trees))
+        return result
+
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability (B, N + 1) of each word given the previous words, and of the end, in nats."""
+        result = self.decoder_bias.new_zeros(len(batch.lengths), batch.tokens.shape[1] + 1)
+        for rows, tokens in same_length(batch):
+            result[rows, : tokens.shape[1] + 1] = filtered_words(self, bounded(tokens), self.config.particles)
+        return result
+
+    def structure(self, batch: SentenceBatch, query: Query) -> SpanScores | Brackets:
+        """Probability of each span under the inference network, or the spans of its most probable tree."""
+        size = batch.tokens.shape[1]
+        scores = self.decoder_bias.new_zeros(len(batch.lengths), size, size + 1)
+        for rows, tokens in same_length(batch):
+            length = tokens.shape[1]
+            for start, end in pieces(length):
+                values = self.span_scores(bounded(tokens[:, start:end]))
+                values = values if query.structure is Brackets else span_marginals(values).clamp(0, 1)
+                scores[rows, start:end, start : end + 1] = values.triu(2)
+                if query.structure is SpanScores:
+                    scores[rows, start, length] = 1.0  # pieces are joined from the right
+        if query.structure is SpanScores:
+            return SpanScores(scores, batch.lengths)
+        tables = SpanScores(scores, batch.lengths).rows()
+        return Brackets([mbr(table) for table in tables], batch.lengths)
+
+    def parsing_cost(self, length: int) -> float:
+        """Quadratic in the length, because the spans are scored."""
+        return length + 2.0 + length**2 / 4
+
+
+def closings_of(trees: Tensor) -> Tensor:
+    """Number (B, K, N) of spans of two or more words that end at each word of ``trees`` (B, K, N, N + 1)."""
+    return trees.sum(2)[..., 1:] - 1
+
+
+def with_end(closings: Tensor) -> Tensor:
+    """``closings`` (B, K, N) with an end symbol, which is joined to the tree: (B, K, N + 1)."""
+    return functional.pad(closings, (0, 1), value=1)
+
+
+def importance_bound(joint: Joint, log_q: Tensor) -> Tensor:
+    """Importance-weighted lower bound (B,) of the log-probability of sentences, from K trees drawn from q each."""
+    return (joint.total - log_q).logsumexp(1) - math.log(log_q.shape[1])
+
+
+def fixed_uniforms(samples: int, tokens: Tensor) -> Tensor:
+    """Random numbers (1, K, N, N + 1), the same for all sentences of the length of ``tokens`` (B, N)."""
+    length = tokens.shape[1]
+    generator = torch.Generator().manual_seed(length)
+    return torch.rand(1, samples, length, length + 1, generator=generator).to(tokens.device)
+
+
+def binary_trees(shares: Tensor) -> Tensor:
+    """The binary tree (B, 1, N, N + 1) with the largest sum of ``shares`` (B, N, N + 1), single words included.
+
+    On ties the left child is long, so that a span without inner spans is left-branching, as in the released program.
+    """
+    count = shares.shape[1]
+    trees = torch.zeros(len(shares), 1, count, count + 1, dtype=torch.bool)
+    trees.diagonal(1, 2, 3).fill_(True)
+    for tree, table in zip(trees[:, 0], shares.cpu().numpy(), strict=True):
+        mirrored = table[:, 1:].T[::-1, ::-1]  # entry (i, j) is the span from N - 1 - j to N - i
+        padded = functional.pad(torch.from_numpy(mirrored.copy()), (1, 0)).numpy()
+        for start, end in mbr(padded):
+            tree[count - end, count - start] = True
+    return trees.to(shares.device)
