@@ -173,6 +173,24 @@ def test_transformer_joins_both_formulas(universal: bool) -> None:
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 
+@pytest.mark.parametrize("task", ["listops", "logic"])
+def test_released_classifier_of_gumbel_tree_lstm_learns_from_any_batch(task: str) -> None:
+    """Batch normalization applies running statistics to a batch of one example."""
+    changes = ["model.head=released", "model.head_size=6", "model.head_layers=2"]
+    config = settings(task, "gumbel-tree-lstm", *changes)
+    examples = Examples(find_task(task), find_task(task).generate(config.task, "train", 5))
+    vocabulary = examples.vocabulary(0, 0)
+    model = make_model(config, len(vocabulary)).train()
+    loader = ExpressionLoader(encode(examples.examples, vocabulary), BatchSettings(batch_size=4), device="cpu")
+    assert isinstance(loader.batch([0]), model.whole_batch)
+    for chosen in (range(5), [0]):
+        model.zero_grad()
+        model.loss(loader.batch(chosen)).objective.backward()
+        assert all(parameter.grad is not None for parameter in model.encoder.head.parameters())
+    with pytest.raises(SynparseError, match="has no effect in this run"):
+        settings(task, "gumbel-tree-lstm", "model.head_size=6")
+
+
 def test_embedding_size_may_differ() -> None:
     """The sizes of the ON-LSTM paper, section 5.4: 128 and 400 units."""
     for name in ("lstm", "onlstm"):
