@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
 from induce.impact import Impact
+from induce.ranked_trees import RankedTrees
 from induce.structures import (
     Brackets,
     Distances,
@@ -60,7 +61,8 @@ class DecoderEntry:
     reads: type[Structure]
     gives: Output = "trees"
     batch_location: str = ""  # "module:function" from rows of several sentences to their trees or heads, if faster
-    options: tuple[DecoderOption, ...] = ()  # keyword arguments of the function
+    options: tuple[DecoderOption, ...] = ()  # keyword arguments of the functions
+    k_best_location: str = ""  # "module:function" from a row and k to the k best (score, brackets), if it has any
 
 
 @dataclass(frozen=True)
@@ -309,9 +311,14 @@ DECODERS: Registry[DecoderEntry] = Registry(
         "shift-reduce": DecoderEntry("induce.decoding.stack:shift_reduce", StackDecisions),
         "impact-cuts": DecoderEntry("induce.decoding.impact:impact_cuts", Impact),
         "impact-heads": DecoderEntry("induce.decoding.impact:impact_heads", Impact, "heads"),
-        "mbr": DecoderEntry("induce.decoding.chart:mbr", SpanScores),
+        "mbr": DecoderEntry(
+            "induce.decoding.chart:mbr", SpanScores, k_best_location="induce.decoding.k_best:mbr_k_best"
+        ),
         "mbr-nary": DecoderEntry("induce.decoding.chart:mbr_nary", SpanScores),
         "brackets": DecoderEntry("builtins:list", Brackets),
+        "ranked": DecoderEntry(
+            "induce.decoding.k_best:best", RankedTrees, k_best_location="induce.decoding.k_best:first_ranked"
+        ),
         "arcs": DecoderEntry("builtins:tuple", Heads, "heads"),
     },
 )

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from induce.decoding.sharpness import Span, distance_sharpness, head_sharpness, margins, span_sharpness
@@ -59,22 +58,16 @@ class Structure:
         """Measures of how clearly ``row`` (three or more words) prefers one tree, by name, or an empty dictionary."""
         return {}
 
-    @classmethod
-    def support(cls, row: Any, phrases: Sequence[Span]) -> list[float]:
-        """Support of ``row`` for each of ``phrases``, in any order, or an empty list if it is not defined."""
-        return []
+    #: parts of an analysis for which ``support`` is defined: ``trees`` (phrases), ``heads`` (arcs), or empty
+    supports: ClassVar[str] = ""
 
     @classmethod
-    def confidence(cls, row: Any, spans: Sequence[Sequence[Any]]) -> float | None:
-        """Mean support for the phrases of a tree except the full sentence, or None if there are no such phrases.
+    def support(cls, row: Any, parts: Sequence[Span]) -> list[float]:
+        """Confidence in each of ``parts``, which are phrases (start, end) or arcs (word, head), NaN if not defined.
 
-        ``spans`` are the brackets that a decoder predicted from ``row``. The support is the margin of distances, in the
-        model's unit, or the probability or share of votes of a span.
+        It is the margin of distances, in the model's unit, or the probability or share of votes of a phrase or an arc.
         """
-        phrases = [(start, end) for start, end, *_ in spans if 1 < end - start < cls.words_of(row)]
-        values = cls.support(row, phrases) if phrases else []
-        mean = fmean(values) if values else math.nan
-        return mean if math.isfinite(mean) else None
+        return []
 
     @classmethod
     def drawn_numbers(cls, row: Any) -> dict[str, Any]:
@@ -100,6 +93,7 @@ def _cut(values: Tensor, lengths: Tensor) -> list[Any]:
 class _WithDistances(Structure):
     """Base class of structures whose rows hold the distance of the gap before each word."""
 
+    supports = "trees"
     values: Tensor
     lengths: Tensor
 
@@ -119,9 +113,9 @@ class _WithDistances(Structure):
         return distance_sharpness(cls.gaps(row))
 
     @classmethod
-    def support(cls, row: Any, phrases: Sequence[Span]) -> list[float]:
+    def support(cls, row: Any, parts: Sequence[Span]) -> list[float]:
         """Margins of the phrases."""
-        return margins(cls.gaps(row), phrases)
+        return margins(cls.gaps(row), parts)
 
     @classmethod
     def drawn_numbers(cls, row: Any) -> dict[str, Any]:
@@ -215,7 +209,13 @@ class HeadDistribution(Structure):
         """Entropy and largest probability of the heads."""
         return head_sharpness(row)
 
-    votes_for = "heads"
+    votes_for = supports = "heads"
+
+    @classmethod
+    def support(cls, row: Any, parts: Sequence[Span]) -> list[float]:
+        """Probabilities of the arcs, NaN for a root with probability 0, because models without roots write 0."""
+        arcs = [(row[word][word] or math.nan) if head == ROOT else row[word][head] for word, head in parts]
+        return list(map(float, arcs))
 
     @classmethod
     def drawn_numbers(cls, row: Any) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class StackDecisions(Structure):
     def from_json(cls, value: Any) -> list[int]:
         """Whole numbers."""
         if not isinstance(value, list) or any(type(slot) is not int for slot in value):
-            raise ValueError(_expected(cls))
+            raise ValueError(expected_form(cls))
         return value
 
 
@@ -298,12 +298,12 @@ class SpanScores(Structure):
         """Entropy and largest probabilities of the spans, or an empty dictionary if they are not probabilities."""
         return span_sharpness(row)
 
-    votes_for = "trees"
+    votes_for = supports = "trees"
 
     @classmethod
-    def support(cls, row: Any, phrases: Sequence[Span]) -> list[float]:
+    def support(cls, row: Any, parts: Sequence[Span]) -> list[float]:
         """Scores of the phrases."""
-        return [float(row[start][end]) for start, end in phrases]
+        return [float(row[start][end]) for start, end in parts]
 
     @classmethod
     def from_json(cls, value: Any) -> list[list[float]]:
@@ -340,7 +340,7 @@ class Brackets(Structure):
         for span in (spans := checked_list(value, cls)):
             kinds = [type(part) for part in span] if isinstance(span, list) else []
             if kinds not in ([int, int], [int, int, str]) or not 0 <= span[0] < span[1]:
-                raise ValueError(_expected(cls))
+                raise ValueError(expected_form(cls))
         return [tuple(span) for span in spans]
 
     @classmethod
@@ -373,27 +373,27 @@ class Heads(Structure):
         """Indices of words, or -1."""
         heads = checked_list(value, cls)
         if any(type(head) is not int or not ROOT <= head < len(heads) or head == i for i, head in enumerate(heads)):
-            raise ValueError(_expected(cls))
+            raise ValueError(expected_form(cls))
         return heads
 
 
-def _expected(kind: type[Structure]) -> str:
+def expected_form(kind: type[Structure]) -> str:
     return f'expected an object with "{kind.name}", {kind.rows_are}'
 
 
 def checked_list(value: Any, kind: type[Structure]) -> list[Any]:
     """The list ``value``. Raises ValueError, naming what ``kind`` expects, for another value."""
     if not isinstance(value, list):
-        raise ValueError(_expected(kind))
+        raise ValueError(expected_form(kind))
     return value
 
 
 def checked_floats(value: Any, kind: type[Structure], *, length: int | None = None) -> list[float]:
     """Convert a list of numbers (``length`` of them, if given) to floats. Raises ValueError for another value."""
     if not isinstance(value, list) or any(type(number) not in (int, float) for number in value):
-        raise ValueError(_expected(kind))
+        raise ValueError(expected_form(kind))
     if length is not None and len(value) != length:
-        raise ValueError(_expected(kind))
+        raise ValueError(expected_form(kind))
     try:
         return list(map(float, value))
     except OverflowError:

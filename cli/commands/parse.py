@@ -52,7 +52,27 @@ EXAMPLES = [
     "jsonl",
     "drawing",
     "conllu",
-    help="Output format: brackets (default), jsonl or drawing for trees; conllu (default) or drawing for heads.",
+    help="Output format: brackets (default), jsonl or drawing for trees; conllu (default), jsonl or drawing for heads.",
+)
+@option(
+    "--min-confidence",
+    type=float,
+    metavar="P",
+    help="Leave out phrases with a confidence below P, so that their parts join the phrase above.",
+    group=OUTPUT,
+)
+@option(
+    "--mark-confidence",
+    is_flag=True,
+    help="Write the confidence into the labels of brackets (X=0.93), or into MISC of CoNLL-U (Confidence=0.93).",
+    group=OUTPUT,
+)
+@option(
+    "--k",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Write the N best trees of each sentence with their scores, as JSON lines.",
+    group=OUTPUT,
 )
 @option("--output-dir", metavar="DIR", help="Write one output file into DIR for each input file.", group=OUTPUT)
 @option("--resume", is_flag=True, help="With --output-dir: continue an interrupted job.")
@@ -73,6 +93,9 @@ def parse(
     decoder: str | None,
     priors: str | None,
     device: str,
+    min_confidence: float | None,
+    mark_confidence: bool,
+    k: int | None,
     **folder_options: Any,
 ) -> None:
     """Parse text: one sentence per line in, one tree per line out, in the same order.
@@ -82,16 +105,22 @@ def parse(
     writes CoNLL-U.
     """
     _check_usage(output, **folder_options)
+    if k and (min_confidence is not None or mark_confidence):
+        raise click.UsageError("--k writes scores of trees; leave out --min-confidence and --mark-confidence")
+    if (k and form not in (None, "jsonl")) or (mark_confidence and form == "jsonl"):
+        raise click.UsageError(f"--format {form} does not fit; --k and JSON lines have all numbers already")
+    import math
+
     from induce.parsing.load import load_parser
-    from induce.parsing.writer import Job
+    from induce.parsing.writer import Job, TreeOptions
 
     model = default_model(model)
     call = TextCall("parsing", input, output, models=[model], folder=folder_options["output_dir"])
     parser = load_parser(model, tell=note, decoder=decoder, priors=priors, device=device)
-    form = form or ("conllu" if parser.output == "heads" else "brackets")
+    form = form or ("jsonl" if k else "conllu" if parser.output == "heads" else "brackets")
     if form == "conllu":
         parser.must_give("heads", "another --format")
-    elif form != "drawing":
+    elif k or form == "brackets":
         parser.must_give("trees", "--format conllu")
     skipped = SkippedSentences()
     job = Job(
@@ -101,6 +130,7 @@ def parse(
         draw=_drawing if form == "drawing" else None,
         on_bad=skipped if on_error == "blank" else None,
         watch=call.count,
+        options=TreeOptions(-math.inf if min_confidence is None else min_confidence, mark_confidence, k),
     )
     if folder_options["output_dir"]:
         written = _write_folder(call, job, **folder_options)

@@ -34,7 +34,7 @@ def mbr_splits(score: ScoreMatrix) -> list[tuple[int, int, int]]:
 
     Each bracket follows the brackets that contain it.
     """
-    return _splits_from_top(best_splits(_checked(score)))
+    return _splits_from_top(best_splits(checked(score)))
 
 
 def split_tree(split_scores: Sequence[NDArray[np.floating]]) -> list[tuple[int, int]]:
@@ -70,7 +70,7 @@ def mbr_nary(score: ScoreMatrix) -> list[tuple[int, int]]:
     threshold of 0.5 of the votes, it costs as much as a missing bracket (Shayegh et al. 2024). Raises SynparseError
     like `mbr`.
     """
-    scores = np.maximum(_checked(score), 0.0)
+    scores = np.maximum(checked(score), 0.0)
     count = len(scores)
     return [(start, end) for start, end in mbr(scores) if scores[start, end] > 0 or end - start == count]
 
@@ -102,7 +102,7 @@ def best_splits(
     return table
 
 
-def _checked(score: ScoreMatrix) -> NDArray[np.float64]:
+def checked(score: ScoreMatrix) -> NDArray[np.float64]:
     """Scores as a float64 matrix (N, N + 1). Raises SynparseError if the shape is wrong or a number is not finite."""
     scores = np.asarray(score, dtype=np.float64)
     if not scores.size:

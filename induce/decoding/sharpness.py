@@ -86,11 +86,10 @@ Span = tuple[int, int]
 def margins(distances: Sequence[float], phrases: Sequence[Span]) -> list[float]:
     """Margin of each phrase: the narrower gap at its edges minus the widest gap inside it.
 
-    ``distances`` contains the gap before each word; the first gap is not an edge. The results are ordered
-    by the start of the phrases, last first, then by their end. Linear time: each gap is read in the smallest phrase
-    that contains it, and larger phrases take the widest gap of that phrase.
+    ``distances`` contains the gap before each word; the first gap is not an edge. Linear time: each gap is read in the
+    smallest phrase that contains it, and larger phrases take the widest gap of that phrase.
     """
-    results = []
+    results = {}
     right: list[tuple[int, int, float]] = []  # start, end and widest gap of phrases to the right, the nearest last
     for start, end in sorted(phrases, key=lambda span: (-span[0], span[1])):
         widest, gap = -math.inf, start + 1
@@ -100,5 +99,5 @@ def margins(distances: Sequence[float], phrases: Sequence[Span]) -> list[float]:
         widest = max(widest, *distances[gap:end], -math.inf)
         right.append((start, end, widest))
         edges = [distances[edge] for edge in (start, end) if 0 < edge < len(distances)]
-        results.append(min(edges) - widest)
-    return results
+        results[start, end] = min(edges) - widest
+    return [results[phrase] for phrase in phrases]

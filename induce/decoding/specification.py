@@ -116,6 +116,18 @@ def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
     return lambda rows: list(map(decode, rows))
 
 
+def k_best_decoder(name: str) -> Callable[[Any, int], list[tuple[float, Any]]]:
+    """Function from a row and k to the k best trees, as scores and brackets.
+
+    Raises SynparseError if the decoder of this specification finds one tree only.
+    """
+    entry = decoder_entry(name)
+    if not entry.k_best_location:
+        able = " or ".join(other for other, entry in DECODERS.items() if entry.k_best_location)
+        raise SynparseError(f"decoder {name!r} finds one tree for a sentence; the k best trees need {able}")
+    return partial(load(entry.k_best_location), **_decoder_options(name))
+
+
 def decoders_of(gives: tuple[type[Structure], ...], output: Output | None = None) -> list[str]:
     """Names of the decoders of the structures ``gives``, in their order, with ``output`` only those of this output."""
     return [

@@ -47,6 +47,7 @@ class Query(NamedTuple):
     layer: int = 1  # from 1, for models that have trees in each layer
     distances: str = "lm"  # set of distances: those of the language model, or a set learned from trees
     symbols: bool = False  # whether span scores are requested by nonterminal as well
+    trees: int = 1  # number of trees of each sentence in `RankedTrees`
 
 
 class LayerStates(NamedTuple):

@@ -182,16 +182,25 @@ def _is_plain_text(source: Source, options: InputOptions) -> bool:
 
 def parsed(parser: Parser, source: Source, options: InputOptions, on_bad: OnBad | None) -> Iterator[Sentence]:
     """The sentences of a text with the trees or heads that ``parser`` predicts, and its confidence in trees."""
+    from induce.parsing.reading import mean_confidence
     from induce.parsing.writer import SentenceBuffer
 
     parser.on_refused = on_bad
     text = read_sentences([source], input_options=parser.input_options(options), on_bad=on_bad)
     buffer = SentenceBuffer(text)
     if parser.output == "heads":
-        for words, heads in parser.parse_heads(buffer):
-            yield replace(buffer.next(), words=tuple(words), heads=tuple(heads), tags=(), relations=())
+        for words, heads, confidences in parser.parse_confident_heads(buffer):
+            yield replace(
+                buffer.next(),
+                words=tuple(words),
+                heads=tuple(heads),
+                tags=(),
+                relations=(),
+                confidence=mean_confidence(confidences),
+                confidences=confidences,
+            )
         return
-    for reading in parser.read(buffer):
-        tree, confidence = reading.sure_tree(parser.decode)
-        sentence = buffer.next()
-        yield replace(sentence, words=tree.words, tags=tree.tags, tree=tree, confidence=confidence)
+    for tree, confidences in parser.parse_confident(buffer):
+        sure = mean_confidence(confidences)
+        sentence = replace(buffer.next(), words=tree.words, tags=tree.tags, tree=tree)
+        yield replace(sentence, confidence=sure, confidences=confidences)

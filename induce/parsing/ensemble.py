@@ -102,9 +102,10 @@ class Ensemble(Parser):
         for index, sentence in enumerate(sentences):
             votes = [ballot[index] for ballot in ballots]
             silent[""] += all(vote is None for vote in votes)
-            row = self._combine(votes, len(words[index])) - self.threshold
-            scores: Any = row if len(row) else []
-            readings.append(Reading(sentence.words, words[index], self.structure, scores))
+            shares = self._combine(votes, len(words[index]))
+            row: Any = shares if len(shares) else []
+            adjusted = shares - self.threshold if self.threshold and len(shares) else None
+            readings.append(Reading(sentence.words, words[index], self.structure, row, adjusted))
         return readings, +silent
 
     def _combine(self, votes: Sequence[Votes | None], count: int) -> Votes:

@@ -257,7 +257,8 @@ class ModelParser(Parser):
         """The structure that the decoder reads."""
         if self.source:
             return structure_of_states(self.model, batch, self.source)
-        query = Query(self.structure, self.layer, self.distances, symbols=self.priors.need_symbols)
+        symbols = self.priors.need_symbols
+        query = Query(self.structure, self.layer, self.distances, symbols=symbols, trees=self.tree_count)
         structure: Structure = self.model.structure(batch, query)
         return structure
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from induce import registry
 from induce.decoding import specification
-from induce.parsing.reading import Reading
+from induce.parsing.reading import Confidences, ConfidentTree, Reading, ScoredTree
 from induce.storage.facts import RunFacts
 from induce.structures import Structure
 from treebank.base.errors import SynparseError, TreebankError
@@ -47,6 +48,14 @@ def ignore(line: str) -> None:
     pass
 
 
+class ReadHeads(NamedTuple):
+    """The heads of a sentence: the words, their heads, and the confidence in each head (None where not defined)."""
+
+    words: Sequence[str]
+    heads: Heads
+    confidences: Confidences
+
+
 class Parser:
     """A parser that decodes trees or heads from the structures that ``read_block`` gives.
 
@@ -67,6 +76,7 @@ class Parser:
     estimates_root = False  # whether the diagonal of head distributions is P(word is the root)
     branches_right = False  # whether the language clearly branches to the right, for the default decoder
     first_block = FIRST_BLOCK
+    tree_count = 1  # trees of each sentence, if the decoder reads the most probable trees of the model
     on_refused: Callable[[TreebankError], None] | None = None  # called with errors of single sentences, if not None
     tell: Callable[[str], None] = staticmethod(ignore)
 
@@ -129,19 +139,43 @@ class Parser:
         self.must_give("trees", "parse_heads")
         return (reading.tree(self.decode) for reading in self.read(sentences))
 
+    def parse_confident(self, sentences: Iterable[Words], min_confidence: float = -math.inf) -> Iterator[ConfidentTree]:
+        """Trees as of ``parse``, with the confidence in each bracket.
+
+        Phrases with less than ``min_confidence`` are left out, so that their parts join the phrase above.
+        """
+        self.must_give("trees", "parse_heads")
+        return (reading.confident_tree(self.decode, min_confidence) for reading in self.read(sentences))
+
     def parse_heads(self, sentences: Iterable[Words]) -> Iterator[tuple[Sequence[str], Heads]]:
         """The words and their heads, in order, as ``parse`` does. Raises SynparseError if the decoder gives trees."""
         self.must_give("heads", "parse")
+        return ((words, heads) for words, heads, _ in self.parse_confident_heads(sentences))
+
+    def parse_confident_heads(self, sentences: Iterable[Words]) -> Iterator[ReadHeads]:
+        """The words, heads and confidences of each sentence, as ``parse_heads`` does."""
+        self.must_give("heads", "parse")
         return chain.from_iterable(map(self._heads_of, self.read_blocks(sentences)))
 
-    def _heads_of(self, block: Iterable[Reading]) -> Iterator[tuple[Sequence[str], Heads]]:
+    def _heads_of(self, block: Iterable[Reading]) -> Iterator[ReadHeads]:
         """Leaves and heads of the sentences of a block, decoded together, up to the first error."""
         readings, problem = _until_failure(block)
         decode_all = specification.decoder_together(self.decoder)
         for reading, heads in zip(readings, decode_all([reading.scores for reading in readings]), strict=True):
-            yield reading.leaves, reading.all_heads(heads)
+            yield ReadHeads(reading.leaves, reading.all_heads(heads), reading.head_confidences(heads))
         if problem:
             raise problem
+
+    def parse_k_best(self, sentences: Iterable[Words], k: int) -> Iterator[list[ScoredTree]]:
+        """The ``k`` best trees of each sentence with their scores, best first, or fewer if there are not so many.
+
+        The score of span scores is their sum over the brackets of the tree, that of a grammar the log probability of
+        the tree in nats. Raises SynparseError if the decoder finds one tree only.
+        """
+        self.must_give("trees", "parse_heads")
+        best = specification.k_best_decoder(self.decoder)
+        self.tree_count = k
+        return (reading.ranked_trees(lambda row: best(row, k)) for reading in self.read(sentences))
 
     def input_options(self, options: InputOptions = DEFAULT_INPUT) -> InputOptions:
         """Input options for text for this model: ``options``, with the tokenizer of the training corpus by default.
@@ -163,6 +197,19 @@ class Parser:
             problem = f"the decoder {self.decoder!r} reads {self.structure.name}, not {structure}"
             raise SynparseError(f"model {self.name!r}: {problem} (try --what {names})")
         self.choose(specification.decoders_of((kind,))[0])
+
+    def must_support(self) -> None:
+        """Raises SynparseError if the model gives no confidence in the parts of what its decoder gives."""
+        if self.structure.supports != self.output:
+            part = "phrases" if self.output == "trees" else "arcs"
+            able = [
+                name
+                for name in specification.decoders_of(self.gives, self.output)
+                if specification.decoder_entry(name).reads.supports == self.output
+            ]
+            hint = f" (try --decoder {able[0]})" if able else ""
+            problem = f"{self.structure.name} have no confidence in {part}"
+            raise SynparseError(f"model {self.name!r}: decoder {self.decoder!r}: {problem}{hint}")
 
     def must_give(self, output: registry.Output, instead: str) -> None:
         """Raises SynparseError, naming what to do ``instead``, if the decoder does not give ``output``."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence, Treebank
-from treebank.core.tree import Tree
 from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted, of_json, read_analyses, spread, spread_square
 from treebank.io.expand import expand
@@ -17,7 +16,7 @@ from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
-    from induce.parsing.reading import Reading
+    from induce.parsing.reading import Confidences, Reading
 
 Choose = Callable[[int], bool]  # whether the sentence with this number, from 1, is drawn
 FIRST = 100  # number of pictures per file by default
@@ -145,12 +144,20 @@ def analysis_of_line(line: dict[str, Any], name: str) -> Analysis:
 
 def analysis_of(reading: Reading, decoder: str, name: str) -> Analysis:
     """Analysis of a sentence by the system ``name``, decoded by ``decoder``."""
-    from induce.parsing.reading import decoded
+    return confident_analysis(reading, decoder, name)[0]
 
-    result, words = decoded(reading, decoder), tuple(reading.leaves)
-    if isinstance(result, Tree):
-        return Analysis(name, words, (), result, **_numbers(reading))
-    return Analysis(name, words, heads=tuple(result), **_numbers(reading))
+
+def confident_analysis(reading: Reading, decoder: str, name: str) -> tuple[Analysis, Confidences]:
+    """Analysis as of `analysis_of`, with the confidence in each bracket of its tree or in each head."""
+    from induce.decoding import specification
+
+    decode, words = specification.decoder(decoder), tuple(reading.leaves)
+    if specification.decoder_entry(decoder).gives == "trees":
+        tree, confidences = reading.confident_tree(decode)
+        return Analysis(name, words, (), tree, **_numbers(reading)), confidences
+    decoded = decode(reading.scores)
+    heads = tuple(reading.all_heads(decoded))
+    return Analysis(name, words, heads=heads, **_numbers(reading)), reading.head_confidences(decoded)
 
 
 def _numbers(reading: Reading) -> dict[str, Any]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from induce.data.tokens import SPACE
 from induce.decoding.specification import decoder, decoder_entry, decoders_of
+from induce.ranked_trees import RankedTrees
 from induce.registry import DECODERS
 from induce.structures import Brackets, Structure
 from treebank.core.dependency import Heads, delete
@@ -16,7 +20,32 @@ from treebank.core.tree import Tree
 from treebank.io.jsonl import words_and_indices
 
 Decode = Callable[[Any], Any]
+Confidences = tuple[float | None, ...]  # one for each bracket or arc, None where it is not defined
 ADJUSTED = "with_priors"  # key of the scores after the priors, which the decoder reads
+
+
+class ConfidentTree(NamedTuple):
+    """A tree with the confidence in each of its brackets, which is None for the full sentence and single words."""
+
+    tree: Tree
+    confidences: Confidences
+
+
+class ScoredTree(NamedTuple):
+    """One of the best trees of a sentence with its score, such as a log probability in nats or a sum of scores."""
+
+    score: float
+    tree: Tree
+
+
+def mean_confidence(confidences: Sequence[float | None]) -> float | None:
+    """Mean of the confidences that are defined, or None if there are none."""
+    values = [value for value in confidences if value is not None]
+    return fmean(values) if values else None
+
+
+def _finite(values: Sequence[float | None]) -> Confidences:
+    return tuple(value if value is not None and math.isfinite(value) else None for value in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +81,42 @@ class Reading:
         """Tree over all words: decoded over the words that the model read, with the others restored."""
         return self._tree(decode(self.scores))
 
-    def sure_tree(self, decode: Decode) -> tuple[Tree, float | None]:
-        """Tree and confidence of the model in it, or None if the structure has no confidence."""
+    def confident_tree(self, decode: Decode, min_confidence: float = -math.inf) -> ConfidentTree:
+        """Tree as of ``tree`` with the confidence of the model in each bracket.
+
+        Phrases with less than ``min_confidence`` are left out, so that their parts join the phrase above.
+        """
         spans = decode(self.scores)
-        return self._tree(spans), self.structure.confidence(self.row, spans)
+        support = self._phrase_support(spans)
+        if min_confidence > -math.inf:
+            spans = [span for span in spans if support.get(tuple(span[:2]), math.inf) >= min_confidence]
+        tree = self._tree(spans)
+        leaf_positions = self._positions([self.token == "word" or self.words[i] != SPACE for i in self.indices])
+        values = {}
+        for start, end in sorted(support, key=lambda span: span[1] - span[0]):  # of equal brackets, the widest counts
+            values[leaf_positions[start], leaf_positions[end]] = support[start, end]
+        values.pop((0, leaf_positions[-1]), None)
+        read = set(self.indices)
+        positions = self._positions([i in read for i, is_leaf in enumerate(self._is_leaf()) if is_leaf])
+        aligned = [values.get((positions[start], positions[end])) for start, end in tree.spans]
+        return ConfidentTree(tree, _finite(aligned))
+
+    def _phrase_support(self, spans: Sequence[tuple[Any, ...]]) -> dict[tuple[int, int], float]:
+        """Support of the model for the phrases among ``spans``, or an empty dictionary if it gives none."""
+        phrases = [(start, end) for start, end, *_ in spans if 1 < end - start < len(self.indices)]
+        if self.structure.supports != "trees" or not phrases:
+            return {}
+        return dict(zip(phrases, self.structure.support(self.row, phrases), strict=True))
+
+    @staticmethod
+    def _positions(mask: Sequence[bool]) -> list[int]:
+        """Number of true entries before each entry, and their total."""
+        return list(accumulate(map(int, mask), initial=0))
+
+    def ranked_trees(self, k_best: Callable[[Any], Sequence[tuple[float, Any]]]) -> list[ScoredTree]:
+        """The best trees that ``k_best`` returns for the scores, over all words. A sentence without words has one."""
+        ranked = k_best(self.scores) or [(0.0, ())]
+        return [ScoredTree(score, self._tree(spans)) for score, spans in ranked]
 
     def _tree(self, spans: Sequence[tuple[Any, ...]]) -> Tree:
         words = self.words if len(self.indices) == len(self.words) else [self.words[index] for index in self.indices]
@@ -71,6 +132,15 @@ class Reading:
         """Heads of all words, given the decoded heads of the words that the model read."""
         heads = restore_heads(decoded_heads, self.indices, len(self.words))
         return heads if self.token == "word" else delete(heads, self._is_leaf())
+
+    def head_confidences(self, decoded_heads: Heads) -> Confidences:
+        """Confidence in the head of each leaf, given the decoded heads. None for words that the model did not read."""
+        values: list[float | None] = [None] * len(self.words)
+        if self.structure.supports == "heads":
+            arcs = list(enumerate(decoded_heads))
+            for index, value in zip(self.indices, self.structure.support(self.row, arcs), strict=True):
+                values[index] = value
+        return _finite([value for value, is_leaf in zip(values, self._is_leaf(), strict=True) if is_leaf])
 
     def to_json(self, decoder_name: str) -> dict[str, Any]:
         """Line of `synparse extract`, with the decoder if it is not the default of `from_json`."""
@@ -119,7 +189,7 @@ def from_json(line: Mapping[str, Any], chosen: str | None = None) -> tuple[Readi
         )
     row = structure.from_json(line[structure.name])
     count = structure.words_of(row)
-    if structure is Brackets and isinstance(line.get("words"), list):
+    if structure in (Brackets, RankedTrees) and isinstance(line.get("words"), list):
         count = len(line.get("indices", line["words"]))
         if structure.words_of(row) > count:
             raise ValueError(f"a span ends at {structure.words_of(row)}, but there are {count} words")

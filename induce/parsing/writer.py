@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,11 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from induce.decoding.specification import k_best_decoder
+from induce.parsing.json_lines import confidence_notes, heads_line, ranked_line, tree_line, with_confidence_labels
 from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.parser import Parser
+from induce.parsing.reading import ConfidentTree
 from treebank.base.atomic_write import finish
 from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
-from treebank.base.json_text import json_text
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.draw.picture import Analysis
@@ -30,6 +33,24 @@ SUFFIXES = {"brackets": ".trees", "jsonl": ".jsonl", "conllu": ".conllu"}
 PART_SUFFIX = ".part"  # of an incomplete output file
 
 Draw = Callable[[Analysis, Sentence], str]
+
+
+@dataclass(frozen=True)
+class TreeOptions:
+    """Options of the trees of a job.
+
+    Phrases with a confidence below ``min_confidence`` are left out. With ``marked``, the confidence is written into
+    labels (``X=0.93``), or into MISC for heads. With ``k``, the k best trees are written instead of one.
+    """
+
+    min_confidence: float = -math.inf
+    marked: bool = False
+    k: int | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """The options, for the record of a job."""
+        limit = None if self.min_confidence == -math.inf else self.min_confidence
+        return {"min_confidence": limit, "mark_confidence": self.marked, "k": self.k}
 
 
 class SentenceBuffer:
@@ -82,6 +103,16 @@ class Job:
     draw: Draw | None = None
     on_bad: OnBad | None = None
     watch: OnSentence | None = None
+    options: TreeOptions = TreeOptions()
+
+    def __post_init__(self) -> None:
+        """Raises SynparseError if the parser gives no confidence, or one tree only, and the options need more."""
+        if self.options.min_confidence > -math.inf:
+            self.parser.must_give("trees", "no --min-confidence, since every word needs a head")
+        if self.options.marked or self.options.min_confidence > -math.inf:
+            self.parser.must_support()
+        if self.options.k:
+            k_best_decoder(self.parser.decoder)
 
     def lines(self, paths: Sequence[AnyPath], *, skip: int = 0, first: int = 1) -> Iterator[str]:
         """Lines of the sentences in ``paths``, in order, without the first ``skip`` sentences.
@@ -108,32 +139,43 @@ class Job:
         sentences = iter(source)
         for _ in islice(sentences, skip):
             source.next()
-        if self.form == "conllu":
-            writer = ConlluWriter(first + skip, predicted=True)
-            for words, heads in self.parser.parse_heads(sentences):
-                sentence = self._next(source)
-                yield writer(sentence if words else Sentence(()), heads, words=words)
-            return
-        if self.draw is not None and self.parser.output == "heads":
-            for words, heads in self.parser.parse_heads(sentences):
-                yield self.draw(Analysis("", tuple(words), heads=tuple(heads)), self._next(source))
-            return
-        self.parser.must_give("trees", "--format conllu")
-        for reading in self.parser.read(sentences):
-            if self.form == "jsonl":
-                tree, sure = reading.sure_tree(self.parser.decode)
-                yield placed_line(tree, self._next(source), sure)
+        if self.parser.output == "heads":
+            yield from self._lines_of_heads(sentences, source, first + skip)
+        elif self.options.k:
+            for trees in self.parser.parse_k_best(sentences, self.options.k):
+                yield ranked_line(trees, self._next(source))
+        elif self.form == "jsonl" or self.options.marked or self.options.min_confidence > -math.inf:
+            for parsed in self.parser.parse_confident(sentences, self.options.min_confidence):
+                yield self._confident_line(parsed, self._next(source))
+        else:
+            for tree in self.parser.parse(sentences):
+                yield self._line(tree, self._next(source))
+
+    def _lines_of_heads(self, sentences: Iterable[Sentence], source: SentenceBuffer, first: int) -> Iterator[str]:
+        writer = ConlluWriter(first, predicted=True)
+        for parsed in self.parser.parse_confident_heads(sentences):
+            sentence, words = self._next(source), parsed.words
+            if self.draw is not None:
+                yield self.draw(Analysis("", tuple(words), heads=tuple(parsed.heads)), sentence)
+            elif self.form == "jsonl":
+                yield heads_line(parsed, sentence)
             else:
-                yield self._line(reading.tree(self.parser.decode), self._next(source))
+                notes = confidence_notes(parsed.confidences) if self.options.marked else ()
+                yield writer(sentence if words else Sentence(()), parsed.heads, words=words, notes=notes)
+
+    def _confident_line(self, parsed: ConfidentTree, sentence: Sentence) -> str:
+        if self.form == "jsonl":
+            return tree_line(parsed, sentence)
+        return self._line(with_confidence_labels(parsed) if self.options.marked else parsed.tree, sentence)
+
+    def _line(self, tree: Tree, sentence: Sentence) -> str:
+        return str(tree) if self.draw is None else self.draw(Analysis.of_tree(tree), sentence)
 
     def _next(self, source: SentenceBuffer) -> Sentence:
         sentence = source.next()
         if self.watch:
             self.watch(sentence.location)
         return sentence
-
-    def _line(self, tree: Tree, sentence: Sentence) -> str:
-        return str(tree) if self.draw is None else self.draw(Analysis.of_tree(tree), sentence)
 
     def facts(self) -> dict[str, Any]:
         """Everything except the text that determines the lines."""
@@ -149,24 +191,8 @@ class Job:
             "format": self.form,
             "tokenization": options.tokenize,
             "paragraphs": options.paragraphs,
+            **self.options.facts(),
         }
-
-
-def placed_line(tree: Tree, sentence: Sentence, sure: float | None) -> str:
-    """``{"words": […], "spans": [[start, end], …], "confidence": 0.31, …}``, spans in pre-order.
-
-    ``line`` is the line number in the file. For raw text, ``offsets`` are the character positions of each word in the
-    file. For CoNLL-U, ``id`` and ``document`` are the values of the comments ``sent_id`` and ``newdoc id``.
-    """
-    value: dict[str, Any] = {"words": tree.words, "spans": tree.spans, "line": sentence.location.line}
-    if sure is not None:
-        value["confidence"] = sure
-    if sentence.surface and len(tree.words) == len(sentence.words):
-        value["offsets"] = sentence.surface.offsets()
-    if sentence.annotation:
-        known = {"id": sentence.annotation.comment("sent_id"), "document": sentence.annotation.comment("newdoc id")}
-        value |= {name: text for name, text in known.items() if text is not None}
-    return json_text(value)
 
 
 def parse_into(

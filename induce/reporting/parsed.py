@@ -13,7 +13,8 @@ from induce.analysis.agreement import MIN_WORDS, Overlap, Parts, head_overlap, o
 from induce.analysis.sharpness import Sharpness, mean_sharpness, sentence_sharpness
 from induce.parsing.ensemble import Ensemble
 from induce.parsing.model_parser import ModelParser
-from induce.parsing.pictures import analysis_of
+from induce.parsing.pictures import confident_analysis
+from induce.parsing.reading import Confidences
 from treebank.core.sentence import ROOT, Sentence
 from treebank.draw.picture import Analysis, counted, projected
 
@@ -24,22 +25,28 @@ CONTEXT_WORDS = 4  # words on both sides of an example
 
 @dataclass
 class Parsed:
-    """A model with its analyses of all sentences of a report, and the sharpness of its structures."""
+    """A model with its analyses of all sentences of a report, and the sharpness of its structures.
+
+    ``confidences`` has the confidence in each bracket or head of each analysis.
+    """
 
     name: str
     run: str
     parser: ModelParser | Ensemble
     analyses: list[Analysis] = field(default_factory=list)
+    confidences: list[Confidences] = field(default_factory=list)
     sharpness: Sharpness | None = None
 
     @classmethod
     def of(cls, parser: ModelParser | Ensemble, sentences: Sequence[Sentence], *, name: str, run: str) -> Parsed:
         """The analyses of ``sentences``, which are read once."""
-        analyses, measures = [], []
+        analyses, confidences, measures = [], [], []
         for reading in parser.read(sentences):
-            analyses.append(replace(analysis_of(reading, parser.decoder, name), probabilities=()))
+            analysis, values = confident_analysis(reading, parser.decoder, name)
+            analyses.append(replace(analysis, probabilities=()))
+            confidences.append(values)
             measures.append(sentence_sharpness(reading))
-        return cls(name, run, parser, analyses, Sharpness(parser.name, run, *mean_sharpness(measures)))
+        return cls(name, run, parser, analyses, confidences, Sharpness(parser.name, run, *mean_sharpness(measures)))
 
     @property
     def gives_trees(self) -> bool:

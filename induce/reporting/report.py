@@ -15,6 +15,7 @@ from induce.parsing.model_parser import ModelParser
 from induce.parsing.parser import common_rule, with_rule
 from induce.parsing.systems import check_words, system_of
 from induce.reporting import sections
+from induce.reporting.calibration import calibration
 from induce.reporting.markup import command, note, report_page
 from induce.reporting.parsed import Compared, Parsed
 from induce.reporting.runs import RunStory
@@ -151,7 +152,7 @@ class Report:
         if plan.gold is not None:
             parts += sections.scores(self.evaluation, self.eval_command())
         if len(self.treebank):
-            parts += [sections.frequent(self.compared), sections.agreement(self.compared)]
+            parts += [sections.frequent(self.compared), sections.agreement(self.compared), calibration(self.compared)]
             evaluation = self.evaluation if plan.gold is not None else None
             parts += sections.pictures(self.compared, evaluation, plan.pictures)
         title = plan.title or "Trained models" + (f": {os.path.basename(plan.data.rstrip('/'))}" if plan.data else "")

@@ -13,6 +13,7 @@ from tests.support.calls import Caller, toy_text
 from tests.support.tiny import SETTINGS
 from treebank.core.dependency import is_tree
 from treebank.io.conllu import read_conllu
+from treebank.io.read import read_sentences
 
 TEXT = "The dog saw a cat .\n\n.\nman\nThe old girl , met the 12 .\n"
 
@@ -49,6 +50,24 @@ def test_parse_writes_conllu_and_so_do_extract_and_decode(call: Caller, parser: 
     assert [row["words"] for row in rows] == lines
     assert [len(row["heads"]) for row in rows] == [5, 0, 0, 1, 6]
     assert call.result("decode", "h.jsonl", *options) == out
+
+
+def test_heads_have_confidences(call: Caller, parser: Path) -> None:
+    marked = call.result("parse", "in.txt", "-m", parser, "--mark-confidence")
+    out = call.result("parse", "in.txt", "-m", parser, "--format", "jsonl")
+    rows = [json.loads(line) for line in out.splitlines()]
+    columns = [row.split("\t") for row in marked.splitlines() if "\t" in row]
+    expected = [
+        (str(head + 1), "_" if value is None else f"Confidence={value:.2f}")
+        for row in rows
+        for head, value in zip(row["arcs"], row.get("confidences", [None] * len(row["arcs"])), strict=True)
+    ]
+    assert [(row[6], row[9]) for row in columns] == expected
+    assert (
+        sum("Confidence=" in row[9] for row in columns) == 9
+    )  # without marks, and without the root, which udgn does not estimate
+    Path("heads.jsonl").write_text(out, "utf-8")
+    assert [list(sentence.heads) for sentence in read_sentences(["heads.jsonl"])] == [row["arcs"] for row in rows]
 
 
 def test_eval_scores_heads(call: Caller, parser: Path) -> None:

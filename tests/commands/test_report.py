@@ -58,7 +58,9 @@ def test_page_is_self_contained(page: str) -> None:
     assert set(parsed_page.targets) <= {f"#{name}" for name in parsed_page.ids}
     assert {"#learned", "#curves", "#scores", "#agreement", "#best", "#worst", "#agreed"} <= set(parsed_page.targets)
     assert not re.search(r"(?:src|href)=.https?:|@import|url\(", page)
-    assert parsed_page.names.count("svg") == 2 + 2 + 4  # losses, scores and lengths, a picture of each group
+    assert (
+        parsed_page.names.count("svg") == 2 + 2 + 2 + 4
+    )  # losses, scores and lengths, confidence, a picture of each group
     assert parsed_page.names.count("title") == 1 + parsed_page.names.count("desc") == 1 + parsed_page.names.count("svg")
 
 
@@ -124,5 +126,5 @@ def test_it_is_readable_at_400_pixels(page: str, tmp_path: Path) -> None:
     frame = f'<iframe style="width:400px;border:0" srcdoc="{escape(page)}"></iframe>'
     (tmp_path / "w.html").write_text(f'<!DOCTYPE html><meta charset="utf-8"><body>{frame}{WIDTH}', encoding="utf-8")
     done = browse("--enable-logging=stderr", "--dump-dom", (tmp_path / "w.html").as_uri())
-    assert '<pre id="measured">400 8</pre>' in done.stdout
+    assert '<pre id="measured">400 10</pre>' in done.stdout
     assert "CONSOLE" not in done.stderr

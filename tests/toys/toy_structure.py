@@ -38,7 +38,7 @@ class PhraseEdges(Structure):
     name = "phrase_edges"
     rows_are = "a list of pairs of numbers"
     entries = "pairs"
-    votes_for = "trees"
+    votes_for = supports = "trees"
     values: Tensor
     lengths: Tensor
     probabilities: bool = True
@@ -64,9 +64,9 @@ class PhraseEdges(Structure):
         return {"decidedness": float(np.abs(np.asarray(row) - 0.5).mean())}
 
     @classmethod
-    def support(cls, row: Any, phrases: Sequence[tuple[int, int]]) -> list[float]:
+    def support(cls, row: Any, parts: Sequence[tuple[int, int]]) -> list[float]:
         """Mean of both edges."""
-        return [(row[start][0] + row[end - 1][1]) / 2 for start, end in phrases]
+        return [(row[start][0] + row[end - 1][1]) / 2 for start, end in parts]
 
     @classmethod
     def drawn_numbers(cls, row: Any) -> dict[str, Any]:

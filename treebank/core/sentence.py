@@ -29,10 +29,11 @@ class Sentence:
 
     ``tags`` has one part-of-speech tag per word in the treebank's own tag set, ``universal_tags`` in that of Universal
     Dependencies. ``tree`` is the gold tree as annotated, with traces. ``heads[i]`` is the index of word i's head, or
-    ``ROOT = -1`` for the root. ``relations[i]`` names the relation of word i to its head, such as ``nsubj``. Missing
-    annotation is empty. ``surface`` has the positions of the words in raw text that was tokenized here, ``annotation``
-    the other columns and comments of a CoNLL-U file. Both are None if they were not kept. ``confidence`` is the
-    confidence of a model in the tree, or None if it is unknown.
+    ``ROOT = -1`` for the root. ``relations[i]`` names the relation of word i to its head, such as ``nsubj``.
+    Missing annotation is empty. ``surface`` has the positions of the words in raw text that was tokenized here,
+    ``annotation`` the other columns and comments of a CoNLL-U file. Both are None if they were not kept.
+    ``confidences`` has the confidence of a model in each bracket of ``tree`` or in each head, None where it has none,
+    and ``confidence`` is their mean, or None if it is unknown.
     """
 
     words: tuple[str, ...]
@@ -45,6 +46,7 @@ class Sentence:
     surface: Surface | None = field(default=None, compare=False)
     annotation: Annotation | None = field(default=None, compare=False)
     confidence: float | None = field(default=None, compare=False)
+    confidences: tuple[float | None, ...] = field(default=(), compare=False)
 
     def with_tree(self, tree: Tree) -> Sentence:
         """Sentence with the words, tags and brackets of ``tree``, without heads, and at the same location."""

@@ -21,37 +21,47 @@ class ConlluWriter:
     def __init__(self, first: int = 1, *, predicted: bool = False) -> None:
         self._count, self._predicted = first - 1, predicted
 
-    def __call__(self, sentence: Sentence, heads: Sequence[int], *, words: Sequence[str] | None = None) -> str:
+    def __call__(
+        self,
+        sentence: Sentence,
+        heads: Sequence[int],
+        *,
+        words: Sequence[str] | None = None,
+        notes: Sequence[str] = (),
+    ) -> str:
         """One sentence with ``heads``, followed by a blank line, or only the blank line if there are no words.
 
         A sentence with an ``annotation`` keeps its comments, ranges, empty nodes and columns except HEAD and DEPREL
         (``root``, ``dep``). Any other sentence gets ``# sent_id``, ``# text`` and, if it comes from raw text,
-        ``SpaceAfter=No``. ``words`` are the characters of the sentence if these are the parsed units.
+        ``SpaceAfter=No``. ``words`` are the characters of the sentence if these are the parsed units. ``notes`` are
+        entries to add to MISC, one for each word, or "" for none.
         """
         words = sentence.words if words is None else words
+        notes = notes or [""] * len(words)
         self._count += 1
         if not words:
             return ""
         annotation = sentence.annotation
         if annotation is None or len(words) != len(sentence.words):
-            return self._plain(sentence, words, heads)
+            return self._plain(sentence, words, heads, notes)
         comments = list(annotation.comments)
         if annotation.comment("sent_id") is None:
             comments.append(f"# sent_id = {self._count}")
         if annotation.comment("text") is None:
             comments.append(f"# text = {annotation.text()}")
         is_new = self._predicted or tuple(sentence.heads) != tuple(heads)
-        rows = _with_heads(annotation.rows, heads) if is_new else annotation.rows
+        rows = _with_heads(annotation.rows, heads, notes) if is_new else annotation.rows
         return "\n".join([*comments, *map("\t".join, rows)]) + "\n"
 
-    def _plain(self, sentence: Sentence, words: Sequence[str], heads: Sequence[int]) -> str:
+    def _plain(self, sentence: Sentence, words: Sequence[str], heads: Sequence[int], notes: Sequence[str]) -> str:
         forms = [word.replace(BLANK, " ") for word in words]
         surface = sentence.surface if len(words) == len(sentence.words) else None
         spaced = surface.spaced() if surface else [True] * len(words)
         text = _WHITE_SPACE.sub(" ", surface.text) if surface else " ".join(forms)
         rows = [
-            f"{i}\t{form}\t_\t_\t_\t_\t{head + 1}\t{_relation(head)}\t_\t{'_' if space else 'SpaceAfter=No'}"
-            for i, (form, head, space) in enumerate(zip(forms, heads, spaced, strict=True), 1)
+            f"{i}\t{form}\t_\t_\t_\t_\t{head + 1}\t{_relation(head)}\t_\t"
+            + _with_note("_" if space else "SpaceAfter=No", note)
+            for i, (form, head, space, note) in enumerate(zip(forms, heads, spaced, notes, strict=True), 1)
         ]
         return "\n".join([f"# sent_id = {self._count}", f"# text = {text}", *rows]) + "\n"
 
@@ -60,11 +70,19 @@ def _relation(head: int) -> str:
     return "root" if head == ROOT else "dep"
 
 
-def _with_heads(rows: Sequence[tuple[str, ...]], heads: Sequence[int]) -> list[tuple[str, ...]]:
-    """The rows with new heads and relations for the words."""
-    word_heads = iter(heads)
-    return [_with_head(row, next(word_heads)) if row[0].isdecimal() else row for row in rows]
+def _with_heads(rows: Sequence[tuple[str, ...]], heads: Sequence[int], notes: Sequence[str]) -> list[tuple[str, ...]]:
+    """The rows with new heads, relations and notes for the words."""
+    pairs = zip(heads, notes, strict=True)
+    return [_with_head(row, *next(pairs)) if row[0].isdecimal() else row for row in rows]
 
 
-def _with_head(row: tuple[str, ...], head: int) -> tuple[str, ...]:
-    return (*row[:6], str(head + 1), _relation(head), *row[8:])
+def _with_head(row: tuple[str, ...], head: int, note: str) -> tuple[str, ...]:
+    return (*row[:6], str(head + 1), _relation(head), row[8], _with_note(row[9], note))
+
+
+def _with_note(misc: str, note: str) -> str:
+    """The column MISC with one more entry, which replaces an entry of the same name."""
+    if not note:
+        return misc
+    name = note.partition("=")[0] + "="
+    return "|".join([entry for entry in misc.split("|") if entry != "_" and not entry.startswith(name)] + [note])

@@ -12,7 +12,7 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.base.json_text import parse_json
 from treebank.core.distances import spans_from_distances
 from treebank.core.restore import restore
-from treebank.core.sentence import Location, Sentence
+from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tree import Tree
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
@@ -60,7 +60,7 @@ def parse_object(line: str, expected: str = "expected an object") -> JsonObject:
 def read_json(
     path: AnyPath, *, rule: str = "", needs_tree: bool = False, on_bad: OnBad | None = None
 ) -> Iterator[Sentence]:
-    """The sentences of JSON lines: a tree from ``distances`` or ``spans``, else ``words``, else raw ``text``.
+    """The sentences of JSON lines: a tree from ``distances`` or ``spans``, heads from ``arcs``, words, or raw ``text``.
 
     Raw text is split at spaces or, with a ``rule`` of `treebank.tokenize`, into sentences and words. A blank line is an
     empty sentence. Raises TreebankError with file and line for a malformed object, and for one without a tree if
@@ -75,7 +75,12 @@ def read_json(
             elif needs_tree or "spans" in value or "distances" in value:
                 tree = tree_of(value)
                 plain = tree.without_traces()
-                yield Sentence(plain.words, plain.tags, tree, location=position, confidence=_confidence(value))
+                sure, confidences = _confidence(value), _confidences(value, tree)
+                yield Sentence(
+                    plain.words, plain.tags, tree, location=position, confidence=sure, confidences=confidences
+                )
+            elif "arcs" in value:
+                yield _with_heads(value, position)
             else:
                 yield from _sentences_of(value, position, rule)
         except (ValueError, SynparseError) as error:
@@ -86,6 +91,37 @@ def _confidence(value: JsonObject) -> float | None:
     """The confidence in the tree, or None if the object has none."""
     confidence = value.get("confidence")
     return float(confidence) if isinstance(confidence, int | float) else None
+
+
+def _confidences(value: JsonObject, tree: Tree) -> tuple[float | None, ...]:
+    """The confidence of each bracket of ``tree``, from those of the ``spans`` of the object, or () without any."""
+    if "confidences" not in value or "spans" not in value:
+        return ()
+    numbers = _numbers_or_null(value, len(value["spans"]), "spans")
+    known = {tuple(span): number for span, number in zip(value["spans"], numbers, strict=True)}
+    return tuple(known.get(span) for span in tree.spans)
+
+
+def _with_heads(value: JsonObject, position: Location) -> Sentence:
+    """The sentence of an object with ``words`` and ``arcs``, the head of each word."""
+    words, arcs = _words(value.get("words")), value["arcs"]
+    if not isinstance(arcs, list) or any(type(head) is not int or not ROOT <= head < len(words) for head in arcs):
+        raise ValueError('"arcs" must be a list of whole numbers, the head of each word, -1 for the root')
+    if len(arcs) != len(words):
+        raise ValueError(f"{len(arcs)} arcs for {len(words)} words; one per word is needed")
+    sure = _numbers_or_null(value, len(arcs), "arcs") if "confidences" in value else ()
+    mean = _confidence(value)
+    return Sentence(tuple(words), heads=tuple(arcs), location=position, confidence=mean, confidences=tuple(sure))
+
+
+def _numbers_or_null(value: JsonObject, count: int, unit: str) -> list[float | None]:
+    """The ``confidences`` of an object, one per ``unit``. Raises ValueError for another number of them."""
+    numbers = value["confidences"]
+    if not isinstance(numbers, list) or any(type(number) not in (int, float, type(None)) for number in numbers):
+        raise ValueError('"confidences" must be a list of numbers or null')
+    if len(numbers) != count:
+        raise ValueError(f"{len(numbers)} confidences for {count} {unit}")
+    return numbers
 
 
 def _sentences_of(value: JsonObject, position: Location, rule: str) -> Iterator[Sentence]:

@@ -12,10 +12,12 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from induce.models.grammars.k_best_trees import BestRules, Child, Ways
+
 LabelledSpans = list[tuple[int, int, int]]
 
 
-class Maxima(Protocol):
+class Maxima(BestRules, Protocol):
     """Logarithms of rules, for maxima over children."""
 
     def parents(self, lefts: Tensor, rights: Tensor) -> Tensor:
@@ -55,6 +57,14 @@ class TableMaxima:
         totals = lefts[:, :, None] + rights[:, None] + logs[parent]
         split, pair = divmod(int(totals.argmax()), totals[0].numel())
         return split, *divmod(pair, totals.shape[2])
+
+    def ways(self, left: Child, right: Child, k: int) -> Ways:
+        """The best ways to build spans of these children, if the rules (S, M, M) are those of one sentence."""
+        rules = right.rules(left.rules(self.logs[None], 2), 3)  # (spans, S, left symbols, right symbols)
+        totals = rules + left.phrases()[:, None, :, None] + right.phrases()[:, None, None, :]
+        best = totals.flatten(2).topk(min(k, totals[0, 0].numel()))
+        rule = rules.expand_as(totals).flatten(2).gather(2, best.indices)
+        return Ways(best.values, rule, best.indices // totals.shape[3], best.indices % totals.shape[3])
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from induce.data.batches import FragmentBatch, SentenceBatch, SpanSupervisedBatc
 from induce.decoding.priors import EdgeStatistics
 from induce.models.base import Loss, Model, Query
 from induce.models.grammars.rules import Rules, word_costs
+from induce.ranked_trees import RankedTrees
 from induce.setting import setting
 from induce.structures import Brackets, SpanScores, Structure
 
@@ -84,7 +85,7 @@ class Grammar(Model):
     """Base class of models that derive sentences by a grammar, which subclasses define in `tables`."""
 
     reads = (FragmentBatch, SpanSupervisedBatch)
-    gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores, Brackets)
+    gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores, Brackets, RankedTrees)
     shortest = 2
     shares_rules: ClassVar[bool] = True  # whether all sentences have one grammar
     config: Any  # settings with the numbers of nonterminals and preterminals
@@ -172,6 +173,8 @@ class Grammar(Model):
         """Span marginals, or the most probable trees with the numbers of their nonterminals as labels."""
         if query.structure is Brackets:
             return self._best(batch)
+        if query.structure is RankedTrees:
+            return self._ranked(batch, query.trees)
         size = batch.tokens.shape[1]
         scores = self.growth.new_zeros(len(batch.lengths), size, size + 1)
         symbols = scores.new_zeros(*scores.shape, self.config.nonterminals) if query.symbols else None
@@ -208,6 +211,27 @@ class Grammar(Model):
                     if end < count:
                         trees[row].append((start, count, "NT"))
         return Brackets(trees, batch.lengths)
+
+    def _ranked(self, batch: SentenceBatch, k: int) -> RankedTrees:
+        """The ``k`` most probable trees of each sentence. The trees of the pieces of a long sentence are combined."""
+        trees: list[list[tuple[float, list[tuple[Any, ...]]]]] = [RankedTrees.trivial(0) for _ in batch.lengths]
+        for rows, tokens in same_length(batch):
+            count = tokens.shape[1]
+            for start, end in pieces(count):
+                if end - start < 2:
+                    continue
+                tables = self.tables(tokens[:, start:end])
+                best = tables.rules.k_best_trees(emitted(tables, tokens[:, start:end]), k)
+                rest = [(start, count, "NT")] * (end < count)
+                for row, ranked in zip(rows.tolist(), best, strict=True):
+                    named = [
+                        (score, [*((start + i, start + j, f"NT{label}") for i, j, label in spans), *rest])
+                        for score, spans in ranked
+                    ]
+                    pairs = product(trees[row], named)
+                    joined = [(score + more, spans + piece) for (score, spans), (more, piece) in pairs]
+                    trees[row] = sorted(joined, key=lambda tree: -tree[0])[:k]
+        return RankedTrees(trees, batch.lengths)
 
     def parsing_cost(self, length: int) -> float:
         """Cubic in the length, and growing with the number of symbols."""

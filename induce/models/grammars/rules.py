@@ -29,6 +29,7 @@ import torch
 from torch import Tensor
 
 from induce.models.grammars.best_trees import LabelledSpans, Maxima, TableMaxima, best_trees
+from induce.models.grammars.k_best_trees import RankedSpans, k_best_trees
 
 
 def product(x: Tensor, weights: Tensor) -> Tensor:
@@ -178,6 +179,15 @@ class Rules(ABC):
         """Symbols of the left and of the right child of ``parent``, drawn by their probability."""
         row = self.table()[parent]
         return divmod(draw_index(row.flatten(), generator), row.shape[-1])
+
+    def k_best_trees(self, emissions: Tensor, k: int) -> list[list[RankedSpans]]:
+        """The ``k`` most probable trees of each sentence with their log probabilities (`k_best_trees`)."""
+        rules, emissions = type(self)(*(part.double().cpu() for part in self)), emissions.double().cpu()
+        if self.root.dim() == 1:
+            return [k_best_trees(sentence, rules.root, rules.maxima(), k) for sentence in emissions]
+        grammars = [type(self)(*parts) for parts in zip(*rules, strict=True)]
+        pairs = zip(emissions, grammars, strict=True)
+        return [k_best_trees(sentence, grammar.root, grammar.maxima(), k) for sentence, grammar in pairs]
 
     def _double(self) -> Self:
         return type(self)(*(part.double() for part in self))

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from induce.models.grammars.best_trees import Maxima
+from induce.models.grammars.k_best_trees import Child, Ways
 from induce.models.grammars.rules import KernelRules, SpanWeights, draw_index, gradient, product
 
 CACHE_NUMBERS = 300_000  # larger sums over splits are computed split by split
@@ -137,6 +138,32 @@ class SimpleMaxima:
         left_best, right_best = (lefts + left[parent]).max(-1), (rights + right[parent]).max(-1)
         split = int((left_best.values + right_best.values).argmax())
         return split, int(left_best.indices[split]), int(right_best.indices[split])
+
+    def ways(self, left: Child, right: Child, k: int) -> Ways:
+        """The best ways to build spans of these children, if the rules (S, M) are those of one sentence."""
+        (left_total, left_rule, left_symbol), (right_total, right_rule, right_symbol) = (
+            best_children(child, rules, k) for child, rules in ((left, self.left), (right, self.right))
+        )
+        totals = left_total[..., :, None] + right_total[..., None, :]
+        best = totals.flatten(2).topk(min(k, totals[0, 0].numel()))
+        lefts, rights = best.indices // totals.shape[3], best.indices % totals.shape[3]
+        rule = left_rule.gather(2, lefts) + right_rule.gather(2, rights)
+        return Ways(best.values, rule, left_symbol.gather(2, lefts), right_symbol.gather(2, rights))
+
+
+def best_children(child: Child, rules: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The ``k`` best symbols of a child for each parent: totals, log probabilities of rules (S, M), and symbols.
+
+    Each is (spans, S, at most k), best first.
+    """
+    parts = []
+    for scores in child.scores:  # one span at a time, since its table is as large as the rules
+        single = Child(scores[None], child.is_word)
+        logs = single.rules(rules[None], 2)
+        best = (logs + single.phrases()[:, None]).topk(min(k, logs.shape[2]))
+        parts.append((best.values, logs.gather(2, best.indices), best.indices))
+    totals, logs, symbols = map(torch.cat, zip(*parts, strict=True))
+    return totals, logs, symbols
 
 
 def best_child(children: Tensor, rules: Tensor) -> Tensor:

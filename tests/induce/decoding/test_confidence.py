@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import numpy as np
 import pytest
 
 from induce.decoding.distances import biased, unbiased
 from induce.decoding.sharpness import margins
-from induce.structures import Brackets, Distances, Heights, SpanScores
+from induce.parsing.reading import Reading, mean_confidence
+from induce.structures import Distances, HeadDistribution, Heights, SpanScores, Structure
+from treebank.core.sentence import ROOT
+
+
+def confidence(structure: type[Structure], row: Any, spans: list[tuple[int, int]]) -> float | None:
+    """Mean confidence in the tree of ``spans``."""
+    count = len(row)
+    reading = Reading([f"w{i}" for i in range(count)], range(count), structure, row)
+    return mean_confidence(reading.confident_tree(lambda _: spans).confidences)
 
 
 def plain_margin(distances: list[float], start: int, end: int) -> float:
@@ -27,20 +37,19 @@ def test_margins_are_those_of_the_definition(decoder: object) -> None:
         row = [rng.choice([0.0, 1.0, 2.5, rng.random()]) for _ in range(length)]
         phrases = [(start, end) for start, end in decoder(row) if 1 < end - start < length]
         rng.shuffle(phrases)
-        by_start = sorted(phrases, key=lambda span: (-span[0], span[1]))
-        assert margins(row, phrases) == [plain_margin(row, *span) for span in by_start]
+        assert margins(row, phrases) == [plain_margin(row, *span) for span in phrases]
 
 
 def test_margins_of_trees_of_any_arity() -> None:
     row = [9.0, 1.0, 5.0, 2.0, 3.0, 6.0]
-    assert margins(row, [(0, 2), (2, 5)]) == [5.0 - 3.0, 5.0 - 1.0]
-    assert Distances.confidence(row, [(0, 6), (0, 2), (2, 5)]) == 3.0
-    assert Heights.confidence([[gap, 0.0] for gap in row], [(0, 6), (0, 2)]) == 4.0
+    assert margins(row, [(0, 2), (2, 5)]) == [5.0 - 1.0, 5.0 - 3.0]
+    assert confidence(Distances, row, [(0, 6), (0, 2), (2, 5)]) == 3.0
+    assert confidence(Heights, [[gap, 0.0] for gap in row], [(0, 6), (0, 2)]) == 4.0
 
 
 def test_wider_gap_raises_confidence() -> None:
     spans = [(0, 3), (1, 3)]
-    sure, unsure = (Distances.confidence([0.0, gap, 1.0], spans) for gap in (5.0, 1.5))
+    sure, unsure = (confidence(Distances, [0.0, gap, 1.0], spans) for gap in (5.0, 1.5))
     assert sure is not None
     assert unsure is not None
     assert sure > unsure > 0
@@ -49,13 +58,12 @@ def test_wider_gap_raises_confidence() -> None:
 def test_confidence_of_span_scores_is_a_mean_probability() -> None:
     score = np.zeros((3, 4))
     score[0, 3], score[1, 3], score[0, 2] = 1.0, 0.7, 0.3
-    assert SpanScores.confidence(score, [(0, 3), (1, 3)]) == pytest.approx(0.7)
+    assert confidence(SpanScores, score, [(0, 3), (1, 3)]) == pytest.approx(0.7)
 
 
 def test_trees_without_inner_phrases_or_finite_gaps_have_no_confidence() -> None:
-    assert Distances.confidence([0.0, 1.0], [(0, 2)]) is None
-    assert Brackets.confidence([(0, 3), (1, 3)], [(0, 3), (1, 3)]) is None
-    assert Distances.confidence([0.0, float("inf"), float("inf")], [(0, 3), (1, 3)]) is None
+    assert confidence(Distances, [0.0, 1.0], [(0, 2)]) is None
+    assert confidence(Distances, [0.0, float("inf"), float("inf")], [(0, 3), (1, 3)]) is None
 
 
 def test_long_right_branching_tree_takes_linear_time() -> None:
@@ -63,4 +71,30 @@ def test_long_right_branching_tree_takes_linear_time() -> None:
     row = [float(length - i) for i in range(length)]
     phrases = [(start, length) for start in range(1, length - 1)]
     assert set(margins(row, phrases)) == {1.0}
-    assert json.dumps(Distances.confidence(row, [(0, length), *phrases])) == "1.0"
+    assert json.dumps(confidence(Distances, row, [(0, length), *phrases])) == "1.0"
+
+
+def test_confidences_are_those_of_brackets_over_the_words_of_the_model() -> None:
+    score = np.zeros((3, 4))
+    score[0, 3], score[1, 3] = 1.0, 0.7
+    reading = Reading(["a", ",", "b", "c", "."], [0, 2, 3], SpanScores, score)
+    tree, confidences = reading.confident_tree(lambda row: [(0, 3), (1, 3)])
+    assert (tree.spans, confidences) == (((0, 5), (2, 4)), (None, 0.7))
+    flat, _ = reading.confident_tree(lambda row: [(0, 3), (1, 3)], 0.71)
+    assert flat.spans == ((0, 5),)
+    assert reading.confident_tree(lambda row: [(0, 3), (1, 3)], 0.7).tree == tree
+
+
+def test_space_at_the_edge_of_a_phrase_of_characters_counts_once() -> None:
+    score = np.zeros((4, 5))
+    score[0, 2], score[0, 3], score[0, 4] = 0.4, 0.6, 1.0
+    reading = Reading(["a", "b", "␣", "c"], range(4), SpanScores, score, token="character")
+    tree, confidences = reading.confident_tree(lambda row: [(0, 4), (0, 3), (0, 2)])
+    assert (tree.words, tree.spans, confidences) == (("a", "b", "c"), ((0, 3), (0, 2)), (None, 0.6))
+
+
+@pytest.mark.parametrize(("root", "expected"), [([0.2, 0.5], 0.5), ([0.0, 0.0], None)])
+def test_confidence_in_heads_is_their_probability(root: list[float], expected: float | None) -> None:
+    row = np.array([[root[0], 0.8], [0.5, root[1]]])
+    reading = Reading(["a", ",", "b"], [0, 2], HeadDistribution, row)
+    assert reading.head_confidences((1, ROOT)) == (0.8, None, expected)

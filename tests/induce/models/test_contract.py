@@ -18,6 +18,7 @@ from induce.models.base import FittedModel
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
+from induce.ranked_trees import RankedTrees
 from induce.registry import LOADERS, MODELS, model_class
 from induce.settings.presets import load_preset, preset_names
 from induce.settings.run import RunConfig, model_settings
@@ -98,8 +99,13 @@ def parsers(run: Path) -> list[ModelParser]:
 
 
 def numbers(reading: Reading) -> np.ndarray:
-    """Row of a structure as an array."""
-    return np.asarray(reading.row)
+    """Row of a structure as an array, or the scores of its trees."""
+    return np.asarray(scores(reading.structure, reading.row))
+
+
+def scores(structure: type[Structure], row: Any) -> Any:
+    """The scores of ranked trees, or the row of another structure."""
+    return [score for score, _ in row] if structure is RankedTrees else row
 
 
 def readings(name: str) -> list[str]:
@@ -160,7 +166,8 @@ def test_trees_do_not_depend_on_padding_and_order(name: str, run: Path) -> None:
                 if parser.structure in DECODED:
                     assert row == alone
                 else:
-                    torch.testing.assert_close(torch.tensor(row), torch.tensor(alone), rtol=1.3e-6, atol=1e-5)
+                    pair = (torch.tensor(scores(parser.structure, part)) for part in (row, alone))
+                    torch.testing.assert_close(*pair, rtol=1.3e-6, atol=1e-5)
         trees = list(parsed(parser, words))
         assert list(parsed(parser, words[::-1])) == trees[::-1]
 

@@ -1,11 +1,14 @@
-"""The best labelled tree against all labelled trees."""
+"""The best labelled trees against all labelled trees."""
 
 from __future__ import annotations
+
+import math
+from itertools import product
 
 import pytest
 import torch
 
-from tests.induce.models.grammars.test_rules import KINDS, S, grammar, labelled_trees, of_sentence, words
+from tests.induce.models.grammars.test_rules import KINDS, S, bracketings, grammar, labelled_trees, of_sentence, words
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -54,3 +57,23 @@ def test_long_sentences_need_no_recursion(kind: str) -> None:
     (spans,) = grammar(kind).best_trees(words(1, 60))
     assert len(spans) == 59
     assert spans[0][:2] == (0, 60)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("count", "k"), [(2, 1), (3, 4), (4, 10), (6, 25)])
+def test_k_best_trees_equal_enumeration(kind: str, count: int, k: int) -> None:
+    rules, emissions = grammar(kind, seed=count, batch=(1,)), words(1, count)
+    alone, table = of_sentence(rules, 0), of_sentence(rules, 0).table().tolist()
+    probabilities = []
+    for spans in bracketings(0, count):
+        for labels in product(range(S), repeat=count - 1):
+            labelled = [(*span, label) for span, label in zip(spans, labels, strict=True)]
+            probabilities.append(_probability(labelled, alone, table, emissions[0]))
+    for ranked in (rules.k_best_trees(emissions, k)[0], alone.k_best_trees(emissions, k)[0]):
+        logs = [log for log, _ in ranked]
+        expected = sorted(map(math.log, probabilities), reverse=True)[:k]
+        assert logs == pytest.approx(expected)
+        assert len({tuple(sorted(spans)) for _, spans in ranked}) == len(expected)
+        for log, spans in ranked:
+            assert math.log(_probability(spans, alone, table, emissions[0])) == pytest.approx(log)
+    assert sorted(ranked[0][1]) == sorted(rules.best_trees(emissions)[0])

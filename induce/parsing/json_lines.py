@@ -1,0 +1,72 @@
+"""Lines of JSON for parsed sentences: trees or heads with confidences, and the k best trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from induce.parsing.parser import ReadHeads
+from induce.parsing.reading import Confidences, ConfidentTree, ScoredTree, mean_confidence
+from treebank.base.json_text import json_text
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+
+DECIMALS = 2  # of a confidence in a label or in MISC
+
+
+def tree_line(parsed: ConfidentTree, sentence: Sentence) -> str:
+    """``{"words": […], "spans": [[start, end], …], "line": 1, "confidences": [null, 0.31, …], …}``.
+
+    Spans are in pre-order, and ``labels`` follow if the model labels them. ``confidences`` has one number for each
+    span, null for the full sentence, and ``confidence`` is their mean. Both are missing if no span has one.
+    """
+    tree = parsed.tree
+    return _line(sentence, tree.words, _spans(tree), parsed.confidences)
+
+
+def heads_line(parsed: ReadHeads, sentence: Sentence) -> str:
+    """``{"words": […], "arcs": [1, -1, …], "line": 1, "confidences": [0.9, …], …}``: the head of each word."""
+    return _line(sentence, parsed.words, {"arcs": list(parsed.heads)}, parsed.confidences)
+
+
+def ranked_line(trees: Sequence[ScoredTree], sentence: Sentence) -> str:
+    """The line of the best tree, and under ``trees`` the score, the spans and the labels of each tree, best first."""
+    best = trees[0].tree
+    ranked = [{"score": score, **_spans(tree)} for score, tree in trees]
+    return _line(sentence, best.words, {**_spans(best), "trees": ranked}, ())
+
+
+def _spans(tree: Tree) -> dict[str, Any]:
+    has_labels = any(label != "X" for label in tree.labels)
+    return {"spans": tree.spans, "labels": tree.labels} if has_labels else {"spans": tree.spans}
+
+
+def _line(sentence: Sentence, words: Sequence[str], parts: dict[str, Any], confidences: Confidences) -> str:
+    """A line of JSON with the ``parts`` of the analysis and the origin of the sentence.
+
+    ``line`` is the line number in the file. For raw text, ``offsets`` are the character positions of each word in the
+    file. For CoNLL-U, ``id`` and ``document`` are the values of the comments ``sent_id`` and ``newdoc id``.
+    """
+    value: dict[str, Any] = {"words": words, **parts, "line": sentence.location.line}
+    mean = mean_confidence(confidences)
+    if mean is not None:
+        value |= {"confidence": mean, "confidences": confidences}
+    if sentence.surface and len(words) == len(sentence.words):
+        value["offsets"] = sentence.surface.offsets()
+    if sentence.annotation:
+        known = {"id": sentence.annotation.comment("sent_id"), "document": sentence.annotation.comment("newdoc id")}
+        value |= {name: text for name, text in known.items() if text is not None}
+    return json_text(value)
+
+
+def with_confidence_labels(parsed: ConfidentTree) -> Tree:
+    """The tree with the confidence at the end of the labels, ``X=0.93``, where there is one."""
+    pairs = zip(parsed.tree.labels, parsed.confidences, strict=True)
+    labels = [label if value is None else f"{label}={value:.{DECIMALS}f}" for label, value in pairs]
+    return replace(parsed.tree, labels=tuple(labels))
+
+
+def confidence_notes(confidences: Confidences) -> list[str]:
+    """The entry in MISC for each word, ``Confidence=0.93``, or "" if there is no confidence."""
+    return ["" if value is None else f"Confidence={value:.{DECIMALS}f}" for value in confidences]

@@ -1,0 +1,42 @@
+"""Calibration of confidences: groups of similar size, and the parts of a report that are judged."""
+
+from __future__ import annotations
+
+import pytest
+
+import synparse
+from induce.analysis.calibration import Judged, calibration_bins, calibration_error
+from induce.reporting.calibration import calibration, judged
+from induce.reporting.parsed import Compared, Parsed
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+
+GOLD = (
+    "(S (NP (DT The) (NN teacher)) (VP (VBD saw) (NP (DT the) (JJ old) (NN man))) (. .))",
+    "(S (NP (PRP They)) (VP (VBP think) (SBAR (IN that) (S (NP (DT the) (NN man)) (VP (VBZ sleeps))))) (. .))",
+)
+
+
+def test_groups_have_similar_sizes_and_do_not_divide_equal_confidences() -> None:
+    parts = [Judged(value / 10, value >= 5) for value in range(10)] + [Judged(0.9, False)] * 5
+    bins = calibration_bins(parts, 3)
+    assert [each.count for each in bins] == [5, 10] or sum(each.count for each in bins) == len(parts)
+    assert [each.lowest for each in bins] == sorted({each.lowest for each in bins})
+    alone = calibration_bins([Judged(0.25, True)] * 4, 3)
+    assert [(each.count, each.mean, each.correct) for each in alone] == [(4, 0.25, 1.0)]
+    assert calibration_error(alone) == pytest.approx(0.75)
+
+
+def test_judged_phrases_are_those_of_the_trees() -> None:
+    sentences = [Sentence(()).with_tree(Tree.from_text(text)) for text in GOLD]
+    parser = synparse.load("english")
+    model = Parsed.of(parser, sentences, name="english", run="english")
+    compared = Compared(sentences, [model])
+    parts = judged(compared, model)
+    assert len(parts) == sum(len(compared.parts(model, index)) for index in range(2)) > 5
+    correct = sum(len(compared.parts(model, index) & compared.gold[index].spans) for index in range(2))
+    assert sum(part.is_correct for part in parts) == correct > 0
+    assert all(0 <= part.confidence <= 1 for part in parts)
+    assert "Expected calibration error" in calibration(compared)[2]
+    without_gold = Compared([Sentence(sentence.words) for sentence in sentences], [model])
+    assert calibration(without_gold)[2] == ""
