@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from treebank.base.errors import SynparseError
 from treebank.convert.concat_syn import ConcatSyn, count_forms
+from treebank.convert.losses import Losses
 from treebank.convert.transform import Notify, Transformation
 from treebank.core.sentence import Sentence
 from treebank.corpora.catalog import is_name, load_gold
@@ -78,7 +79,7 @@ def convert(treebanks: Treebanks, conversion: Conversion, *, report: Notify = pr
     """The lines of all sentences in the new format.
 
     CoNLL-U keeps its comments and columns if it is written again. After the last line, ``report`` is called with each
-    line of the report about ``concat_syn``.
+    line of the report about ``concat_syn``, and with a line about the annotation that the new format does not keep.
     """
     options = replace(treebanks.input_options, keep_annotation=conversion.to == "conllu")
     sentences = replace(treebanks, input_options=options).sentences()
@@ -87,12 +88,16 @@ def convert(treebanks: Treebanks, conversion: Conversion, *, report: Notify = pr
         counted = replace(treebanks, paths=conversion.vocabulary_of or treebanks.paths).silently()
         concat_syn = ConcatSyn(count_forms(counted.sentences()))
         sentences = concat_syn(sentences)
-    lines = WRITERS[conversion.to](conversion.transformation(sentences, options.notify), conversion.head_rules)
-    return lines if concat_syn is None else _with_report(lines, concat_syn, report)
+    losses = Losses(conversion.to)
+    transformed = losses(conversion.transformation(sentences, options.notify))
+    return _with_reports(WRITERS[conversion.to](transformed, conversion.head_rules), [concat_syn, losses], report)
 
 
-def _with_report(lines: Iterator[str], concat_syn: ConcatSyn, report: Notify) -> Iterator[str]:
-    """The lines, followed by the report about the changes of the normalization."""
+def _with_reports(
+    lines: Iterator[str], reporters: Sequence[ConcatSyn | Losses | None], report: Notify
+) -> Iterator[str]:
+    """The lines, followed by the reports about the normalization and about losses."""
     yield from lines
-    for line in concat_syn.report():
-        report(line)
+    for reporter in reporters:
+        for line in reporter.report() if reporter else ():
+            report(line)

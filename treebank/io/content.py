@@ -17,6 +17,8 @@ _SINICA = re.compile(r"#\d+:[^ \[]*\[\d+\] [^ (]*\(")
 _BRACKETS = re.compile(r"\(\s*(?:[^\s()]+\s*)?\(\s*[^\s()]+\s*(?:\(|[^\s()]+\s*\))")
 _COMMENT_OF_BRACKETS = ("#", "%%", "/*", "/~*", "*x*", "<")
 _MARKUP = re.compile(r"<(?:!doctype|html|head|body|\?xml|TEI|tei|corpus|xces)\b", re.IGNORECASE)
+_XML_PROLOG = re.compile(r"<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>", re.DOTALL | re.IGNORECASE)
+_ELEMENT = re.compile(r"\A\s*<(?:[\w.-]+:)?([\w.-]+)")
 _INCOMPLETE_JSON = re.compile(r'\s*(?:\[\s*\{?|\{)\s*(?:"[^"]*"\s*:|$)')
 _BINARY = {
     b"%PDF": "a PDF file",
@@ -40,6 +42,30 @@ def first_lines(head: str) -> Lines:
 def is_sinica(lines: Lines) -> bool:
     """Whether the first line is a tree of the Sinica Treebank."""
     return _SINICA.match(lines[0]) is not None
+
+
+def is_negra(lines: Lines) -> bool:
+    """Whether the first line after comments begins a file or a sentence in the export format of NeGra."""
+    first = next((line for line in lines if not line.startswith("%%")), "")
+    return first.startswith(("#FORMAT ", "#BOT ", "#BOS "))
+
+
+def is_tiger(lines: Lines) -> bool:
+    """Whether an XML file has the root element of TIGER-XML."""
+    return _first_element(lines) == "corpus"
+
+
+def is_tei(lines: Lines) -> bool:
+    """Whether an XML file has the root element of TEI."""
+    return _first_element(lines) in ("tei", "teicorpus")
+
+
+def _first_element(lines: Lines) -> str:
+    """The name of the first element of XML in lower case, without its prefix, or ""."""
+    if not lines or not lines[0].lstrip().startswith("<"):
+        return ""
+    match = _ELEMENT.search(_XML_PROLOG.sub("", "\n".join(lines)))
+    return match[1].lower() if match else ""
 
 
 def is_conllu(lines: Lines) -> bool:
@@ -128,7 +154,7 @@ def _json_problem(line: str) -> str:
 def _markup_problem(line: str) -> str:
     if not _MARKUP.match(line.lstrip()):
         return ""
-    return f"this is HTML or XML; extract its text first, one sentence per line; {AS_TEXT}"
+    return f"this is HTML or XML, not TIGER-XML or TEI; extract its text first, one sentence per line; {AS_TEXT}"
 
 
 def _table_problem(lines: Lines) -> str:

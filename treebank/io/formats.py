@@ -16,21 +16,28 @@ from treebank.io.compression import COMPRESSED, DAMAGED
 from treebank.io.conllu import read_conllu, read_conllx, read_dp
 from treebank.io.jsonl import read_json
 from treebank.io.lines import OnBad
+from treebank.io.negra import read_negra, write_negra
 from treebank.io.sinica import read_sinica
 from treebank.io.source import AnyPath, Source
+from treebank.io.tei import read_tei
 from treebank.io.text import read_raw, read_text
+from treebank.io.tiger import read_tiger, write_tiger
 from treebank.io.write import Writer, write_brackets, write_conllu, write_distances, write_spans, write_text
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Options of the readers: tokenization rule ("" for tokenized text), paragraphs, annotation, and trees only."""
+    """Options of the readers: tokenization rule ("" for tokenized text), paragraphs, annotation, and trees only.
+
+    ``notify`` is called with messages about changes of the annotation.
+    """
 
     rule: str = ""
     paragraphs: bool = False
     keep_annotation: bool = False
     needs_tree: bool = False
     on_bad: OnBad | None = None
+    notify: Callable[[str], None] = lambda message: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,23 @@ _TABLE = (
         content.is_sinica,
         lambda source, options: read_sinica(source, on_bad=options.on_bad),
     ),
+    Format(
+        "negra",
+        "trees",
+        (".export", ".negra"),
+        content.is_negra,
+        lambda source, options: read_negra(source, on_bad=options.on_bad, notify=options.notify),
+        (("negra", write_negra),),
+    ),
+    Format(
+        "tiger",
+        "trees",
+        (".tiger", ".tigerxml"),
+        content.is_tiger,
+        lambda source, options: read_tiger(source, on_bad=options.on_bad, notify=options.notify),
+        (("tiger", write_tiger),),
+    ),
+    Format("tei", "", (".tei",), content.is_tei, lambda source, options: read_tei(source, on_bad=options.on_bad)),
 )
 FORMATS = {entry.name: entry for entry in _TABLE}
 TEXT, BRACKETS, JSON_LINES = FORMATS["text"], FORMATS["brackets"], FORMATS["jsonl"]

@@ -91,7 +91,7 @@ def _read_all(
     sources: Sequence[Source], options: InputOptions, trees: bool, on_bad: OnBad | None
 ) -> Iterator[Sentence]:
     rule = "" if options.tokenize == NONE else options.tokenize
-    read_options = ReadOptions(rule, options.paragraphs, options.keep_annotation, trees, on_bad)
+    read_options = ReadOptions(rule, options.paragraphs, options.keep_annotation, trees, on_bad, options.notify)
     for source in sources:
         try:
             for sentence in _input_format(source, options, trees).read(source, read_options):

@@ -1,0 +1,25 @@
+"""The report about annotation that a conversion loses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.calls import Caller
+from treebank.convert.losses import KEPT
+from treebank.io.formats import WRITERS
+
+CONLLU = "1\tDogs\t_\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\t_\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
+
+
+def test_each_writer_says_what_it_keeps() -> None:
+    assert set(KEPT) == set(WRITERS)
+
+
+def test_losses_are_reported(call: Caller, working_folder: Path) -> None:
+    Path("a.mrg").write_text("(S (NP (NNS Dogs)) (VP (VBP bark)))\n" * 2, encoding="utf-8")
+    Path("a.conllu").write_text(CONLLU, encoding="utf-8")
+    code, _, err = call("convert", "a.mrg", "--format", "conllu")
+    lost = "trees of 2, labels of 2, tags of 2"
+    assert (code, err) == (0, f"the format conllu does not keep these parts of sentences: {lost}\n")
+    for path, form in (("a.mrg", "tiger"), ("a.mrg", "negra"), ("a.mrg", "distances"), ("a.conllu", "conllu")):
+        assert call("convert", path, "--format", form)[2] == ""

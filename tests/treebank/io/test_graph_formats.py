@@ -1,0 +1,122 @@
+"""NeGra export and TIGER-XML: reading, discontinuous phrases, errors, and round trips through both formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from tests.treebank.convert.test_convert import ROOTS, Node, flat
+from treebank.base.errors import TreebankError
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+from treebank.io.formats import FORMATS, WRITERS, ReadOptions, detect
+from treebank.io.negra import read_negra
+from treebank.io.read import InputOptions, read_sentences
+from treebank.io.source import Source
+from treebank.io.tiger import read_tiger
+
+NEGRA = """%% a comment
+#FORMAT 4
+#BOS 1 0 0 0 %% its origin
+Über	über	APPR	--	AC	500
+wen	wer	PWS	--	NK	500
+hat	haben	VAFIN	--	HD	502
+er	er	PPER	--	SB	502
+gesprochen	sprechen	VVPP	--	HD	501	SB	502
+?	--	$.	--	--	0
+#500	--	PP	--	OP	501
+#501	--	VP	--	OC	502
+#502	--	S	--	--	0
+#EOS 1
+"""
+TIGER = """<?xml version="1.0" encoding="iso-8859-1"?>
+<!-- a comment -->
+<corpus id="c"><head><meta/></head><body>
+<s id="s1"><graph root="s1_502" discontinuous="true"><terminals>
+<t id="s1_1" word="&#220;ber" pos="APPR"/><t id="s1_2" word="wen" pos="PWS"/><t id="s1_3" word="hat" pos="VAFIN"/>
+<t id="s1_4" word="er" pos="PPER"/><t id="s1_5" word="gesprochen" pos="VVPP"/>
+<t id="s1_6" word="?" pos="$."/></terminals>
+<nonterminals><nt id="s1_500" cat="PP"><edge label="AC" idref="s1_1"/><edge label="NK" idref="s1_2"/></nt>
+<nt id="s1_501" cat="VP"><edge label="OP" idref="s1_500"/><edge label="HD" idref="s1_5"/></nt>
+<nt id="s1_502" cat="S"><edge label="OC" idref="s1_501"/><edge label="HD" idref="s1_3"/>
+<edge label="SB" idref="s1_4"/></nt>
+<nt id="s1_VROOT" cat="VROOT"><edge label="--" idref="s1_502"/><edge label="--" idref="s1_6"/></nt>
+</nonterminals></graph></s></body></corpus>
+"""
+CONTINUOUS = "(VROOT (S (PP-OP (APPR Über) (PWS wen)) (VAFIN hat) (PPER er) (VP-OC (VVPP gesprochen))) ($. ?))"
+
+
+@pytest.mark.parametrize(("name", "text", "form"), [("a", NEGRA, "negra"), ("a.xml", TIGER, "tiger")])
+def test_discontinuous_phrase_keeps_its_head(tmp_path: Path, name: str, text: str, form: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert detect(tmp_path / name).name == form
+    notes: list[str] = []
+    (sentence,) = read_sentences([str(tmp_path / name)], input_options=InputOptions(notify=notes.append))
+    assert str(sentence.tree) == CONTINUOUS
+    assert sentence.tags == ("APPR", "PWS", "VAFIN", "PPER", "VVPP", "$.")
+    assert notes[-1].endswith("discontinuous phrases that were made continuous: 1")
+
+
+@pytest.mark.parametrize("form", ["negra", "tiger"])
+@given(root=ROOTS)
+def test_trees_survive_a_round_trip(tmp_path_factory: pytest.TempPathFactory, form: str, root: Node) -> None:
+    tree = flat(root)
+    sentence = Sentence(()).with_tree(tree)
+    path = tmp_path_factory.mktemp("trip") / "file"
+    path.write_text("\n".join(WRITERS[form]([sentence, sentence], "collins")) + "\n", encoding="utf-8")
+    assert [read.tree for read in FORMATS[form].read(Source(str(path)), ReadOptions())] == [tree, tree]
+
+
+@pytest.mark.parametrize("text", ["", "a", "(S (NP (D a)) (V b))"])
+@pytest.mark.parametrize("form", ["negra", "tiger"])
+def test_short_and_untagged_trees(tmp_path: Path, form: str, text: str) -> None:
+    tree = Tree.from_text(text) if text.startswith("(") else Tree(tuple(text), ("",) * len(text), (), ())
+    (tmp_path / "file").write_text("\n".join(WRITERS[form]([Sentence(()).with_tree(tree)], "collins")), "utf-8")
+    trees = [sentence.tree for sentence in FORMATS[form].read(Source(str(tmp_path / "file")), ReadOptions())]
+    assert [read.words for read in trees if read] == [tree.words] * bool(tree.words)
+    assert trees == [tree] or not tree.spans
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("#BOS 1\na\tA\t--\t--\t500\n#EOS 1\n", "a.export:1: the parent 500 is not a phrase"),
+        ("#BOS 1\na\tA\n#EOS 1\n", "a.export:1: expected word, tag"),
+        ("#BOS 1\na\tA\t--\t--\t0\n", "a.export:1: this sentence has no #EOS"),
+        ("#BOS 1\n#500\tA\t--\t--\t501\n#501\tA\t--\t--\t500\n#EOS 1\n", "a.export:1: the edges .* form a cycle"),
+    ],
+)
+def test_malformed_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.export").write_text(text, encoding="utf-8")
+    with pytest.raises(TreebankError, match=message):
+        list(read_negra("a.export"))
+    errors: list[TreebankError] = []
+    assert list(read_negra("a.export", on_bad=errors.append)) == []
+    assert len(errors) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "<corpus>\n<s><graph><terminals><t id='1'/></terminals></graph></s></corpus>",
+            "a.xml:2: .* no attribute 'word'",
+        ),
+        ("<corpus>\n<s>words</s></corpus>", "a.xml:2: this sentence has no <graph>"),
+        ("<corpus>\n<s>", r"a.xml:2: malformed XML \(.*; check it with xmllint"),
+        ("<!DOCTYPE corpus [<!ENTITY a 'b'>]>\n<corpus><s>&a;</s></corpus>", "a.xml:1: .* declares entities"),
+    ],
+)
+def test_malformed_xml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.xml").write_text(text, encoding="utf-8")
+    with pytest.raises(TreebankError, match=message):
+        list(read_tiger("a.xml"))
+
+
+def test_word_like_a_phrase_is_refused_in_the_export_format() -> None:
+    with pytest.raises(TreebankError, match="would be read as a phrase"):
+        list(WRITERS["negra"]([Sentence(()).with_tree(Tree.from_text("(S (A #500) (B b))"))], ""))

@@ -1,0 +1,60 @@
+"""Parts of the annotation that a conversion loses, because the new format cannot express them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from treebank.core.sentence import Sentence
+from treebank.core.tree import TRACE
+
+_DEFAULT_LABELS, _DEFAULT_TAGS = {"", "X"}, {"", "W"}
+
+
+def _tree_tags(sentence: Sentence) -> Any:
+    return sentence.tags if sentence.tree is None else sentence.tree.tags
+
+
+#: part of the annotation -> whether a sentence has it
+PARTS: dict[str, Callable[[Sentence], bool]] = {
+    "trees": lambda sentence: sentence.tree is not None and len(sentence.words) > 1,
+    "labels": lambda sentence: sentence.tree is not None and not _DEFAULT_LABELS.issuperset(sentence.tree.labels),
+    "tags": lambda sentence: not _DEFAULT_TAGS.issuperset(_tree_tags(sentence)) and sentence.annotation is None,
+    "empty elements": lambda sentence: sentence.tree is not None and TRACE in sentence.tree.tags,
+    "heads": lambda sentence: bool(sentence.heads),
+    "relations": lambda sentence: any(sentence.relations),
+    "confidences": lambda sentence: any(value is not None for value in sentence.confidences),
+}
+_OF_TREES = frozenset(["trees", "labels", "tags", "empty elements"])
+#: name of a writer -> parts that it keeps; nothing is reported for `text` and `distances`, which keep little on purpose
+KEPT = {
+    "text": frozenset(PARTS),
+    "brackets": _OF_TREES,
+    "spans": _OF_TREES,
+    "distances": frozenset(PARTS),
+    "conllu": frozenset(["heads", "relations"]),
+    "negra": _OF_TREES,
+    "tiger": _OF_TREES,
+}
+
+
+class Losses:
+    """Counts the sentences that lose a part of their annotation in the format ``to``."""
+
+    def __init__(self, to: str) -> None:
+        self.to = to
+        self.counts: Counter[str] = Counter()
+
+    def __call__(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """The sentences, counted as they pass."""
+        parts = [(name, has_part) for name, has_part in PARTS.items() if name not in KEPT[self.to]]
+        for sentence in sentences:
+            self.counts.update(name for name, has_part in parts if has_part(sentence))
+            yield sentence
+
+    def report(self) -> Iterator[str]:
+        """One line about all losses, or nothing."""
+        if self.counts:
+            parts = ", ".join(f"{name} of {self.counts[name]:,}" for name in PARTS if self.counts[name])
+            yield f"the format {self.to} does not keep these parts of sentences: {parts}"

@@ -1,0 +1,112 @@
+"""The export format of NeGra, versions 3 and 4: one word or phrase per line, between ``#BOS`` and ``#EOS``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from treebank.base.errors import TreebankError
+from treebank.core.sentence import Location, Sentence
+from treebank.core.tree import Tree
+from treebank.io.graph_trees import NOTHING, Edge, Graph, nodes_of
+from treebank.io.lines import OnBad, open_lines, report
+from treebank.io.source import AnyPath, Source
+
+_PHRASE = re.compile(r"#[0-9]{3,}")
+_CELLS = re.compile(r"[\t ]+")
+ROOT_NUMBER = "0"  # parent of top nodes
+
+
+def read_negra(
+    path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = lambda message: None
+) -> Iterator[Sentence]:
+    """The sentences of a file, with phrases made continuous (`Graph.tree`), which ``notify`` reports at the end.
+
+    Morphology, lemmas, functions of words and secondary edges are left out. Raises TreebankError with file and line for
+    a malformed sentence; with ``on_bad``, the error is reported to it and the sentence is skipped.
+    """
+    source = Source.of(path)
+    version, first, changed = 3, 0, 0
+    rows: list[str] = []
+    for number, line in open_lines(source):
+        if line.startswith("#FORMAT"):
+            version = 4 if line.split()[-1] == "4" else 3
+        elif line.startswith("#BOS"):
+            if first:
+                report(TreebankError(source.path, first, "this sentence has no #EOS"), on_bad)
+            first, rows = number, []
+        elif line.startswith("#EOS"):
+            try:
+                if not first:
+                    raise ValueError("#EOS without #BOS")
+                tree, discontinuous = _graph(rows, version).tree()
+            except ValueError as error:
+                report(TreebankError(source.path, first or number, str(error)), on_bad)
+            else:
+                changed += discontinuous
+                plain = tree.without_traces()
+                yield Sentence(plain.words, plain.tags, tree, location=Location(source.path, first))
+            first = 0
+        elif first and line.strip() and not line.startswith("%%"):
+            rows.append(line)
+    if first:
+        report(TreebankError(source.path, first, "this sentence has no #EOS; the file seems to be cut"), on_bad)
+    if changed:
+        notify(f"{source.path}: discontinuous phrases that were made continuous: {changed:,}")
+
+
+def _graph(rows: list[str], version: int) -> Graph:
+    """The graph of the lines of a sentence. Raises ValueError for a line with too few cells."""
+    graph = Graph()
+    parents: list[tuple[str, str, str]] = []
+    for index, row in enumerate(rows):
+        cells = _CELLS.split(row.partition("%%")[0].strip() if " %%" in row or "\t%%" in row else row.strip())
+        if version == 4 and len(cells) > 5:
+            del cells[1]
+        if len(cells) < 5:
+            raise ValueError(f"expected word, tag, morphology, function and parent: {row.strip()[:40]!r}")
+        name, tag, _, function, parent = cells[:5]
+        if _PHRASE.fullmatch(name):
+            node = name[1:]
+            graph.labels[node] = tag
+        else:
+            node = f"w{index}"
+            graph.words[node] = name
+            graph.tags.append("" if tag == NOTHING else tag)
+        parents.append((node, function, parent))
+    for node, function, parent in parents:
+        if parent != ROOT_NUMBER:
+            if parent not in graph.labels:
+                raise ValueError(f"the parent {parent} is not a phrase of this sentence")
+            graph.edges.setdefault(parent, []).append(Edge(node, function))
+        elif node in graph.labels and function != NOTHING:
+            graph.labels[node] += f"-{function}"
+    return graph
+
+
+def write_negra(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
+    """Each tree in version 3 of the format. Sentences without words are left out.
+
+    Raises TreebankError for a sentence without a tree, and for a word that looks like a phrase, such as ``#500``.
+    """
+    for index, sentence in enumerate(sentences, 1):
+        if sentence.tree is None:
+            raise TreebankError(*sentence.location, "this sentence has no tree to write")
+        if sentence.tree.words:
+            header = "#FORMAT 3\n" * (index == 1)
+            yield header + "\n".join([f"#BOS {index} 0 0 0", *_rows(sentence.tree, sentence), f"#EOS {index}"])
+
+
+def _rows(tree: Tree, sentence: Sentence) -> Iterator[str]:
+    nodes, top_words, _ = nodes_of(tree)
+    parents = dict.fromkeys(top_words, 0)
+    above: dict[int, int] = {}
+    for node in nodes:
+        parents |= dict.fromkeys(node.words, node.number)
+        above |= dict.fromkeys(node.phrases, node.number)
+    for index, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
+        if _PHRASE.fullmatch(word):
+            raise TreebankError(*sentence.location, f"the word {word!r} would be read as a phrase in this format")
+        yield "\t".join([word, tag or NOTHING, NOTHING, NOTHING, str(parents[index])])
+    for node in nodes:
+        yield "\t".join([f"#{node.number}", node.phrase, NOTHING, node.function, str(above.get(node.number, 0))])

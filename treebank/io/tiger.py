@@ -1,0 +1,127 @@
+"""TIGER-XML: graphs of terminals and nonterminals in elements ``s``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from xml.etree.ElementTree import Element
+from xml.sax.saxutils import quoteattr
+
+from treebank.base.errors import TreebankError
+from treebank.core.sentence import Location, Sentence
+from treebank.io.conllu import BLANK
+from treebank.io.graph_trees import NOTHING, ROOT_LABEL, Edge, Graph, nodes_of
+from treebank.io.lines import OnBad, report
+from treebank.io.source import AnyPath, Source
+from treebank.io.xml_elements import read_elements
+
+HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+<corpus id="corpus">
+<head>
+<annotation><feature name="word" domain="T"/><feature name="pos" domain="T"/><feature name="cat" domain="NT"/>\
+<edgelabel/></annotation>
+</head>
+<body>
+"""
+FOOT = "</body>\n</corpus>"
+
+
+def read_tiger(
+    path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = lambda message: None
+) -> Iterator[Sentence]:
+    """The sentences of a file, with phrases made continuous (`Graph.tree`), which ``notify`` reports at the end.
+
+    Morphology, lemmas, functions of words and secondary edges are left out. A space in a word becomes U+00A0. Raises
+    TreebankError with file and line for malformed XML, and for a malformed sentence; with ``on_bad``, the error of a
+    sentence is reported to it and the sentence is skipped.
+    """
+    source = Source.of(path)
+    changed = 0
+    for line, element in read_elements(source, "s"):
+        try:
+            tree, discontinuous = _graph(element).tree()
+        except ValueError as error:
+            report(TreebankError(source.path, line, str(error)), on_bad)
+        else:
+            changed += discontinuous
+            plain = tree.without_traces()
+            yield Sentence(plain.words, plain.tags, tree, location=Location(source.path, line))
+    if changed:
+        notify(f"{source.path}: discontinuous phrases that were made continuous: {changed:,}")
+
+
+def _graph(sentence: Element) -> Graph:
+    """The graph of an element ``s``. Raises ValueError if it has no graph or an attribute is missing."""
+    if sentence.find("graph") is None:
+        raise ValueError("this sentence has no <graph>, as in TIGER-XML")
+    graph = Graph()
+    for terminal in sentence.iter("t"):
+        graph.words[_attribute(terminal, "id")] = BLANK.join(_attribute(terminal, "word").split())
+        tag = terminal.get("pos", "")
+        graph.tags.append("" if tag == NOTHING else tag)
+    for phrase in sentence.iter("nt"):
+        name = _attribute(phrase, "id")
+        graph.labels[name] = phrase.get("cat", NOTHING)
+        graph.edges[name] = [
+            Edge(_attribute(edge, "idref"), edge.get("label", NOTHING)) for edge in phrase.findall("edge")
+        ]
+    return graph
+
+
+def _attribute(element: Element, name: str) -> str:
+    value = element.get(name)
+    if not value or not value.strip():
+        raise ValueError(f"an element <{element.tag}> has no attribute {name!r}")
+    return value
+
+
+def write_tiger(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
+    """One document: each tree as an element ``s``, the last one with the end. Sentences without words are left out.
+
+    Raises TreebankError for a sentence without a tree.
+    """
+    text, written = HEAD, False
+    for index, sentence in enumerate(sentences, 1):
+        if sentence.tree is None:
+            raise TreebankError(*sentence.location, "this sentence has no tree to write")
+        if sentence.tree.words:
+            if written:
+                yield text
+                text = ""
+            text, written = text + "\n".join(_lines(sentence, f"s{index}")), True
+    yield text + "\n" * written + FOOT
+
+
+def _lines(sentence: Sentence, name: str) -> Iterator[str]:
+    """The element of one sentence, whose ids begin with ``name``."""
+    tree = sentence.tree
+    assert tree is not None
+    nodes, top_words, top_phrases = nodes_of(tree)
+    single = not top_words and len(top_phrases) == 1
+    root = str(top_phrases[0]) if single else ROOT_LABEL
+    functions = {node.number: node.function for node in nodes}
+    yield f'<s id="{name}"><graph root="{name}_{root}">'
+    yield "<terminals>"
+    for index, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True), 1):
+        yield f'<t id="{name}_{index}" word={quoteattr(word)} pos={quoteattr(tag or NOTHING)}/>'
+    yield "</terminals>"
+    yield "<nonterminals>"
+    for node in nodes:
+        phrase = node.phrase
+        if single and str(node.number) == root and node.function != NOTHING:
+            phrase = f"{phrase}-{node.function}"  # no edge leads to the root
+        yield f'<nt id="{name}_{node.number}" cat={quoteattr(phrase)}>'
+        yield from _edges(name, node.words, node.phrases, functions)
+        yield "</nt>"
+    if not single:
+        yield f'<nt id="{name}_{ROOT_LABEL}" cat="{ROOT_LABEL}">'
+        yield from _edges(name, top_words, top_phrases, functions)
+        yield "</nt>"
+    yield "</nonterminals>"
+    yield "</graph></s>"
+
+
+def _edges(name: str, words: list[int], phrases: list[int], functions: dict[int, str]) -> Iterator[str]:
+    for word in words:
+        yield f'<edge label="{NOTHING}" idref="{name}_{word + 1}"/>'
+    for phrase in phrases:
+        yield f'<edge label={quoteattr(functions[phrase])} idref="{name}_{phrase}"/>'
