@@ -22,13 +22,15 @@ EXAMPLES = [
 def pack(model: str | None, output: str, half: bool) -> None:
     """Pack a trained model into one file.
 
-    All commands take the file like a model folder. Its parts are verified by their digests when it is opened. They
-    contain text and numbers only, so opening a file from an unknown source cannot run code.
+    All commands take the file like a model folder. The result of a recipe, such as best, can be packed, too. The parts
+    of the file are verified by their digests when it is opened. They contain text and numbers only, so opening a file
+    from an unknown source cannot run code.
     """
+    from induce.parsing.ensemble_description import only_member
     from induce.storage.checkpoint import publish
     from induce.storage.outputs import check_output
 
     model = default_model(model)
     check_output(output, models=[model])
-    digest = publish(Path(model), output, half=half)
+    digest = publish(Path(only_member(model)), output, half=half)
     click.echo(f"{output}: sha256 {digest}")

@@ -91,6 +91,15 @@ def digest_of(path: str) -> str:
     return digest_files(folder / name for name in (FACTS_FILE, VOCABULARY, WEIGHTS))
 
 
+def only_member(run: str) -> str:
+    """The only member of an ensemble, such as the result of a recipe, or ``run`` itself if it is no such ensemble."""
+    if locate(run).type is PathType.ENSEMBLE:
+        members = EnsembleDescription.read(Path(run)).members
+        if len(members) == 1 and not members[0].baseline and not members[0].options:
+            return os.path.normpath(Path(run) / members[0].path)
+    return run
+
+
 def models_of(run: str) -> list[str]:
     """The models in an ensemble and in the ensembles among its members, or the model itself.
 

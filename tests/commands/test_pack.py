@@ -25,6 +25,13 @@ def test_packed_model_parses_like_its_folder(call: Caller, model: Path) -> None:
     assert "model onlstm" in call.result("info", "-m", "a.synparse")
 
 
+def test_ensemble_of_one_model_is_packed_as_this_model(call: Caller, model: Path) -> None:
+    call.result("combine", model, "-o", "one")
+    call.result("combine", model, "baseline:right", "-o", "two")
+    assert call.result("pack", "-m", "one", "-o", "a.synparse") == call.result("pack", "-m", model, "-o", "a.synparse")
+    assert "name one of its members instead" in call.refusal("pack", "-m", "two", "-o", "b.synparse")
+
+
 def test_file_that_is_not_a_model_is_refused(call: Caller) -> None:
     assert "not a packed model" in call.refusal("parse", "-m", "in.txt", "in.txt")
 
