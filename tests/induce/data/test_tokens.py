@@ -138,7 +138,8 @@ def test_every_model_learns_from_characters(name: str, learned: Callable[[str, s
 def test_structures_are_over_characters(name: str, learned: Callable[[str, str], tuple[Path, list[Event]]]) -> None:
     parser = load_parser(learned(name, settings(name).loader_name)[0])
     spellings = [reading.words for reading in parser.read([["The", "dog", "!", "12"], ["..."], []])]
-    assert spellings == [(*"the", SPACE, *"dog", SPACE, "0"), (), ()]  # after normalization
+    article = "The" if settings(name).data.normalization == "cased" else "the"
+    assert spellings == [(*article, SPACE, *"dog", SPACE, "0"), (), ()]  # after normalization
     for reading in parser.read([["The", "dog"], ["a"]]):
         assert list(reading.indices) == list(range(len(reading.words)))
 
