@@ -92,7 +92,7 @@ def digest_of(path: str) -> str:
 
 
 def only_member(run: str) -> str:
-    """The only member of an ensemble, such as the result of a recipe, or ``run`` itself if it is no such ensemble."""
+    """The only member of an ensemble, such as the result of a recipe, or ``run`` itself if it has several."""
     if locate(run).type is PathType.ENSEMBLE:
         members = EnsembleDescription.read(Path(run)).members
         if len(members) == 1 and not members[0].baseline and not members[0].options:

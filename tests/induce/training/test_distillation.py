@@ -217,7 +217,7 @@ def test_missing_teacher_is_refused(tmp_path: Path, trees: Path) -> None:
     with pytest.raises(SynparseError, match="there is no model and no file of trees to learn from"):
         Teacher(str(tmp_path / "nothing"))
     other = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="onlstm", teachers=(str(trees),))
-    with pytest.raises(SynparseError, match="cannot learn from a teacher; --teacher is for .*npcfg"):
+    with pytest.raises(SynparseError, match=r"cannot learn from a teacher; --teacher is for .*npcfg"):
         prepare_run(other)
 
 
