@@ -2,8 +2,9 @@
 
 ``python -m bench.experiments.rounds --data FOLDER --out FOLDER [--only CORPUS…] [--passes ON-LSTM FIRST SECOND]``
 trains with a fixed number of passes over the words of each corpus: ON-LSTMs, first grammars with and without them as
-teachers, and second grammars taught by one first grammar or by the vote of four. It scores each, the votes that one
-may choose, and a student. A finished run is not trained again, so the same command continues after an interruption.
+teachers, and second grammars taught by one first grammar, by one of each kind, or by the vote of four. It scores each,
+the votes that one may choose, and a student. A finished run is not trained again, so the same command continues after
+an interruption.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ VOTERS = {  # by vote: its members
     "vote of second by one": ["second-by-one-npcfg", "second-by-one-simple-pcfg"],
     "vote of second by vote": ["second-by-vote-npcfg", "second-by-vote-simple-pcfg"],
 }
-VOTERS["vote of both rounds"] = [*VOTERS["vote of four first"], "second-by-vote-simple-pcfg"]
+VOTERS["vote of both rounds"] = [*VOTERS["vote of four first"], "second-by-two-simple-pcfg"]
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,11 @@ def measure(corpus: Corpus, passes: tuple[int, int, int], cores: int) -> dict[st
     """Train all runs of a corpus, ``cores`` at a time, and return UF1 by row of the table."""
     with ThreadPoolExecutor(cores) as pool:
         list(pool.map(lambda seed: corpus.first(seed, passes), (*ONLSTMS, *FREE)))
-        teachers = {"one": "first-taught-1", "vote": corpus.vote("vote of four first")}
+        two = ["first-taught-1", "first-free-3"]
+        teachers = {"one": two[:1], "two": two, "vote": [corpus.vote("vote of four first")]}
 
         def second(by: str, preset: str) -> None:
-            corpus.train(f"second-by-{by}-{preset}", f"{preset}-small", 11, passes[2], "second", teachers[by])
+            corpus.train(f"second-by-{by}-{preset}", f"{preset}-small", 11, passes[2], "second", *teachers[by])
 
         list(pool.map(second, *zip(*((by, preset) for by in teachers for preset in SECOND), strict=True)))
     trivial = uf1(corpus.gold, *(part for name in TRIVIAL[:-1] for part in ("--baseline", name)))

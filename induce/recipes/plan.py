@@ -25,11 +25,6 @@ DECISIONS = ("done", "log", "series", "words", "text_share", "vote_share", "rank
 Report = Callable[[str], None]
 
 
-def vote_of(part: str) -> str:
-    """Name of the run that is the vote of the members of ``part``."""
-    return f"{part}-{VOTE}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class StoredPlan:
     """The content of plan.json, with the fields of `Plan`."""
@@ -170,26 +165,25 @@ class Plan:
             self.decide(f"perplexity of the development text: {order}; {purpose}", report)
         return self.ranks[group]
 
-    def teacher_of(self, member: Member) -> str:
-        """Name of the run that teaches ``member``, or "" if none does."""
+    def teachers_of(self, member: Member) -> list[str]:
+        """Names of the runs that teach ``member``. Members of a part that teach together are spread over a series."""
         part, name = member.part, member.teachers
         if name in ("", VOTE):
-            return name
-        if part.by_vote:
-            return vote_of(name)
-        teaching = next(teacher for teacher in self.recipe.parts if teacher.name == name)
+            return [VOTE] if name else []
+        count = next(teacher.count for teacher in self.recipe.parts if teacher.name == name)
         series, index = divmod(member.number - 1, part.count)
-        index += series * (part.with_teacher or part.count)
-        return f"{name}-{index % (teaching.count * max(1, self.series)) + 1}"
+        step = count // part.teachers_per_student
+        turn = series * (part.with_teacher or part.count) + index
+        series, index = divmod(turn % (step * max(1, self.series)), step)
+        return [f"{name}-{series * count + index + other * step + 1}" for other in range(part.teachers_per_student)]
 
     def request_of(self, member: Member) -> RunRequest:
         """The request of one training run. A run that has begun is resumed."""
-        run, part, teacher = self.run_of(member.name), member.part, self.teacher_of(member)
+        run, part, teachers = self.run_of(member.name), member.part, self.teachers_of(member)
         if resumable(run):
             return RunRequest(run=str(run), resume=True, device=self.request.device)
-        share = self.vote_share if teacher == VOTE else self.text_share
+        share = self.vote_share if teachers == [VOTE] else self.text_share
         text_share = (f"data.text_share={share:g}",) if 0 < share < 1 else ()
-        path = str(self.run_of(teacher)) if teacher else ""
         options = [f"@decoder={name}" for name in part.decoders] or [""]
         job = (1 if self.request.seed is None else self.request.seed) - 1
         return replace(
@@ -198,7 +192,7 @@ class Plan:
             preset=member.preset,
             seed=member.number + SEEDS_PER_JOB * job,
             settings=(*text_share, *part.settings),
-            teachers=tuple(path + option for option in options if path),
+            teachers=tuple(f"{self.run_of(name)}{option}" for name in teachers for option in options),
             resume=False,
             overwrite=False,
         )

@@ -44,7 +44,7 @@ class Part:
     max_passes: int = 0  # over the text, as many as time allows; 0: as the preset says
     words: int = 0  # to learn from in all passes; 0: as many as time allows
     teachers: str = ""  # the part whose members teach, in turn, or "vote"
-    by_vote: bool = False  # whether the vote of all these members teaches
+    teachers_per_student: int = 1  # members of that part that teach together
     with_teacher: int = 0  # only so many of the members of a series have a teacher; 0: all
     decoders: tuple[str, ...] = ()  # by each of which a teacher parses
     settings: tuple[str, ...] = ()  # table.key=value
@@ -54,8 +54,8 @@ class Part:
         """Raises ValueError for numbers that are out of range, and without a preset."""
         if not self.presets or not 1 <= self.count <= MAX_MEMBERS:
             raise ValueError(f"part {self.name!r} needs a preset, and count is from 1 to {MAX_MEMBERS}")
-        if self.with_teacher > self.count or (self.by_vote and not self.teachers):
-            raise ValueError(f"part {self.name!r}: with_teacher is at most count, and by_vote needs teachers")
+        if self.with_teacher > self.count:
+            raise ValueError(f"part {self.name!r}: with_teacher is at most count")
         _check_positive(self)
 
 
@@ -108,6 +108,11 @@ class Recipe:
         for part in self.parts:
             if part.teachers not in {"", *names}:
                 raise ValueError(f"part {part.name!r}: its teachers {part.teachers!r} are not an earlier part")
+            teaching = next((earlier.count for earlier in self.parts if earlier.name == part.teachers), 1)
+            if part.teachers_per_student < 1 or teaching % part.teachers_per_student:
+                raise ValueError(
+                    f"part {part.name!r}: teachers_per_student divides the number of its teachers in a series"
+                )
             if part.name in names or part.name != os.path.basename(part.name):
                 raise ValueError(f"two parts are called {part.name!r}, or it is not the name of a folder")
             names.add(part.name)

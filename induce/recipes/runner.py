@@ -18,7 +18,7 @@ from induce.analysis.agreement import agreement, has_brackets
 from induce.data.fragments import words_learned
 from induce.parsing.load import load_parser
 from induce.parsing.parser import with_rule
-from induce.recipes.plan import Plan, Report, vote_of
+from induce.recipes.plan import Plan, Report
 from induce.recipes.recipe import VOTE, Member, Recipe, read_recipe
 from induce.training.events import Event, Finished
 from induce.training.parallel import Task, train_tasks
@@ -65,7 +65,6 @@ def train_recipe(
     if not plan.text_share:
         plan.choose_shares(sum(member.part.minutes for member in students) * stretch, count, report)
     for stage in recipe.stages(members):
-        _combine_teachers(stage, members, plan, report)
         yield from _train(stage, plan, stretch, count, stop, report)
         if stop():
             return
@@ -120,14 +119,6 @@ def _count_words(plan: Plan, stop: Stop) -> int:
     member = next((member for member in members if member.part.max_passes), members[0])
     words: int = load_data(replace(plan.request_of(member), teachers=(), resume=False), stop=stop).training.words
     return words
-
-
-def _combine_teachers(stage: Sequence[Member], members: Sequence[Member], plan: Plan, report: Report) -> None:
-    """Make the votes that teach in a stage."""
-    for part in dict.fromkeys(member.teachers for member in stage if member.part.by_vote):
-        _combine(
-            [member.name for member in members if member.part.name == part], plan.run_of(vote_of(part)), plan, report
-        )
 
 
 def _train(

@@ -83,16 +83,17 @@ def test_another_seed_gives_other_seeds_to_all_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_every_teacher_has_two_students_and_a_vote_teaches_the_second_round(tmp_path: Path, count: int) -> None:
+def test_every_teacher_has_as_many_students(tmp_path: Path, count: int) -> None:
     plan = new_plan(tmp_path / "run")
     plan.series = count
-    teachers = Counter(plan.teacher_of(member) for member in BEST.series(count))
-    students = dict.fromkeys([f"onlstm-{k}" for k in range(1, count + 1)], 2)
-    assert teachers == {"": 3 * count, **students, "first-vote": 2 * count}
-    request, untaught = (plan.request_of(BEST.series(count)[count + index]) for index in (0, 2))
-    teacher = tmp_path / "run" / "parts" / "onlstm-1"
-    assert request.teachers == (f"{teacher}@decoder=biased", f"{teacher}@decoder=unbiased")
-    assert untaught.teachers == ()
+    teachers = Counter(name for member in BEST.series(count) for name in plan.teachers_of(member))
+    once = dict.fromkeys([f"first-{k}" for k in range(1, 4 * count + 1)], 1)
+    assert teachers == {**dict.fromkeys([f"onlstm-{k}" for k in range(1, count + 1)], 2), **once}
+    first, third, last = (plan.request_of(BEST.series(count)[index]).teachers for index in (count, count + 2, -1))
+    parts = tmp_path / "run" / "parts"
+    assert first == (f"{parts}/onlstm-1@decoder=biased", f"{parts}/onlstm-1@decoder=unbiased")
+    assert third == ()
+    assert last == (f"{parts}/first-{4 * count - 2}", f"{parts}/first-{4 * count}")
 
 
 def test_evidence_for_the_direction_is_decided_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
