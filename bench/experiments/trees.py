@@ -7,7 +7,7 @@ convention ``on-lstm``) after each number of minutes:
 - ``focused`` is a grammar that starts from the trees of the ON-LSTM of the same seed; ``second`` and ``second-simple``
   are grammars that start from the trees of ``focused``; ``vote`` is the ensemble of these three.
 - ``chart`` is a chart parser that learns the trees of ``second``.
-- ``best`` is the ensemble of ``synparse train --best`` with the same number of minutes.
+- ``best`` is the result of ``synparse train --best`` with the same number of minutes.
 
 ``--only`` selects some of these; students and ensembles need their teachers and members. Without TEXT, the program is
 tested briefly on the built-in sample. It prints a table and stores it in ``OUT/trees.json``. Runs stay in FOLDER, and a
