@@ -44,6 +44,8 @@ def test_every_format(call: Caller, penn: Path) -> None:
     }
     distances = [json.loads(line) for line in call.result("convert", penn, "--format", "distances").splitlines()]
     assert distances[1] == {"words": ["It", "cost", "$", "5.40", "*U*", "."], "distances": [7, 6, 4, 3, 2, 5]}
+    lengths = call.result("convert", penn, "--format", "path-lengths").splitlines()[1]
+    assert json.loads(lengths)["distances"] == [5, 4, 3, 2, 2, 4]
     rows = call.result("convert", penn, "--format", "conllu", "--head-rules", "stanford")
     assert rows.count("\n\n") == 2
     assert [row.split("\t")[1] for row in rows.splitlines() if "\t" in row][-2:] == ["5.40", "."]

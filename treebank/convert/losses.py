@@ -27,12 +27,13 @@ PARTS: dict[str, Callable[[Sentence], bool]] = {
     "confidences": lambda sentence: any(value is not None for value in sentence.confidences),
 }
 _OF_TREES = frozenset(["trees", "labels", "tags", "empty elements"])
-#: name of a writer -> parts that it keeps; nothing is reported for `text` and `distances`, which keep little on purpose
+#: name of a writer -> parts that it keeps; nothing is reported for words and distances, which keep little on purpose
 KEPT = {
     "text": frozenset(PARTS),
     "brackets": _OF_TREES,
     "spans": _OF_TREES,
     "distances": frozenset(PARTS),
+    "path-lengths": frozenset(PARTS),
     "conllu": frozenset(["heads", "relations"]),
     "negra": _OF_TREES,
     "tiger": _OF_TREES,

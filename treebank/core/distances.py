@@ -50,6 +50,27 @@ def _join(starts: list[int], heights: list[int], distances: list[int], first: in
     heights[first] = height
 
 
+def path_lengths(tree: Tree) -> list[int]:
+    """Number of edges between each word and the one before it. Entry 0 is one more than the maximum.
+
+    Words are leaves of their lowest bracket, so neighbors in one bracket have 2 edges between them. Words without a
+    common bracket are joined by a root above all brackets. Unary brackets count (Stratos, section 1.1).
+
+    >>> path_lengths(Tree.from_text("(X (X the (X old man)) (X saw (X a dog)))"))
+    [5, 3, 2, 4, 3, 2]
+    >>> path_lengths(Tree.from_text("(X (X (X a b) c) (X d (X e f)))"))
+    [5, 2, 3, 4, 3, 2]
+    """
+    lengths = [2] * len(tree.words)
+    for start, end in tree.spans:  # the path crosses each bracket that begins or ends between the two words
+        lengths[start] += 1
+        if end < len(lengths):
+            lengths[end] += 1
+    if lengths:
+        lengths[0] = max(lengths[1:], default=1) + 1
+    return lengths
+
+
 def spans_from_distances(distances: Sequence[float]) -> list[tuple[int, int]]:
     """Brackets of the binary tree that splits at the widest gap first, the first one on ties. Entry 0 is ignored.
 

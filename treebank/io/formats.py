@@ -22,7 +22,15 @@ from treebank.io.source import AnyPath, Source
 from treebank.io.tei import read_tei
 from treebank.io.text import read_raw, read_text
 from treebank.io.tiger import read_tiger, write_tiger
-from treebank.io.write import Writer, write_brackets, write_conllu, write_distances, write_spans, write_text
+from treebank.io.write import (
+    Writer,
+    write_brackets,
+    write_conllu,
+    write_distances,
+    write_path_lengths,
+    write_spans,
+    write_text,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,7 @@ _TABLE = (
         lambda source, options: read_json(
             source, rule=options.rule, needs_tree=options.needs_tree, on_bad=options.on_bad
         ),
-        (("spans", write_spans), ("distances", write_distances)),
+        (("spans", write_spans), ("distances", write_distances), ("path-lengths", write_path_lengths)),
     ),
     Format(
         "conllu",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from treebank.base.errors import TreebankError
 from treebank.base.json_text import json_text
-from treebank.core.distances import distances_from_tree
+from treebank.core.distances import distances_from_tree, path_lengths
 from treebank.core.head_rules import heads_from_tree
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
@@ -41,10 +41,17 @@ def write_spans(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
 
 
 def write_distances(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
-    """Words and syntactic distances of each tree as a JSON line."""
-    for sentence in sentences:
-        tree = _tree(sentence)
-        yield json_text({"words": tree.words, "distances": distances_from_tree(tree)})
+    """Words and syntactic distances of each tree as a JSON line: heights in the right-binarized tree."""
+    return (_distance_line(_tree(sentence), distances_from_tree) for sentence in sentences)
+
+
+def write_path_lengths(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
+    """Words of each tree as a JSON line, with the number of edges between neighbors as distances."""
+    return (_distance_line(_tree(sentence), path_lengths) for sentence in sentences)
+
+
+def _distance_line(tree: Tree, measure: Callable[[Tree], list[int]]) -> str:
+    return json_text({"words": tree.words, "distances": measure(tree)})
 
 
 def write_conllu(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.reference import REFERENCE
-from treebank.core.distances import distances_from_tree, nearest_larger, spans_from_distances
+from treebank.core.distances import distances_from_tree, nearest_larger, path_lengths, spans_from_distances
 from treebank.core.tree import Tree
 
 nested = st.recursive(st.just("w"), lambda parts: st.lists(parts, min_size=1, max_size=4), max_leaves=12)
@@ -54,6 +55,23 @@ def flat(node: Any) -> Tree:
 def test_like_plain_recursion(node: Any) -> None:
     gaps, height = plain_distances(node)
     assert distances_from_tree(flat(node)) == [height + 1, *gaps]
+
+
+def routes(node: Any, route: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
+    """Route from the root to each word, as the number of the child at each bracket."""
+    if isinstance(node, str):
+        return [route]
+    return [leaf for i, child in enumerate(node) for leaf in routes(child, (*route, i))]
+
+
+@given(st.lists(nested, min_size=1, max_size=3))
+def test_path_lengths_count_the_edges_between_neighbors(node: list[Any]) -> None:
+    expected = []
+    leaves = routes(node)
+    for left, right in itertools.pairwise(leaves):
+        shared = next(i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
+        expected.append(len(left) + len(right) - 2 * shared)
+    assert path_lengths(flat(node)) == [max(expected, default=1) + 1, *expected]
 
 
 @given(nested)

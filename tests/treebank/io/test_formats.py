@@ -19,7 +19,7 @@ def test_suffix_looks_through_a_compression() -> None:
 def test_each_suffix_and_writer_has_one_format() -> None:
     suffixes = [suffix for entry in FORMATS.values() for suffix in entry.suffixes]
     assert len(suffixes) == len(set(suffixes))
-    assert list(WRITERS) == ["text", "brackets", "spans", "distances", "conllu", "negra", "tiger"]
+    assert list(WRITERS) == ["text", "brackets", "spans", "distances", "path-lengths", "conllu", "negra", "tiger"]
 
 
 @pytest.mark.parametrize(("name", "structure"), [("a.mrg", "trees"), ("a.dp", "heads"), ("a.jsonl", "trees")])
