@@ -218,7 +218,8 @@ def search(pattern: str, source: Any, *, model: Any = None, **options: Any) -> I
     """The sentences of ``source`` that match a pattern, as ``synparse search`` finds them.
 
     ``source`` is a `Corpus`, a path or name of a treebank, a tree, or a list of them; a string that begins with a
-    bracket is a tree. ``model`` parses plain text. ``options`` are ``invert``, ``limit``, ``sample`` and ``seed``.
+    bracket is a tree. ``model`` parses plain text. ``options`` are ``invert``, ``context`` (the number of
+    sentences around each match), ``limit``, ``sample`` and ``seed``.
     Raises SynparseError for a malformed pattern, with the position of the error.
 
     >>> [match.phrases for match in search("NP < DT", "(S (NP (DT the) (NN cat)) (VP (VBD sat)))")]

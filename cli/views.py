@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 import sys
 from collections.abc import Collection, Sequence
+from contextlib import redirect_stdout
 from typing import Any, Literal
 
 import click
 
+from cli.output import open_output
 from treebank.base.json_text import json_text
 from treebank.base.tables import Result, Table
 
@@ -17,8 +20,15 @@ BEST = "*"  # precedes the best number of a table
 MIN_NAME_WIDTH = 12  # columns of a folded name
 
 
-def show(result: Result, form: str) -> None:
-    """Print a result in one of `FORMATS`, or as ``tsv``: CSV with tabs."""
+def show(result: Result, form: str, output: str | None = None) -> None:
+    """Print a result in one of `FORMATS`, or as ``tsv``: CSV with tabs. With ``output``, write it into this file."""
+    if output:
+        with redirect_stdout(io.StringIO()) as text:
+            show(result, form)
+        with open_output(output) as write:
+            for line in text.getvalue().removesuffix("\n").split("\n"):
+                write(line)
+        return
     if form == "json":
         print_json(result.to_json())
     elif form == "csv":

@@ -16,6 +16,7 @@ from cli.options import (
     model_option,
     note,
     on_error_option,
+    output_option,
     parsing_options,
     ptb_option,
     reading_options,
@@ -87,6 +88,7 @@ EXAMPLES = [
     help=f"Largest number of rows (default: {DEFAULT_ROWS} in a table, otherwise all).",
     group=PHRASES,
 )
+@output_option
 @format_option(*FORMATS, "tsv", default="table")
 def phrases(
     input: Sequence[str],
@@ -99,28 +101,29 @@ def phrases(
     on_error: str,
     ptb: str | None,
     limit: int | None,
+    output: str | None,
     form: str,
     **choice: Any,
 ) -> None:
     """List the phrases of trees or the arcs between heads and dependents, the most frequent first.
 
     For each phrase, the table has its words, its label, its count, the number of documents, the mean confidence of the
-    model (of JSON lines of parse, or with -m), and the share of the occurrences of these words that are a phrase. INPUT
-    is as for search. With --against, the phrases that differ most between both corpora are first.
+    model in them (with -m, or from JSON lines of parse), and the share of the occurrences of these words that are a
+    phrase. INPUT is as for search. With --against, the phrases that differ most between both corpora are first.
     """
     from treebank.search.phrases import PhraseFilter, count_phrases
 
     input_options = replace(input_options, keep_annotation=True)  # names of documents
     rows = DEFAULT_ROWS if limit is None and form in ("table", "latex") else limit
     filters = PhraseFilter(limit=rows, **choice)
-    call = TextCall("counting", input, None, models=[model] if model else [], reads=against, trees=True)
+    call = TextCall("counting", input, output, models=[model] if model else [], reads=against, trees=True)
     parsing = {"decoder": decoder, "priors": priors, "device": device}
     try:
         corpus = open_corpus(call, model, input_options, on_error, ptb, parsing)
         table = count_phrases([corpus, corpus.like(against)] if against else [corpus], filters)
     finally:
         call.counter.close()
-    show(table, form)
+    show(table, form, output)
     if not table.rows:
         note("no phrase fits; lower --min-count, or change --label, --pattern or the length")
     if table.omitted:

@@ -85,7 +85,8 @@ class PatternType(click.ParamType):
     "--context",
     type=click.IntRange(min=0),
     metavar="N",
-    help="With --format concordance or csv: columns of text on each side of a match (default 40).",
+    help="Number of sentences before and after each matching sentence, or of columns on each side of a match for "
+    "concordance and csv (default 40).",
     group=OUTPUT,
 )
 @option(
@@ -122,16 +123,18 @@ def search(
     form = form or ("text" if query.for_heads else "brackets")
     marks = _highlight(highlight, form, output)
     check(form, invert=selection["invert"], highlight=marks)
-    if context is not None and form not in ("concordance", "csv"):
-        raise click.UsageError("--context requires --format concordance or csv")
+    in_columns = form in ("concordance", "csv")
+    if context and form in ("jsonl", "count"):
+        raise click.UsageError(f"--format {form} has no context; choose brackets, text, concordance or csv")
     call = TextCall("searching", input, output, models=[model] if model else [], trees=True)
     parsing = {name: selection.pop(name) for name in ("decoder", "priors", "device")}
     corpus = open_corpus(call, model, input_options, on_error, ptb, parsing)
     if form == "count":
         _count(call, query, corpus, **selection)
         return
-    writer = Writer(form, marks, DEFAULT_CONTEXT if context is None else context, not no_location)
-    _write(call, query, corpus, writer, **selection)
+    columns = context if in_columns and context is not None else DEFAULT_CONTEXT
+    sentences = 0 if in_columns or context is None else context
+    _write(call, query, corpus, Writer(form, marks, columns, not no_location), context=sentences, **selection)
 
 
 def open_corpus(
@@ -156,7 +159,15 @@ def open_corpus(
 
 
 def _write(
-    call: TextCall, query: Query, corpus: Corpus, writer: Any, *, invert: bool, seed: int, **limits: int | None
+    call: TextCall,
+    query: Query,
+    corpus: Corpus,
+    writer: Any,
+    *,
+    invert: bool,
+    context: int,
+    seed: int,
+    **limits: int | None,
 ) -> None:
     """Write the lines of all matches, and a note if there are none."""
     from treebank.search.search import find_all, select
@@ -165,7 +176,7 @@ def _write(
 
     def counted() -> Iterator[Any]:
         nonlocal count
-        for match in select(find_all(query, corpus, invert=invert), seed=seed, **limits):
+        for match in select(find_all(query, corpus, invert=invert, context=context), seed=seed, **limits):
             count += 1
             yield match
 

@@ -98,16 +98,19 @@ class Corpus:
         pattern: str,
         *,
         invert: bool = False,
+        context: int = 0,
         limit: int | None = None,
         sample: int | None = None,
         seed: int = 1,
     ) -> Iterator[Match]:
         """The sentences that match ``pattern``, as ``synparse search`` finds them.
 
-        With ``invert``, the sentences that do not match. ``limit`` is the largest number of results, ``sample`` the
+        With ``invert``, the sentences that do not match. ``context`` is the number of sentences before and after each
+        match, in its attribute ``context``. ``limit`` is the largest number of results, ``sample`` the
         size of a random sample. Raises PatternError for a malformed pattern.
         """
-        return select(find_all(Query(pattern), self, invert=invert), limit=limit, sample=sample, seed=seed)
+        matches = find_all(Query(pattern), self, invert=invert, context=context)
+        return select(matches, limit=limit, sample=sample, seed=seed)
 
     def phrases(self, *, against: Item | Iterable[Item] | None = None, **filters: Any) -> PhraseTable:
         """The table of phrases or arcs of ``synparse phrases``. ``filters`` are the fields of `PhraseFilter`.

@@ -55,8 +55,8 @@ def _line(sentence: Sentence, words: Sequence[str], parts: dict[str, Any], confi
     if sentence.surface and len(words) == len(sentence.words):
         value["offsets"] = sentence.surface.offsets()
     if sentence.annotation:
-        known = {"id": sentence.annotation.comment("sent_id"), "document": sentence.annotation.comment("newdoc id")}
-        value |= {name: text for name, text in known.items() if text is not None}
+        known = {"id": sentence.annotation.comment("sent_id"), "document": sentence.document}
+        value |= {name: text for name, text in known.items() if text}
     return json_text(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,24 @@ def test_two_corpora(call: Caller, folder: Path) -> None:
 def test_confidence_of_parsed_text(call: Caller, folder: Path) -> None:
     (folder / "a.txt").write_text("the cat saw the cat\nthe cat ran\n", encoding="utf-8")
     call.result("parse", "-m", "english", "a.txt", "--format", "jsonl", "-o", "a.jsonl")
-    stored = rows(call.result("phrases", "a.jsonl", "--format", "csv"))
+    call.result("phrases", "a.jsonl", "--format", "csv", "-o", "a.csv")
+    stored = rows((folder / "a.csv").read_text(encoding="utf-8"))
     direct = rows(call.result("phrases", "a.txt", "-m", "english", "--format", "csv"))
     assert stored == direct
-    assert 0 < float(direct[0]["confidence"]) < 1
+    parsed = [json.loads(line) for line in (folder / "a.jsonl").read_text(encoding="utf-8").splitlines()]
+    sure = [
+        number
+        for line in parsed
+        for span, number in zip(line["spans"], line["confidences"], strict=True)
+        if line["words"][slice(*span)] == ["the", "cat"]
+    ]
+    assert direct[0]["words"] == "the cat"
+    assert float(direct[0]["confidence"]) == pytest.approx(sum(sure) / len(sure))
+
+
+def test_documents_in_json_lines(call: Caller, folder: Path) -> None:
+    line = {"words": ["a", "dog"], "spans": [[0, 2]]}
+    lines = [line | {"document": "x"}, line, line | {"document": "y"}]
+    (folder / "a.jsonl").write_text("".join(json.dumps(value) + "\n" for value in lines), encoding="utf-8")
+    [row] = rows(call.result("phrases", "a.jsonl", "--format", "csv"))
+    assert (row["count"], row["documents"]) == ("3", "2")

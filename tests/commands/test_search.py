@@ -52,6 +52,19 @@ def test_formats(call: Caller, folder: Path) -> None:
     ]
 
 
+def test_sentences_around_matches(call: Caller, folder: Path) -> None:
+    words = ["no", "a", "b", "yes", "yes", "c", "d", "e", "f", "yes", "g"]
+    (folder / "m.trees").write_text("".join(f"(S (A {word}))\n" for word in words), encoding="utf-8")
+    around = ("search", "yes", "m.trees", "--format", "text", "--context")
+    lines = call.result(*around, 2).splitlines()
+    first = ["m.trees-2\ta", "m.trees-3\tb", "m.trees:4\tyes", "m.trees:5\tyes", "m.trees-6\tc", "m.trees-7\td"]
+    last = ["--", "m.trees-8\te", "m.trees-9\tf", "m.trees:10\tyes", "m.trees-11\tg"]
+    assert lines == [*first, *last[1:]]
+    narrow = call.result(*around, 1, "--limit", 3).splitlines()
+    assert narrow == [*first[1:5], "--", *last[2:]]
+    assert call("search", "yes", "m.trees", "--format", "jsonl", "--context", 1)[0] == 2
+
+
 def test_json_lines_are_searched_again(call: Caller, folder: Path) -> None:
     call.result("search", "NP < DT", "a.trees", "--format", "jsonl", "-o", "found.jsonl")
     assert call.result("search", "VP << it", "found.jsonl", "--no-location") == TREES.splitlines()[2] + "\n"

@@ -33,7 +33,7 @@ class Sentence:
     Missing annotation is empty. ``surface`` has the positions of the words in raw text that was tokenized here,
     ``annotation`` the other columns and comments of a CoNLL-U file. Both are None if they were not kept.
     ``confidences`` has the confidence of a model in each bracket of ``tree`` or in each head, None where it has none,
-    and ``confidence`` is their mean, or None if it is unknown.
+    and ``confidence`` is their mean, or None if it is unknown. ``document`` names the document that begins here.
     """
 
     words: tuple[str, ...]
@@ -47,6 +47,7 @@ class Sentence:
     annotation: Annotation | None = field(default=None, compare=False)
     confidence: float | None = field(default=None, compare=False)
     confidences: tuple[float | None, ...] = field(default=(), compare=False)
+    document: str = field(default="", compare=False)
 
     def with_tree(self, tree: Tree) -> Sentence:
         """Sentence with the words, tags and brackets of ``tree``, without heads, and at the same location."""

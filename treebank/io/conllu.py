@@ -89,7 +89,8 @@ def _read(source: Source, columns: Columns, on_bad: OnBad | None, keep_annotatio
             continue
         if keep_annotation:
             rows = tuple(tuple(line.split("\t")) for line in block.rows)
-            sentence = replace(sentence, annotation=Annotation(tuple(block.comments), rows))
+            annotation = Annotation(tuple(block.comments), rows)
+            sentence = replace(sentence, annotation=annotation, document=annotation.comment("newdoc id") or "")
         yield sentence
 
 

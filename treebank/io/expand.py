@@ -12,7 +12,7 @@ from treebank.base.atomic_write import PART
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.io.compression import DAMAGED
 from treebank.io.content import is_binary
-from treebank.io.formats import TREEBANK_SUFFIXES, Format, detect, format_by_suffix, suffix_of
+from treebank.io.formats import TREEBANK_SUFFIXES, XML_FORMATS, Format, detect, format_by_suffix, suffix_of
 from treebank.io.parsed_folder import NOTE, is_parsed, parsed_files
 from treebank.io.source import Source
 from treebank.io.streams import STDIN
@@ -39,11 +39,11 @@ def expand(
     """The files that ``paths`` name: files, glob patterns, folders (all files below, sorted) and ``-`` for stdin.
 
     In folders, hidden files and folders, pipes and devices are skipped, and inner folders that synparse wrote. The
-    files of a folder are those of its most frequent treebank format by suffix. If no suffix names one, they are all
-    files except read-me files, licenses and files that are not text by their suffix or first bytes; with ``trees``,
-    they are those of the most frequent treebank format by content. A folder written by ``parse --output-dir`` is
-    expanded in the order of its texts. ``notify`` is called with a message about skipped files. Raises SynparseError
-    for a path, pattern or folder without a file, and for a folder of incomplete parses.
+    files of a folder are those of its most frequent treebank format by suffix, or by content for XML. If there are
+    none, they are all files except read-me files, licenses and files that are not text by their suffix or first bytes;
+    with ``trees``, they are those of the most frequent treebank format by content. A folder written by ``parse
+    --output-dir`` is expanded in the order of its texts. ``notify`` is called with a message about skipped files.
+    Raises SynparseError for a path, pattern or folder without a file, and for a folder of incomplete parses.
     """
     files: list[str] = []
     for path in [os.fspath(path) for path in paths]:
@@ -106,8 +106,8 @@ def _is_written_by_synparse(folder: str, names: Sequence[str]) -> bool:
 
 
 def _select(files: Sequence[str], trees: bool | None) -> list[str]:
-    """The files of the most frequent treebank format. Without ``trees``, all files of text if no suffix names one."""
-    formats = {name: format_by_suffix(name) for name in files if suffix_of(name) in TREEBANK_SUFFIXES}
+    """The files of the most frequent treebank format. Without ``trees``, all files of text if no name suggests one."""
+    formats = {name: of_file for name in files if (of_file := _format_by_name(name))}
     if not formats:
         texts = list(filter(_may_be_text, files))
         if not trees:
@@ -115,6 +115,17 @@ def _select(files: Sequence[str], trees: bool | None) -> list[str]:
         formats = {name: detected for name in texts if (detected := _treebank_format(name))}
     most_frequent = next(iter(Counter(formats.values()).most_common(1)), (None, 0))[0]
     return [name for name, of_file in formats.items() if of_file is most_frequent]
+
+
+def _format_by_name(path: str) -> Format | None:
+    """The format of a treebank by the suffix of a file, and by the content of XML, or None."""
+    if (suffix := suffix_of(path)) == ".xml":
+        try:
+            detected = detect(path)
+        except TreebankError:
+            return None
+        return detected if detected in XML_FORMATS else None
+    return format_by_suffix(path) if suffix in TREEBANK_SUFFIXES else None
 
 
 def _treebank_format(path: str) -> Format | None:

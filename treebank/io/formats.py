@@ -134,6 +134,7 @@ _TABLE = (
 )
 FORMATS = {entry.name: entry for entry in _TABLE}
 TEXT, BRACKETS, JSON_LINES = FORMATS["text"], FORMATS["brackets"], FORMATS["jsonl"]
+XML_FORMATS = (FORMATS["tiger"], FORMATS["tei"])
 _BY_SUFFIX = {suffix: entry for entry in _TABLE for suffix in entry.suffixes}
 #: suffixes by which a folder is recognized as a treebank; JSON files in a folder may contain anything
 TREEBANK_SUFFIXES = frozenset(_BY_SUFFIX) - frozenset(JSON_LINES.suffixes)

@@ -74,23 +74,24 @@ def read_json(
                 yield Sentence((), (), Tree((), (), (), ()) if needs_tree else None, location=position)
             elif needs_tree or "spans" in value or "distances" in value:
                 tree = tree_of(value)
-                plain = tree.without_traces()
-                sure, confidences = _confidence(value), _confidences(value, tree)
-                yield Sentence(
-                    plain.words, plain.tags, tree, location=position, confidence=sure, confidences=confidences
-                )
+                plain, confidences = tree.without_traces(), _confidences(value, tree)
+                yield Sentence(plain.words, plain.tags, tree, **_origin(value, position), confidences=confidences)
             elif "arcs" in value:
-                yield _with_heads(value, position)
+                yield _with_heads(value, _origin(value, position))
             else:
                 yield from _sentences_of(value, position, rule)
         except (ValueError, SynparseError) as error:
             report(TreebankError(source.path, number, str(error)), on_bad)
 
 
-def _confidence(value: JsonObject) -> float | None:
-    """The confidence in the tree, or None if the object has none."""
-    confidence = value.get("confidence")
-    return float(confidence) if isinstance(confidence, int | float) else None
+def _origin(value: JsonObject, location: Location) -> dict[str, Any]:
+    """The fields of a sentence for its location, the document that begins, and the confidence of a model."""
+    confidence, document = value.get("confidence"), value.get("document")
+    return {
+        "location": location,
+        "document": document if isinstance(document, str) else "",
+        "confidence": float(confidence) if isinstance(confidence, int | float) else None,
+    }
 
 
 def _confidences(value: JsonObject, tree: Tree) -> tuple[float | None, ...]:
@@ -102,16 +103,15 @@ def _confidences(value: JsonObject, tree: Tree) -> tuple[float | None, ...]:
     return tuple(known.get(span) for span in tree.spans)
 
 
-def _with_heads(value: JsonObject, position: Location) -> Sentence:
-    """The sentence of an object with ``words`` and ``arcs``, the head of each word."""
+def _with_heads(value: JsonObject, origin: dict[str, Any]) -> Sentence:
+    """The sentence of an object with ``words`` and ``arcs``, the head of each word. ``origin`` are other fields."""
     words, arcs = _words(value.get("words")), value["arcs"]
     if not isinstance(arcs, list) or any(type(head) is not int or not ROOT <= head < len(words) for head in arcs):
         raise ValueError('"arcs" must be a list of whole numbers, the head of each word, -1 for the root')
     if len(arcs) != len(words):
         raise ValueError(f"{len(arcs)} arcs for {len(words)} words; one per word is needed")
     sure = _numbers_or_null(value, len(arcs), "arcs") if "confidences" in value else ()
-    mean = _confidence(value)
-    return Sentence(tuple(words), heads=tuple(arcs), location=position, confidence=mean, confidences=tuple(sure))
+    return Sentence(tuple(words), heads=tuple(arcs), **origin, confidences=tuple(sure))
 
 
 def _numbers_or_null(value: JsonObject, count: int, unit: str) -> list[float | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from treebank.io.write import text_line
 from treebank.search.search import Hit, Match, bracketed
 
 DEFAULT_CONTEXT = 40  # columns on each side of a match in a concordance
+GROUP_SEPARATOR = "--"  # between groups of lines with context, as in the output of grep
 
 
 class Highlight(NamedTuple):
@@ -44,27 +45,34 @@ class Writer:
     """Writer of matches in one of `FORMATS`.
 
     ``context`` is the number of columns on each side of a match in a concordance and in CSV. Without ``location``, the
-    lines have no file and line number.
+    lines have no file and line number. ``separator`` is the character between both.
     """
 
     form: str
     highlight: Highlight = NO_HIGHLIGHT
     context: int = DEFAULT_CONTEXT
     location: bool = True
+    separator: str = ":"
 
     def lines(self, matches: Iterable[Match], title: str = "") -> Iterator[str]:
         """The lines of all matches, with the header of CSV or a page of HTML with this ``title`` around them."""
-        to_lines = FORMATS[self.form]
         if self.highlight is HTML_HIGHLIGHT:
             yield HTML_HEAD.format(title=escape(title))
-            for match in matches:
-                yield from (f"<pre>{line}</pre>" for line in to_lines(self, match))
+            yield from (f"<pre>{line}</pre>" for line in self._body(matches))
             yield HTML_END
             return
         if self.form == "csv":
             yield csv_line([*(("file", "line") if self.location else ()), "left", "match", "right", "label"])
-        for match in matches:
-            yield from to_lines(self, match)
+        yield from self._body(matches)
+
+    def _body(self, matches: Iterable[Match]) -> Iterator[str]:
+        """The lines of matches and of the sentences around them, which are written as grep writes context."""
+        to_lines, around = FORMATS[self.form], replace(self, separator="-")
+        for item in with_context(matches):
+            if item is None:
+                yield GROUP_SEPARATOR
+            else:
+                yield from to_lines(self, item) if isinstance(item, Match) else to_lines(around, Match(item))
 
     def marked(self, text: str) -> str:
         """The quoted text of a match between the marks."""
@@ -72,7 +80,30 @@ class Writer:
 
     def placed(self, sentence: Sentence, line: str) -> str:
         """``line`` after file and line number and a tab, if they are written."""
-        return f"{self.highlight.quote(str(sentence.location))}\t{line}" if self.location else line
+        path, number = sentence.location
+        return f"{self.highlight.quote(path)}{self.separator}{number}\t{line}" if self.location else line
+
+
+def with_context(matches: Iterable[Match]) -> Iterator[Match | Sentence | None]:
+    """Matches between the sentences of their contexts, each sentence once, and None between groups that are apart."""
+    written: tuple[int, str] | None = None  # number and file of the last sentence
+    after: Sequence[Sentence] = ()
+    for match in matches:
+        if match.context is None:
+            yield match
+            continue
+        number, before, following = match.context
+        path, first = match.sentence.location.path, number - len(before)
+        if written:
+            pending = after[: number - written[0] - 1]
+            yield from pending
+            written = written[0] + len(pending), written[1]
+            if first > written[0] + 1 or written[1] != path:
+                yield None
+        yield from before if written is None else before[max(written[0] + 1 - first, 0) :]
+        yield match
+        written, after = (number, path), following
+    yield from after
 
 
 def csv_line(cells: Sequence[object]) -> str:

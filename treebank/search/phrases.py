@@ -48,10 +48,10 @@ class PhraseFilter:
 class Frequency:
     """The frequency of a phrase in one corpus.
 
-    ``documents`` is the number of files, or of documents of CoNLL-U, that contain the phrase. ``confidence`` is the
-    mean confidence of a model in the trees that contain it, or None. ``share`` is the share of the occurrences of these
-    words that are a phrase, with any label that is counted; for an arc, of the sentences' pairs of these words in this
-    order. None if the words do not occur.
+    ``documents`` is the number of files, or of documents within them, that contain the phrase. ``confidence`` is the
+    mean confidence of a model in the phrase or arc, or in the sentences around it if their files have no numbers for
+    phrases, or None. ``share`` is the share of the occurrences of these words that are a phrase, with any label that is
+    counted; for an arc, of the sentences' pairs of these words in this order. None if the words do not occur.
     """
 
     count: int
@@ -155,39 +155,45 @@ def _count(corpus: Iterable[Sentence], counter: PhraseCounter, choice: PhraseFil
         counter.add_words(sentence.words)
         selected = None if query is None else {(hit.start, hit.end, hit.label) for hit in query.find(sentence).hits}
         keys = _arcs(sentence, choice, selected) if sentence.tree is None else _phrases(sentence, choice, selected)
-        for key in keys:
-            counter.add(key, document, sentence.confidence)
+        for key, confidence in keys:
+            counter.add(key, document, confidence)
 
 
 def _document(sentence: Sentence, current: tuple[str, str]) -> tuple[str, str]:
-    """File and document of a sentence. A document of CoNLL-U begins with ``# newdoc id``, if comments were kept."""
+    """File and document of a sentence."""
     path = sentence.location.path
-    begun = sentence.annotation.comment("newdoc id") if sentence.annotation else None
-    return path, begun or (current[1] if path == current[0] else "")
+    return path, sentence.document or (current[1] if path == current[0] else "")
 
 
 Selected = set[tuple[int, int, str]] | None  # words and label of each match of the pattern, or None for no pattern
+Occurrence = tuple[str, float | None]  # key of a phrase or arc, and the confidence in it
 
 
-def _phrases(sentence: Sentence, choice: PhraseFilter, selected: Selected) -> Iterator[str]:
-    """The keys of the phrases of a tree. Brackets over the same words are one phrase with joined labels."""
+def _confidences(sentence: Sentence, count: int) -> Sequence[float | None]:
+    """The confidence of ``count`` phrases or arcs: their own, or that of the sentence if there are no others."""
+    return sentence.confidences if len(sentence.confidences) == count else (sentence.confidence,) * count
+
+
+def _phrases(sentence: Sentence, choice: PhraseFilter, selected: Selected) -> Iterator[Occurrence]:
+    """The phrases of a tree. Brackets over the same words are one phrase with joined labels."""
     assert sentence.tree is not None
     tree = sentence.tree.without_traces()
-    longest = choice.max_length or len(tree.words)
-    for (start, end), same in groupby(zip(tree.spans, tree.labels, strict=True), key=lambda item: item[0]):
+    longest, confidences = choice.max_length or len(tree.words), _confidences(sentence, len(tree.spans))
+    for (start, end), same in groupby(range(len(tree.spans)), key=tree.spans.__getitem__):
         if not choice.min_length <= end - start <= longest:
             continue
-        labels = [label for _, label in same]
+        brackets = list(same)
+        labels = [tree.labels[bracket] for bracket in brackets]
         if selected is not None and not any((start, end, label) in selected for label in labels):
             continue
         if not choice.labels or not set(labels).isdisjoint(choice.labels):
-            yield f"{' '.join(tree.words[start:end])}{SEPARATOR}{UNARY.join(labels)}"
+            yield f"{' '.join(tree.words[start:end])}{SEPARATOR}{UNARY.join(labels)}", confidences[brackets[0]]
 
 
-def _arcs(sentence: Sentence, choice: PhraseFilter, selected: Selected) -> Iterator[str]:
-    """The keys of the arcs of a sentence with heads. The length of an arc is the number of words from end to end."""
+def _arcs(sentence: Sentence, choice: PhraseFilter, selected: Selected) -> Iterator[Occurrence]:
+    """The arcs of a sentence with heads. The length of an arc is the number of words from end to end."""
     words, relations = sentence.words, sentence.relations or ("",) * len(sentence.words)
-    longest = choice.max_length or len(words)
+    longest, confidences = choice.max_length or len(words), _confidences(sentence, len(words))
     for dependent, head in enumerate(sentence.heads):
         if head == ROOT or not choice.min_length <= abs(head - dependent) + 1 <= longest:
             continue
@@ -197,7 +203,7 @@ def _arcs(sentence: Sentence, choice: PhraseFilter, selected: Selected) -> Itera
         if not choice.labels or relation in choice.labels:
             arrow = RIGHT_ARROW if head < dependent else LEFT_ARROW
             left, right = words[min(head, dependent)], words[max(head, dependent)]
-            yield f"{left}{ARC_MARK}{arrow}{ARC_MARK}{right}{SEPARATOR}{relation}"
+            yield f"{left}{ARC_MARK}{arrow}{ARC_MARK}{right}{SEPARATOR}{relation}", confidences[dependent]
 
 
 def _row(phrase: Phrase, totals: Sequence[int], occurrences: Sequence[dict[str, int]]) -> PhraseRow:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from random import Random
@@ -32,12 +33,21 @@ class Hit(NamedTuple):
     node: int
 
 
+class Context(NamedTuple):
+    """The sentences of the same file before and after a match, and the number of the matching sentence, from 0."""
+
+    number: int
+    before: Sequence[Sentence]
+    after: Sequence[Sentence]
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """A sentence and the nodes that match. There are none if the search is for sentences without a match."""
 
     sentence: Sentence
     hits: tuple[Hit, ...] = ()
+    context: Context | None = None
 
     @property
     def phrases(self) -> list[tuple[str, ...]]:
@@ -90,12 +100,40 @@ class Query:
         return [Hit(node, node + 1, relations[node], node) for node in self.pattern.nodes(IndexedHeads(sentence))]
 
 
-def find_all(query: Query, sentences: Iterable[Sentence], *, invert: bool = False) -> Iterator[Match]:
-    """The sentences with a match, in order. With ``invert``, those without one."""
+def find_all(query: Query, sentences: Iterable[Sentence], *, invert: bool = False, context: int = 0) -> Iterator[Match]:
+    """The sentences with a match, in order. With ``invert``, those without one.
+
+    With ``context``, each match has up to this number of sentences before and after it, and is found when these have
+    been read.
+    """
+    if context:
+        yield from _find_with_context(query, sentences, invert, context)
+        return
     for sentence in sentences:
         match = query.find(sentence)
         if bool(match.hits) != invert:
             yield match
+
+
+def _find_with_context(query: Query, sentences: Iterable[Sentence], invert: bool, size: int) -> Iterator[Match]:
+    """The sentences with a match, each with up to ``size`` sentences of the same file on both sides."""
+    before: deque[Sentence] = deque(maxlen=size)
+    waiting: deque[tuple[Match, list[Sentence]]] = deque()  # matches, and the sentences after them up to now
+    for number, sentence in enumerate(sentences):
+        if before and before[-1].location.path != sentence.location.path:
+            yield from (match for match, _ in waiting)
+            before.clear()
+            waiting.clear()
+        for _, after in waiting:
+            after.append(sentence)
+        if waiting and len(waiting[0][1]) == size:
+            yield waiting.popleft()[0]
+        match = query.find(sentence)
+        if bool(match.hits) != invert:
+            following: list[Sentence] = []
+            waiting.append((Match(sentence, match.hits, Context(number, tuple(before), following)), following))
+        before.append(sentence)
+    yield from (match for match, _ in waiting)
 
 
 def select(

@@ -69,6 +69,17 @@ def test_folder_of_text_leaves_out_documents_by_suffix_or_content(tmp_path: Path
     assert notes == [f"{tmp_path}: {expected}"]
 
 
+def test_xml_in_folders_is_recognized_by_content(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text("<?xml version='1.0'?>\n<TEI><s><w>Yes</w></s></TEI>\n")
+    (tmp_path / "b.xml").write_text("<?xml version='1.0'?>\n<settings><s/></settings>\n")
+    (tmp_path / "c.txt").write_text("Yes\n")
+    for trees in (None, True):
+        assert [sentence.words for sentence in read_sentences([tmp_path], trees=trees)] == [("Yes",)]
+        assert expand([tmp_path], trees=trees) == [str(tmp_path / "a.xml")]
+    (tmp_path / "a.xml").unlink()
+    assert expand([tmp_path]) == [str(tmp_path / "c.txt")]
+
+
 def test_treebank_files_without_suffix_are_found_by_content(tmp_path: Path) -> None:
     (tmp_path / "README").write_text("Sinica Treebank Corpus Sample\n")
     (tmp_path / "raw").write_text("#1:1.[0] 一 。\n")

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.tgrep import random_tree
 from treebank.base.errors import SynparseError
-from treebank.core.annotation import Annotation
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.search import phrase_counter
@@ -24,11 +23,17 @@ def sentences(seed: int, count: int = 150) -> list[Sentence]:
     random = Random(seed)
     trees = [random_tree(random, random.randrange(1, 9)) for _ in range(count)]
     locations = [Location(f"{i // 10}.trees", i % 10) for i in range(count)]
-    values = [random.choice((None, 0.25, 0.5)) for _ in range(count)]
+    sure = [random.choice((None, 0.25, 0.5)) for _ in range(count)]  # in a sentence without numbers for phrases
     return [
-        Sentence(tree.words, (), tree, location=location, confidence=value)
-        for tree, location, value in zip(trees, locations, values, strict=True)
+        Sentence(tree.words, (), tree, location=location, confidence=value, confidences=confidences(random, tree))
+        for tree, location, value in zip(trees, locations, sure, strict=True)
     ]
+
+
+def confidences(random: Random, tree: Tree) -> tuple[float | None, ...]:
+    """A confidence for each span of every second tree, None for some."""
+    by_span = {span: random.choice((None, 0.125, 0.75)) for span in tree.spans}
+    return tuple(map(by_span.__getitem__, tree.spans)) if random.random() < 0.5 else ()
 
 
 def plain_counts(corpus: list[Sentence], shortest: int, longest: int) -> dict[tuple[str, str], tuple[object, ...]]:
@@ -42,7 +47,9 @@ def plain_counts(corpus: list[Sentence], shortest: int, longest: int) -> dict[tu
                 sequences[text] += 1
                 labels = [label for span, label in zip(tree.spans, tree.labels, strict=True) if span == (start, end)]
                 if labels:
-                    phrases.append((text, "+".join(labels), sentence.location.path, sentence.confidence))
+                    sure = dict(zip(tree.spans, sentence.confidences, strict=False))
+                    value = sure[start, end] if sure else sentence.confidence
+                    phrases.append((text, "+".join(labels), sentence.location.path, value))
     with_any_label = Counter(text for text, *_ in phrases)
     result = {}
     for key in {phrase[:2] for phrase in phrases}:
@@ -114,11 +121,11 @@ def test_arcs() -> None:
     assert [row.words for row in near] == ["chase → dogs"]
 
 
-def test_documents_of_conllu() -> None:
-    word = Sentence(("a", "b"), heads=(1, -1), relations=("det", "root"))
-    row = (("1", "a", *"________"),)
-    new = [replace(word, annotation=Annotation((f"# newdoc id = {name}",), row)) for name in "xy"]
-    table = count_phrases([[new[0], replace(word, annotation=Annotation((), row)), new[1]]], PhraseFilter())
+def test_confidence_and_documents_of_arcs() -> None:
+    word = Sentence(("a", "b"), heads=(1, -1), relations=("det", "root"), confidence=0.5, confidences=(0.25, 0.75))
+    x, y = replace(word, document="x"), replace(word, document="y")
+    table = count_phrases([[x, word, y]], PhraseFilter())
+    assert table.rows[0].frequencies[0].confidence == 0.25
     assert [(row.frequencies[0].count, row.frequencies[0].documents) for row in table] == [(3, 2)]
 
 
