@@ -21,7 +21,6 @@ from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch
 from induce.data.by_length import batches_by_cost, map_by_length
 from induce.data.loaders import pad
 from induce.data.sentences import MASKINGS
-from induce.layers.cross_entropy import target_log_probabilities
 from induce.likelihood.cache import Cache, CacheMemory
 from induce.likelihood.language_model import LanguageModel
 from induce.models.base import Loss
@@ -124,9 +123,7 @@ def stream_units(model: Any, pieces: Iterable[StreamBatch], cache: Cache | None 
             continue
         hidden, state = model.predictions(piece.tokens, state)
         targets = piece.targets.flatten()
-        log_probabilities = target_log_probabilities(
-            hidden.flatten(0, 1), model.decoder_weight, model.decoder_bias, targets
-        ).double()
+        log_probabilities = model.target_log_probabilities(hidden.flatten(0, 1), targets).double()
         if memory is not None:
             log_probabilities = memory.mix(hidden, piece.targets, log_probabilities.view(piece.targets.shape)).flatten()
         nats = -log_probabilities.cpu().numpy()

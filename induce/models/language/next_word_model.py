@@ -17,6 +17,7 @@ from torch.nn import functional
 from induce.data.batches import Batch, SentenceBatch, StreamBatch
 from induce.layers.awd_dropout import Masks, activation_penalty, draw_masks, temporal_activation_penalty
 from induce.layers.cross_entropy import cross_entropy, target_log_probabilities
+from induce.layers.softmax_mixture import SoftmaxMixture, mixture_cross_entropy, mixture_log_probabilities
 from induce.models.base import Loss, Model, NextWords, next_words
 from induce.setting import count, dropout_rate, setting, weight
 
@@ -59,6 +60,10 @@ class NextWordModel(Model):
         nll = cross_entropy(rows, self.decoder_weight, self.decoder_bias, targets)
         return Loss(nll, nll, len(targets), result.state)
 
+    def target_log_probabilities(self, rows: Tensor, targets: Tensor) -> Tensor:
+        """Log-probabilities (R,) in nats of ``targets`` (R,), given the vectors ``rows`` (R, E) of `predictions`."""
+        return target_log_probabilities(rows, self.decoder_weight, self.decoder_bias, targets)
+
     def predictions(self, tokens: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
         result = self(tokens, state or self.initial_state(tokens.shape[1]))
@@ -76,7 +81,7 @@ class NextWordModel(Model):
         """
         words = next_words(batch)
         rows, targets = words.chosen(self.predictions(words.tokens)[0].flatten(0, 1))
-        scores = target_log_probabilities(rows, self.decoder_weight, self.decoder_bias, targets)
+        scores = self.target_log_probabilities(rows, targets)
         mask = words.target_mask
         if mask is None:
             raise TypeError("sentences have padding")
@@ -92,7 +97,19 @@ class AwdConfig:
     layers: int = count(3, "layers of the network")
     tied_embeddings: bool = setting(True, help="whether the output layer shares the embedding table")
     output_size: int = setting(
-        0, at_least=0, at_most=1e9, help="units of the last layer if embeddings are not tied; 0: hidden_size"
+        0,
+        at_least=0,
+        at_most=1e9,
+        help="units of the last layer if embeddings are not tied or there are several softmaxes; "
+        "0: hidden_size, or embedding_size if tied",
+    )
+    softmaxes: int = count(1, "softmaxes whose mixture predicts the next word (Yang et al. 2018)")
+    softmax_dropout: float = setting(
+        0.0,
+        at_least=0.0,
+        at_most=0.99,
+        when="model.softmaxes!=1",
+        help="dropout of the vectors of a mixture of softmaxes, one mask for all steps",
     )
     embedding_dropout: float = dropout_rate(0.1, "dropout of whole rows of the embedding table")
     input_dropout: float = dropout_rate(0.4, "dropout of the embedded words, one mask for all steps")
@@ -105,16 +122,17 @@ class AwdConfig:
     )
 
     def check(self) -> None:
-        """Raises ValueError if there is an output size although the output layer shares the embedding table."""
-        if self.tied_embeddings and self.output_size:
+        """Raises ValueError if the only softmax shares the embedding table and has another size."""
+        if self.tied_embeddings and self.output_size and self.softmaxes == 1:
             raise ValueError(
-                f"output_size = {self.output_size} needs tied_embeddings = false; tied, it is embedding_size"
+                f"output_size = {self.output_size} needs tied_embeddings = false or several softmaxes; "
+                "tied, it is embedding_size"
             )
 
     @property
     def last_size(self) -> int:
         """Units of the last layer."""
-        return self.embedding_size if self.tied_embeddings else self.output_size or self.hidden_size
+        return self.output_size or (self.embedding_size if self.tied_embeddings else self.hidden_size)
 
 
 class LanguageOutput(NamedTuple):
@@ -152,6 +170,10 @@ class AwdModel(NextWordModel):
         for table in (self.decoder, self.embedding):
             if table is not None:
                 nn.init.uniform_(table.weight, -0.1, 0.1)
+        self.mixture: SoftmaxMixture | None = None
+        if config.softmaxes > 1:
+            size = self.decoder_weight.shape[1]
+            self.mixture = SoftmaxMixture(config.last_size, size, config.softmaxes, dropout=config.softmax_dropout)
 
     def make_layer(self, input_size: int, units: int) -> nn.Module:
         """A recurrent layer."""
@@ -214,9 +236,25 @@ class AwdModel(NextWordModel):
         hidden: Tensor = result.layers[-1].hidden
         return hidden
 
+    def target_log_probabilities(self, rows: Tensor, targets: Tensor) -> Tensor:
+        """Log-probabilities (R,) in nats of ``targets`` (R,), those of the mixture if there are several softmaxes."""
+        if self.mixture is None:
+            return super().target_log_probabilities(rows, targets)
+        vectors, log_shares = self.mixture(rows)
+        return mixture_log_probabilities(vectors, log_shares, self.decoder_weight, self.decoder_bias, targets)
+
+    def word_loss(self, result: LanguageOutput, words: NextWords) -> Loss:
+        """Mean negative log-likelihood of the targets of ``words`` under one softmax or their mixture."""
+        if self.mixture is None:
+            return super().language_loss(result, words)
+        parts = (words.chosen(part.flatten(0, 1)) for part in self.mixture(result.output))
+        (vectors, targets), (log_shares, _) = parts
+        nll = mixture_cross_entropy(vectors, log_shares, self.decoder_weight, self.decoder_bias, targets)
+        return Loss(nll, nll, len(targets), result.state)
+
     def language_loss(self, result: LanguageOutput, words: NextWords) -> Loss:
         """The loss on the targets of ``words``, activation penalties included."""
-        loss, config = super().language_loss(result, words), self.config
+        loss, config = self.word_loss(result, words), self.config
         objective = (
             loss.nll
             + activation_penalty(self.penalized(result), config.activation_penalty)

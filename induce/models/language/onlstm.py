@@ -41,7 +41,7 @@ class OnLstmConfig(AwdConfig):
     def check(self) -> None:
         """Raises ValueError if the sizes do not fit together."""
         super().check()
-        last = "embedding_size" if self.tied_embeddings else "output_size"
+        last = "output_size" if self.output_size else "embedding_size" if self.tied_embeddings else "hidden_size"
         for name in (last, "hidden_size"):
             if getattr(self, name) % self.chunk_size:
                 raise ValueError(f"{name} = {getattr(self, name)} is not a multiple of chunk_size = {self.chunk_size}")

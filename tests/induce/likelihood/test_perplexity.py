@@ -28,6 +28,7 @@ TEXT = [*sentences(12, seed=5), Sentence(()), Sentence((".",)), Sentence(("The",
 MODELS = {
     "onlstm": "loader.name=stream",
     "lstm": "loader.name=stream",
+    "lstm-mixture": "model.softmaxes=3",
     "prpn": "loader.name=stream",
     "prpn-sentences": "loader.name=sentences",
     "udgn": "loader.name=masked",
@@ -65,11 +66,20 @@ def log_probability(model: Any, stream: Sequence[int]) -> Tensor:
     """Log-probability of each word but the first, given all before it (len - 1,), computed at once."""
     tokens = torch.tensor(stream)[:, None]
     x, _ = model.predictions(tokens[:-1])
-    logits = x[:, 0] @ model.decoder_weight.t() + model.decoder_bias
-    return logits.log_softmax(-1).gather(1, tokens[1:])[:, 0].double()
+    return distributions_after(model, x[:, 0]).log().gather(1, tokens[1:])[:, 0]
 
 
-@pytest.mark.parametrize("name", ["onlstm", "lstm", "prpn"])
+def distributions_after(model: Any, x: Tensor) -> Tensor:
+    """Probabilities (R, V) of the words after the states ``x`` (R, E), in double precision."""
+    weight, bias = model.decoder_weight.double(), model.decoder_bias.double()
+    if getattr(model, "mixture", None) is None:
+        return (x.double() @ weight.t() + bias).softmax(-1)
+    inner, share = model.mixture.vectors, model.mixture.shares.weight.double()
+    vectors = torch.tanh(x.double() @ inner.weight.double().t() + inner.bias.double()).unflatten(-1, (3, -1))
+    return torch.einsum("rm,rmv->rv", (x.double() @ share.t()).softmax(-1), (vectors @ weight.t() + bias).softmax(-1))
+
+
+@pytest.mark.parametrize("name", ["onlstm", "lstm", "lstm-mixture", "prpn"])
 @torch.no_grad()
 def test_stream_is_scored_as_one_long_text(name: str, runs: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     model, text = model_of(runs[name])
@@ -225,8 +235,7 @@ def plain_cache(model: Any, stream: Sequence[int], cache: Cache) -> list[Tensor]
     """The distribution over all words at each step, with a loop over steps and words of the cache."""
     x, _ = model.predictions(torch.tensor(stream)[:-1, None])
     mixtures = []
-    for t in range(len(x)):
-        by_model = (x[t, 0] @ model.decoder_weight.t() + model.decoder_bias).softmax(-1)
+    for t, by_model in enumerate(distributions_after(model, x[:, 0])):
         by_cache = torch.zeros_like(by_model)
         for i in range(max(0, t - cache.size), t):
             by_cache[stream[i + 1]] += math.exp(cache.theta * float(x[t, 0] @ x[i, 0]))
@@ -235,7 +244,7 @@ def plain_cache(model: Any, stream: Sequence[int], cache: Cache) -> list[Tensor]
     return mixtures
 
 
-@pytest.mark.parametrize("name", ["onlstm", "lstm", "prpn"])
+@pytest.mark.parametrize("name", ["onlstm", "lstm", "lstm-mixture", "prpn"])
 @pytest.mark.parametrize("size", [1, 5, 500])
 @torch.no_grad()
 def test_cache_equals_a_plain_loop(name: str, size: int, runs: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

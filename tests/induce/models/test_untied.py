@@ -1,4 +1,4 @@
-"""Untied output embeddings, plain SGD, and the presets of targeted syntactic evaluation that need both."""
+"""Untied output embeddings, mixtures of softmaxes, plain SGD, and the presets of targeted syntactic evaluation."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from induce.training.optimizer import make_optimizer
 from tests.support.tiny import settings, trainer
 from treebank.base.errors import SynparseError
 
+MIXTURE = ("model.softmaxes=3", "model.softmax_dropout=0.2", "model.output_size=12", "train.epochs=1")
 UNTIED = ("model.tied_embeddings=false", "model.output_size=12", "optimizer.name=sgd", "optimizer.learning_rate=2")
 
 
@@ -29,6 +30,23 @@ def test_untied_model_trains_all_weights(tmp_path: Path, name: str) -> None:
     checks = [event for event in run.train() if isinstance(event, Check)]
     assert checks[-1].development_perplexity < 0.8 * len(run.run.vocabulary)
     assert all(not torch.equal(value, before[key]) for key, value in run.run.model.state_dict().items())
+
+
+@pytest.mark.parametrize("name", ["lstm", "onlstm"])
+def test_mixture_of_softmaxes_trains_all_weights_with_tied_embeddings(tmp_path: Path, name: str) -> None:
+    run = trainer(settings(name, *MIXTURE), tmp_path / "run")
+    assert run.run.model.decoder_weight is run.run.model.embedding.weight
+    assert run.run.model.initial_state(1)[-1].h.shape[-1] == 12
+    before = {key: value.clone() for key, value in run.run.model.state_dict().items()}
+    checks = [event for event in run.train() if isinstance(event, Check)]
+    assert checks[-1].development_perplexity < 0.8 * len(run.run.vocabulary)
+    changed = {key for key, value in run.run.model.state_dict().items() if not torch.equal(value, before[key])}
+    assert changed == set(before) > {"mixture.vectors.weight", "mixture.vectors.bias", "mixture.shares.weight"}
+
+
+def test_dropout_of_a_single_softmax_is_refused() -> None:
+    with pytest.raises(SynparseError, match=r"model\.softmax_dropout"):
+        settings("lstm", "model.softmax_dropout=0.2")
 
 
 def test_output_size_needs_untied_embeddings() -> None:
