@@ -11,7 +11,7 @@ import numpy as np
 
 from induce.data.batches import Batch, FragmentBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.data.by_length import batches_of_equal_length
-from induce.data.loaders import Step, WordBatchSettings, shuffled
+from induce.data.loaders import Step, WordBatchSettings, falling_rate, shuffled
 from induce.data.punctuation import SEPARATED, bracket_conflicts, join_conflicts
 from induce.setting import BY_GRADIENTS, setting
 from treebank.base.errors import SynparseError
@@ -119,8 +119,7 @@ class FragmentLoader:
 
     def rate(self, progress: float) -> float:
         """Factor on the learning rate, 1 up to ``steady``."""
-        steady = self.config.steady
-        return 1.0 if progress <= steady else max(MIN_RATE, (1 - progress) / (1 - steady))
+        return falling_rate(progress, self.config.steady, MIN_RATE)
 
     def penalty(self, progress: float) -> float:
         """Cost in nats of a span that is in no reference tree."""

@@ -69,6 +69,14 @@ class WordBatchSettings:
     )
 
 
+def falling_rate(progress: float, steady: float, lowest: float) -> float:
+    """Factor on the learning rate after a share ``progress`` of the training.
+
+    It is 1 up to the share ``steady``, and then falls evenly to 0 at the end, but not below ``lowest``.
+    """
+    return 1.0 if progress <= steady else max(lowest, (1 - progress) / (1 - steady))
+
+
 def shuffled(rng: Any, count: int) -> np.ndarray:
     """The next random permutation of ``rng``, without a change of its state.
 

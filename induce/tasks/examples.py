@@ -39,6 +39,10 @@ class LengthLoader:
     def __init__(self, lengths: Sequence[int], batch_size: int) -> None:
         self.lengths, self.batch_size = lengths, batch_size
 
+    def rate(self, epochs: float) -> float:
+        """Factor on the learning rate after so many epochs."""
+        return 1.0
+
     def batch(self, chosen: Sequence[int]) -> Batch:
         """Batch of the items whose indices are ``chosen``."""
         raise NotImplementedError
@@ -49,7 +53,7 @@ class LengthLoader:
         ahead.set_state(rng.get_state())
         batches = self._batches(ahead.permutation(len(self.lengths)).tolist())
         for after, index in enumerate(ahead.permutation(len(batches)).tolist()[start:], start + 1):
-            yield Step(self.batch(batches[index]), after)
+            yield Step(self.batch(batches[index]), after, rate=self.rate(number - 1 + (after - 1) / len(batches)))
         rng.set_state(ahead.get_state())
 
     def check(self) -> Iterator[Batch]:

@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from induce.data.batches import Batch
-from induce.data.loaders import BatchSettings
+from induce.data.loaders import BatchSettings, falling_rate
 from induce.data.training_data import TrainingData
 from induce.data.vocabulary import BOUNDARY, FIRST, UNKNOWN, Vocabulary
-from induce.setting import setting
+from induce.setting import BY_GRADIENTS, setting
 from induce.settings.run import RunConfig, TaskSettings
 from induce.tasks.base import bad, part_of
 from induce.tasks.batches import DemonstrationBatch
@@ -245,16 +245,41 @@ def load_demonstrations(
     return Demonstrations(training, sketches), Demonstrations(development, sketches)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DemonstrationSettings(BatchSettings):
+    """Settings of batches of demonstrations, with a linear schedule of the learning rate."""
+
+    steady: float = setting(
+        1.0,
+        at_least=0,
+        at_most=1,
+        when=BY_GRADIENTS,
+        help="share of the training after which the learning rate falls evenly to 0",
+    )
+
+
 class DemonstrationLoader(LengthLoader):
     """Batches of demonstrations of similar length."""
 
+    Config: ClassVar[type] = DemonstrationSettings
     makes: ClassVar[tuple[type[Batch], ...]] = (DemonstrationBatch,)
 
     def __init__(
-        self, items: Trajectories, config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False
+        self,
+        items: Trajectories,
+        config: DemonstrationSettings,
+        *,
+        device: str,
+        epochs: int = 1,
+        held_out: bool = False,
     ) -> None:
         super().__init__(items.lengths, config.size(held_out=held_out))
         self.items, self.device = items, device
+        self.epochs, self.steady = epochs, config.steady
+
+    def rate(self, epochs: float) -> float:
+        """Factor on the learning rate, which falls after ``loader.steady`` of the training."""
+        return falling_rate(epochs / self.epochs, self.steady, 0.0)
 
     def batch(self, chosen: Sequence[int]) -> DemonstrationBatch:
         """Batch of the demonstrations whose indices are ``chosen``."""

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from induce.data.loaders import BatchSettings
 from induce.data.vocabulary import FIRST
 from induce.settings.presets import resolve
 from induce.tasks.craft import demonstrations
@@ -17,6 +16,7 @@ from induce.tasks.craft.demonstrations import (
     Craft,
     CraftSettings,
     DemonstrationLoader,
+    DemonstrationSettings,
     load_demonstrations,
     parse_line,
     part_of,
@@ -135,9 +135,21 @@ def test_files_are_read_and_development_demonstrations_set_aside(tmp_path: Path)
         load_demonstrations(RUN, [str(tmp_path / "empty.txt")], ())
 
 
+def test_learning_rate_falls_evenly_over_all_epochs() -> None:
+    """The published preset has a linear schedule, and no other."""
+    paths = replay(list(Craft().generate(CONFIG, "train", 6)), ("AC", "CD", "DA"))
+    settings = resolve(task="craft", preset="craft", settings=["loader.batch_size=3"])
+    assert settings.optimizer.decay == 1
+    loader = DemonstrationLoader(paths, settings.loader, device="cpu", epochs=2)
+    rates = [step.rate for number in (1, 2) for step in loader.steps(np.random.RandomState(1), 0, number)]
+    assert rates == [1, 0.75, 0.5, 0.25]
+    resumed = [step.rate for step in loader.steps(np.random.RandomState(1), 1, 2)]
+    assert resumed == rates[3:]
+
+
 def test_batch_has_the_observation_before_each_action() -> None:
     paths = list(Craft().generate(CONFIG, "train", 5))
-    loader = DemonstrationLoader(replay(paths, ("AC", "CD", "DA")), BatchSettings(batch_size=5), device="cpu")
+    loader = DemonstrationLoader(replay(paths, ("AC", "CD", "DA")), DemonstrationSettings(batch_size=5), device="cpu")
     batch = loader.batch([3, 1])
     assert batch.sketches.tolist() == [0, 1]
     assert batch.lengths.tolist() == [paths[3].size, paths[1].size]
