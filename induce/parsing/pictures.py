@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -143,8 +144,13 @@ def analysis_of_line(line: dict[str, Any], name: str) -> Analysis:
 
 
 def analysis_of(reading: Reading, decoder: str, name: str) -> Analysis:
-    """Analysis of a sentence by the system ``name``, decoded by ``decoder``."""
-    return confident_analysis(reading, decoder, name)[0]
+    """Analysis of a sentence by the system ``name``, decoded by ``decoder``.
+
+    If a model of characters gives distances or probabilities, spaces are leaves, too, because they have gaps on both
+    sides (figure 4 of PRPN).
+    """
+    drawn = replace(reading, token="word") if reading.structure.drawn_numbers(reading.row) else reading
+    return confident_analysis(drawn, decoder, name)[0]
 
 
 def confident_analysis(reading: Reading, decoder: str, name: str) -> tuple[Analysis, Confidences]:
@@ -164,7 +170,7 @@ def _numbers(reading: Reading) -> dict[str, Any]:
     """Distances or head probabilities of all words, or an empty dictionary if the model returns neither."""
     count, row = len(reading.words), reading.row
     if len(reading.leaves) < count:
-        return {}  # a space has two gaps, and the leaves around it have one
+        return {}  # spaces are not leaves here, but have numbers
     spreads: dict[str, Any] = {"distances": spread, "probabilities": spread_square}
     numbers = reading.structure.drawn_numbers(row)
     return {name: spreads[name](values, reading.indices, count) for name, values in numbers.items()}

@@ -49,6 +49,21 @@ def test_tree_has_one_leaf_per_character_except_spaces(call: Caller, spelling: P
     assert json.loads(spans.splitlines()[0])["words"] == ["A", "(", "b"]
 
 
+def test_picture_has_a_bar_in_each_gap_between_characters(call: Caller, spelling: Path, tmp_path: Path) -> None:
+    """Spaces included, as in figure 4 of PRPN."""
+    (tmp_path / "input.txt").write_text("a cat\n", encoding="utf-8")
+    call.result("draw", tmp_path / "input.txt", "-m", spelling / "run", "-o", tmp_path / "a.svg")
+    picture = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert picture.count('class="bar"') == 4
+    assert picture.count("\u2423") >= 1
+    (tmp_path / "numbers.jsonl").write_text(
+        call.result("extract", tmp_path / "input.txt", "-m", spelling / "run"), encoding="utf-8"
+    )
+    drawn = call.result("draw", tmp_path / "numbers.jsonl")
+    assert "█" in drawn
+    assert "a \u2423 c a t" in drawn
+
+
 def test_extract_and_decode_equal_parse(call: Caller, spelling: Path, tmp_path: Path) -> None:
     parsed = call.result("parse", spelling / "text.txt", "-m", spelling / "run")
     call.result("extract", spelling / "text.txt", "-m", spelling / "run", "-o", tmp_path / "numbers.jsonl")

@@ -56,6 +56,16 @@ def test_each_set_of_distances_can_be_read(call: Caller, parser: Path) -> None:
     assert call.result("parse", "-m", f"{parser}@layer=1,distances=lm", "in.txt")
 
 
+def test_both_sets_of_distances_are_drawn_next_to_gold(call: Caller, parser: Path) -> None:
+    """Figures 3 and 5 to 18 of Du et al. 2020."""
+    models = [f"{parser}@distances={name}" for name in ("syd", "lm")]
+    arguments = [word for model in models for word in ("-m", model)]
+    call.result("draw", "--gold", "gold.ptb", *arguments, "--sentences", "1", "-o", "a.svg")
+    picture = Path("a.svg").read_text(encoding="utf-8")
+    assert all(picture.count(f"{model} —") == 1 for model in models)
+    assert picture.count('class="bar"') == 2 * 4, "two models, and the gaps of five words"
+
+
 def test_a_model_of_plain_text_has_one_set(call: Caller, model: Path) -> None:
     assert call.result("parse", "-m", f"{model}@distances=lm", "in.txt")
     problem = "model 'onlstm' has no distances 'syd': it does not learn from trees"

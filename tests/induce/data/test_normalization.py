@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from induce.data.normalization import RECIPES, Normalized
+from induce.settings.presets import load_preset
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import delete, is_projective, is_tree
 from treebank.core.restore import restore, restore_heads
@@ -87,6 +88,8 @@ def test_mikolov_recipe() -> None:
     assert normalized.indices == (0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11)
     text = [*expected.split(), "<unk>", "u.s.", "n't", "&", "#", "and\\/or", "1980s"]
     assert RECIPES["mikolov"]([*text, "</s>"]).forms == tuple(text), "only sentence ends are removed"
+    published = [load_preset(name).data.normalization for name in ("onlstm-ptb", "lstm-ptb", "prpn-lm-ptb")]
+    assert set(published) == {"mikolov"}, "one model gives perplexity and trees"
 
 
 def test_published_recipe_without_tags_drops_what_words_drops() -> None:
