@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
 VECTORS, STATES = "vectors", "states"
+MEMORY = ("gates", "attention")
 VECTOR_DIGITS = 6  # decimals in JSON lines
 
 EXAMPLES = [
@@ -49,7 +50,7 @@ EXAMPLES = [
 @option(
     "--what",
     "content",
-    type=click.Choice([*STRUCTURES, VECTORS, STATES]),
+    type=click.Choice([*STRUCTURES, VECTORS, STATES, *MEMORY]),
     help="Values to write (default: those that the model's decoder reads).",
     group=OUTPUT,
 )
@@ -71,7 +72,9 @@ def extract(
 
     With --what vectors, a line has "words" and "vector", the mean of the final hidden states; a file that ends in .npz
     has the arrays "vectors" (sentences, units) and "words" (number of words per sentence). With --what states, the file
-    has the hidden states and the attention of each layer, for `synparse decode --from`.
+    has the hidden states and the attention of each layer, for `synparse decode --from`. With --what gates or attention,
+    a line of a PRPN has "words", "read" (by layer, for attention) and "predict": a row per word, with a weight for the
+    empty state, for that of the boundary token, and for that of each earlier word.
     """
     run = default_model(model)
     call = TextCall("extracting", input, output, models=[run])
@@ -80,6 +83,9 @@ def extract(
         return
     if content == STATES:
         _extract_states(run, call, input_options, **parsing)
+        return
+    if content in MEMORY:
+        _extract_memory(run, call, input_options, content, **parsing)
         return
     from induce.parsing.load import load_parser
 
@@ -107,8 +113,7 @@ def _extract_vectors(
     run: str, call: TextCall, input_options: InputOptions, decoder: str | None, priors: str | None, device: str
 ) -> None:
     """Write the vector of each sentence. Raises UsageError for options of trees."""
-    if decoder or priors:
-        raise click.UsageError("--decoder and --priors have no effect on --what vectors; leave them out")
+    _refuse_tree_options(VECTORS, decoder, priors)
     from induce.analysis.vectors import Embedder
 
     embedder = Embedder(run, device=device)
@@ -124,8 +129,7 @@ def _extract_states(
     run: str, call: TextCall, input_options: InputOptions, decoder: str | None, priors: str | None, device: str
 ) -> None:
     """Write the states of each sentence. Raises UsageError for options of trees, and without a file."""
-    if decoder or priors:
-        raise click.UsageError("--decoder and --priors have no effect on --what states; leave them out")
+    _refuse_tree_options(STATES, decoder, priors)
     if not call.output or not call.output.lower().endswith(".npz"):
         raise click.UsageError("--what states writes numpy arrays; name a file with -o FILE.npz")
     from induce.analysis.states import StateReader
@@ -136,6 +140,30 @@ def _extract_states(
     with replacing(call.output) as stream:
         write_states(stream, reader.read(sentences))
     call.counter.close()
+
+
+def _extract_memory(
+    run: str,
+    call: TextCall,
+    input_options: InputOptions,
+    content: str,
+    decoder: str | None,
+    priors: str | None,
+    device: str,
+) -> None:
+    """Write gates or attention of each sentence. Raises UsageError for options of trees."""
+    _refuse_tree_options(content, decoder, priors)
+    from induce.analysis.memory import MemoryReader
+
+    reader = MemoryReader(run, device=device)
+    sentences = call.sentences(reader.input_options(input_options))
+    call.write(_line_of_numbers(sentence.to_json(content)) for sentence in reader.read(sentences))
+
+
+def _refuse_tree_options(content: str, decoder: str | None, priors: str | None) -> None:
+    """Raise UsageError if options of trees are given."""
+    if decoder or priors:
+        raise click.UsageError(f"--decoder and --priors have no effect on --what {content}; leave them out")
 
 
 def _vector_line(sentence: SentenceVector) -> str:

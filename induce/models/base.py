@@ -60,6 +60,19 @@ class LayerStates(NamedTuple):
     attention: Tensor
 
 
+class MemoryWeights(NamedTuple):
+    """Gates and attention over the S last states at each word, from 0 to 1. The newest state comes first.
+
+    Those of the reading network are for the new state of the word, those of the prediction for the word after it. Only
+    the attention of the reading network differs by layer.
+    """
+
+    read_gates: Tensor  # (B, N, S)
+    predict_gates: Tensor  # (B, N, S)
+    read_attention: Tensor  # (B, L, N, S)
+    predict_attention: Tensor  # (B, N, S), or (B, N, 0) for a model without it
+
+
 class Model(nn.Module):
     """A model that is trained by gradient descent.
 
@@ -134,6 +147,13 @@ class Model(nn.Module):
         Those of a sentence do not depend on the others of the batch. Raises NotTrained if the model has no attention.
         """
         raise NotTrained(f"{type(self).__name__} has no attention")
+
+    def memory_weights(self, batch: SentenceBatch) -> MemoryWeights:
+        """Gates and attention over earlier states for full sentences, in evaluation mode.
+
+        Raises NotTrained if the model has no memory of earlier states.
+        """
+        raise NotTrained(f"{type(self).__name__} has no memory of earlier states")
 
     def impact(self, batch: SentenceBatch) -> Tensor:
         """Impact (B, N, N) of masking word j on word i of full sentences, in evaluation mode (`Impact`).
@@ -240,6 +260,11 @@ def scores_sentences(kind: type[Model]) -> bool:
 def has_layer_states(kind: type[Model]) -> bool:
     """Whether models of this class give hidden states and attention of each layer."""
     return kind.layer_states is not Model.layer_states
+
+
+def has_memory(kind: type[Model]) -> bool:
+    """Whether models of this class give gates and attention over earlier states."""
+    return kind.memory_weights is not Model.memory_weights
 
 
 def has_impact(kind: type[Model]) -> bool:

@@ -34,7 +34,7 @@ class LengthLoader:
     random in each epoch.
     """
 
-    Config = BatchSettings
+    Config: ClassVar[type] = BatchSettings
 
     def __init__(self, lengths: Sequence[int], batch_size: int) -> None:
         self.lengths, self.batch_size = lengths, batch_size

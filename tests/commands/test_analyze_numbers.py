@@ -70,3 +70,26 @@ def test_ends_of_chunks(call: Caller, model: Path, spelling: Path, tmp_path: Pat
     assert "this model reads characters" in call.refusal("analyze", "gaps", "-m", spelling, "--gold", gold)
     code, _, message = call("analyze", "gaps", "-m", model, "--gold", gold, gold)
     assert (code, "give a TEXT" in message) == (2, True)
+
+
+def test_gates_and_attention_over_earlier_states_are_written(
+    call: Caller, spelling: Path, model: Path, tmp_path: Path
+) -> None:
+    """One value for the empty state, one for the boundary token, and one for each earlier character."""
+    (tmp_path / "in.txt").write_text("a cat\n\nat\n", encoding="utf-8")
+    lines = {
+        content: [
+            json.loads(line)
+            for line in call.result("extract", "-m", spelling, tmp_path / "in.txt", "--what", content).splitlines()
+        ]
+        for content in ("gates", "attention")
+    }
+    for words, gates, attention in zip(["a␣cat", "", "at"], *lines.values(), strict=True):
+        assert "".join(gates["words"]) == "".join(attention["words"]) == words
+        sizes = list(range(2, 2 + len(words)))
+        assert [len(row) for row in gates["read"]] == [len(row) for row in gates["predict"]] == sizes
+        for layer in [*attention["read"], attention["predict"]]:
+            assert [len(row) for row in layer] == sizes
+            assert all(sum(row) == pytest.approx(1, abs=1e-4) or sum(row) < 1e-4 for row in layer)
+    assert "has no memory of earlier states" in call.refusal("extract", "-m", model, "--what", "gates")
+    assert "no effect" in call.usage("extract", "-m", spelling, "--what", "gates", "--decoder", "biased")

@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch
 from induce.layers.dropout import dropped, scaled_mask
-from induce.models.base import Query, bounded
+from induce.models.base import MemoryWeights, Query, bounded
 from induce.models.language.next_word_model import NextWordModel
 from induce.models.language.prpn_reading import LayerMasks, PredictMasks, PredictNetwork, Reading, ReadingLayer, Tapes
 from induce.setting import count, dropout_rate, setting, weight
@@ -304,6 +304,17 @@ class Prpn(NextWordModel):
         flat = words.new_zeros(words.shape[1], len(words))
         last = torch.cat((state.embeddings, words))[len(words) :]
         return looked_back(flat, flat, last, state, "hard", self.config.resolution)
+
+    def memory_weights(self, batch: SentenceBatch) -> MemoryWeights:
+        """Gates (eq. 5) and attention (eq. 10, 11) at each word, from the state before the sentence on."""
+        output = self(bounded(batch.tokens).t(), self.initial_state(len(batch.tokens)))
+        attention = torch.stack([layer.attention for layer in output.reading]).permute(2, 0, 1, 3)
+        return MemoryWeights(
+            output.parsing.read_gate[:, 1:-1],
+            output.parsing.predict_gate[:, 1:-1],
+            attention[:, :, 1:-1],
+            output.predict_attention.transpose(0, 1)[:, 1:-1],
+        )
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:
         """The distances of the parsing network. The other networks are not computed."""

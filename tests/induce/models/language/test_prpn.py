@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from induce.analysis.memory import rows_of
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.layers.dropout import dropped, dropped_at
 from induce.models.base import Query, detach
@@ -335,3 +336,31 @@ def test_binary_gates_are_the_limit_of_small_resolutions(kind: str) -> None:
     config = PrpnConfig(embedding_size=6, hidden_size=8, slots=3, lookback=2, gate=kind, binary_test=True)
     assert gate_kind(config, training=True) == kind
     assert gate_kind(config, training=False) == "binary"
+
+
+def test_memory_weights_follow_from_distances() -> None:
+    """A gate is closed by the largest gap between a state and the word that looks back (eq. 5 and 6, as released)."""
+    torch.manual_seed(7)
+    model = Prpn(tiny(resolution=0.05), 9).eval()
+    batch = SentenceBatch(torch.tensor([[2, 3, 4, 5, 6, 7], [8, 2, 3, 0, 0, 0]]), torch.tensor([6, 3]))
+    with torch.no_grad():
+        weights = model.memory_weights(batch)
+        tokens = torch.tensor([0, 2, 3, 4, 5, 6, 7])
+        words = torch.cat((torch.zeros(2, 1, 5), model.embedding(tokens)[:, None]))
+        distances, guesses = (values[0].tolist() for values in model.parsing.distances(words))
+        alone = model.memory_weights(SentenceBatch(batch.tokens[1:, :3], batch.lengths[1:]))
+
+    def opening(now: float, other: float) -> float:
+        return min(1.0, max(0.0, 1 + (now - other) / 0.05))
+
+    for kind, looking in (("read_gates", distances), ("predict_gates", guesses)):
+        for index, row in enumerate(rows_of(getattr(weights, kind)[0])):
+            time = index + 1  # of the word; the boundary token has time 0, and the empty state before it time -1
+            for state, gate in zip(range(-1, time), row, strict=True):
+                factors = [opening(looking[time], distances[between]) for between in range(state + 1, time + 1)]
+                expected = math.prod(factors) if time - state <= 4 else 0.0
+                assert gate == pytest.approx(expected, abs=1e-5), (kind, index, state)
+    assert weights.read_attention.shape == (2, 2, 6, 4)
+    assert weights.read_attention.sum(-1) == pytest.approx(torch.ones(2, 2, 6))
+    for values, expected in zip(weights, alone, strict=True):
+        assert torch.allclose(values[1:, ..., :3, :], expected, atol=1e-6)

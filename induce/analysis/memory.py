@@ -1,0 +1,101 @@
+"""Gates and attention through which a model sees its earlier states, word by word (figures 1 to 3 of PRPN)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from induce.data.batches import SentenceBatch
+from induce.data.by_length import map_by_length
+from induce.data.loaders import pad
+from induce.data.tokens import split
+from induce.likelihood.language_model import TextModel
+from induce.models.base import Model, has_memory
+from induce.parsing.parser import LARGEST_BLOCK
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
+
+Rows = list[list[float]]
+DIGITS = 6  # decimals of a weight
+
+
+@dataclass(frozen=True)
+class SentenceMemory:
+    """Words of a sentence after normalization, and how much each of them sees of the states before it.
+
+    Row i of a list has i + 2 values: for the empty state before the sentence, for the state of the boundary token, and
+    for the states of the words before word i. Values of states that are no longer in memory are 0. ``read`` is for the
+    state of word i, and ``predict`` for the prediction of the word after it. Attention of the reading network has such
+    rows for each layer.
+    """
+
+    words: Sequence[str]
+    read_gates: Rows
+    predict_gates: Rows
+    read_attention: list[Rows]
+    predict_attention: Rows
+
+    def to_json(self, content: str) -> dict[str, Any]:
+        """Line of `synparse extract` with the ``content`` gates or attention."""
+        read, predict = (
+            (self.read_gates, self.predict_gates)
+            if content == "gates"
+            else (self.read_attention, self.predict_attention)
+        )
+        return {"words": list(self.words), "read": read, "predict": predict}
+
+
+class MemoryReader(TextModel):
+    """A trained model that gives the gates and the attention of its memory."""
+
+    def __init__(self, run: str, *, device: str = "auto") -> None:
+        """Raises SynparseError if the model has no memory of earlier states."""
+        super().__init__(run, device=device)
+        if not (issubclass(self.model_type, Model) and has_memory(self.model_type)):
+            raise SynparseError(
+                f"{run}: this {self.name!r} has no memory of earlier states with gates; "
+                "--what states has the attention of models with attention layers"
+            )
+        self.model: Any = self.build()
+
+    def read(self, sentences: Iterable[Sentence]) -> Iterator[SentenceMemory]:
+        """Gates and attention of each sentence, in order. The text is streamed."""
+        source = (split(self.normalize(sentence), self.token) for sentence in sentences)
+        cost = self.model.parsing_cost
+        while block := list(islice(source, LARGEST_BLOCK)):
+            yield from map_by_length(
+                self._memories,
+                block,
+                cost=cost,
+                min_length=1,
+                short=lambda words: SentenceMemory(words, [], [], [], []),
+            )
+
+    @torch.inference_mode()
+    def _memories(self, sentences: Sequence[Sequence[str]]) -> list[SentenceMemory]:
+        batch = SentenceBatch(*pad([self.vocabulary.encode(words) for words in sentences])).to(self.device)
+        weights = self.model.memory_weights(batch)
+        return [
+            SentenceMemory(
+                words,
+                rows_of(weights.read_gates[row, : len(words)]),
+                rows_of(weights.predict_gates[row, : len(words)]),
+                [rows_of(layer[: len(words)]) for layer in weights.read_attention[row]],
+                rows_of(weights.predict_attention[row, : len(words)]),
+            )
+            for row, words in enumerate(sentences)
+        ]
+
+
+def rows_of(weights: Tensor) -> Rows:
+    """One row per word, from the oldest state on, of ``weights`` (N, S), whose first entry is for the newest state."""
+    rows = []
+    for index, newest_first in enumerate(weights.tolist()):
+        visible = [round(value, DIGITS) for value in newest_first[: index + 2]]
+        rows.append([0.0] * (index + 2 - len(visible)) + visible[::-1])
+    return rows
