@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -9,6 +10,7 @@ import sys
 def main() -> None:
     """Entry point of the ``synparse`` command. During loading, Ctrl-C ends the process without a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of NumPy, whose threads would compete with worker processes
     from cli.main import run
     from cli.streams import prepare
 

@@ -40,6 +40,7 @@ class ModelEntry:
     sets: tuple[str, ...] = ()  # sets of distances besides those of the language model
     teacher_output: Output | None = None  # structures of other parsers that it can learn from
     needs_teacher: bool = False  # whether it learns only from a teacher
+    arrays: str = ""  # "module:class" of the same model in NumPy, with which a CPU parses without torch
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,11 @@ MODELS: Registry[ModelEntry] = Registry(
         "udgn": ModelEntry("induce.models.masked.udgn:Udgn", "udgn-small", teacher_output="heads"),
         "ocn": ModelEntry("induce.tasks.craft.ocn_text:OptionWords", "ocn-small"),
         "chart": ModelEntry(
-            "induce.models.distilled.chart:Chart", "chart-small", teacher_output="trees", needs_teacher=True
+            "induce.models.distilled.chart:Chart",
+            "chart-small",
+            teacher_output="trees",
+            needs_teacher=True,
+            arrays="induce.models.distilled.chart_arrays:ArrayChart",
         ),
         "biaffine": ModelEntry(
             "induce.models.distilled.biaffine:Biaffine", "biaffine-small", teacher_output="heads", needs_teacher=True

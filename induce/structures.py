@@ -271,8 +271,8 @@ class SpanScores(Structure):
     name = "span_scores"
     rows_are = "a row for each word i, with the score of the span from i up to each j = 0 … N"
     entries = "rows of scores"
-    score: Tensor
-    lengths: Tensor
+    score: Tensor | np.ndarray
+    lengths: Tensor | np.ndarray
     probabilities: bool = True
     symbols: Tensor | None = None
 
@@ -284,8 +284,8 @@ class SpanScores(Structure):
         """Probabilities (N, N + 1, S) of each sentence, or None."""
         return None if self.symbols is None else self._cut(self.symbols)
 
-    def _cut(self, values: Tensor) -> list[np.ndarray]:
-        sentences = values.cpu().numpy()
+    def _cut(self, values: Tensor | np.ndarray) -> list[np.ndarray]:
+        sentences = values.cpu().numpy() if hasattr(values, "cpu") else values
         return [table[:n, : n + 1].copy() for table, n in zip(sentences, self.lengths.tolist(), strict=True)]
 
     @classmethod

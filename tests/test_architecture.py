@@ -233,6 +233,22 @@ def test_the_help_of_a_command_loads_nothing_heavy(command: str) -> None:
     assert heavy_modules_after(HELP.replace("['--help']", f"[{command!r}, '--help']")) == []
 
 
+def test_commands_about_files_do_not_load_torch(tmp_path: Path) -> None:
+    trees = tmp_path / "trees.mrg"
+    trees.write_text("(S (NP (DT the) (NN cat)) (VP (VBD sat)))\n" * 3, encoding="utf-8")
+    calls = [
+        ["eval", "--gold", str(trees), str(trees), "--baseline", "right"],
+        ["convert", str(trees)],
+        ["search", "NP < DT", str(trees)],
+        ["phrases", str(trees)],
+        ["draw", str(trees)],
+        ["data", "list"],
+        ["cite", "--convention", "km"],
+    ]
+    program = f"from cli.main import run\nfor call in {calls!r}:\n    assert run(call) == 0, call"
+    assert "torch" not in heavy_modules_after(program)
+
+
 def test_import_of_synparse_loads_nothing_heavy() -> None:
     assert heavy_modules_after("import synparse\nassert synparse.__version__") == []
 

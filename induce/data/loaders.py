@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -88,11 +89,17 @@ def shuffled(rng: Any, count: int) -> np.ndarray:
     return order
 
 
+def pad_arrays(sentences: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """``tokens`` (B, N), padded with 0, and ``lengths`` (B,), as arrays."""
+    lengths = np.array(list(map(len, sentences)))
+    tokens = np.zeros((len(lengths), max(1, lengths.max())), dtype=np.int64)
+    tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = list(chain.from_iterable(sentences))
+    return tokens, lengths
+
+
 def pad(sentences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     """``tokens`` (B, N), padded with 0, and ``lengths`` (B,)."""
     import torch
 
-    longest = max(1, *map(len, sentences))
-    return torch.tensor([[*ids, *([0] * (longest - len(ids)))] for ids in sentences]), torch.tensor(
-        [len(ids) for ids in sentences]
-    )
+    tokens, lengths = pad_arrays(sentences)
+    return torch.from_numpy(tokens), torch.from_numpy(lengths)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -80,6 +80,19 @@ def gaps(words: Sequence[str], word_indices: Sequence[int], joining: Iterable[st
     for index, marks in dropped(words, word_indices):
         row[index] = gap(marks, joining)
     return row
+
+
+GAP_FEATURES = 4
+
+
+@cache
+def gap_features() -> np.ndarray:
+    """Features (256, 4) of each gap by its code, 1 or 0: it separates, joins, closes brackets or opens brackets."""
+    codes = np.arange(NUMBERS)
+    separates = (codes != NOTHING) & (codes != JOINED)
+    closing, opening = np.divmod(codes - SEPARATED, MOST + 1)
+    columns = [separates, codes == JOINED, separates & (closing > 0), separates & (opening > 0)]
+    return np.stack(columns, -1).astype(np.float32)
 
 
 class Singles:

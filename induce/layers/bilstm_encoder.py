@@ -6,18 +6,17 @@ Shapes: B sentences, N words, E units of an embedding, H of one direction of the
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from induce.layers.endings import BUCKETS, ENDINGS, buckets
+
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
 UNKNOWN = 1  # index of words that are not in the vocabulary
-ENDINGS = (1, 2, 3)  # lengths in letters
-BUCKETS = 4096  # for the endings of one length, some of which share a bucket
 
 
 class SentenceReader(nn.Module):
@@ -40,9 +39,7 @@ class SentenceReader(nn.Module):
 
     def learn_endings(self, corpus: EncodedCorpus) -> None:
         """Store the endings of the words of the vocabulary."""
-        words = [word.lower() for word in corpus.vocabulary.words]
-        buckets = [[crc32(word[-count:].encode("utf-8", "replace")) % BUCKETS for count in ENDINGS] for word in words]
-        self.ending.copy_(torch.tensor(buckets))
+        self.ending.copy_(torch.tensor([buckets(word) for word in corpus.vocabulary.words]))
 
     def forward(self, tokens: Tensor, lengths: Tensor, known: Tensor) -> Tensor:
         """States of ``tokens`` (B, N). In ``known``, some are `UNKNOWN`, but not their endings."""

@@ -10,9 +10,11 @@ from typing import Any
 
 from induce import registry
 from induce.decoding import specification
+from induce.parsing.array_parser import ArrayParser
 from induce.parsing.ensemble import Ensemble, load_ensemble
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.voters import ParserVoter
+from induce.settings.run import entry_of
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import ModelSpec, parse_model_spec
@@ -62,6 +64,8 @@ def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **op
     spec, chosen = _spec_and_options(run, **options)
     checkpoint = read_trained(spec.path)
     task = checkpoint.config.task_name
+    if device in ("auto", "cpu") and not task and entry_of(checkpoint.config).arrays:
+        return ArrayParser(checkpoint, device="cpu", **chosen)
     parser: type[ModelParser] = registry.load(registry.TASKS.get(task).parser) if task else ModelParser
     return parser(checkpoint, device=choose_device(device), **chosen)
 

@@ -17,12 +17,10 @@ from induce.data.tokens import leaf, split
 from induce.decoding import specification
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.impact import Impact
-from induce.models.base import Query, SentenceTooLong
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
-from induce.parsing.model_states import IMPACT, source_of_model, structure_of_states
 from induce.parsing.parser import ROOT_COUNTED, Parser, ignore
 from induce.parsing.reading import Reading
-from induce.parsing.state_trees import StateSource
+from induce.parsing.state_trees import IMPACT, StateSource
 from induce.parsing.text_check import TextCheck
 from induce.settings.run import check_layer, default_layer, entry_of, fitting_to, kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
@@ -56,12 +54,13 @@ class ModelParser(Parser):
     ) -> None:
         config = checkpoint.config
         self.checkpoint, self.device = checkpoint, device
-        self.model: Any = build_model(checkpoint).to(device)  # checks the settings of the model, which are used below
+        self.model: Any = self._built_model()  # checks the settings of the model, which are used below
+        kind = self._kind()
         self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.task_name
-        self.gives, self.tokenization = kind_of(config).gives, config.data.tokenization
+        self.gives, self.tokenization = kind.gives, config.data.tokenization
         right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
         self.branches_right = right_probability >= CLEAR_PROBABILITY
-        self.estimates_root = getattr(kind_of(config), "estimates_root", False)
+        self.estimates_root = getattr(kind, "estimates_root", False)
         self.distances = distances or config.parse.distances
         self._choose_layer(layer)
         self.choose(decoder or ("" if self.source else config.parse.decoder))
@@ -74,6 +73,14 @@ class ModelParser(Parser):
         self._text_check = TextCheck(checkpoint.vocabulary, self.token)
         self._library = ""  # of matrix products, for blocks of many words; chosen at the first such block
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
+
+    def _built_model(self) -> Any:
+        """The model with its trained weights, on the device."""
+        return build_model(self.checkpoint).to(self.device)
+
+    def _kind(self) -> Any:
+        """Class of the model, or of its encoder if it learned a task."""
+        return kind_of(self.checkpoint.config)
 
     def _choose_layer(self, layer: int | None) -> None:
         """Set the layer, and ``source`` if the distances are read from states. Raises SynparseError."""
@@ -97,6 +104,8 @@ class ModelParser(Parser):
             raise SynparseError(problem)
         if config.task_name:
             raise SynparseError(f"model {self.name!r} has no distances {self.distances!r}: it has learned a task")
+        from induce.parsing.model_states import source_of_model
+
         return source_of_model(self.name, kind_of(config), config.model, self.distances, layer)
 
     @property
@@ -184,7 +193,11 @@ class ModelParser(Parser):
         if length < max(1, self.model.shortest):
             return Scores(self.structure.trivial(length) if length else [])
         limit = self.model.max_length
-        return SentenceTooLong(index, length, limit) if limit is not None and length > limit else None
+        if limit is None or length <= limit:
+            return None
+        from induce.models.base import SentenceTooLong
+
+        return SentenceTooLong(index, length, limit)
 
     def _normalize(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
         """The words of a sentence, and those that the model reads. Both are characters for a model of characters."""
@@ -232,11 +245,8 @@ class ModelParser(Parser):
 
         A sentence that is too long for the memory has an error instead of scores.
         """
-        import torch
-
         try:
-            with torch.inference_mode():
-                return list(self.priors.apply(self.ask(self.batch(batch)), batch))
+            return self._scores(batch)
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
@@ -244,6 +254,13 @@ class ModelParser(Parser):
             return [SynparseError(f"memory ran out on a sentence of {len(batch[0][0]):,} words; leave it out")]
         half = len(batch) // 2
         return [*self._rows(batch[:half]), *self._rows(batch[half:])]
+
+    def _scores(self, batch: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
+        """The scores of each sentence that the memory suffices for."""
+        import torch
+
+        with torch.inference_mode():
+            return list(self.priors.apply(self.ask(self.batch(batch)), batch))
 
     def batch(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> SentenceBatch:
         """Batch of sentences, of the type that the model reads."""
@@ -255,6 +272,9 @@ class ModelParser(Parser):
 
     def ask(self, batch: SentenceBatch) -> Structure:
         """The structure that the decoder reads."""
+        from induce.models.base import Query
+        from induce.parsing.model_states import structure_of_states
+
         if self.source:
             return structure_of_states(self.model, batch, self.source)
         symbols = self.priors.need_symbols

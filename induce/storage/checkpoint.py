@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from induce.data.vocabulary import Vocabulary
-from induce.settings.run import RunConfig
+from induce.settings.run import RunConfig, model_settings
 from induce.storage.facts import DAMAGED, FORMAT, RunFacts
 from induce.storage.folders import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS, save, settle, whole
 from induce.storage.locate import CHECKPOINTS, PathType, locate
@@ -38,6 +39,7 @@ from treebank.base.metadata import (
 from treebank.base.version import VERSION
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
 
@@ -90,11 +92,21 @@ class Checkpoint:
 
     def weights(self) -> dict[str, Tensor]:
         """Parameter name -> tensor, on the CPU."""
-        from induce.storage import weights
+        from induce.storage.weights import parse
 
+        return self._parsed(parse)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Parameter name -> array, without torch."""
+        from induce.storage.weight_arrays import parse_arrays
+
+        return self._parsed(parse_arrays)
+
+    def _parsed(self, parse: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]:
+        """Result of ``parse`` for the content of the file of the weights."""
         data = self.weights_file.read(self.files[WEIGHTS])
         try:
-            return weights.parse(data)
+            return parse(data)
         except ValueError as error:
             problem = f"cannot be read as weights ({one_line(error)}); {DAMAGED}"
             raise MetadataError(f"{self.folder / WEIGHTS}: {problem}") from None
@@ -130,12 +142,26 @@ def build_model(checkpoint: Checkpoint) -> Any:
     from induce.storage import weights
 
     config, size, tensors = checkpoint.config, len(checkpoint.vocabulary), checkpoint.weights()
-    try:
+    with _fitting(checkpoint):
         model = weights.build_with(lambda: make_model(config, size), config.model, tensors)
+    return model.eval()
+
+
+def build_array_model(checkpoint: Checkpoint, kind: Any) -> Any:
+    """The model of the class ``kind``, which computes with arrays. Raises MetadataError as `build_model` does."""
+    config, arrays = checkpoint.config, checkpoint.arrays()
+    with _fitting(checkpoint):
+        return kind(model_settings(kind.Config, config.model, config.model_name), len(checkpoint.vocabulary), arrays)
+
+
+@contextmanager
+def _fitting(checkpoint: Checkpoint) -> Iterator[None]:
+    """Report errors within the block as settings and weights that do not fit together."""
+    try:
+        yield
     except (KeyError, TypeError, ValueError, RuntimeError, OverflowError, MemoryError, SynparseError) as error:
         problem = f"weights and settings do not fit together: {one_line(error)}"
         raise MetadataError(f"{checkpoint.folder}: {problem}") from None
-    return model.eval()
 
 
 def pack(

@@ -177,10 +177,8 @@ def use_threads(count: int) -> None:
 def begin_worker(threads: int = 1) -> None:
     """Make this process a worker that computes with ``threads`` threads."""
     global _is_worker
-    import torch
-
     _is_worker = True
-    torch.set_num_threads(threads)
+    use_threads(threads)
 
 
 def _serve(connection: Any, work: Work, threads: int) -> None:

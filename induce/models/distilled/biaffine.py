@@ -19,7 +19,8 @@ from torch.nn import functional
 from induce.data.batches import HeadSupervisedBatch, SentenceBatch
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Query
-from induce.models.distilled.student import Student, StudentConfig
+from induce.models.distilled.settings import StudentConfig
+from induce.models.distilled.student import Student
 from induce.setting import setting
 from induce.structures import HeadDistribution
 

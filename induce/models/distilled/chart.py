@@ -2,7 +2,8 @@
 
 It uses no gold trees. It scores each span from the LSTM states at both its ends, and predicts the tree with the largest
 sum of scores. It parses about five times as fast as the grammars that it is distilled from. The order in this file:
-settings, network, loss. See docs/reference/models/chart.md.
+network, loss. `induce.models.distilled.chart_arrays` computes the same scores without torch. See
+docs/reference/models/chart.md.
 
 Shapes: B sentences, N words, H units of one direction of the LSTM, A of the ends of spans.
 """
@@ -10,30 +11,17 @@ Shapes: B sentences, N words, H units of one direction of the LSTM, A of the end
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
-from induce.data.punctuation import JOINED, MOST, NOTHING, SEPARATED
+from induce.data.punctuation import GAP_FEATURES, gap_features
 from induce.models.base import Loss, Query, bounded
-from induce.models.distilled.student import Student, StudentConfig
-from induce.setting import setting
+from induce.models.distilled.settings import MAX_WIDTH, ChartConfig
+from induce.models.distilled.student import Student
 from induce.structures import SpanScores
-
-MAX_WIDTH = 40  # in words; wider spans share one weight
-GAPS = 4  # features of the punctuation in a gap: it separates, joins, closes, opens
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChartConfig(StudentConfig):
-    """Sizes and rates, with defaults for training on a CPU."""
-
-    span_size: int = setting(
-        100, at_least=1, at_most=1e6, help="units in which a gap stands for the start or end of a span"
-    )
 
 
 class Chart(Student):
@@ -46,7 +34,7 @@ class Chart(Student):
 
     def __init__(self, config: ChartConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)
-        self.start, self.end = (nn.Linear(2 * config.hidden_size + GAPS, config.span_size) for _ in range(2))
+        self.start, self.end = (nn.Linear(2 * config.hidden_size + GAP_FEATURES, config.span_size) for _ in range(2))
         self.pairs = nn.Linear(config.span_size, config.span_size, bias=False)
         self.starting, self.ending = (nn.Linear(config.span_size, 1) for _ in range(2))
         self.width = nn.Parameter(torch.zeros(MAX_WIDTH + 1))
@@ -98,12 +86,9 @@ def inner_spans(lengths: Tensor, count: int) -> Tensor:
 def _marks(batch: SentenceBatch) -> Tensor:
     """Features (B, N + 1, 4) of the punctuation in each gap, 1 or 0: separates, joins, closes or opens brackets."""
     tokens = batch.tokens
-    features = torch.zeros(len(tokens), tokens.shape[1] + 1, GAPS, device=tokens.device)
+    features = torch.zeros(len(tokens), tokens.shape[1] + 1, GAP_FEATURES, device=tokens.device)
     if isinstance(batch, FragmentBatch):
-        gaps = batch.gaps[:, 1:].long()
+        table = torch.from_numpy(gap_features()).to(features)
         inside = torch.arange(1, tokens.shape[1], device=tokens.device) < batch.lengths.to(tokens.device)[:, None]
-        separated = (gaps != NOTHING) & (gaps != JOINED)
-        closing, opening = (gaps - SEPARATED) // (MOST + 1), (gaps - SEPARATED) % (MOST + 1)
-        kinds = [separated, gaps == JOINED, separated & (closing > 0), separated & (opening > 0)]
-        features[:, 1:-1] = (torch.stack(kinds, -1) & inside[..., None]).to(features.dtype)
+        features[:, 1:-1] = table[batch.gaps[:, 1:].long()] * inside[..., None]
     return features

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from induce.layers.bilstm_encoder import SentenceReader, some_unknown
 from induce.models.base import Model
-from induce.setting import count, dropout_rate, setting
+from induce.models.distilled.settings import StudentConfig
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
-
-
-@dataclass(frozen=True, kw_only=True)
-class StudentConfig:
-    """Sizes and rates of the reader, with defaults for training on a CPU."""
-
-    embedding_size: int = count(64, "units of a word embedding")
-    hidden_size: int = setting(128, at_least=1, at_most=1e6, help="units of one direction of the LSTM")
-    layers: int = count(1, "layers of the network")
-    endings: bool = setting(True, help="whether words are also known by their last letters")
-    dropout: float = dropout_rate(0.3, "dropout inside the layers")
-    unknown_rate: float = setting(0.2, at_least=0, at_most=0.99, help="share of the words that are unknown in training")
 
 
 class Student(Model):

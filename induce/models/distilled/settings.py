@@ -1,0 +1,33 @@
+"""Settings and sizes of the distilled parsers that are needed before torch loads.
+
+See `induce.models.distilled.chart_arrays`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from induce.setting import count, dropout_rate, setting
+
+MAX_WIDTH = 40  # of spans with their own weight in the chart parser, in words; wider spans share one
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudentConfig:
+    """Sizes and rates of the reader, with defaults for training on a CPU."""
+
+    embedding_size: int = count(64, "units of a word embedding")
+    hidden_size: int = setting(128, at_least=1, at_most=1e6, help="units of one direction of the LSTM")
+    layers: int = count(1, "layers of the network")
+    endings: bool = setting(True, help="whether words are also known by their last letters")
+    dropout: float = dropout_rate(0.3, "dropout inside the layers")
+    unknown_rate: float = setting(0.2, at_least=0, at_most=0.99, help="share of the words that are unknown in training")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartConfig(StudentConfig):
+    """Sizes and rates of the chart parser."""
+
+    span_size: int = setting(
+        100, at_least=1, at_most=1e6, help="units in which a gap stands for the start or end of a span"
+    )
