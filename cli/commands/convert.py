@@ -76,6 +76,13 @@ EXAMPLES = [
     help="With --normalize: count the vocabulary in this corpus instead (repeatable).",
     group=CHANGES,
 )
+@option(
+    "--align-with",
+    multiple=True,
+    metavar="FILE",
+    help="With --normalize: give each sentence the words of the next line of a language-modeling file (repeatable).",
+    group=CHANGES,
+)
 @output_option
 @format_option(*WRITERS, default="brackets")
 def convert(
@@ -85,6 +92,7 @@ def convert(
     head_rules: str,
     normalize: str | None,
     vocabulary_of: Sequence[str],
+    align_with: Sequence[str],
     on_error: str,
     ptb: str | None,
     input_options: InputOptions,
@@ -97,15 +105,16 @@ def convert(
     INPUT is any number of treebank files (brackets, CoNLL-U), JSON lines with distances or spans (.jsonl), folders,
     patterns, treebank names such as wsj10, or - for standard input (the default).
     """
-    if vocabulary_of and not normalize:
-        raise click.UsageError(f"--vocabulary-of requires --normalize {CONCAT_SYN}")
+    for name, paths in (("--vocabulary-of", vocabulary_of), ("--align-with", align_with)):
+        if paths and not normalize:
+            raise click.UsageError(f"{name} requires --normalize {CONCAT_SYN}")
     from treebank.convert.convert import Conversion, Treebanks
     from treebank.convert.convert import convert as converted
     from treebank.convert.transform import Transformation
 
-    call = TextCall("converting", input, output, reads=vocabulary_of, trees=True)
+    call = TextCall("converting", input, output, reads=[*vocabulary_of, *align_with], trees=True)
     transformation = Transformation(tuple(strip), binarize, max_length)
-    conversion = Conversion(form, transformation, head_rules, normalize is not None, vocabulary_of)
+    conversion = Conversion(form, transformation, head_rules, normalize is not None, vocabulary_of, align_with)
     on_bad = SkippedSentences() if on_error == "skip" else None
     treebanks = Treebanks(call.paths, ptb, on_bad, call.counted(input_options))
     call.write(converted(treebanks, conversion, report=lambda line: click.echo(line, err=True)))

@@ -98,6 +98,27 @@ def test_the_vocabulary_of_other_sentences(call: Caller, penn: Path, tmp_path: P
     assert "requires --normalize" in call.usage("convert", penn, "--vocabulary-of", other)
 
 
+def test_words_of_language_modeling_files(call: Caller, penn: Path, tmp_path: Path) -> None:
+    """Step 9 of PTB-Concat-Syn, and files that do not belong to the treebank."""
+    text = tmp_path / "ptb.txt"
+    arguments = ("convert", penn, "--normalize", "ptb-concat-syn", "--align-with", text)
+    text.write_text("the old man wanted to sleep\n\nit cost $ N N </s>\n", encoding="utf-8")
+    code, out, report = call(*arguments, "--format", "text")
+    assert (code, out.splitlines()) == (0, ["the old man wanted to sleep </s>", "it cost $ N N </s>"])
+    assert "1 sentences changed" in report
+    assert "0 tokens replaced, 0 deleted, 1 inserted" in report
+    for lines, problem in {
+        "the old man wanted to sleep\n": f"{penn}:5: {text}: fewer lines",
+        "the old man wanted to sleep\nwe saw them\n": f"{penn}:5: {text}:2 is another sentence (we saw them",
+        "the old man wanted to sleep\nit cost N N\nmore\n": f"{text}:3: a line after the last sentence",
+    }.items():
+        text.write_text(lines, encoding="utf-8")
+        code, _, error = call(*arguments)
+        assert code == 1
+        assert problem in error
+    assert "requires --normalize" in call.usage("convert", penn, "--align-with", text)
+
+
 def test_a_stream_cannot_be_counted_first(call: Caller) -> None:
     assert "the input is read twice" in call.refusal("convert", "-", "--normalize", "ptb-concat-syn")
 

@@ -1,8 +1,8 @@
 """PTB-Concat-Syn: the Penn Treebank's trees over the words of the language-modelling files.
 
-The steps and their numbers are those of Du et al. 2020, appendix A.3. The last step is missing: the authors repaired
-the treebank by hand until it agreed with the files of Mikolov et al. 2010 token by token, and did not publish the
-repairs.
+The steps and their numbers are those of Du et al. 2020, appendix A.3. In the last step, the authors repaired the
+treebank by hand until it agreed with the files of Mikolov et al. 2010 token by token, and did not publish the repairs.
+Here, the step is made with the user's own files (`treebank.convert.word_alignment`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from treebank.base.errors import TreebankError
+from treebank.convert.word_alignment import WordAlignment
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE, Tree
 
@@ -92,9 +93,13 @@ def count_forms(sentences: Iterable[Sentence]) -> Counter[str]:
 
 @dataclass
 class ConcatSyn:
-    """The normalization with the most frequent forms of ``counts`` as vocabulary. It counts its changes by step."""
+    """The normalization with the most frequent forms of ``counts`` as vocabulary. It counts its changes by step.
+
+    ``alignment`` makes the last step, if there is one.
+    """
 
     counts: Counter[str]
+    alignment: WordAlignment | None = None
     changed: Counter[int] = field(default_factory=Counter)
     read: int = 0
 
@@ -102,7 +107,7 @@ class ConcatSyn:
         self.vocabulary: Collection[str] = {form for form, _ in self.counts.most_common(VOCABULARY_SIZE)}
 
     def __call__(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """The sentences after steps 1 to 8, streamed. Sentences without a remaining word are left out."""
+        """The sentences after steps 1 to 8, or 9, streamed. Sentences without a remaining word are left out."""
         for sentence in sentences:
             self.read += 1
             tree, forms = forms_of(sentence, self.changed)
@@ -113,13 +118,19 @@ class ConcatSyn:
             words = tuple(word if word in self.vocabulary else UNKNOWN for word in rest.words)
             self.changed[7] += 1
             self.changed[8] += sum(word == UNKNOWN for word in words)
-            yield sentence.with_tree(replace(rest, words=words))
+            rest = replace(rest, words=words)
+            yield sentence.with_tree(self.alignment(rest, sentence.location) if self.alignment else rest)
+        if self.alignment:
+            self.alignment.finish()
 
     def report(self) -> Iterator[str]:
         """The number of changes, one line per step."""
         yield "ptb-concat-syn: the steps of Du et al. 2020, appendix A.3"
         for step, description in STEPS.items():
             yield f"  {step}  {self.changed[step]:>9,} {description}"
-        yield "  9          - manual repairs: skipped (never published)"
+        if self.alignment:
+            yield from self.alignment.report()
+        else:
+            yield "  9          - manual repairs: skipped (never published; --align-with makes them with your files)"
         yield f"  vocabulary: {len(self.vocabulary):,} of {len(self.counts):,} forms, and {UNKNOWN}"
         yield f"  sentences left out, since no word remained: {self.read - self.changed[7]:,} of {self.read:,}"

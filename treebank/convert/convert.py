@@ -10,6 +10,7 @@ from treebank.base.errors import SynparseError
 from treebank.convert.concat_syn import ConcatSyn, count_forms
 from treebank.convert.losses import Losses
 from treebank.convert.transform import Notify, Transformation
+from treebank.convert.word_alignment import WordAlignment
 from treebank.core.sentence import Sentence
 from treebank.corpora.catalog import is_name, load_gold
 from treebank.io.expand import expand
@@ -65,7 +66,8 @@ class Conversion:
     """A conversion to the format ``to``, a name in `WRITERS`. ``head_rules`` give the heads of trees for CoNLL-U.
 
     With ``concat_syn``, the words are first normalized as in PTB-Concat-Syn, with the vocabulary of the treebanks
-    ``vocabulary_of``, by default of the converted treebanks.
+    ``vocabulary_of``, by default of the converted treebanks. Sentences then receive exactly the words of the lines of
+    the files ``align_with``, if there are any.
     """
 
     to: str
@@ -73,6 +75,7 @@ class Conversion:
     head_rules: str = "collins"
     concat_syn: bool = False
     vocabulary_of: Sequence[str] = ()
+    align_with: Sequence[str] = ()
 
 
 def convert(treebanks: Treebanks, conversion: Conversion, *, report: Notify = print) -> Iterator[str]:
@@ -86,7 +89,8 @@ def convert(treebanks: Treebanks, conversion: Conversion, *, report: Notify = pr
     concat_syn = None
     if conversion.concat_syn:
         counted = replace(treebanks, paths=conversion.vocabulary_of or treebanks.paths).silently()
-        concat_syn = ConcatSyn(count_forms(counted.sentences()))
+        alignment = WordAlignment(conversion.align_with) if conversion.align_with else None
+        concat_syn = ConcatSyn(count_forms(counted.sentences()), alignment)
         sentences = concat_syn(sentences)
     losses = Losses(conversion.to)
     transformed = losses(conversion.transformation(sentences, options.notify))

@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from treebank.convert.concat_syn import END, UNKNOWN, ConcatSyn, count_forms, rewrite
+from treebank.convert.concat_syn import END, UNKNOWN, ConcatSyn, count_forms, end_sentence, rewrite
+from treebank.convert.word_alignment import WordAlignment
 from treebank.core.distances import distances_from_tree
-from treebank.core.sentence import Sentence
+from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
+
+
+@st.composite
+def nested_trees(draw: st.DrawFn) -> Tree:
+    """Trees of 2 to 8 different words."""
+    count = draw(st.integers(2, 8))
+    spans = {(0, count)}
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, count - 2))
+        span = (start, draw(st.integers(start + 2, count)))
+        if all(
+            span[1] <= a or b <= span[0] or a <= span[0] < span[1] <= b or span[0] <= a < b <= span[1] for a, b in spans
+        ):
+            spans.add(span)
+    return Tree.from_spans([f"w{index}" for index in range(count)], spans)
 
 
 @pytest.mark.parametrize(
@@ -66,3 +86,26 @@ def test_end_of_sentence_follows_the_largest_distance() -> None:
     assert result.tree is not None
     distances = distances_from_tree(result.tree)
     assert distances[-1] == max(distances[1:])
+
+
+@given(nested_trees(), st.data())
+def test_tree_receives_exactly_the_words_of_the_file(tree: Tree, data: st.DataObject) -> None:
+    """Brackets over words that do not change stay (step 9)."""
+    words: list[str] = []
+    for word in tree.words:
+        words += data.draw(st.sampled_from([[word]] * 6 + [["new"], [], [word, "more"]]))
+    assume(len(set(words) & set(tree.words)) > max(len(words), len(tree)) / 2)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "words.txt"
+        path.write_text(" ".join(words) + "\n", encoding="utf-8")
+        alignment = WordAlignment([str(path)])
+        aligned = alignment(end_sentence(tree), Location("gold.mrg", 1))
+        alignment.finish()
+    assert aligned.words == (*words, END)
+    assert Tree.from_text(str(aligned)).spans == aligned.spans
+    texts = {tuple(aligned.words[start:end]) for start, end in aligned.spans}
+    if "new" not in words and "more" not in words:
+        remaining = [tuple(word for word in tree.words[start:end] if word in words) for start, end in tree.spans]
+        assert texts >= {text for text in remaining if text}
+    changed = sum(alignment.differences.values())
+    assert bool(changed) == (tuple(words) != tree.words)
