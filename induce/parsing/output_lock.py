@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from treebank.base.atomic_write import PART
 from treebank.base.digest import digest_file
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import write_metadata
-from treebank.base.records import append_record, read_records
+from treebank.base.records import append_records, read_records
 from treebank.io.parsed_folder import FORMAT, NOTE, BatchNote, read_note
 
 TEXTS = "synparse-texts.jsonl"
@@ -43,22 +43,25 @@ class OutputFolder:
         remedy = "remove the file if the texts are the same as when the job was begun"
         self._digests = {record.file: record.text for record in read_records(self._path, TextRecord, remedy=remedy)}
 
-    def check(self, text: str, file: str, *, begun: bool) -> None:
-        """Record the text from which ``file`` is written, unless the text is, for example, a pipe.
+    def check(self, names: Mapping[str, str], is_begun: Callable[[str], bool]) -> None:
+        """Record the texts from which files are written, except for example pipes. ``names`` maps texts to files.
 
-        Raises SynparseError if the file is ``begun`` or complete, and its recorded text has changed since.
+        Raises SynparseError if a file is begun or complete, and its recorded text has changed since.
         """
-        recorded = self._digests.get(file)
-        if not os.path.isfile(text) or (begun and recorded is None):
-            return
-        digest = digest_file(text)
-        if begun and digest != recorded:
-            target = os.path.join(self.folder, file)
-            problem = f"has changed since {target} was begun; remove that, and its .part, to parse it again"
-            raise SynparseError(f"{text}: {problem}")
-        if digest != recorded:
-            append_record(self._path, TextRecord(file, digest))
-            self._digests[file] = digest
+        records = []
+        for text, file in names.items():
+            recorded, begun = self._digests.get(file), is_begun(file)
+            if not os.path.isfile(text) or (begun and recorded is None):
+                continue
+            digest = digest_file(text)
+            if begun and digest != recorded:
+                target = os.path.join(self.folder, file)
+                problem = f"has changed since {target} was begun; remove that, and its .part, to parse it again"
+                raise SynparseError(f"{text}: {problem}")
+            if digest != recorded:
+                records.append(TextRecord(file, digest))
+        append_records(self._path, records)
+        self._digests.update((record.file, record.text) for record in records)
 
 
 @contextmanager

@@ -8,15 +8,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from induce.decoding.specification import k_best_decoder
 from induce.parsing.json_lines import confidence_notes, heads_line, ranked_line, tree_line, with_confidence_labels
+from induce.parsing.output_batch import FinishedFiles, batches
 from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.parser import Parser
 from induce.parsing.reading import ConfidentTree
-from treebank.base.atomic_write import finish
 from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
@@ -205,21 +206,29 @@ def parse_into(
 ) -> int:
     """Write a file into ``folder`` for each file in ``paths`` and return the number of sentences written.
 
-    A file is written as ``NAME.part`` and renamed when it is complete. With ``resume``, complete files are not changed,
-    and incomplete ones are continued after their last complete sentence, so that no sentence is lost or written twice.
-    Raises SynparseError if the folder contains files of another batch, if it contains files and ``resume`` is false, or
-    if a text has changed since its output was written.
+    A file is written as ``NAME.part`` and renamed when its batch of files is on the disk. With ``resume``, complete
+    files are not changed, and incomplete ones are continued after their last complete sentence, so that no sentence is
+    lost or written twice. Raises SynparseError if the folder contains files of another batch, if it contains files and
+    ``resume`` is false, or if a text has changed since its output was written.
     """
-    written = 0
-    with output_folder(folder, paths, job, resume) as (claim, names):
-        for number, (path, name) in enumerate(names.items(), 1):
-            target = os.path.join(folder, name)
-            claim.check(path, name, begun=os.path.exists(target) or os.path.exists(target + PART_SUFFIX))
-            if os.path.exists(target):
-                continue
-            count = _parse_one(path, target, job)
-            written += count
-            tell(f"{number} of {len(names)} files: {path}: {count:,} sentences")
+    written = number = 0
+
+    def is_begun(name: str) -> bool:
+        target = os.path.join(folder, name)
+        part = target + PART_SUFFIX
+        return os.path.exists(target) or (os.path.exists(part) and os.path.getsize(part) > 0)
+
+    with output_folder(folder, paths, job, resume) as (claim, names), FinishedFiles() as finished:
+        for batch in batches(names):
+            claim.check(batch, is_begun)
+            for path, name in batch.items():
+                number += 1
+                target = os.path.join(folder, name)
+                if not os.path.exists(target):
+                    count = _parse_one(path, target + PART_SUFFIX, job)
+                    written += count
+                    line = f"{number} of {len(names)} files: {path}: {count:,} sentences"
+                    finished.add(target + PART_SUFFIX, target, partial(tell, line))
     return written
 
 
@@ -243,10 +252,9 @@ def output_folder(
         yield claim, names
 
 
-def _parse_one(path: str, target: str, job: Job) -> int:
-    """Write the file ``target``, or the rest of it, and return the number of sentences written."""
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    part = target + PART_SUFFIX
+def _parse_one(path: str, part: str, job: Job) -> int:
+    """Write the file ``part``, or the rest of it, and return the number of sentences written."""
+    os.makedirs(os.path.dirname(part), exist_ok=True)
     done = 0
     if os.path.exists(part):
         done, size = whole_sentences(part, job.form)
@@ -256,7 +264,6 @@ def _parse_one(path: str, target: str, job: Job) -> int:
         for line in job.lines([path], skip=done):
             print(line, file=stream)
             count += 1
-    finish(part, target)
     return count
 
 

@@ -1,7 +1,7 @@
 """Parsing of many or large files in shards by several workers, with the same output as one process.
 
-Every result is renamed when it is on the disk and then noted in the manifest. So a worker or the whole call may be
-killed at any moment: what is noted is not done again, what is not noted is, and nothing is written twice.
+Every result is renamed when it is complete, and then recorded in the manifest with its digest. A worker or the whole
+call may be killed at any moment: recorded and undamaged results are not computed again, and nothing is written twice.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
+from induce.parsing.output_batch import FinishedFiles, batches
 from induce.parsing.output_lock import OutputFolder
-from induce.parsing.writer import Job, output_folder
+from induce.parsing.writer import PART_SUFFIX, Job, output_folder
 from induce.shards.manifest import Manifest, Result, join, remove_shards, shard_path
 from induce.shards.shard import SHARD_BYTES, Shard, first_block, shards_of
 from induce.workers.pool import Pool, WorkerDiedError, cores
 from induce.workers.ray import RayPool
-from treebank.base.atomic_write import finish
 from treebank.base.errors import SynparseError, TreebankError, placed
 from treebank.io.read import InputOptions
 from treebank.tokenize import NONE
@@ -78,7 +79,7 @@ class ShardWork:
                 digest.update(data)
                 sentences += 1
                 size += len(data)
-        finish(part, target)
+        os.replace(part, target)
         return Result(sentences, size, digest.hexdigest())
 
 
@@ -139,8 +140,8 @@ def parse_in_shards(
     Raises SynparseError for files of another batch, input that has changed since, and the first sentence that cannot
     be parsed, when the shards that were begun are written.
     """
-    with output_folder(folder, paths, job, resume) as (claim, names):
-        batch = _Batch(folder, job, names, claim, tell)
+    with output_folder(folder, paths, job, resume) as (claim, names), FinishedFiles() as finished:
+        batch = _Batch(folder, job, names, claim, finished, tell)
         with make_engine(ShardWork(job, os.path.abspath(folder))) as engine:
             return batch.run(engine, shard_bytes)
 
@@ -148,8 +149,17 @@ def parse_in_shards(
 class _Batch:
     """The state of a job: shards, results and problems."""
 
-    def __init__(self, folder: str, job: Job, names: dict[str, str], claim: OutputFolder, tell: Tell) -> None:
-        self.folder, self.job, self.claim, self.tell = folder, job, claim, tell
+    def __init__(
+        self,
+        folder: str,
+        job: Job,
+        names: dict[str, str],
+        claim: OutputFolder,
+        finished_files: FinishedFiles,
+        tell: Tell,
+    ) -> None:
+        self.folder, self.job, self.names, self.claim, self.tell = folder, job, names, claim, tell
+        self.finished_files = finished_files
         self.files = [_File(path, name) for path, name in names.items()]
         self.by_name = {file.name: file for file in self.files}
         self.manifest = Manifest(folder)
@@ -167,19 +177,29 @@ class _Batch:
 
     def _tasks(self, shard_bytes: int) -> Iterator[Task]:
         """The shards that are not written yet, up to the first problem."""
-        for number, file in enumerate(self.files):
-            is_written = os.path.exists(os.path.join(self.folder, file.name))  # renamed after the last shard
-            try:
-                self.claim.check(file.path, file.name, begun=is_written)
-                if is_written:
+        count = 0
+        try:
+            for file in self._recorded_files():
+                if self._is_written(file.name):
                     remove_shards(self.folder, file.name)
                     self.finished += 1
                 else:
                     yield from self._tasks_of(file, shard_bytes)
-            except SynparseError as error:
-                self.problems.append((number, len(file.shards), error))
-            if self.problems:
-                return
+                if self.problems:
+                    return
+                count += 1
+        except SynparseError as error:
+            self.problems.append((count, len(self.files[count].shards), error))
+
+    def _recorded_files(self) -> Iterator[_File]:
+        """The files, each after the texts of its batch are recorded."""
+        for batch in batches(self.names):
+            self.claim.check(batch, self._is_written)
+            yield from (self.by_name[name] for name in batch.values())
+
+    def _is_written(self, name: str) -> bool:
+        """Whether an output file is complete, and renamed after its last shard."""
+        return os.path.exists(os.path.join(self.folder, name))
 
     def _tasks_of(self, file: _File, shard_bytes: int) -> Iterator[Task]:
         rule, form = self.job.input_options.tokenize, self.job.form
@@ -220,12 +240,18 @@ class _Batch:
             self.tell(f"{file.path}: {len(file.results):,} shards; {speed:,.0f} sentences a second")
 
     def _finish(self, file: _File) -> None:
-        """Join the shards of a file."""
+        """Join the shards of a file, which gets its name with the other files of its batch."""
         results = [file.results[shard.number] for shard in file.shards]
-        join(self.folder, file.name, file.shards, results)
+        target = os.path.join(self.folder, file.name)
+        join(self.folder, file.name, file.shards, results, target + PART_SUFFIX)
         self.finished += 1
         sentences = sum(result.sentences for result in results)
-        self.tell(f"{self.finished} of {len(self.files)} files: {file.path}: {sentences:,} sentences")
+        line = f"{self.finished} of {len(self.files)} files: {file.path}: {sentences:,} sentences"
+        self.finished_files.add(target + PART_SUFFIX, target, partial(self._report_finished, file.name, line))
+
+    def _report_finished(self, name: str, line: str) -> None:
+        remove_shards(self.folder, name)
+        self.tell(line)
 
 
 def _located(error: Exception, shard: Shard) -> Exception:

@@ -1,6 +1,7 @@
 """Manifest of an output folder: one record for each shard, so that an interrupted call can be resumed.
 
-``synparse-shards.jsonl`` is only appended to, by one process, after the output of the shard is on the disk.
+``synparse-shards.jsonl`` is only appended to, by one process, after the output of the shard has its final name. Neither
+is synced: after a power failure, a shard whose output or record is missing or damaged is parsed again.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from induce.shards.shard import Shard
-from treebank.base.atomic_write import finish
 from treebank.base.digest import digest_file
 from treebank.base.errors import SynparseError, placed
-from treebank.base.records import append_record, read_records
+from treebank.base.records import append_records, read_records
 
 NAME = "synparse-shards.jsonl"
 
@@ -56,8 +56,8 @@ class Manifest:
         return result if digest_file(path) == result.digest else None
 
     def add(self, file: str, shard: Shard, result: Result) -> None:
-        """Record that the output of a shard is on the disk."""
-        append_record(self.path, Entry(file=file, shard=shard.key, result=result))
+        """Record that the output of a shard is complete."""
+        append_records(self.path, [Entry(file=file, shard=shard.key, result=result)], synced=False)
 
 
 def shard_path(folder: str, file: str, shard: Shard) -> str:
@@ -65,13 +65,12 @@ def shard_path(folder: str, file: str, shard: Shard) -> str:
     return os.path.join(folder, f"{file}.shards", shard.key)
 
 
-def join(folder: str, file: str, shards: Sequence[Shard], results: Sequence[Result]) -> None:
-    """Write the output ``file`` from those of its shards, and rename it when it is on the disk.
+def join(folder: str, file: str, shards: Sequence[Shard], results: Sequence[Result], part: str) -> None:
+    """Write the output ``file`` from those of its shards, under the temporary name ``part``.
 
     Raises SynparseError if the output of a shard has changed.
     """
-    target = os.path.join(folder, file)
-    with placed(target), open(f"{target}.part", "wb") as stream:
+    with placed(os.path.join(folder, file)), open(part, "wb") as stream:
         for shard, result in zip(shards, results, strict=True):
             digest = hashlib.sha256()
             path = shard_path(folder, file, shard)
@@ -81,8 +80,6 @@ def join(folder: str, file: str, shards: Sequence[Shard], results: Sequence[Resu
                     stream.write(data)
             if digest.hexdigest() != result.digest:
                 raise SynparseError(f"{path}: has changed since it was written; write it again with --resume")
-    finish(f"{target}.part", target)
-    remove_shards(folder, file)
 
 
 def remove_shards(folder: str, file: str) -> None:

@@ -278,6 +278,8 @@ def _read_open(folder: Path, descriptor: int) -> Checkpoint:
     words = read_bounded(folder / VOCABULARY, MAX_VOCABULARY_BYTES, folder=descriptor)
     try:
         files = {name: decode(FileFacts, entry) for name, entry in dict(content.pop("files")).items()}
+        if WEIGHTS not in files:
+            raise KeyError(WEIGHTS)
         size, settings = content.pop("vocabulary_size"), content.pop("settings")
         version = abbreviate(content["synparse"]).strip("'\"")
         facts = decode(RunFacts, {key: value for key, value in content.items() if key not in HEADER})

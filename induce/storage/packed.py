@@ -21,7 +21,7 @@ from pathlib import Path
 from treebank.base.atomic_write import replacing
 from treebank.base.digest import FileFacts, describe_file, digest_file
 from treebank.base.errors import SynparseError, placed
-from treebank.base.metadata import MetadataError, metadata_bytes, parse_metadata
+from treebank.base.metadata import MetadataError, metadata_bytes, one_line, parse_metadata
 
 PARTS = ("checkpoint.json", "vocabulary.txt", "weights.safetensors")
 MANIFEST = "manifest.json"
@@ -90,7 +90,7 @@ def unpack(path: Path) -> Path:
             for name, fact in _manifest(path, packed).items():
                 _copy(path, packed, name, fact, folder / name)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, ValueError) as error:
-        problem = f"not a packed model, or a damaged one ({error})"
+        problem = f"not a packed model, or a damaged one ({one_line(error)})"
         raise PackError(f"{path}: {problem}; -m takes the folder of a model, or what synparse pack wrote") from None
     return folder
 

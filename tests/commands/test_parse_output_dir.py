@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,28 @@ def test_a_file_for_each_file(call: Caller, model: Path) -> None:
     assert "not empty; continue with --resume" in call.refusal("parse", "-m", model, "in", "--output-dir", "out")
     other = ("parse", "-m", model, "in", "--output-dir", "out", "--resume", "--decoder", "nary")
     assert "was begun with decoder" in call.refusal(*other)
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", "1")])
+def test_files_of_a_batch_are_synced_together(
+    call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    """The files before one that cannot be read are complete, and the disk is waited for once."""
+    counts = Counter[str]()
+    for name in ("sync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *paths, name=name, real=real: (counts.update([name]), real(*paths)))
+    Path("many").mkdir()
+    for number in range(20):
+        Path(f"many/{number:02}.txt").write_text("the dog saw a cat .\n", encoding="utf-8")
+    Path("many/20.txt").write_bytes(b"\xff\n")
+    arguments = ("parse", "-m", model, "many", "--output-dir", "out", *workers)
+    code, _, err = call(*arguments)
+    assert (code, "many/20.txt:1: invalid UTF-8" in err) == (1, True)
+    assert len(list(Path("out").glob("*.txt.trees"))) == 20
+    assert (counts["sync"], counts["replace"]) == (1, 21)  # with the note
+    Path("many/20.txt").write_text("a cat\n", encoding="utf-8")
+    assert "21 of 21 files: many/20.txt: 1 sentences" in call(*arguments, "--resume")[2]
 
 
 @pytest.mark.parametrize("form", ["brackets", "jsonl"])

@@ -135,7 +135,7 @@ def test_the_call_is_killed_and_started_again(
 def test_killed_call_that_has_joined_a_file_is_resumed(
     source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("induce.shards.manifest.remove_shards", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr("induce.shards.batch.remove_shards", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     process = FORK.Process(target=parse, args=(tmp_path / "out", source, job))
     process.start()
     process.join()

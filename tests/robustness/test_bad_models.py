@@ -62,6 +62,7 @@ JSON_CHANGES = [
     *(edit(settings__model__layers=...), edit(settings__model__chunk_size=5), edit(settings__model_name="onlstn")),
     *(edit(settings__parse__decoder="none"), edit(settings__parse__layer=9), edit(settings__parse__layer=1.5)),
     *(edit(settings__data__normalization="word"), edit(vocabulary_size=...), edit(vocabulary_size=3)),
+    *(edit(files={}), edit(**{"files__weights.safetensors": ...})),
     *(edit(history={}), edit(history=[1]), edit(training=[]), edit(training={}), edit(step="x"), edit(texts="a.txt")),
 ]
 

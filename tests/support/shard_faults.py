@@ -44,15 +44,15 @@ class Full(ShardWork):
     """Work that finds the disk full after the first write."""
 
     def __call__(self, task: Task) -> Outcome:
-        fsync = os.fsync
-        os.fsync = _no_space if any(Path(self.folder).rglob("*.shards/*")) else fsync
+        replace = os.replace
+        os.replace = _no_space if any(Path(self.folder).rglob("*.shards/*")) else replace  # type: ignore[assignment]
         try:
             return super().__call__(task)
         finally:
-            os.fsync = fsync
+            os.replace = replace
 
 
-def _no_space(descriptor: object) -> None:
+def _no_space(*paths: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

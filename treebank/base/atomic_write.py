@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO
 
@@ -83,9 +83,19 @@ def make_alike(descriptor: int, before: os.stat_result) -> None:
 
 def finish(part: str, target: str) -> None:
     """Rename ``part``, a file or a folder with synced files, to ``target``, and sync the folder of both."""
-    sync(part, target)
-    os.replace(part, target)
-    sync(os.path.dirname(target) or ".", target)
+    finish_all({part: target})
+
+
+def finish_all(targets: Mapping[str, str]) -> None:
+    """Rename each key, a complete file, to its value once all of them are on the disk, and sync each folder once."""
+    if len(targets) > 1 and hasattr(os, "sync"):
+        os.sync()  # writes all files at once, so that the following calls wait for nothing and only report errors
+    for part, target in targets.items():
+        sync(part, target)
+    for part, target in targets.items():
+        os.replace(part, target)
+    for folder, target in {os.path.dirname(target) or ".": target for target in targets.values()}.items():
+        sync(folder, target)
 
 
 def own_name(target: str) -> str:

@@ -1,13 +1,13 @@
 """Append-only files of JSON lines, each with a digest: a list of results that survives a kill at any moment.
 
-A record is on the disk when `append_record` returns. A last line without a line end was being written when the process
-was killed, and is dropped.
+A last line without a line end was being written when the process was killed, and is dropped.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from treebank.base.errors import SynparseError, placed
@@ -16,13 +16,19 @@ from treebank.base.metadata import decode, encode, one_line, seal, unseal
 Record = TypeVar("Record")
 
 
-def append_record(path: str | os.PathLike[str], record: Any) -> None:
-    """Append a dataclass to a file of records and wait until it is on the disk."""
-    line = json.dumps(seal(encode(record)), ensure_ascii=True).encode("ascii") + b"\n"
+def append_records(path: str | os.PathLike[str], records: Iterable[Any], *, synced: bool = True) -> None:
+    """Append dataclasses to a file of records and, if ``synced``, wait until they are on the disk.
+
+    Without ``synced``, the records survive a kill of the process, but perhaps not a power failure.
+    """
+    lines = [json.dumps(seal(encode(record)), ensure_ascii=True).encode("ascii") + b"\n" for record in records]
+    if not lines:
+        return
     with placed(path), open(path, "ab") as stream:
-        stream.write(line)
+        stream.write(b"".join(lines))
         stream.flush()
-        os.fsync(stream.fileno())
+        if synced:
+            os.fsync(stream.fileno())
 
 
 def read_records(path: str | os.PathLike[str], record: type[Record], *, remedy: str) -> list[Record]:

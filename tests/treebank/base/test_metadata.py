@@ -12,7 +12,7 @@ import pytest
 
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import MetadataError, decode, encode, read_metadata, seal, write_metadata
-from treebank.base.records import append_record, read_records
+from treebank.base.records import append_records, read_records
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def test_records_survive_a_torn_last_line(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     assert read_records(path, Note, remedy="remove it") == []
     for note in (NOTE, Note("b")):
-        append_record(path, note)
+        append_records(path, [note])
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"name": "c", "sha')
     assert read_records(path, Note, remedy="remove it") == [NOTE, Note("b")]
