@@ -82,6 +82,8 @@ class Plan:
             return cls._stored(path, request, minutes)
         if "-" in request.text:
             raise SynparseError("a recipe reads its text several times; give it as a file, not as standard input")
+        if request.resume and not request.text:
+            raise SynparseError(f"{folder}: there is no job to resume; to begin one, leave out --resume")
         check_type(folder, PathType.ENSEMBLE, PathType.JOB)
         exists = any((folder / name).exists() for name in (PARTS, ENSEMBLE, PLAN))
         if exists and not (request.overwrite and path.exists()):

@@ -30,12 +30,7 @@ def check_output(
     ``inputs`` are files, folders and patterns of text or predictions, ``gold`` a treebank and ``models`` specifications
     of models. See `treebank.io.output_path.check_output`.
     """
-    reads: list[str | os.PathLike[str]] = list(expand([name for name in inputs if not is_name(os.fspath(name))]))
-    if gold and os.path.lexists(gold):
-        reads += expand([gold], trees=True)
-    for specifications in expand_models(models).values():
-        reads += [locate(parse_model_spec(text).path).path for text in specifications]
-    output_path.check_output(path, reads, suffixes=suffixes, is_protected=is_protected)
+    output_path.check_output(path, _read_paths(inputs, gold, models), suffixes=suffixes, is_protected=is_protected)
 
 
 def check_output_folder(folder: str | os.PathLike[str], files: Iterable[str] = (), **reads: Any) -> None:
@@ -51,6 +46,41 @@ def check_output_folder(folder: str | os.PathLike[str], files: Iterable[str] = (
     if os.path.isdir(path):
         for name in files:
             check_output(os.path.join(folder, name), **reads)
+
+
+def check_new_folder(
+    folder: str | os.PathLike[str],
+    *,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    gold: str | None = None,
+    models: Sequence[str] = (),
+) -> None:
+    """Raises SynparseError if ``folder``, which a command creates or replaces, contains a file that the command reads.
+
+    The same for a folder inside a model, an ensemble or a prepared corpus, except inside a job of several runs. The
+    other arguments are those of `check_output`.
+    """
+    path = Path(os.path.realpath(folder))
+    for parent in path.parents:
+        if is_protected(str(parent)) and PathType.JOB not in folder_types(parent):
+            problem = f"it would be inside {parent}, which is a model or corpus"
+            raise SynparseError(f"{os.fspath(folder)}: {problem}; name another folder with -o")
+    for name in _read_paths(inputs, gold, models):
+        if Path(os.path.realpath(name)).is_relative_to(path):
+            problem = f"is read, so the output folder {os.fspath(folder)} cannot replace it"
+            raise SynparseError(f"{os.fspath(name)}: {problem}; name another folder with -o")
+
+
+def _read_paths(
+    inputs: Iterable[str | os.PathLike[str]], gold: str | None, models: Sequence[str]
+) -> list[str | os.PathLike[str]]:
+    """All files and folders that a command reads."""
+    reads: list[str | os.PathLike[str]] = list(expand([name for name in inputs if not is_name(os.fspath(name))]))
+    if gold and os.path.lexists(gold):
+        reads += expand([gold], trees=True)
+    for specifications in expand_models(models).values():
+        reads += [locate(parse_model_spec(text).path).path for text in specifications]
+    return reads
 
 
 def is_protected(folder: str) -> bool:

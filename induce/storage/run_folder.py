@@ -7,6 +7,7 @@ from tempfile import TemporaryFile
 
 from induce.storage.folders import remove, settle, unknown_files, versions, whole
 from induce.storage.locate import CHECKPOINTS, PathType, folder_types
+from induce.storage.outputs import check_new_folder
 from treebank.base.errors import SynparseError
 
 LOG = "log.jsonl"
@@ -18,13 +19,14 @@ def resumable(run: Path) -> bool:
 
 
 def check_type(folder: Path, *allowed: PathType) -> None:
-    """Raises SynparseError if ``folder`` holds something of another type than those ``allowed``.
+    """Raises SynparseError if ``folder`` holds something of another type than those ``allowed``, or is in a model.
 
     A folder with two types would be read as one of them, and the other would be silently ignored.
     """
     for type_ in folder_types(folder):
         if type_ not in allowed:
             raise SynparseError(f"{folder}: this folder holds {type_}; name another one with -o")
+    check_new_folder(folder)
 
 
 def check_free(run: Path, *, overwrite: bool) -> None:

@@ -14,6 +14,7 @@ from induce.data.prepared import PreparedCorpus, prepare
 from induce.data.tokens import leaf
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig, entry_of
+from induce.storage.outputs import check_new_folder
 from induce.training.sources import Sources, Text, is_corpus, names_of, read_text
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import find_baseline
@@ -117,6 +118,7 @@ def prepare_text(
     rule = input_options.tokenize.removesuffix(NONE)
     changes = [f"data.tokenization={rule}"] if rule else []
     data = resolve(model=model, preset=preset, settings=[*changes, *settings], sample=False).data
+    check_new_folder(folder, inputs=text)
     sentences = read_text(text, replace(input_options, tokenize=data.tokenization))
     facts = prepare(
         sentences,

@@ -109,6 +109,8 @@ def _joined(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[RunReq
     if stored is None:
         if not seeds:
             raise SynparseError(f"{folder}: there is no family of seeds to resume; name seeds with --seeds")
+        if request.resume and not request.text:
+            raise SynparseError(f"{folder}: there is no family of seeds to resume; to begin one, leave out --resume")
         return request, seeds, seeds
     before, known = stored.request, list(stored.seeds)
     now = StoredRequest.of(request)

@@ -227,6 +227,7 @@ def _plan(
         check_fits(config)
         if group.first:
             check_free(folder, overwrite=request.overwrite)
+            sources.check_output(request.run, config)
         if config.data.vocabulary:
             Vocabulary.from_list(config.data.vocabulary)
     else:

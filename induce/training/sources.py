@@ -10,6 +10,7 @@ from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch, SpanTa
 from induce.registry import LOADERS, MODELS, Output
 from induce.settings.run import RunConfig, entry_of
 from induce.storage.locate import PathType, locate
+from induce.storage.outputs import check_new_folder
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.io.expand import expand
@@ -78,6 +79,12 @@ class Sources:
                 f"model {name!r} (loader.name = {reading}) cannot learn from a teacher; "
                 f"--teacher is for {students['trees']} (trees), {students['heads']} (heads)"
             )
+
+    def check_output(self, folder: str, config: RunConfig) -> None:
+        """Raise SynparseError if the run folder ``folder`` would replace a file of the sources or settings."""
+        paths = [path for path in (*self.text, *self.dev) if isinstance(path, str)]
+        vocabulary = [config.data.vocabulary] if config.data.vocabulary else []
+        check_new_folder(folder, inputs=[*paths, *vocabulary], gold=self.trees, models=self.teachers)
 
 
 def names_of(text: Sequence[Text]) -> list[str]:

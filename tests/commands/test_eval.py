@@ -105,7 +105,7 @@ def test_models_then_files_then_baselines(call: Caller, options: list[Any]) -> N
 def test_a_model_sees_words_only_and_only_those_that_are_scored(call: Caller, options: list[Any]) -> None:
     document = call.json("eval", "--gold", "gold.mrg", "-m", "a", "-m", "b", "--max-length", "4", "--decoder", "biased")
     assert FakeParser.parsed == 2 * [("dogs", "of", "war", "bark"), ("go", "!")]
-    assert [(score["system"], score["model"]) for score in document["scores"]] == [("fake", "a"), ("fake", "b")]
+    assert [(score["system"], score["model"]) for score in document["scores"]] == [("fake a", "a"), ("fake b", "b")]
     assert [score["sentences"] for score in document["scores"]] == [2, 2]
     assert document["gold"]["sentences"] == 2
     assert options[0][1]["decoder"] == "biased"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.calls import Caller
+from tests.support.calls import Caller, toy_text
 
 TREE = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))))\n"
 
@@ -67,3 +67,33 @@ def test_model_folder_is_not_written_to(call: Caller, copy: Path, target: str) -
     for arguments in (["parse", "-m", copy, "t.txt"], ["pack", "-m", copy], ["convert", "g.mrg"]):
         assert "this folder is a model" in call.refusal(*arguments, "-o", copy / target)
     assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ("train texts -o texts", "texts/t.txt: is read, so the output folder texts cannot replace it"),
+        ("train texts/t.txt --dev dev.txt -o texts --overwrite", "texts/t.txt: is read"),
+        ("train copy/best/vocabulary.txt -o copy --overwrite", "copy/best/vocabulary.txt: is read"),
+        ("train dev.txt --model chart --teacher copy -o copy --overwrite", "copy: is read"),
+        ("train dev.txt --set data.vocabulary=texts/t.txt -o texts", "texts/t.txt: is read"),
+        ("train dev.txt --seeds 1,2 -o copy/new", "it would be inside COPY, which is a model"),
+        ("train dev.txt --best -o copy/new", "it would be inside COPY, which is a model"),
+        ("train dev.txt -o copy/best/new", "it would be inside COPY/best, which is a model"),
+        ("task train listops -o copy/new", "it would be inside COPY, which is a model"),
+        ("combine copy baseline:right -o copy/new", "it would be inside COPY, which is a model"),
+        ("combine m.synparse baseline:right -o copy/new", "it would be inside COPY, which is a model"),
+        ("data prepare t.txt -o copy/new", "it would be inside COPY, which is a model"),
+        ("data prepare t.txt -o t.txt", "t.txt: is read, so the output folder t.txt cannot replace it"),
+    ],
+)
+def test_new_folder_is_not_inside_a_model_and_contains_nothing_that_is_read(
+    call: Caller, copy: Path, arguments: str, problem: str
+) -> None:
+    copy.rename("copy")
+    Path("dev.txt").write_text(toy_text(30))
+    Path("texts").mkdir()
+    Path("texts/t.txt").write_text("the\ndog\n")
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    assert problem.replace("COPY", str(Path("copy").resolve())) in call.refusal(*arguments.split())
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before

@@ -225,6 +225,11 @@ def test_folder_contains_only_one_type_of_output(call: Caller, trained: Path) ->
 def test_nothing_to_resume(call: Caller, trained: Path) -> None:
     message = call.refusal("train", "--resume", "-o", "none")
     assert message == "none: there is no run to resume; to begin one, leave out --resume"
+    assert call.refusal("task", "train", "listops", "--resume", "-o", "none") == message
+    for option, job in (("--seeds=1,2", "family of seeds"), ("--best", "job")):
+        message = call.refusal("train", "--resume", option, "-o", "none")
+        assert message == f"none: there is no {job} to resume; to begin one, leave out --resume"
+    assert not Path("none").exists()
     assert not Path("none").exists()
     code, out, err = call("train", trained / "text.txt", "--resume", "-o", "new", *TINY)
     assert (code, out) == (0, "")

@@ -63,8 +63,7 @@ class WordScore:
         """The entry under ``words`` in the output of ``synparse eval --format json``."""
         name, model = self.info.name, self.info.model
         scores = {"value": self.value, "precision": self.precision, "recall": self.recall}
-        system = name.removesuffix(f" {model}") if model else name
-        entry = {"system": system, "metric": "word F1", **scores, "in_brackets": self.in_brackets}
+        entry = {"system": name, "metric": "word F1", **scores, "in_brackets": self.in_brackets}
         return entry | ({"model": model} if model else {})
 
 

@@ -118,7 +118,7 @@ class Score:
         """The entry of this score in the output of ``synparse eval --format json``."""
         info = self.info
         entry: dict[str, Any] = {
-            "system": info.name.removesuffix(f" {info.model}") if info.model else info.name,
+            "system": info.name,
             "metric": self.metric,
             "convention": self.convention.name,
             "value": self.value,
