@@ -4,7 +4,8 @@ The order of this file: the settings, one layer, whose recurrence is in ``onlstm
 is an `AwdModel`. ``docs/reference/models/onlstm.md`` maps the paper's equations to these functions and lists the
 differences between the released program, which is followed here, and the paper.
 
-Shapes: T steps, B sentences or streams, E embedding, H units of a layer, C units a chunk, n = H / C chunks.
+Shapes: T steps, B sentences or streams, E embedding, H units of a layer, C units a chunk, n = H / C chunks, m entries
+of a master gate (n, or n + 1 with ``extra_master_gate``).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from induce.layers.awd_dropout import dropped_weight
 from induce.models.base import Query, bounded
 from induce.models.language.next_word_model import AwdConfig, AwdModel
 from induce.models.language.onlstm_kernel import recurrence
-from induce.setting import count, dropout_rate
+from induce.setting import count, dropout_rate, setting
 from induce.structures import Distances
 
 WORDS_PER_PASS = 2**10  # of a batch that pass all layers together in parsing, to reuse memory
@@ -33,6 +34,9 @@ class OnLstmConfig(AwdConfig):
     """Sizes and dropout rates of an ON-LSTM language model. The defaults are the paper's (section 5.1)."""
 
     chunk_size: int = count(10, "units that share one master gate; divides hidden_size")
+    extra_master_gate: bool = setting(
+        False, help="one more entry in each master gate, so that the last chunk receives input, too (Stratos)"
+    )
     input_dropout: float = dropout_rate(0.5, "dropout of the embedded words, one mask for all steps")
     hidden_dropout: float = dropout_rate(0.3, "dropout between layers, one mask for all steps")
     output_dropout: float = dropout_rate(0.45, "dropout after the last layer, one mask for all steps")
@@ -68,10 +72,11 @@ class SegmentOutput(NamedTuple):
 class OnLstmLayer(nn.Module):
     """One layer. Its hidden-to-hidden matrix is ``recurrent.weight``, the one that weight dropout acts on."""
 
-    def __init__(self, input_size: int, units: int, chunk_size: int) -> None:
+    def __init__(self, input_size: int, units: int, chunk_size: int, *, extra_master_gate: bool = False) -> None:
         super().__init__()
         self.units, self.chunk_size, self.chunks = units, chunk_size, units // chunk_size
-        rows = 2 * self.chunks + 4 * units
+        self.masters = self.chunks + extra_master_gate
+        rows = 2 * self.masters + 4 * units
         self.input = nn.Linear(input_size, rows)
         self.recurrent = nn.Linear(units, rows)
 
@@ -93,8 +98,8 @@ class OnLstmLayer(nn.Module):
         return SegmentOutput(hidden, LayerState(hidden[-1], c), distance_forget, distance_input, x, state.h)
 
     def forget_logits(self, output: SegmentOutput, recurrent_weight: Tensor) -> Tensor:
-        """Master forget gate before its cumax (T, B, n), recomputed so that gradients flow through it."""
-        rows = slice(self.chunks, 2 * self.chunks)
+        """Master forget gate before its cumax (T, B, m), recomputed so that gradients flow through it."""
+        rows = slice(self.masters, 2 * self.masters)
         states = torch.cat((output.before[None], output.hidden[:-1]))
         bias = self.input.bias[rows] + self.recurrent.bias[rows]
         return functional.linear(output.input, self.input.weight[rows], bias) + states @ recurrent_weight[rows].t()
@@ -108,7 +113,8 @@ class OnLstm(AwdModel):
 
     def make_layer(self, input_size: int, units: int) -> OnLstmLayer:
         """One ON-LSTM layer."""
-        return OnLstmLayer(input_size, units, self.config.chunk_size)
+        config = self.config
+        return OnLstmLayer(input_size, units, config.chunk_size, extra_master_gate=config.extra_master_gate)
 
     def used_weight(self, weight: Tensor, mask: Tensor | None) -> Tensor:
         """``weight`` with dropout, or without dropout times the share kept, as in the released program."""

@@ -1,8 +1,10 @@
 """The recurrence of ON-LSTM over a segment, and its gradients by hand.
 
-Shapes: T steps, B sentences or streams, H units of a layer, C units a chunk, n = H / C chunks. The rows of a projection
-z = W x + U h + b, (…, 2n + 4H), are in this order: master input and master forget gate (n each), output gate,
-candidate, input gate and forget gate (H each).
+Shapes: T steps, B sentences or streams, H units of a layer, C units a chunk, n = H / C chunks, m entries of a master
+gate. The rows of a projection z = W x + U h + b, (…, 2m + 4H), are in this order: master input and master forget gate
+(m each), output gate, candidate, input gate and forget gate (H each). In the paper, m is n. With m = n + 1 (Stratos,
+section 2.0.1), the last entry has a share of the softmax but no chunk, so the last chunk can receive input and be
+forgotten.
 
 **Forward** (Shen et al. 2019), with cumax(z) = cumsum(softmax(z)) (eq. 6), a master gate standing for its whole chunk::
 
@@ -23,8 +25,8 @@ candidate, input gate and forget gate (H each).
     dcumax_j = ±d~ ,  dsoftmax_k = sum of dcumax_j over j >= k,  dz_k = softmax_k (dsoftmax_k - sum of softmax dsoftmax)
     dh (of the step before) = dz U        dc (of the step before) = dc ^f     dU = sum over the steps of dzᵀ h
 
-What is saved: U (2n + 4H, H), the h before the segment (B, H), the gates after their non-linearities (T, B, 2n + 4H),
-where the master rows hold softmax, h (T, B, H), c (T + 1, B, n, C), tanh(c') (T, B, H), and both cumax (T, B, 2, n).
+What is saved: U (2m + 4H, H), the h before the segment (B, H), the gates after their non-linearities (T, B, 2m + 4H),
+where the master rows hold softmax, h (T, B, H), c (T + 1, B, n, C), tanh(c') (T, B, H), and both cumax (T, B, 2, m).
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ def cumax(x: Tensor) -> Tensor:
 def recurrence(projected: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Hidden states (T, B, H), last cell state (B, n, C), distances by the master forget and input gates (T, B).
 
-    ``projected`` (T, B, 2n + 4H): W x + biases; ``weight`` (2n + 4H, H); ``h`` (B, H) and ``c`` (B, n, C) before.
+    ``projected`` (T, B, 2m + 4H): W x + biases; ``weight`` (2m + 4H, H); ``h`` (B, H) and ``c`` (B, n, C) before.
     """
     outputs: tuple[Tensor, Tensor, Tensor, Tensor] = _Recurrence.apply(projected, weight, h, c, rounds(projected))
     return outputs
@@ -89,7 +91,7 @@ class _Recurrence(torch.autograd.Function):
     """The recurrence over a segment, as the module's docstring states it: one node of the graph.
 
     One node, because a graph of some twenty nodes a step costs more than the arithmetic of small models; and because dU
-    is then one product for all steps, where a graph would add up one (2n + 4H, H) matrix a step.
+    is then one product for all steps, where a graph would add up one (2m + 4H, H) matrix a step.
     """
 
     @staticmethod
@@ -116,8 +118,9 @@ class _Recurrence(torch.autograd.Function):
         cells = room(steps + 1, batch, chunks, chunk_size)
         cells[0] = c0
         squashed = room(steps, batch, units)  # tanh(c)
-        masters = projected.new_empty(steps, batch, 2, chunks)  # cumax of the master rows
-        views = [gates, *_split(gates, chunks, chunk_size), masters, squashed, hidden, cells[1:]]
+        parts = _split(gates, chunks, chunk_size)
+        masters = torch.empty_like(parts[0], memory_format=torch.contiguous_format)  # cumax of the master rows
+        views = [gates, *parts, masters, squashed, hidden, cells[1:]]
         h, c = h0, cells[0]
         for step in zip(*(v.unbind() for v in views), strict=True):
             z, master, output, candidate, pair, rising, s, h_next, c_next = step
@@ -127,13 +130,13 @@ class _Recurrence(torch.autograd.Function):
         if learning:
             ctx.save_for_backward(weight, h0, gates, hidden, cells, squashed, masters)
             ctx.rounded = rounded
-        means = masters.mean(-1)  # (T, B, 2)
+        means = masters[..., :chunks].mean(-1)  # (T, B, 2)
         return hidden, cells[-1].clone(), 1 - means[..., 1], 1 - means[..., 0]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_hidden: Tensor, d_cell: Tensor, d_forget: Tensor, d_input: Tensor) -> Any:
-        """Gradients of the projection (T, B, 2n + 4H), the weight, and h and c before the segment.
+        """Gradients of the projection (T, B, 2m + 4H), the weight, and h and c before the segment.
 
         Two tricks. The factors that do not wait for later steps come from `_local_factors` for a block of steps at
         once, so large that they stay in the cache: a step is left with eight element-wise products and the matrix
@@ -143,10 +146,12 @@ class _Recurrence(torch.autograd.Function):
         steps, batch, units = hidden.shape
         chunks, chunk_size = cells.shape[2:]
         probability, *activated = _split(gates, chunks, chunk_size)
-        known = [part.split(max(1, CACHED // (batch * units))) for part in (*activated, cells[:-1], squashed, masters)]
+        rising = masters[..., :chunks]
+        known = [part.split(max(1, CACHED // (batch * units))) for part in (*activated, cells[:-1], squashed, rising)]
         # The master gates are 1 - cumax and cumax, hence the sign; a distance is one minus their mean.
         d_rising = torch.stack((-d_input, -d_forget), -1)[..., None] / chunks  # (T, B, 2, 1)
-        triangle = torch.ones(chunks, chunks, dtype=weight.dtype, device=weight.device).tril()  # x @ it sums j >= k
+        shape = chunks, masters.shape[-1]
+        triangle = torch.ones(shape, dtype=weight.dtype, device=weight.device).tril()  # x @ it sums j >= k
 
         d_z = torch.empty_like(gates)
         dc = d_cell.reshape(batch, units).clone()
@@ -180,14 +185,15 @@ def _advance(
 ) -> None:
     """One step: the rows of z become the activated gates. ``rising``, ``squashed``, ``h`` and ``c`` are written.
 
-    ``master`` and ``rising`` (B, 2, n), ``output``, ``squashed`` and ``h`` (B, H), ``pair`` (B, 2, n, C), the others
+    ``master`` and ``rising`` (B, 2, m), ``output``, ``squashed`` and ``h`` (B, H), ``pair`` (B, 2, n, C), the others
     (B, n, C).
     """
     torch.cumsum(torch.softmax(master, -1, out=master), -1, out=rising)
     output.sigmoid_()
     candidate.tanh_()
     pair.sigmoid_()
-    master_input, master_forget = 1 - rising[:, 0], rising[:, 1]  # eq. 10, 9
+    chunks = c.shape[1]
+    master_input, master_forget = 1 - rising[:, 0, :chunks], rising[:, 1, :chunks]  # eq. 10, 9
     overlap = (master_input * master_forget)[:, None]  # eq. 11
     outside = torch.stack((master_input, master_forget), 1).sub_(overlap)
     final = torch.addcmul(outside[..., None], pair, overlap[..., None])  # ^i, ^f (eq. 13, 12)
@@ -208,7 +214,7 @@ def _retreat(
 ) -> None:
     """One step back: the rows of dz are written, and ``dc`` (B, H) becomes that of the step before.
 
-    ``d_master`` and ``probability`` (B, 2, n), ``d_output`` (B, H), ``d_rest`` (B, 3, H), ``d_distance`` (B, 2, 1);
+    ``d_master`` and ``probability`` (B, 2, m), ``d_output`` (B, H), ``d_rest`` (B, 3, H), ``d_distance`` (B, 2, 1);
     ``factors`` are those of `_local_factors` at this step.
     """
     for_dh, for_gates, for_masters, final_forget = factors
@@ -217,28 +223,28 @@ def _retreat(
     torch.mul(dc[:, None], for_gates, out=d_rest)
     by_chunk = dc.view(len(dc), 1, *for_masters.shape[2:])
     d_cumax = torch.mul(by_chunk, for_masters).sum(-1).add_(d_distance)  # (B, 2, n)
-    d_softmax = d_cumax @ triangle
+    d_softmax = d_cumax @ triangle  # (B, 2, m)
     d_softmax -= (d_softmax * probability).sum(-1, keepdim=True)
     torch.mul(d_softmax, probability, out=d_master)
     dc *= final_forget
 
 
 def _split(z: Tensor, chunks: int, chunk_size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Views of rows (…, 2n + 4H): master gates (…, 2, n), output (…, H), candidate (…, n, C), the pair (…, 2, n, C)."""
+    """Views of rows (…, 2m + 4H): master gates (…, 2, m), output (…, H), candidate (…, n, C), the pair (…, 2, n, C)."""
     units = chunks * chunk_size
-    lead = z.shape[:-1]
+    masters, output, candidate, pair = z.split([z.shape[-1] - 4 * units, units, units, 2 * units], -1)
     return (
-        z[..., : 2 * chunks].unflatten(-1, (2, chunks)),
-        z[..., 2 * chunks : 2 * chunks + units],
-        z[..., 2 * chunks + units : 2 * chunks + 2 * units].unflatten(-1, (chunks, chunk_size)),
-        z[..., 2 * chunks + 2 * units :].view(*lead, 2, chunks, chunk_size),
+        masters.unflatten(-1, (2, -1)),
+        output,
+        candidate.unflatten(-1, (chunks, chunk_size)),
+        pair.unflatten(-1, (2, chunks, chunk_size)),
     )
 
 
 def _candidate_and_pair(z: Tensor, chunks: int, chunk_size: int) -> Tensor:
     """View (…, 3, H) of the candidate, input and forget rows."""
     units = chunks * chunk_size
-    return z[..., 2 * chunks + units :].view(*z.shape[:-1], 3, units)
+    return z[..., -3 * units :].unflatten(-1, (3, units))
 
 
 def _local_factors(

@@ -62,7 +62,7 @@ class OnLstmSyd(OnLstm):
         super().__init__(config, vocabulary_size)
         layer = self.stack[config.supervised_layer - 1]
         heads = {
-            "split": lambda: nn.Linear(layer.chunks, layer.chunks),
+            "split": lambda: nn.Linear(layer.masters, layer.masters),
             "shared": lambda: None,
             "hidden": lambda: nn.Linear(layer.units, 1, bias=False),  # only the order of distances matters
         }
@@ -85,8 +85,10 @@ class OnLstmSyd(OnLstm):
         weight = self.used_weight(self.head.weight, mask)
         if self.config.supervised_head == "hidden":
             return functional.linear(output.hidden, weight, self.head.bias)[..., 0]
-        logits = self.stack[self.config.supervised_layer - 1].forget_logits(output, recurrent_weight)  # eq. 14
-        return 1 - cumax(functional.linear(logits, weight, self.head.bias)).mean(-1)  # eq. 16, 17
+        layer = self.stack[self.config.supervised_layer - 1]
+        logits = layer.forget_logits(output, recurrent_weight)  # eq. 14
+        gate = cumax(functional.linear(logits, weight, self.head.bias))[..., : layer.chunks]
+        return 1 - gate.mean(-1)  # eq. 16, 17
 
     def loss(
         self,

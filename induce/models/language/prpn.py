@@ -58,6 +58,9 @@ class PrpnConfig:
     parsing_network: bool = setting(
         True, help="whether distances open and close gates; without it all gates stay open (table 3)"
     )
+    separate_guess: bool = setting(
+        False, help="whether the guessed distance has a convolution for itself (Stratos) instead of half of one"
+    )
     reading_attention: bool = setting(
         True, help="whether reading attends to remembered states; without it reading is a plain LSTM"
     )
@@ -75,6 +78,8 @@ class PrpnConfig:
             raise ValueError(f"hidden_size = {self.hidden_size} must be even: each half sees one of two distances")
         if not self.resolution > 0:
             raise ValueError(f"resolution = {self.resolution} must be above 0")
+        if self.separate_guess and not self.parsing_network:
+            raise ValueError("separate_guess = true has no effect without a parsing network")
         if self.parsing_network and not (self.reading_attention or self.predict_attention):
             raise ValueError("without attention, nothing depends on distances; set parsing_network = false, too")
 
@@ -129,30 +134,26 @@ class ParsingMasks(NamedTuple):
 
     window: Tensor | None  # (B, E, L + T), words of the segment before included
     hidden: Tensor | None  # (B, H, T)
+    guess: ParsingMasks | None = None  # of the convolution for the guess, if it has one for itself
 
 
-class ParsingNetwork(nn.Module):
-    """Distances from a convolution over the last words, and gates from distances (section 4.2)."""
+class Convolution(nn.Module):
+    """Convolution over the last words whose units are divided among ``outputs`` values per word (eq. 7, 8, 13)."""
 
-    def __init__(self, config: PrpnConfig) -> None:
+    def __init__(self, config: PrpnConfig, outputs: int) -> None:
         super().__init__()
         self.config = config
         hidden = config.hidden_size
         self.convolution = nn.Conv1d(config.embedding_size, hidden, config.lookback + 1)
         self.normalization = nn.BatchNorm1d(hidden)
-        self.projection = nn.Conv1d(hidden, 2, 1, groups=2)  # distance and guess: each sees half of the units
+        self.projection = nn.Conv1d(hidden, outputs, 1, groups=outputs)
 
-    def distances(self, words: Tensor, masks: ParsingMasks | None = None) -> tuple[Tensor, Tensor]:
-        """Distances and guesses (B, T) of the last T of ``words`` (L + T, B, E)."""
+    def convolve(self, words: Tensor, masks: ParsingMasks | None) -> Tensor:
+        """Values (B, outputs, T) of the last T of ``words`` (L + T, B, E)."""
         x = dropped(words.permute(1, 2, 0), masks and masks.window)
         hidden = self.normalization(self.convolution(x)).relu()  # eq. 7
-        both = self.projection(dropped(hidden, masks and masks.hidden))  # eq. 8, 13
-        both = both.sigmoid() if self.config.distance == "sigmoid" else both.relu()
-        return both[:, 0], both[:, 1]
-
-    def initial_state(self, batch: int) -> ParsingState:
-        """Before any word: zeros, and distances that close every gate."""
-        return parsing_start(self.config, batch, self.convolution.weight)
+        values = self.projection(dropped(hidden, masks and masks.hidden))  # eq. 8, 13
+        return values.sigmoid() if self.config.distance == "sigmoid" else values.relu()
 
     def draw_masks(self, steps: int, batch: int) -> ParsingMasks:
         """Fresh masks for one segment."""
@@ -161,6 +162,32 @@ class ParsingNetwork(nn.Module):
             scaled_mask(weight, rate, batch, config.embedding_size, config.lookback + steps),
             scaled_mask(weight, rate, batch, config.hidden_size, steps),
         )
+
+
+class ParsingNetwork(Convolution):
+    """Distances from a convolution over the last words, and gates from distances (section 4.2).
+
+    Distance and guess each see half of the units, as in the released program, or have a convolution each.
+    """
+
+    def __init__(self, config: PrpnConfig) -> None:
+        super().__init__(config, 1 if config.separate_guess else 2)
+        self.guess = Convolution(config, 1) if config.separate_guess else None
+
+    def distances(self, words: Tensor, masks: ParsingMasks | None = None) -> tuple[Tensor, Tensor]:
+        """Distances and guesses (B, T) of the last T of ``words`` (L + T, B, E)."""
+        values = self.convolve(words, masks)
+        guesses = values if self.guess is None else self.guess.convolve(words, masks and masks.guess)
+        return values[:, 0], guesses[:, -1]
+
+    def initial_state(self, batch: int) -> ParsingState:
+        """Before any word: zeros, and distances that close every gate."""
+        return parsing_start(self.config, batch, self.convolution.weight)
+
+    def draw_masks(self, steps: int, batch: int) -> ParsingMasks:
+        """Fresh masks for one segment."""
+        masks = super().draw_masks(steps, batch)
+        return masks._replace(guess=self.guess.draw_masks(steps, batch)) if self.guess else masks
 
     def forward(self, words: Tensor, state: ParsingState, masks: ParsingMasks | None = None) -> Parsing:
         """Distances and gates of the embedded ``words`` (T, B, E)."""

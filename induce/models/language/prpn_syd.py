@@ -36,6 +36,8 @@ class PrpnSydConfig(SupervisionConfig, PrpnConfig):
         super().check()
         if not self.parsing_network:
             raise ValueError("parsing_network = false leaves nothing that could learn from trees")
+        if self.separate_guess:
+            raise ValueError("separate_guess = true is for prpn; this parsing network is another one")
 
 
 class ParsingState(NamedTuple):

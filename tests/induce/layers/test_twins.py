@@ -38,14 +38,14 @@ def compare(kernel: Callable[..., Any], twin: Callable[..., Any], leaves: Sequen
 
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("cached", [1, 100, 2**16])
-@pytest.mark.parametrize("shape", [(1, 1, 4, 1), (7, 3, 12, 4), (6, 2, 6, 6)])
+@pytest.mark.parametrize("shape", [(1, 1, 4, 1, 0), (7, 3, 12, 4, 0), (6, 2, 6, 6, 0), (7, 3, 12, 4, 1)])
 def test_onlstm(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], cached: int, left: bool) -> None:
-    """Both orders of the factors, and blocks of any number of steps."""
+    """Both orders of the factors, blocks of any number of steps, and one more entry in each master gate."""
     monkeypatch.setattr(onlstm_kernel, "CACHED_ENTRIES", 0 if left else 2**20)
     monkeypatch.setattr(onlstm, "CACHED", cached)
-    steps, batch, units, chunk_size = shape
+    steps, batch, units, chunk_size, extra = shape
     chunks = units // chunk_size
-    rows = 2 * chunks + 4 * units
+    rows = 2 * (chunks + extra) + 4 * units
     leaves = torch.randn(steps, batch, rows), torch.randn(rows, units), torch.randn(batch, units)
     leaves = [*leaves, torch.randn(batch, chunks, chunk_size)]
     compare(onlstm.recurrence, plain.onlstm_recurrence, leaves)

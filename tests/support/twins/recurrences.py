@@ -22,11 +22,15 @@ def onlstm_recurrence(projected: Tensor, weight: Tensor, h: Tensor, c: Tensor) -
     """`induce.models.language.onlstm_kernel.recurrence` (Shen et al. 2019, eq. 3 to 15), one step after another."""
     chunks, chunk_size = c.shape[1:]
     units = chunks * chunk_size
+    masters = (projected.shape[-1] - 4 * units) // 2
     hidden, distance_forget, distance_input = [], [], []
     for row in projected:
         z = row + functional.linear(h, weight)
-        master_input, master_forget, output, candidate, i, f = z.split([chunks, chunks, units, units, units, units], -1)
-        master_input, master_forget = (1 - cumax(master_input))[..., None], cumax(master_forget)[..., None]
+        master_input, master_forget, output, candidate, i, f = z.split(
+            [masters, masters, units, units, units, units], -1
+        )
+        master_input = (1 - cumax(master_input))[..., :chunks, None]
+        master_forget = cumax(master_forget)[..., :chunks, None]
         overlap = master_forget * master_input
         final_forget = f.sigmoid().view_as(c) * overlap + (master_forget - overlap)
         final_input = i.sigmoid().view_as(c) * overlap + (master_input - overlap)

@@ -11,6 +11,7 @@ from induce.layers.dropout import keep_mask
 from induce.models.base import Query
 from induce.models.language import onlstm
 from induce.models.language.onlstm import LayerState, OnLstmLayer
+from induce.models.language.onlstm_syd import OnLstmSyd, OnLstmSydConfig
 from induce.structures import Distances
 from tests.support.twins import recurrences as plain
 
@@ -26,6 +27,32 @@ def test_a_layer_equals_the_plain_loop_over_its_projection() -> None:
     values = [output.hidden, *output.state, output.distance_forget, output.distance_input]
     for value, expected in zip(values, (hidden, hidden[-1], last, forget, entering), strict=True):
         torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("extra", [False, True])
+def test_last_chunk_receives_input_with_an_extra_master_gate(extra: bool) -> None:
+    """The remark of Stratos in section 2.0.1."""
+    torch.manual_seed(0)
+    layer = OnLstmLayer(5, 12, 4, extra_master_gate=extra)
+    with torch.no_grad():
+        output = layer(torch.randn(7, 3, 5), layer.initial_state(3))
+    changed = output.state.c.abs().sum((0, 2))
+    assert (changed[:-1] > 0).all()
+    assert (changed[-1] > 1e-5) == extra
+
+
+def test_second_gate_of_syd_has_an_extra_entry() -> None:
+    torch.manual_seed(0)
+    sizes = {"embedding_size": 8, "hidden_size": 8, "chunk_size": 2, "layers": 2, "supervised_layer": 2}
+    model = OnLstmSyd(OnLstmSydConfig(**sizes, extra_master_gate=True), 9).eval()
+    assert isinstance(model.head, torch.nn.Linear)
+    assert model.head.weight.shape == (5, 5)
+    batch = SentenceBatch(torch.tensor([[2, 3, 4, 5]]), torch.tensor([4]))
+    with torch.no_grad():
+        model.head.weight.zero_()
+        model.head.bias.zero_()
+        distances = model.structure(batch, Query(Distances, 2, "syd"))
+    assert torch.allclose(distances.values, torch.tensor(0.5)), "cumax of equal scores: 1/5, 2/5, 3/5 and 4/5"
 
 
 def test_gradients_agree_with_finite_differences() -> None:

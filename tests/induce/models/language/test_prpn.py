@@ -156,6 +156,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"gate": "soft"},
     {"gate": "paper", "distance": "relu", "attention": "modulated"},
     {"residual_blocks": 2, "tied_embeddings": False},
+    {"separate_guess": True},
     {"parsing_network": False},
     {"reading_attention": False},
     {"predict_attention": False},
@@ -299,6 +300,7 @@ def test_padding_is_not_counted() -> None:
         ({"hidden_size": 7}, "hidden_size = 7 must be even"),
         ({"resolution": 0.0}, "resolution = 0.0 must be above 0"),
         ({"reading_attention": False, "predict_attention": False}, "set parsing_network = false, too"),
+        ({"separate_guess": True, "parsing_network": False}, "separate_guess = true has no effect"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -364,3 +366,18 @@ def test_memory_weights_follow_from_distances() -> None:
     assert weights.read_attention.sum(-1) == pytest.approx(torch.ones(2, 2, 6))
     for values, expected in zip(weights, alone, strict=True):
         assert torch.allclose(values[1:, ..., :3, :], expected, atol=1e-6)
+
+
+def test_guess_has_a_convolution_for_itself() -> None:
+    """As in the notes of Stratos, section 3: no parameter of the distance contributes to the guess."""
+    model = Prpn(tiny(separate_guess=True, inner_dropout=0.5), 9)
+    masks = model.parsing.draw_masks(4, 2)
+    words = torch.randn(6, 2, 5)
+    distance, guess = model.parsing.distances(words, masks)
+    guess.sum().backward(retain_graph=True)
+    assert model.parsing.convolution.weight.grad is None
+    assert float(model.parsing.guess.convolution.weight.grad.abs().sum()) > 0
+    assert masks.guess is not None
+    assert not torch.equal(masks.window, masks.guess.window)
+    distance.sum().backward()
+    assert model.parsing.projection.weight.grad.shape == (1, 6, 1)
