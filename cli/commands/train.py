@@ -74,7 +74,7 @@ training_seed_option = option(
     "teachers",
     multiple=True,
     metavar="MODEL-or-FILE",
-    help="Model that parses TEXT, or file with trees or heads of TEXT, to learn from (repeatable).",
+    help="Model that parses TEXT, or file with trees or heads of TEXT, to learn from (repeatable); or seminfo[:FILE].",
     group=LEARNING,
 )
 @training_seed_option

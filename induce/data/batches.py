@@ -165,6 +165,18 @@ class SpanSupervisedBatch(FragmentBatch):
 
 
 @dataclass(frozen=True)
+class SpanRewardBatch(SpanSupervisedBatch):
+    """Sentences with ``rewards`` (B, N, N + 1) of spans, and the weight (B, 1) of the rewards in the loss."""
+
+    rewards: Tensor
+    reward_weight: Tensor
+
+    def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
+        cut = super()._selected(chosen, longest)
+        return {**cut, "rewards": self.rewards[chosen, :longest, : longest + 1]}
+
+
+@dataclass(frozen=True)
 class SpanTargetBatch(FragmentBatch):
     """Sentences with the share ``spans`` (B, N, N + 1) of other parsers' trees that have each span."""
 

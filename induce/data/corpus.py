@@ -15,7 +15,7 @@ import numpy as np
 
 from induce.data.normalization import RECIPES
 from induce.data.punctuation import JOINED, NOTHING, Singles, dropped, joining_marks
-from induce.data.references import HeadReferences, References
+from induce.data.references import HeadReferences, References, RewardReferences, SentenceRewards
 from induce.data.tokens import split
 from induce.data.training_data import TrainingData
 from induce.data.vocabulary import Vocabulary
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from induce.data.batches import SentenceBatch
 
 MIN_HEAD_MASS = 1e-3  # words with less total head probability count as unlabeled
-Reference = Sequence[Tree] | np.ndarray  # trees of other parsers over a sentence, or its head distributions (N, N)
+#: trees of other parsers over a sentence, its head distributions (N, N), or rewards of spans of its normalized words
+Reference = Sequence[Tree] | np.ndarray | SentenceRewards
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class EncodedCorpus:
     offsets[k + 1] - 1]``. ``gaps``, parallel to ``ids``, is the punctuation that was dropped before a word
     (`induce.data.punctuation`). ``distances``, parallel to ``ids``, are those of gold trees, the gap before each word:
     NaN without a tree, and an empty array for a text without trees. ``references`` and ``head_references`` are trees
-    and heads of other parsers to learn from.
+    and heads of other parsers to learn from, ``rewards`` those of the spans of trees.
     """
 
     vocabulary: Vocabulary
@@ -48,6 +49,7 @@ class EncodedCorpus:
     distances: np.ndarray  # float32
     references: References | None = None
     head_references: HeadReferences | None = None
+    rewards: RewardReferences | None = None
 
     def __len__(self) -> int:
         """Number of sentences."""
@@ -143,6 +145,7 @@ class Corpus(Text):
     distances: np.ndarray
     references: References | None = None
     head_references: HeadReferences | None = None
+    rewards: RewardReferences | None = None
 
     @property
     def sentences(self) -> int:
@@ -177,7 +180,7 @@ class Corpus(Text):
     def _encode(self, vocabulary: Vocabulary, joining: Sequence[str]) -> EncodedCorpus:
         table = np.array([0, *map(vocabulary.id, self.counts)], dtype=np.int32)
         gaps = self.singles.final(joining)[self.gaps]
-        supervision = self.distances, self.references, self.head_references
+        supervision = self.distances, self.references, self.head_references, self.rewards
         return EncodedCorpus(vocabulary, table[self.ids], self.offsets, gaps, *supervision)
 
 
@@ -193,6 +196,7 @@ class CorpusBuilder:
         self._spans = array("i")  # start and end of each span of the reference trees
         self._span_offsets = array("q", [0])
         self._trees_per_sentence = 0
+        self._rewards: array[float] | None = None  # of each span
         self._heads = bytearray()  # float16: a matrix for each sentence
 
     def add(
@@ -237,6 +241,19 @@ class CorpusBuilder:
         self._span_offsets.append(len(self._spans) // 2)
         self.digest.update(self._spans[2 * self._span_offsets[-2] :].tobytes())
 
+    def reward(self, rewards: SentenceRewards) -> None:
+        """Add the rewards of the spans of the last sentence.
+
+        Call this method for every sentence or for none, and not together with `refer`.
+        """
+        self.refer([rewards.spans])
+        values = dict(zip(rewards.spans, rewards.values, strict=True))
+        added = array("f", (values[span] for span in sorted(values)))
+        if self._rewards is None:
+            self._rewards = array("f")
+        self._rewards.extend(added)
+        self.digest.update(added.tobytes())
+
     def refer_heads(self, heads: np.ndarray) -> None:
         """Add the head distributions (N, N) of the last sentence.
 
@@ -252,11 +269,14 @@ class CorpusBuilder:
     def build(self) -> Corpus:
         """The corpus. It shares the memory of the builder, which cannot be extended afterwards."""
         offsets = np.frombuffer(self.offsets, dtype=np.int64)
-        references = heads = None
+        references = heads = rewards = None
         if len(self._span_offsets) > 1:
             spans = np.frombuffer(self._spans, dtype=np.int32).reshape(-1, 2)
             starts = np.frombuffer(self._span_offsets, dtype=np.int64)
-            references = References(spans, starts, self._trees_per_sentence)
+            if self._rewards is None:
+                references = References(spans, starts, self._trees_per_sentence)
+            else:
+                rewards = RewardReferences(spans, starts, np.frombuffer(self._rewards, dtype=np.float32))
         if self._heads:
             squares = np.concatenate([[0], np.cumsum((np.diff(offsets) - 1) ** 2)])
             heads = HeadReferences(np.frombuffer(self._heads, dtype=np.float16), squares)
@@ -270,6 +290,7 @@ class CorpusBuilder:
             self._distances(),
             references,
             heads,
+            rewards,
         )
 
     def _distances(self) -> np.ndarray:
@@ -298,7 +319,7 @@ def read_corpora(
     """Training and development corpus from ``sentences``, normalized by a recipe and without annotation.
 
     With ``with_trees`` the trees of the training corpus are stored as distances between the words that the recipe
-    keeps. ``references`` yields trees or head distributions of other parsers for each sentence. Every
+    keeps. ``references`` yields a `Reference` for each sentence. Every
     (1 / ``development_share``)-th sentence is in the development corpus. Sentences without words are left out.
     """
     normalize = RECIPES[recipe]
@@ -323,6 +344,8 @@ def read_corpora(
             corpus.add(normalized.forms, normalized.indices, sentence.words)
         if isinstance(reference, np.ndarray):
             corpus.refer_heads(reference[np.ix_(normalized.indices, normalized.indices)])
+        elif isinstance(reference, SentenceRewards):
+            corpus.reward(reference)
         elif references:
             corpus.refer([spans_between(tree, normalized.indices) for tree in reference])
     return training.build(), development.build()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from induce.data.batches import Batch, FragmentBatch, SpanSupervisedBatch, SpanTargetBatch
+from induce.data.batches import Batch, FragmentBatch, SpanRewardBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.data.by_length import batches_of_equal_length
 from induce.data.loaders import Step, WordBatchSettings, falling_rate, shuffled
 from induce.data.punctuation import SEPARATED, bracket_conflicts, join_conflicts
@@ -70,6 +70,18 @@ class FragmentSettings(SpanSettings):
     focus_fade: float = setting(
         0.0, at_least=0, at_most=1, when=BY_GRADIENTS, help="share of the training in which it then falls to 0"
     )
+    reward_weight: float = setting(
+        1.0, at_least=0, at_most=1e3, when=BY_GRADIENTS, help="weight of the rewards of spans (--teacher seminfo)"
+    )
+    reward_growth: float = setting(
+        0.1, at_least=0, at_most=1, when=BY_GRADIENTS, help="share of the training in which it grows from 0"
+    )
+    reward_matching: str = setting(
+        "words",
+        choices=("words", "characters"),
+        when=BY_GRADIENTS,
+        help="whether a phrase is in a paraphrase if its words are, or its characters (as in the released program)",
+    )
 
 
 class FragmentLoader:
@@ -80,11 +92,12 @@ class FragmentLoader:
     0 to 1, counts the words of all passes. After ``steady`` of the training the learning rate falls. Spans that are in
     no reference tree are multiplied by exp(-``focus_penalty``) in the first ``focus_share`` of the training; the
     penalty then falls to 0 within ``focus_fade``. Spans that conflict with brackets or joined words
-    (`conflicting_spans`) are multiplied by exp(-``crossing_penalty``) in all passes. The model is scored without
-    either penalty.
+    (`conflicting_spans`) are multiplied by exp(-``crossing_penalty``) in all passes. If the corpus has rewards of
+    spans, their weight grows to ``reward_weight`` in the first ``reward_growth`` of the training. The model is scored
+    without penalties and rewards.
     """
 
-    makes: ClassVar[tuple[type[Batch], ...]] = (FragmentBatch, SpanSupervisedBatch)
+    makes: ClassVar[tuple[type[Batch], ...]] = (FragmentBatch, SpanSupervisedBatch, SpanRewardBatch)
     Config: ClassVar[type] = FragmentSettings
 
     def __init__(
@@ -113,7 +126,7 @@ class FragmentLoader:
         before = sum(int(self.words[:count].sum()) for count in self.passes[: number - 1])
         for index in range(start, count):
             progress = min(1.0, (before + int(words[index])) / self.total)
-            batch = self._batch(self.batches[order[index]], self.penalty(progress))
+            batch = self._batch(self.batches[order[index]], progress)
             yield Step(batch, index + 1, rate=self.rate(progress))
         rng.permutation(count)
 
@@ -129,6 +142,11 @@ class FragmentLoader:
         left = config.focus_share + config.focus_fade - progress
         return config.focus_penalty * max(0.0, left / config.focus_fade) if config.focus_fade else 0.0
 
+    def reward_weight(self, progress: float) -> float:
+        """Weight of the rewards of spans."""
+        growth = self.config.reward_growth
+        return self.config.reward_weight * (min(1.0, progress / growth) if growth else 1.0)
+
     def check(self) -> Iterator[FragmentBatch]:
         """All sentences, shortest first."""
         return map(self._batch, self.batches)
@@ -137,16 +155,23 @@ class FragmentLoader:
         """Share of the batches of the current pass before ``start``."""
         return start / self._within(self.number)
 
-    def _batch(self, chosen: np.ndarray, penalty: float | None = None) -> FragmentBatch:
-        """Batch of the ``chosen`` sentences: for training with a ``penalty``, for scoring without."""
+    def _batch(self, chosen: np.ndarray, progress: float | None = None) -> FragmentBatch:
+        """Batch of the ``chosen`` sentences: for training at ``progress``, for scoring without."""
         import torch
 
         batch = self.corpus.sentences(chosen)
         gaps = torch.from_numpy(self.corpus.gaps_before(chosen))
-        weights = None if penalty is None else self._weights(chosen, batch.lengths, gaps, penalty)
-        if weights is None:
-            return FragmentBatch(batch.tokens, batch.lengths, gaps).to(self.device)
-        return SpanSupervisedBatch(batch.tokens, batch.lengths, gaps, weights).to(self.device)
+        plain = FragmentBatch(batch.tokens, batch.lengths, gaps)
+        if progress is None:
+            return plain.to(self.device)
+        weights = self._weights(chosen, batch.lengths, gaps, self.penalty(progress))
+        if self.corpus.rewards is None:
+            return (plain if weights is None else SpanSupervisedBatch(**vars(plain), weights=weights)).to(self.device)
+        rewards = torch.from_numpy(self.corpus.rewards.rewards(chosen, gaps.shape[1]))
+        weights = torch.ones_like(rewards) if weights is None else weights
+        share = rewards.new_full((len(rewards), 1), self.reward_weight(progress))
+        supervised = {"weights": weights, "rewards": rewards, "reward_weight": share}
+        return SpanRewardBatch(**vars(plain), **supervised).to(self.device)
 
     def _weights(self, chosen: np.ndarray, lengths: Tensor, gaps: Tensor, penalty: float) -> Tensor | None:
         """Factors (B, N, N + 1) of the spans of the ``chosen`` sentences, or None if all are 1."""
@@ -172,7 +197,7 @@ class SpanLoader(FragmentLoader):
         """No span costs more than others."""
         return 0.0
 
-    def _batch(self, chosen: np.ndarray, penalty: float | None = None) -> SpanTargetBatch:
+    def _batch(self, chosen: np.ndarray, progress: float | None = None) -> SpanTargetBatch:
         import torch
 
         references = self.corpus.references

@@ -19,6 +19,7 @@ from induce.registry import Output
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import parse_model_spec
 from induce.structures import HeadDistribution
+from induce.training.paraphrases import ANNOTATION
 from induce.training.sources import Sources, read_text
 from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.errors import SynparseError
@@ -66,7 +67,9 @@ class Teacher:
         if self.parser is None:
             return _is_annotated(self.name)
         source = self.parser.learned_from
-        return bool(source) and not (source.startswith(PARSED) and f"{GOLD} {self.output}" not in source)
+        if not source or source.startswith(ANNOTATION):
+            return False
+        return not source.startswith(PARSED) or f"{GOLD} {self.output}" in source
 
 
 def tree_references(teachers: Sequence[Teacher]) -> Callable[[Iterable[Sentence]], Iterator[Sequence[Tree]]]:

@@ -45,7 +45,7 @@ class RunData:
 def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop = lambda: False) -> RunData:
     """Texts and trees in memory. Raises KeyboardInterrupt if ``stop`` returns true while a teacher parses the text."""
     from induce.parsing.load import choose_device
-    from induce.training import distillation
+    from induce.training import distillation, paraphrases
 
     if not config.learns_text:
         texts = names_of(sources.text), names_of(sources.dev)
@@ -55,7 +55,9 @@ def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop =
     if entry.needs_teacher and (sources.dev or sources.sample):
         distillation.check_development(sources.teachers)
     output = entry.teacher_output or "trees"
-    teachers = [distillation.Teacher(name, output, device=device) for name in sources.teachers]
+    rewarding = [name for name in sources.teachers if paraphrases.is_seminfo(name)]
+    parsers = [name for name in sources.teachers if name not in rewarding]
+    teachers = [distillation.Teacher(name, output, device=device) for name in parsers]
     treebank, references, remaining = load_trees(config, sources), None, sources
     if teachers and entry.learns_trees:
         options = replace(sources.input_options, tokenize=config.data.tokenization)
@@ -64,6 +66,8 @@ def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop =
     elif teachers:
         refer = distillation.head_references if output == "heads" else distillation.tree_references
         references = _stoppable(refer(teachers), stop)
+    elif rewarding:
+        references = _stoppable(paraphrases.reward_references(rewarding[0], config), stop)
     watch = Watch()
     training, development = load_corpora(config, remaining, treebank, references, watch)
     facts = _facts(sources, None if teachers else treebank, config.data.trees)
@@ -71,6 +75,8 @@ def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop =
         facts = replace(facts, health=watch.health.to_json())
     if teachers:
         facts = replace(facts, annotation=distillation.annotation_type(teachers))
+    elif rewarding:
+        facts = replace(facts, annotation=paraphrases.ANNOTATION)
     notes = list(watch.health.report(token=leaf(config.data.token))) if watch.health.sentences else []
     if isinstance(training, PreparedText):
         facts, notes = replace(facts, health=training.corpus.facts.health), list(training.corpus.facts.notes)

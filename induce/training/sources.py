@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch, SpanTargetBatch
+from induce.data.batches import HeadSupervisedBatch, SpanRewardBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.registry import LOADERS, MODELS, Output
-from induce.settings.run import RunConfig, entry_of
+from induce.settings.run import RunConfig, entry_of, kind_of
 from induce.storage.locate import PathType, locate
 from induce.storage.outputs import check_new_folder
+from induce.training.paraphrases import check_seminfo
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.io.expand import expand
@@ -32,7 +33,7 @@ class Sources:
     dev: Sequence[Text] = ()
     trees: str | None = None
     input_options: InputOptions = DEFAULT_INPUT
-    teachers: Sequence[str] = ()  # models, or files of trees or heads, that a model learns from
+    teachers: Sequence[str] = ()  # models, files of trees or heads, or ``seminfo``, that a model learns from
 
     @property
     def sample(self) -> bool:
@@ -79,6 +80,8 @@ class Sources:
                 f"model {name!r} (loader.name = {reading}) cannot learn from a teacher; "
                 f"--teacher is for {students['trees']} (trees), {students['heads']} (heads)"
             )
+        if self.teachers:
+            check_seminfo(self.teachers, learns_rewards=SpanRewardBatch in kind_of(config).reads)
 
     def check_output(self, folder: str, config: RunConfig) -> None:
         """Raise SynparseError if the run folder ``folder`` would replace a file of the sources or settings."""

@@ -20,10 +20,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.data.batches import FragmentBatch, SentenceBatch, SpanSupervisedBatch
+from induce.data.batches import FragmentBatch, SentenceBatch, SpanRewardBatch, SpanSupervisedBatch
 from induce.decoding.priors import EdgeStatistics
 from induce.models.base import Loss, Model, Query
 from induce.models.grammars.rules import Rules, word_costs
+from induce.models.grammars.span_rewards import reward_loss
 from induce.ranked_trees import RankedTrees
 from induce.setting import setting
 from induce.structures import Brackets, SpanScores, Structure
@@ -84,7 +85,7 @@ class GrammarConfig:
 class Grammar(Model):
     """Base class of models that derive sentences by a grammar, which subclasses define in `tables`."""
 
-    reads = (FragmentBatch, SpanSupervisedBatch)
+    reads = (FragmentBatch, SpanSupervisedBatch, SpanRewardBatch)
     gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores, Brackets, RankedTrees)
     shortest = 2
     shares_rules: ClassVar[bool] = True  # whether all sentences have one grammar
@@ -116,28 +117,36 @@ class Grammar(Model):
         return self.tables(torch.zeros(1, 1, dtype=torch.long))
 
     def loss(self, batch: SentenceBatch, state: Any = None) -> Loss:
-        """Negative log-likelihood of the sentences, or of the weighted trees if the batch has span weights."""
+        """Negative log-likelihood of the sentences, or of the weighted trees if the batch has span weights.
+
+        If the batch has rewards of spans, the objective contains the loss of drawn trees (`reward_loss`).
+        """
         total = batch.tokens.new_zeros((), dtype=self.growth.dtype)
+        rewarded = torch.zeros_like(total)
         if self.training and isinstance(batch, FragmentBatch):
             self._count(batch)
         for rows, tokens in same_length(batch):
             count = tokens.shape[1]
             weights = batch.weights[rows, :count, : count + 1] if isinstance(batch, SpanSupervisedBatch) else None
-            total = total - self._log_probability(tokens, weights).sum()
-        words = max(1, batch.token_count)
-        return Loss(total / len(batch.lengths), total / words, words, rows=len(batch.lengths))
+            tables = self.tables(tokens)
+            total = total - self._log_probability(tables, tokens, weights).sum()
+            if isinstance(batch, SpanRewardBatch) and count > 2:  # shorter sentences have a single tree
+                rewards = batch.rewards[rows, :count, : count + 1]
+                losses = reward_loss(tables.rules, emitted(tables, tokens), rewards, growth=float(self.growth))
+                rewarded = rewarded + (batch.reward_weight[rows, 0] * losses).sum()
+        sentences, words = len(batch.lengths), max(1, batch.token_count)
+        return Loss((total + rewarded) / sentences, total / words, words, rows=sentences)
 
     def log_probability(self, batch: SentenceBatch) -> Tensor:
         """Log-probability of each sentence (B,) in nats, or a lower bound for a compound grammar."""
         result = self.growth.new_zeros(len(batch.lengths))
         for rows, tokens in same_length(batch):
-            result[rows] = self._log_probability(tokens, None)
+            result[rows] = self._log_probability(self.tables(tokens), tokens, None)
         return result
 
-    def _log_probability(self, tokens: Tensor, weights: Tensor | None) -> Tensor:
+    def _log_probability(self, tables: Tables, tokens: Tensor, weights: Tensor | None) -> Tensor:
         """Log-probability (B,) of sentences ``tokens`` (B, N), with ``weights`` (B, N, N + 1) of spans."""
-        tables, count = self.tables(tokens), tokens.shape[1]
-        emissions = emitted(tables, tokens)
+        emissions, count = emitted(tables, tokens), tokens.shape[1]
         if count == 1:
             log_p = emissions[:, 0].logsumexp(-1) - math.log(emissions.shape[-1])
         else:

@@ -142,7 +142,7 @@ class Rules(ABC):
         if not _is_trusted(log_z):
             growth = self._fitting_growth(emissions, weights, growth)
             scaled, scale = _scale(emissions.double(), growth)
-            log_z = self._double().total(scaled, _by_width(weights, torch.float64)).log()
+            log_z = self.double().total(scaled, _by_width(weights, torch.float64)).log()
             return (log_z + scale).to(emissions.dtype)
         return log_z + scale
 
@@ -159,7 +159,7 @@ class Rules(ABC):
         result = rules.posterior(scaled, by_width)
         if not _is_trusted(result.z.log()):
             growth = self._fitting_growth(emissions, weights, growth)
-            rules, (scaled, scale) = self._double(), _scale(emissions.double(), growth)
+            rules, (scaled, scale) = self.double(), _scale(emissions.double(), growth)
             by_width = _by_width(weights, scaled.dtype)
             result = rules.posterior(scaled, by_width)
         shares = [scaled.new_zeros(0)] * 2
@@ -189,7 +189,8 @@ class Rules(ABC):
         pairs = zip(emissions, grammars, strict=True)
         return [k_best_trees(sentence, grammar.root, grammar.maxima(), k) for sentence, grammar in pairs]
 
-    def _double(self) -> Self:
+    def double(self) -> Self:
+        """The rules in float64."""
         return type(self)(*(part.double() for part in self))
 
     @torch.no_grad()
@@ -199,7 +200,7 @@ class Rules(ABC):
         The widest spans within range say how much a word adds; each attempt reaches wider ones. A sentence that no
         attempt brings within range has no tree, and gets 0.
         """
-        rules, count = self._double(), emissions.shape[1]
+        rules, count = self.double(), emissions.shape[1]
         growths = torch.as_tensor(growth, dtype=torch.float64, device=emissions.device).expand(len(emissions)).clone()
         for _ in range(GROWTH_ATTEMPTS):
             scaled, _ = _scale(emissions.double(), growths)

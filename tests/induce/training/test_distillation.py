@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import torch
 from induce.data.batches import HeadSupervisedBatch
 from induce.data.corpus import read_corpora
 from induce.data.sentences import MaskedLoader
+from induce.data.span_information import nearest_sentences
 from induce.likelihood.perplexity import TextScorer
 from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.parsing.load import load_parser
@@ -20,9 +22,10 @@ from induce.storage import checkpoint
 from induce.storage.packed import write_packed
 from induce.training.distillation import Teacher, is_file, tree_references
 from induce.training.events import Finished
+from induce.training.paraphrases import reward_references
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run
-from tests.support.tiny import SETTINGS, sentences, with_chains
+from tests.support.tiny import SETTINGS, assert_equal_weights, sentences, with_chains
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 
@@ -55,6 +58,42 @@ def test_focused_grammar_gives_the_trees_of_its_teacher(tmp_path: Path, trees: P
     assert parser.learned_from == f"parsed trees: {trees} (teacher)"
     tree = next(parser.parse(["The big dog saw a cat"]))
     assert {(start, end) for start, end in tree.spans if end - start > 1} == {(start, 6) for start in range(5)}
+
+
+def test_rewarded_grammar_gives_the_phrases_of_the_paraphrases(tmp_path: Path) -> None:
+    path = tmp_path / "paraphrases.txt"
+    rows = ["\t".join(f"so {' '.join(words[start:])}" for start in range(1, len(words) - 2)) for words in TEXT]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    source = f"seminfo:{path}"
+    trained(tmp_path / "run", teachers=(source,))
+    parser = load_parser(tmp_path / "run")
+    assert parser.learned_from == f"rewards of spans: {source} (teacher)"
+    assert not Teacher(str(tmp_path / "run")).saw_gold
+    tree = next(parser.parse(["The big dog saw a cat"]))
+    assert {(start, end) for start, end in tree.spans if end - start > 1} == {(start, 6) for start in range(5)}
+
+    steps = iter(range(3))
+    list(prepare_run(request(tmp_path / "cut", teachers=(source,))).train(stop=lambda: next(steps, None) is None))
+    list(prepare_run(RunRequest(run=str(tmp_path / "cut"), text=TEXT, resume=True)).train())
+    assert_equal_weights(tmp_path / "run", tmp_path / "cut")
+
+    path.write_text("a b\n", encoding="utf-8")
+    with pytest.raises(SynparseError, match="1 lines of paraphrases for 60 sentences of the text"):
+        trained(tmp_path / "run-2", teachers=(source,))
+    with pytest.raises(SynparseError, match="only grammars such as npcfg learn rewards"):
+        prepare_run(RunRequest(run=str(tmp_path / "run-3"), text=TEXT, model="diora", teachers=("seminfo",)))
+    with pytest.raises(SynparseError, match="exclude other teachers"):
+        trained(tmp_path / "run-4", teachers=("seminfo", str(path)))
+
+
+def test_similar_sentences_take_the_place_of_paraphrases() -> None:
+    text = [tuple(line.split()) for line in ("a b c d", "x b c d", "a b c d", "y c d", "a b z")]
+    assert nearest_sentences(text, 2)[0] == [text[1], text[3]]
+    assert nearest_sentences(text, 9)[4] == [text[0], text[2]]
+    config = resolve(model="npcfg", settings=(*TINY, "data.normalization=words"))
+    rewards = list(reward_references("seminfo", config)([Sentence(words) for words in text]))
+    assert set(rewards[0].spans) == {(0, 4), (1, 4), (0, 2), (2, 4)}
+    assert dict(zip(*rewards[0], strict=True))[1, 4] == pytest.approx(math.log(2) * math.log(5 / 3) / math.log(5) + 4)
 
 
 def test_model_and_file_can_teach_together(tmp_path: Path, trees: Path) -> None:

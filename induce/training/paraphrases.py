@@ -1,0 +1,74 @@
+"""Rewards of spans that a grammar learns besides the words: from paraphrases, or from similar sentences of the text.
+
+They are named like a teacher: ``--teacher seminfo:FILE`` for a file of paraphrases, ``--teacher seminfo`` for the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from induce.data.normalization import RECIPES
+from induce.data.references import SentenceRewards
+from induce.data.span_information import Words, nearest_sentences, span_rewards
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.core.sentence import Sentence
+from treebank.io.source import Source
+
+if TYPE_CHECKING:
+    from induce.settings.run import RunConfig
+
+SEMINFO = "seminfo"
+ANNOTATION = "rewards of spans"  # in the facts of a run, instead of the type of the trees of a teacher
+
+
+def is_seminfo(name: str) -> bool:
+    """Whether a teacher stands for rewards of spans and not for a model or a file of trees."""
+    return name.partition(":")[0] == SEMINFO
+
+
+def check_seminfo(names: Sequence[str], *, learns_rewards: bool) -> None:
+    """Raises SynparseError if rewards of spans are requested and cannot be learned, or if their file is missing."""
+    for name in filter(is_seminfo, names):
+        if not learns_rewards:
+            raise SynparseError(f"--teacher {name}: only grammars such as npcfg learn rewards of spans")
+        if len(names) > 1:
+            raise SynparseError(f"--teacher {name}: rewards of spans exclude other teachers; name one of them")
+        path = _path(name)
+        if path and not Path(path).is_file():
+            raise SynparseError(f"{path}: there is no such file of paraphrases")
+
+
+def reward_references(name: str, config: RunConfig) -> Callable[[Iterable[Sentence]], Iterator[SentenceRewards]]:
+    """Function from the sentences of a text to the rewards of the spans of each, over its normalized words."""
+    normalize, path = RECIPES[config.data.normalization], _path(name)
+    by_characters = config.loader.reward_matching == "characters"
+
+    def rewards(sentences: Iterable[Sentence]) -> Iterator[SentenceRewards]:
+        words = [tuple(normalize(sentence.words, sentence.tags).forms) for sentence in sentences]
+        rows = read_paraphrases(path, len(words)) if path else None
+        if rows is None:
+            others = nearest_sentences(words)
+        else:
+            others = [[tuple(normalize(other, ()).forms) for other in row] for row in rows]
+        yield from span_rewards(words, others, by_characters=by_characters)
+
+    return rewards
+
+
+def read_paraphrases(path: str, sentences: int) -> list[list[Words]]:
+    """The paraphrases of each of so many ``sentences``, one line per sentence, separated by tabs.
+
+    Raises TreebankError if the number of lines differs.
+    """
+    with Source.of(path).open() as stream:
+        lines = [line.decode("utf-8").rstrip("\r\n") for line in stream]
+    if len(lines) != sentences:
+        raise TreebankError(path, 0, f"{len(lines):,} lines of paraphrases for {sentences:,} sentences of the text")
+    return [[tuple(part.split()) for part in line.split("\t") if part.strip()] for line in lines]
+
+
+def _path(name: str) -> str:
+    """File of paraphrases, or an empty string for similar sentences of the text."""
+    return name.partition(":")[2]
