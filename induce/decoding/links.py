@@ -8,7 +8,7 @@ from collections.abc import Sequence
 def link_brackets(
     links: Sequence[Sequence[float]], *, threshold: float = 0.8, part_threshold: float = 0.7, lowest: int = 2
 ) -> list[tuple[int, int]]:
-    """Brackets of a tree of any arity by the rule of Tree Transformer (Wang et al. 2019, section 5, algorithm 1).
+    """Brackets of a tree of any arity by the rule of Tree Transformer (Wang et al. 2019).
 
     ``links`` has one row for each layer, lowest first; entry k is the probability that words k and k + 1 are in one
     constituent. The sentence is split at the top layer. A span is split at its weakest link, the first one on ties, if

@@ -1,4 +1,4 @@
-"""Distances between neighboring words from hidden states and attention (Kim et al. 2020, section 3).
+"""Distances between neighboring words from hidden states and attention (Kim et al. 2020).
 
 Each measure of `MEASURES` compares the vectors, or the rows of attention, of two neighboring words. Numbers are those
 of the released program, which the fixture ``trees_from_attention`` documents. Word pieces are merged first, as there.

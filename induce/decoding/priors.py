@@ -167,7 +167,7 @@ def _edge_ratios(counts: Array, totals: Array, strength: float) -> Array:
 
 
 def branching_gaps(distances: Sequence[float], evidence: Evidence, strength: float) -> Sequence[float]:
-    """Prefer early splits, by branching direction: the right-branching bias of Kim et al. (2020, section 4).
+    """Prefer early splits, by branching direction: the right-branching bias of Kim et al. (2020).
 
     In a right-branching language, the first gap between two words is widened by the mean of the gaps, the last one not
     at all, and those between in equal steps; in a left-branching language the mirror image. The gap before the sentence

@@ -1,4 +1,4 @@
-"""Stack LSTM with composition: states before each action of a shift-reduce derivation (Kim et al. 2019, section 2.1).
+"""Stack LSTM with composition: states before each action of a shift-reduce derivation (Kim et al. 2019).
 
 A derivation of N words has T = 2 N - 1 actions. Each action pushes one constituent: a shift pushes a word, a reduction
 replaces the two topmost constituents by their composition. The state on top of the stack predicts the next action.

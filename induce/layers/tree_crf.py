@@ -6,7 +6,7 @@ words i to j - 1, the inside pass goes from narrow to wide spans, in logarithms:
     ways(i, k, j) = inside(i, k) + inside(k, j)        inside(i, j) = s(i, j) + log sum_k exp ways(i, k, j)
 
 Given that the span is in the tree, it is split at k with probability softmax_k ways(i, k, j). Samples and the entropy
-follow from these probabilities (Kim et al. 2019, *Unsupervised Recurrent Neural Network Grammars*, section 2.3).
+follow from these probabilities (Kim et al. 2019, *Unsupervised Recurrent Neural Network Grammars*).
 
 B sentences of one length N. Tables are (B, N, N + 1), as those of `induce.structures.SpanScores`.
 """

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from induce.models.grammars.grammar import emitted
 from induce.models.grammars.nbl_pcfg import BilexicalRules, NblPcfg, NblPcfgConfig
-from tests.support.grammar_weights import check_heads, check_loss, check_spans, give_weights, layer_names, sentences
+from tests.support.grammar_weights import check_grammar, fixture_sizes, sentences, with_weights
 from tests.support.reference import Fixture, fixtures, load
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -15,14 +15,7 @@ pytestmark = pytest.mark.usefixtures("double")
 
 def grammar(fixture: Fixture) -> tuple[NblPcfg, dict[str, Tensor]]:
     """The model of a fixture with its weights, and its parameters under their original names."""
-    sizes = fixture.sizes
-    config = NblPcfgConfig(
-        nonterminals=sizes["nonterminals"],
-        preterminals=sizes["preterminals"],
-        rank=sizes["rank"],
-        embedding_size=sizes["state_dim"],
-    )
-    model = NblPcfg(config, sizes["vocab"]).eval()
+    model = NblPcfg(NblPcfgConfig(**fixture_sizes(fixture, rank="rank")), fixture.sizes["vocab"]).eval()
     named: dict[str, Tensor] = {"root_emb": model.start, "nonterm_emb": model.nonterminal}
     named |= {"r_emb": model.head_rank, "r_emb2": model.dependent_rank, "r_emb3": model.word_rank}
     parts = {
@@ -35,10 +28,7 @@ def grammar(fixture: Fixture) -> tuple[NblPcfg, dict[str, Tensor]]:
         "inherent_mlp.0": model.head_child,
         "noninherent_mlp.0": model.new_child,
     }
-    for name, part in parts.items():
-        named |= layer_names(name, part)
-    give_weights(model, fixture, named)
-    return model, named
+    return model, with_weights(model, fixture, named, parts)
 
 
 @pytest.mark.parametrize("name", fixtures("nblpcfg"))
@@ -60,7 +50,4 @@ def test_rules(name: str) -> None:
 def test_loss_trees_and_heads(name: str) -> None:
     fixture = load(name)
     model, named = grammar(fixture)
-    batch = sentences(fixture)
-    check_spans(model, batch, fixture)
-    check_heads(model, batch, fixture, "arc_marginal")
-    check_loss(model, batch, fixture, named)
+    check_grammar(model, fixture, named, "arc_marginal")

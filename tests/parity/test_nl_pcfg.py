@@ -8,7 +8,7 @@ from torch import Tensor
 
 from induce.models.grammars.grammar import GrammarConfig, emitted
 from induce.models.grammars.nl_pcfg import LexicalRules, NlPcfg
-from tests.support.grammar_weights import check_heads, check_loss, check_spans, give_weights, layer_names, sentences
+from tests.support.grammar_weights import check_grammar, fixture_sizes, sentences, with_weights
 from tests.support.reference import Fixture, fixtures, load
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -16,13 +16,7 @@ pytestmark = pytest.mark.usefixtures("double")
 
 def grammar(fixture: Fixture) -> tuple[NlPcfg, dict[str, Tensor]]:
     """The model of a fixture with its weights, and its parameters under their original names."""
-    sizes = fixture.sizes
-    config = GrammarConfig(
-        nonterminals=sizes["nonterminals"],
-        preterminals=sizes["preterminals"],
-        embedding_size=sizes["state_dim"],
-    )
-    model = NlPcfg(config, sizes["vocab"]).eval()
+    model = NlPcfg(GrammarConfig(**fixture_sizes(fixture)), fixture.sizes["vocab"]).eval()
     named: dict[str, Tensor] = {"root_emb": model.start, "nonterm_emb": model.nonterminal}
     named |= {"nonterm_emission_emb": model.phrase, "term_emb": model.preterminal}
     parts = {
@@ -33,10 +27,7 @@ def grammar(fixture: Fixture) -> tuple[NlPcfg, dict[str, Tensor]]:
         "right_rule_mlp": model.left,
         "term_mlp": model.words,
     }
-    for name, part in parts.items():
-        named |= layer_names(name, part)
-    give_weights(model, fixture, named)
-    return model, named
+    return model, with_weights(model, fixture, named, parts)
 
 
 @pytest.mark.parametrize("name", fixtures("nlpcfg"))
@@ -57,7 +48,4 @@ def test_rules(name: str) -> None:
 def test_loss_trees_and_heads(name: str) -> None:
     fixture = load(name)
     model, named = grammar(fixture)
-    batch = sentences(fixture)
-    check_spans(model, batch, fixture)
-    check_heads(model, batch, fixture, "arc_marginal_exact")
-    check_loss(model, batch, fixture, named)
+    check_grammar(model, fixture, named, "arc_marginal_exact")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from torch import Tensor
 
 from induce.models.grammars.grammar import emitted
 from induce.models.grammars.rank_rules import RankRules
 from induce.models.grammars.tn_pcfg import TnPcfg, TnPcfgConfig
-from tests.support.grammar_weights import check_loss, check_spans, give_weights, layer_names, sentences
+from tests.support.grammar_weights import Layers, check_grammar, fixture_sizes, sentences, with_weights
 from tests.support.reference import Fixture, fixtures, load
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -20,30 +22,22 @@ def is_shared(fixture: Fixture) -> bool:
 
 def grammar(fixture: Fixture) -> tuple[TnPcfg, dict[str, Tensor]]:
     """The model of a fixture with its weights, and its parameters under their original names."""
-    sizes = fixture.sizes
-    config = TnPcfgConfig(
-        nonterminals=sizes["nonterminals"],
-        preterminals=sizes["preterminals"],
-        rank=sizes["rank"],
-        embedding_size=sizes["state_dim"],
-        factors="shared" if is_shared(fixture) else "separate",
-        floors=is_shared(fixture),
-    )
-    model = TnPcfg(config, sizes["vocab"]).eval()
-    named = {"root_emb": model.start, "rule_state_emb": model.symbols}
-    named |= layer_names("root_mlp", model.root) | layer_names("term_mlp", model.words)
+    factors = {"factors": "shared", "floors": True} if is_shared(fixture) else {"factors": "separate"}
+    sizes: dict[str, Any] = fixture_sizes(fixture, rank="rank")
+    model = TnPcfg(TnPcfgConfig(**sizes, **factors), fixture.sizes["vocab"]).eval()
+    named: dict[str, Tensor] = {"root_emb": model.start, "rule_state_emb": model.symbols}
+    parts: dict[str, Layers] = {"root_mlp": model.root, "term_mlp": model.words}
     for k, name in enumerate(("parent", "left", "right")):
-        named |= layer_names(f"{name}_mlp.0", getattr(model, name))
+        parts[f"{name}_mlp.0"] = getattr(model, name)
         if not is_shared(fixture):
-            named |= layer_names(f"{name}_mlp.2", model.projections[k])
+            parts[f"{name}_mlp.2"] = model.projections[k]
     if model.preterminal is not None:
         named["term_emb"] = model.preterminal
     else:
         fixture.arrays["weight/rank_proj"] = fixture.arrays["weight/rank_proj"].T
         fixture.arrays["grad/rank_proj"] = fixture.arrays["grad/rank_proj"].T
         named["rank_proj"] = model.projections[0].weight
-    give_weights(model, fixture, named)
-    return model, named
+    return model, with_weights(model, fixture, named, parts)
 
 
 @pytest.mark.parametrize("name", fixtures("tnpcfg_"))
@@ -65,6 +59,4 @@ def test_rules(name: str) -> None:
 def test_loss_and_trees(name: str) -> None:
     fixture = load(name)
     model, named = grammar(fixture)
-    batch = sentences(fixture)
-    check_spans(model, batch, fixture)
-    check_loss(model, batch, fixture, named)
+    check_grammar(model, fixture, named)

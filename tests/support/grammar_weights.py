@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -15,8 +16,10 @@ from induce.models.grammars.grammar import Grammar, Residual
 from induce.structures import HeadDistribution, SpanScores
 from tests.support.reference import Fixture
 
+Layers = nn.Module | list[nn.Module]
 
-def layer_names(prefix: str, layers: nn.Module | list[nn.Module]) -> dict[str, Tensor]:
+
+def layer_names(prefix: str, layers: Layers) -> dict[str, Tensor]:
     """Parameters of a module, or of the numbered ``layers`` of a sequence, by their original names."""
     if isinstance(layers, Residual):
         return layer_names(f"{prefix}.linear.0", layers.first) | layer_names(f"{prefix}.linear.2", layers.second)
@@ -24,6 +27,35 @@ def layer_names(prefix: str, layers: nn.Module | list[nn.Module]) -> dict[str, T
         parts = [layer_names(f"{prefix}.{k}", layer) for k, layer in enumerate(layers)]
         return {name: parameter for part in parts for name, parameter in part.items()}
     return {f"{prefix}.{name}": parameter for name, parameter in layers.named_parameters()}
+
+
+def fixture_sizes(fixture: Fixture, **names: str) -> dict[str, int]:
+    """Sizes of the grammar of a fixture as settings, with the ``names`` of those that not every grammar has."""
+    names |= {"nonterminals": "nonterminals", "preterminals": "preterminals", "embedding_size": "state_dim"}
+    return {setting: fixture.sizes[name] for setting, name in names.items()}
+
+
+def with_weights(
+    model: Grammar, fixture: Fixture, named: Mapping[str, Tensor], parts: Mapping[str, Layers]
+) -> dict[str, Tensor]:
+    """All parameters of ``model`` by their original names, after the weights of a fixture were copied into them.
+
+    ``named`` are single parameters, ``parts`` layers, whose parameters have names of their own.
+    """
+    parameters = dict(named)
+    for name, part in parts.items():
+        parameters |= layer_names(name, part)
+    give_weights(model, fixture, parameters)
+    return parameters
+
+
+def check_grammar(model: Grammar, fixture: Fixture, named: dict[str, Tensor], arcs: str = "") -> None:
+    """Compare spans, loss and gradients, and for a grammar with heads their marginals, called ``arcs``."""
+    batch = sentences(fixture)
+    check_spans(model, batch, fixture)
+    if arcs:
+        check_heads(model, batch, fixture, arcs)
+    check_loss(model, batch, fixture, named)
 
 
 def give_weights(model: Grammar, fixture: Fixture, named: dict[str, Tensor]) -> None:
