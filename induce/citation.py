@@ -1,4 +1,4 @@
-"""BibTeX entries to cite for a result: this program, the paper of the model, the treebank and the conventions.
+"""BibTeX entries to cite for a result: this program, the papers of the model and of the distances, and the treebank.
 
 The entries are in ``citations.bib``; the tables below name them by their keys.
 """
@@ -8,8 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
+from induce.decoding.neighbor_distances import MEASURES
+from induce.impact import Impact
+from induce.training.paraphrases import is_seminfo
 from treebank.base.version import VERSION
+
+if TYPE_CHECKING:
+    from induce.storage.checkpoint import Checkpoint
 
 MODELS: dict[str, tuple[str, ...]] = {
     "onlstm": ("shen-etal-2019-onlstm",),
@@ -64,6 +71,12 @@ CONVENTIONS = {
     "seminfo-corpus": "chen-etal-2025-seminfo",
     "udgn": "shen-etal-2022-udgn",
 }
+DISTANCES = {  # measure of `synparse decode --from`, or of ``MODEL@distances=``
+    **dict.fromkeys(MEASURES, "kim-etal-2020-pretrained"),
+    Impact.name: "wu-etal-2020-perturbed",
+}
+SOFTMAXES = "yang-etal-2018-breaking"
+REWARDS = CONVENTIONS["seminfo"]
 PENN_TREEBANK = "marcus-etal-1993"
 PROGRAM = f"""@software{{synparse,
   author = {{{{The synparse developers}}}},
@@ -73,12 +86,25 @@ PROGRAM = f"""@software{{synparse,
 }}"""
 
 
-def citations(model: str = "", treebanks: Iterable[str] = (), conventions: Iterable[str] = ()) -> list[str]:
+def model_keys(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """Keys of the papers of a trained model: its own, and those of optional parts that it uses."""
+    config = checkpoint.config
+    parts = {SOFTMAXES: config.model.get("softmaxes", 1) > 1, REWARDS: any(map(is_seminfo, checkpoint.facts.teachers))}
+    return (*MODELS.get(config.model_name, ()), *(key for key, used in parts.items() if used))
+
+
+def citations(
+    models: Iterable[str] = (),
+    treebanks: Iterable[str] = (),
+    conventions: Iterable[str] = (),
+    distances: Iterable[str] = (),
+) -> list[str]:
     """BibTeX entries for this program and everything that a result relies on, each once.
 
-    Models of extensions, and treebanks and conventions without a published source, have no entry.
+    ``models`` are keys of their papers (`model_keys`). Treebanks and conventions without a published source, and
+    distances that a model learned, have no entry.
     """
-    keys = [*MODELS.get(model, ())]
+    keys = [*models, *(DISTANCES[name] for name in distances if name in DISTANCES)]
     keys += [PENN_TREEBANK for name in treebanks if name.startswith("wsj")]
     keys += [CONVENTIONS[name] for name in conventions if name in CONVENTIONS]
     entries = read_entries()

@@ -13,6 +13,7 @@ from cli.options import MODEL
 EXAMPLES = [
     ("synparse cite", "Cite this program."),
     ("synparse cite -m mine --gold wsj10 --convention km", "Cite everything that a table of scores relies on."),
+    ("synparse cite -m mine@distances=hellinger", "Cite the paper of the distances, too."),
 ]
 
 
@@ -20,10 +21,13 @@ EXAMPLES = [
 @option("-m", "--model", metavar="PATH", help="Trained model, whose paper and treebank are cited too.", group=MODEL)
 @option("--gold", "golds", multiple=True, metavar="NAME", help="Treebank of an evaluation, such as wsj10 (repeatable).")
 @option("--convention", "conventions", multiple=True, metavar="NAME", help="Evaluation convention (repeatable).")
-def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str]) -> None:
-    """Print BibTeX entries for this program, a model, treebanks and evaluation conventions."""
-    from induce.citation import citations
+@option("--distances", "measures", multiple=True, metavar="NAME", help="Distances of decode --from (repeatable).")
+def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str], measures: Sequence[str]) -> None:
+    """Print BibTeX entries for this program, a model, treebanks, evaluation conventions and distances."""
+    from induce.citation import citations, model_keys
+    from induce.parsing.state_trees import parse_source
     from induce.storage.checkpoint import find, read
+    from induce.storage.model_spec import parse_model_spec
     from treebank.corpora.catalog import check_known
     from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS, find_convention
 
@@ -32,10 +36,13 @@ def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str]) ->
             find_convention(name)  # reports an unknown name
     for name in golds:
         check_known(name)
-    model_name, treebanks = "", list(golds)
+    distances, treebanks = [parse_source(name).measure for name in measures], list(golds)
+    keys: tuple[str, ...] = ()
     if model:
-        checkpoint = read(find(Path(model)))
-        model_name = checkpoint.config.model_name
+        spec = parse_model_spec(model)
+        checkpoint = read(find(Path(spec.path)))
+        keys = model_keys(checkpoint)
+        distances.append(spec.distances.partition(":")[0])
         treebanks += [checkpoint.facts.trees.name] if checkpoint.facts.trees else []
-    for entry in citations(model_name, treebanks, conventions):
+    for entry in citations(keys, treebanks, conventions, distances):
         click.echo(f"{entry}\n")
