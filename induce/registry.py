@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
 from induce.impact import Impact
-from induce.ranked_trees import RankedTrees
+from induce.ranked_trees import RankedHeads, RankedTrees
 from induce.structures import (
     Brackets,
     Distances,
@@ -63,7 +63,7 @@ class DecoderEntry:
     gives: Output = "trees"
     batch_location: str = ""  # "module:function" from rows of several sentences to their trees or heads, if faster
     options: tuple[DecoderOption, ...] = ()  # keyword arguments of the functions
-    k_best_location: str = ""  # "module:function" from a row and k to the k best (score, brackets), if it has any
+    k_best_location: str = ""  # "module:function" from a row and k to the k best (score, brackets or heads), if any
 
 
 @dataclass(frozen=True)
@@ -297,18 +297,21 @@ DECODERS: Registry[DecoderEntry] = Registry(
             "heads",
             batch_location="induce.decoding.heads:eisner_together",
             options=(ROOT_RULE,),
+            k_best_location="induce.decoding.k_best_heads:eisner_k_best",
         ),
         "mbr-heads": DecoderEntry(
             "induce.decoding.heads:mbr_heads",
             HeadDistribution,
             "heads",
             batch_location="induce.decoding.heads:mbr_heads_together",
+            k_best_location="induce.decoding.k_best_heads:mbr_heads_k_best",
         ),
         "mbr-arcs": DecoderEntry(
             "induce.decoding.heads:mbr_arcs",
             HeadDistribution,
             "heads",
             batch_location="induce.decoding.heads:mbr_arcs_together",
+            k_best_location="induce.decoding.k_best_heads:mbr_arcs_k_best",
         ),
         "argmax": DecoderEntry("induce.decoding.heads:argmax", HeadDistribution, "heads"),
         "heads-to-tree": DecoderEntry("induce.decoding.heads:heads_to_tree", HeadDistribution, options=(ROOT_RULE,)),
@@ -325,6 +328,12 @@ DECODERS: Registry[DecoderEntry] = Registry(
             "induce.decoding.k_best:best", RankedTrees, k_best_location="induce.decoding.k_best:first_ranked"
         ),
         "arcs": DecoderEntry("builtins:tuple", Heads, "heads"),
+        "ranked-arcs": DecoderEntry(
+            "induce.decoding.k_best_heads:best",
+            RankedHeads,
+            "heads",
+            k_best_location="induce.decoding.k_best_heads:first_ranked",
+        ),
     },
 )
 

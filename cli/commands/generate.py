@@ -31,23 +31,26 @@ EXAMPLES = [
     "brackets",
     "text",
     "conllu",
-    default="brackets",
-    help="Output format: trees, their words alone, or heads of a lexicalized grammar.",
+    help="Output format: brackets (default), text or conllu (default for models of heads alone).",
 )
-def generate(model: str | None, seed: int, limit: int, max_length: int, output: str | None, form: str) -> None:
-    """Draw sentences with their trees from a grammar.
+def generate(model: str | None, seed: int, limit: int, max_length: int, output: str | None, form: str | None) -> None:
+    """Draw sentences with their trees or heads from a grammar.
 
-    The model is a neural PCFG of any type. The same seed gives the same sentences. Nonterminals are NT0, NT1, …, and
-    preterminals are T0, T1, …
+    The model is a neural PCFG of any type, dmv or ndmv. The same seed gives the same sentences. Nonterminals are NT0,
+    NT1, …, preterminals T0, T1, …, and word classes C0, C1, …
     """
+    from itertools import chain
+
     from induce.analysis.samples import generate as draw
     from induce.storage.outputs import check_output
     from treebank.io.write import write_brackets, write_conllu, write_text
 
     run = default_model(model)
     check_output(output, models=[run])
-    writer = {"brackets": write_brackets, "text": write_text, "conllu": write_conllu}[form]
+    writers = {"brackets": write_brackets, "text": write_text, "conllu": write_conllu}
     sentences = draw(run, seed=seed, limit=limit, max_length=max_length, with_heads=form == "conllu")
+    first = next(sentences)
+    writer = writers[form or ("brackets" if first.tree else "conllu")]
     with open_output(output) as write:
-        for line in writer(sentences, ""):
+        for line in writer(chain([first], sentences), ""):
             write(line)

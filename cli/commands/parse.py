@@ -120,7 +120,7 @@ def parse(
     form = form or ("jsonl" if k else "conllu" if parser.output == "heads" else "brackets")
     if form == "conllu":
         parser.must_give("heads", "another --format")
-    elif k or form == "brackets":
+    elif form == "brackets":
         parser.must_give("trees", "--format conllu")
     skipped = SkippedSentences()
     job = Job(

@@ -1,18 +1,20 @@
-"""Readable description of a grammar over word classes (`dmv`): classes by their words, and which class heads which."""
+"""Readable description of a grammar over word classes (`dmv`, `ndmv`): words of classes, and arcs between classes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from induce.analysis.rule_counts import DRAWN_SENTENCES, EXAMPLES
+from induce.analysis.samples import generate
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
-from treebank.core.sentence import ROOT
+from treebank.core.sentence import ROOT, Sentence
 
 if TYPE_CHECKING:
     from induce.models.em.dmv import Dmv
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from induce.parsing.parser import Words
 
 SIDES = ("right", "left")  # of the head, in the order of the model's tables
-EXAMPLES = 3  # examples of an arc
+NumberedHeads = tuple[Sequence[str], Sequence[int], Mapping[int, int]]  # words, heads, and classes by index
 
 
 @dataclass(frozen=True)
@@ -83,17 +85,27 @@ def describe_grammar(
     """Describe grammar ``member`` of the model in ``run``, with ``words`` per class and ``arcs`` arcs.
 
     With ``text``, arcs are counted in its trees and exemplified from it. Otherwise they are the expected first
-    dependents in the training text, exemplified by the most frequent words of the classes. Raises SynparseError if the
-    model has no grammar over word classes, or fewer members.
+    dependents in the training text, exemplified by the most frequent words of the classes; those of `ndmv` are counted
+    in 1,000 sentences drawn from it. Raises SynparseError if the model has no grammar over word classes, or fewer
+    members.
     """
+    from induce.models.dependency.ndmv import Ndmv
     from induce.models.em.dmv import Dmv
     from induce.parsing.load import load_model_parser
 
     parser = load_model_parser(run, device="cpu")
     model = parser.model
+    if isinstance(model, Ndmv) and member == 1:
+        drawn = list(generate(run, limit=DRAWN_SENTENCES))
+        if text is None:
+            numbered = [(item.words, item.heads, dict(enumerate(map(_class_of, item.tags or ())))) for item in drawn]
+            class_arcs = _count_arcs(numbered, arcs)
+        else:
+            class_arcs = _counted_arcs(parser, model.classes.tolist(), text, arcs)
+        return GrammarReport(Path(run).name, 1, 1, _drawn_classes(drawn, words), class_arcs)
     if not isinstance(model, Dmv):
         raise SynparseError(
-            f"{run}: model {parser.name!r} has no grammar over word classes or symbols; dmv and neural PCFGs have"
+            f"{run}: model {parser.name!r} has no grammar over word classes or symbols; dmv, ndmv and neural PCFGs have"
         )
     members = model.config.members
     if not 1 <= member <= members:
@@ -104,6 +116,28 @@ def describe_grammar(
     else:
         class_arcs = _counted_arcs(parser, model.classes[member - 1].tolist(), text, arcs)
     return GrammarReport(Path(run).name, member, members, classes, class_arcs)
+
+
+def _class_of(tag: str) -> int:
+    """Number of the class of a drawn word."""
+    return int(tag[1:])
+
+
+def _drawn_classes(sentences: Sequence[Sentence], count: int) -> tuple[WordClass, ...]:
+    """Classes in drawn ``sentences``, the most frequent first, with their most frequent words."""
+    pairs = Counter(
+        pair for item in sentences for pair in zip(map(_class_of, item.tags or ()), item.words, strict=True)
+    )
+    roots = Counter(_class_of((item.tags or ())[item.heads.index(ROOT)]) for item in sentences)
+    sizes: Counter[int] = Counter()
+    words: dict[int, list[str]] = {}
+    for (group, word), number in pairs.most_common():
+        sizes[group] += number
+        words.setdefault(group, []).append(word)
+    return tuple(
+        WordClass(group, tuple(words[group][:count]), size / sizes.total(), roots[group] / len(sentences))
+        for group, size in sizes.most_common()
+    )
 
 
 def _classes(model: Dmv, member: int, names: Sequence[str], count: int) -> tuple[WordClass, ...]:
@@ -140,15 +174,22 @@ def _counted_arcs(
 ) -> tuple[ClassArc, ...]:
     """The most frequent arcs between words with a class in the trees of a text."""
     vocabulary = parser.checkpoint.vocabulary
+
+    def numbered() -> Iterator[NumberedHeads]:
+        for words, heads in parser.parse_heads(text):
+            normalized = parser.recipe(words)
+            pairs = zip(normalized.indices, normalized.forms, strict=True)
+            yield words, heads, {index: classes[vocabulary.id(form)] for index, form in pairs}
+
+    return _count_arcs(numbered(), count)
+
+
+def _count_arcs(sentences: Iterable[NumberedHeads], count: int) -> tuple[ClassArc, ...]:
+    """The most frequent arcs between words with a class, with examples."""
     counts: Counter[tuple[int, str, int]] = Counter()
     examples: dict[tuple[int, str, int], Counter[str]] = {}
     total = 0
-    for words, heads in parser.parse_heads(text):
-        normalized = parser.recipe(words)
-        class_of = {
-            index: classes[vocabulary.id(form)]
-            for index, form in zip(normalized.indices, normalized.forms, strict=True)
-        }
+    for words, heads, class_of in sentences:
         total += len(class_of)
         for child, head in enumerate(heads):
             if head != ROOT and child in class_of and head in class_of:

@@ -14,7 +14,7 @@ from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
 DRAWN_SENTENCES = 1_000
-EXAMPLES = 3  # phrases of a rule
+EXAMPLES = 3  # phrases of a rule, or pairs of words of an arc
 
 
 @dataclass(frozen=True)

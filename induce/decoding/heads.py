@@ -47,17 +47,17 @@ def chu_liu_edmonds(probability: Matrix, *, root: Root = "free") -> Heads:
     >>> chu_liu_edmonds([[0.1, 0.9, 0.0], [0.8, 0.2, 0.0], [0.0, 0.7, 0.3]])
     (1, -1, 1)
     """
-    return maximum_tree(*_scores(probability, root))
+    return maximum_tree(*projective_scores(probability, root))
 
 
 def eisner(probability: Matrix, *, root: Root = "free") -> Heads:
     """Heads of the best tree without crossing arcs, in cubic time."""
-    return maximum_projective_tree(*_scores(probability, root))
+    return maximum_projective_tree(*projective_scores(probability, root))
 
 
 def eisner_together(probabilities: Sequence[Matrix], *, root: Root = "free") -> list[Heads]:
     """Heads of several sentences by `eisner`, with one batch for each length."""
-    return maximum_projective_trees([_scores(probability, root) for probability in probabilities])
+    return maximum_projective_trees([projective_scores(probability, root) for probability in probabilities])
 
 
 def mbr_heads(probability: Matrix) -> Heads:
@@ -71,8 +71,7 @@ def mbr_heads(probability: Matrix) -> Heads:
 
 def mbr_heads_together(probabilities: Sequence[Matrix]) -> list[Heads]:
     """Heads of several sentences by `mbr_heads`, with one batch for each length."""
-    matrices = [_probabilities(probability) for probability in probabilities]
-    return maximum_projective_trees([(matrix, matrix.diagonal()) for matrix in matrices])
+    return maximum_projective_trees([mbr_head_scores(probability) for probability in probabilities])
 
 
 def mbr_arcs(probability: Matrix) -> Heads:
@@ -87,16 +86,23 @@ def mbr_arcs(probability: Matrix) -> Heads:
 
 def mbr_arcs_together(probabilities: Sequence[Matrix]) -> list[Heads]:
     """Heads of several sentences by `mbr_arcs`, with one batch for each length."""
-    return mbr_heads_together([_with_reversed_arcs(_probabilities(probability)) for probability in probabilities])
+    return maximum_projective_trees([mbr_arc_scores(probability) for probability in probabilities])
 
 
-def _with_reversed_arcs(matrix: np.ndarray) -> np.ndarray:
-    """Probability (N, N) of each arc plus `REVERSED_ARC_WEIGHT` times that of the reversed arc."""
-    gains: np.ndarray = matrix + REVERSED_ARC_WEIGHT * matrix.T  # the diagonal counts 1.5: a root is correct both ways
-    return gains
+def mbr_head_scores(probability: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities (N, N) of the arcs, and (N,) of each word as the root."""
+    matrix = _probabilities(probability)
+    return matrix, matrix.diagonal()
 
 
-def _scores(probability: Matrix, root: Root) -> tuple[np.ndarray, np.ndarray | None]:
+def mbr_arc_scores(probability: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Probability (N, N) of each arc plus `REVERSED_ARC_WEIGHT` times that of the reversed arc, and of roots (N,)."""
+    matrix = _probabilities(probability)
+    gains = matrix + REVERSED_ARC_WEIGHT * matrix.T  # the diagonal counts 1.5: a root is correct both ways
+    return gains, gains.diagonal()
+
+
+def projective_scores(probability: Matrix, root: Root) -> tuple[np.ndarray, np.ndarray | None]:
     """Log probabilities (N, N) of the arcs and, if roots are counted, of each word as the root (N,)."""
     matrix = _probabilities(probability)
     scores = np.log(matrix + EPSILON)

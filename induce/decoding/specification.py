@@ -117,13 +117,17 @@ def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
 
 
 def k_best_decoder(name: str) -> Callable[[Any, int], list[tuple[float, Any]]]:
-    """Function from a row and k to the k best trees, as scores and brackets.
+    """Function from a row and k to the k best trees, as scores and brackets or heads.
 
     Raises SynparseError if the decoder of this specification finds one tree only.
     """
     entry = decoder_entry(name)
     if not entry.k_best_location:
-        able = " or ".join(other for other, entry in DECODERS.items() if entry.k_best_location)
+        able = " or ".join(
+            other
+            for other, candidate in DECODERS.items()
+            if candidate.k_best_location and candidate.gives == entry.gives
+        )
         raise SynparseError(f"decoder {name!r} finds one tree for a sentence; the k best trees need {able}")
     return partial(load(entry.k_best_location), **_decoder_options(name))
 

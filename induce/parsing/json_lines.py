@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from induce.parsing.parser import ReadHeads
-from induce.parsing.reading import Confidences, ConfidentTree, ScoredTree, mean_confidence
+from induce.parsing.reading import Confidences, ConfidentTree, ScoredHeads, ScoredTree, mean_confidence
 from treebank.base.json_text import json_text
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
@@ -35,6 +35,12 @@ def ranked_line(trees: Sequence[ScoredTree], sentence: Sentence) -> str:
     best = trees[0].tree
     ranked = [{"score": score, **_spans(tree)} for score, tree in trees]
     return _line(sentence, best.words, {**_spans(best), "trees": ranked}, ())
+
+
+def ranked_heads_line(words: Sequence[str], trees: Sequence[ScoredHeads], sentence: Sentence) -> str:
+    """The line of the best heads, and under ``trees`` the score and the heads of each tree, best first."""
+    ranked = [{"score": score, "arcs": list(heads)} for score, heads in trees]
+    return _line(sentence, words, {"arcs": ranked[0]["arcs"], "trees": ranked}, ())
 
 
 def _spans(tree: Tree) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from induce import registry
 from induce.decoding import specification
-from induce.parsing.reading import Confidences, ConfidentTree, Reading, ScoredTree
+from induce.parsing.reading import Confidences, ConfidentTree, Reading, ScoredHeads, ScoredTree
 from induce.storage.facts import RunFacts
 from induce.structures import Structure
 from treebank.base.errors import SynparseError, TreebankError
@@ -172,10 +172,19 @@ class Parser:
         The score of span scores is their sum over the brackets of the tree, that of a grammar the log probability of
         the tree in nats. Raises SynparseError if the decoder finds one tree only.
         """
-        self.must_give("trees", "parse_heads")
+        self.must_give("trees", "parse_k_best_heads")
         best = specification.k_best_decoder(self.decoder)
         self.tree_count = k
         return (reading.ranked_trees(lambda row: best(row, k)) for reading in self.read(sentences))
+
+    def parse_k_best_heads(
+        self, sentences: Iterable[Words], k: int
+    ) -> Iterator[tuple[Sequence[str], list[ScoredHeads]]]:
+        """The words and the heads of the ``k`` best trees of each sentence, as ``parse_k_best`` does."""
+        self.must_give("heads", "parse_k_best")
+        best = specification.k_best_decoder(self.decoder)
+        self.tree_count = k
+        return ((reading.leaves, reading.ranked_heads(lambda row: best(row, k))) for reading in self.read(sentences))
 
     def input_options(self, options: InputOptions = DEFAULT_INPUT) -> InputOptions:
         """Input options for text for this model: ``options``, with the tokenizer of the training corpus by default.

@@ -31,6 +31,13 @@ class ConfidentTree(NamedTuple):
     confidences: Confidences
 
 
+class ScoredHeads(NamedTuple):
+    """Heads of one of the best trees of a sentence with its score, such as an expected number of correct heads."""
+
+    score: float
+    heads: Heads
+
+
 class ScoredTree(NamedTuple):
     """One of the best trees of a sentence with its score, such as a log probability in nats or a sum of scores."""
 
@@ -117,6 +124,10 @@ class Reading:
         """The best trees that ``k_best`` returns for the scores, over all words. A sentence without words has one."""
         ranked = k_best(self.scores) or [(0.0, ())]
         return [ScoredTree(score, self._tree(spans)) for score, spans in ranked]
+
+    def ranked_heads(self, k_best: Callable[[Any], Sequence[tuple[float, Any]]]) -> list[ScoredHeads]:
+        """Heads of the best trees that ``k_best`` returns for the scores, over all words."""
+        return [ScoredHeads(score, self.all_heads(heads)) for score, heads in k_best(self.scores) or [(0.0, ())]]
 
     def _tree(self, spans: Sequence[tuple[Any, ...]]) -> Tree:
         words = self.words if len(self.indices) == len(self.words) else [self.words[index] for index in self.indices]

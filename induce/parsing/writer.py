@@ -13,7 +13,14 @@ from itertools import islice
 from typing import Any
 
 from induce.decoding.specification import k_best_decoder
-from induce.parsing.json_lines import confidence_notes, heads_line, ranked_line, tree_line, with_confidence_labels
+from induce.parsing.json_lines import (
+    confidence_notes,
+    heads_line,
+    ranked_heads_line,
+    ranked_line,
+    tree_line,
+    with_confidence_labels,
+)
 from induce.parsing.output_batch import FinishedFiles, batches
 from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.parser import Parser
@@ -140,7 +147,10 @@ class Job:
         sentences = iter(source)
         for _ in islice(sentences, skip):
             source.next()
-        if self.parser.output == "heads":
+        if self.parser.output == "heads" and self.options.k:
+            for words, heads in self.parser.parse_k_best_heads(sentences, self.options.k):
+                yield ranked_heads_line(words, heads, self._next(source))
+        elif self.parser.output == "heads":
             yield from self._lines_of_heads(sentences, source, first + skip)
         elif self.options.k:
             for trees in self.parser.parse_k_best(sentences, self.options.k):

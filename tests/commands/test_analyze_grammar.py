@@ -63,6 +63,37 @@ def test_grammar_counted_in_a_text(call: Caller, dmv: Path, tmp_path: Path) -> N
         assert all(len(example.split()) == 2 for example in arc["examples"])
 
 
+def test_sentences_drawn_from_a_dmv(call: Caller, dmv: Path) -> None:
+    options = ("generate", "-m", dmv, "--limit", "4", "--max-length", "30")
+    rows = [line.split("\t") for line in call.result(*options).splitlines() if line[:1].isdigit()]
+    assert [row[6] for row in rows].count("0") == 4
+    lines = call.result(*options, "--format", "text").splitlines()
+    assert [word for line in lines for word in line.split()] == [row[1] for row in rows]
+    assert "it can be written as text, and as conllu" in call.refusal(*options, "--format", "brackets")
+
+
+def test_grammar_of_a_neural_dmv(call: Caller, tmp_path: Path) -> None:
+    train(settings("ndmv"), tmp_path / "run")
+    grammar = call.json("analyze", "grammar", "-m", tmp_path / "run", "--arcs", "1000")
+    assert sum(entry["share"] for entry in grammar["classes"]) == pytest.approx(1)
+    assert sum(entry["root"] for entry in grammar["classes"]) == pytest.approx(1)
+    assert {"dog", "the"} <= {word for entry in grammar["classes"] for word in entry["words"]}
+    lines = call.result("generate", "-m", tmp_path / "run", "--limit", "1000", "--format", "text").splitlines()
+    words = sum(len(line.split()) for line in lines)
+    assert sum(arc["rate"] for arc in grammar["arcs"]) == pytest.approx((words - 1000) / words)
+    (tmp_path / "new.txt").write_text("The dog saw a cat .\n", encoding="utf-8")
+    parsed = call.result("parse", tmp_path / "new.txt", "-m", tmp_path / "run", "--decoder", "ranked-arcs", "--k", "3")
+    line = json.loads(parsed)
+    scores = [tree["score"] for tree in line["trees"]]
+    assert scores == sorted(scores, reverse=True)
+    assert line["trees"][0]["arcs"] == line["arcs"]
+    assert len({tuple(tree["arcs"]) for tree in line["trees"]}) == 3
+    best = call.result("parse", tmp_path / "new.txt", "-m", tmp_path / "run", "--decoder", "arcs", "--format", "jsonl")
+    assert json.loads(best)["arcs"] == line["arcs"]
+    expected = call.result("parse", tmp_path / "new.txt", "-m", tmp_path / "run", "--decoder", "mbr-heads", "--k", "2")
+    assert len(json.loads(expected)["trees"]) == 2
+
+
 def test_model_without_grammar_is_refused(call: Caller, dmv: Path) -> None:
     assert "no grammar 3; this model has 2" in call.refusal("analyze", "grammar", "-m", dmv, "--member", "3")
 

@@ -40,7 +40,7 @@ def test_formats_agree_and_the_seed_determines_the_sentences(call: Caller, gramm
 def test_model_that_cannot_be_drawn_from_is_refused(call: Caller, grammar: Path, tmp_path: Path) -> None:
     train(settings("npcfg", "train.epochs=1"), tmp_path / "npcfg")
     refusal = call.refusal("generate", "-m", tmp_path / "npcfg", "--format", "conllu")
-    assert refusal.endswith("model 'npcfg' is not a grammar with head words; use one of nl-pcfg, nbl-pcfg")
+    assert refusal.endswith("model 'npcfg' is not a grammar with head words; use one of nl-pcfg, nbl-pcfg, dmv, ndmv")
     train(settings("lstm", "train.epochs=1"), tmp_path / "lstm")
     assert "model 'lstm' is not a grammar to draw from; use one of npcfg, " in call.refusal(
         "generate", "-m", tmp_path / "lstm"

@@ -32,10 +32,11 @@ EXAMPLES = [
 @option("--arcs", type=click.IntRange(min=1), default=30, show_default=True, help="Arcs or rules listed.", group=OUTPUT)
 @format_option(*FORMATS, default="table")
 def grammar(text: tuple[str, ...], model: str | None, member: int, words: int, arcs: int, form: str) -> None:
-    """List the word classes of a dmv model and which class heads which, or the symbols and rules of a neural PCFG.
+    """List the word classes of dmv or ndmv and which class heads which, or the symbols and rules of a neural PCFG.
 
-    For a dmv model with TEXT, arcs are counted in its trees and examples are taken from it; without, they are
-    expectations of the grammar. Rules of a neural PCFG are counted in 1,000 sentences drawn from it.
+    For dmv and ndmv with TEXT, arcs are counted in its trees and examples are taken from it. Without TEXT, arcs of dmv
+    are expectations of the grammar. Arcs of ndmv, and rules of a neural PCFG, are counted in 1,000 sentences drawn from
+    it.
     """
     from induce.analysis.grammar import describe_grammar
     from induce.analysis.rule_counts import describe_rules, is_pcfg

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.models.dependency.neural_dmv import NeuralDmv, NeuralDmvConfig
-from induce.models.dependency.outward_sums import RuleScores
+from induce.models.dependency.outward_sums import HAS_CHILD, LEFT, NO_CHILD, RIGHT, STOP, RuleScores
+from induce.models.em.valence_grammar import ValenceGrammar
 from induce.setting import count
 
 
@@ -51,12 +52,23 @@ class Ndmv(NeuralDmv):
     def scores(self, tokens: Tensor) -> RuleScores:
         """Scores without siblings: log P(dependent), log P(decision) given [head, direction, valence], log P(root)."""
         classes, words = self.classes[tokens], torch.arange(tokens.shape[1], device=tokens.device)
+        children, decisions, root = self.rule_tables()
+        side = (words > words[:, None]).long()
+        attach = children[classes[:, :, None], side[None], :, classes[:, None]]  # (B, N, N, 2)
+        return RuleScores(attach[:, :, :, None], decisions[classes][:, :, None], root[classes])
+
+    def rule_tables(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Log P(dependent) (K, 2, 2, K) and log P(decision) (K, 2, 2, 2) of [head, direction, valence], log P(root)."""
         heads = self.embedding.weight[:, None].expand(-1, 2, -1)
         inputs = torch.cat([heads, self.direction.expand(len(heads), -1, -1)], -1)  # (K, 2, 2 E)
         hidden = functional.relu(torch.stack([self.has_child(inputs), self.no_child(inputs)], 2))  # (K, 2, 2, H)
         children = self.child_output(functional.relu(self.child(hidden))).log_softmax(-1)  # (K, 2, 2, K)
         decisions = self.decision_output(functional.relu(self.decision(hidden))).log_softmax(-1)
-        root = self.root(self.root_vector)[0].log_softmax(-1)
-        side = (words > words[:, None]).long()
-        attach = children[classes[:, :, None], side[None], :, classes[:, None]]  # (B, N, N, 2)
-        return RuleScores(attach[:, :, :, None], decisions[classes][:, :, None], root[classes])
+        return children, decisions, self.root(self.root_vector)[0].log_softmax(-1)
+
+    @torch.no_grad()
+    def valence_grammar(self) -> ValenceGrammar:
+        """The rules as probabilities, with the numbers of sides and valences of `ValenceGrammar`."""
+        children, decisions, root = (table.double().exp().cpu().numpy() for table in self.rule_tables())
+        sides, valences = [RIGHT, LEFT], [NO_CHILD, HAS_CHILD]
+        return ValenceGrammar(root, decisions[:, sides][:, :, valences, STOP], children[:, sides][:, :, valences])

@@ -24,7 +24,9 @@ from induce.decoding.heads import mbr_heads
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Model, Query
 from induce.models.dependency.initial_trees import harmonic_rules, tree_scores, used_rules
+from induce.models.dependency.k_best_trees import k_best_trees
 from induce.models.dependency.outward_sums import RuleScores, best_heads, log_total, tree_arcs
+from induce.ranked_trees import RankedHeads
 from induce.setting import setting
 from induce.structures import HeadDistribution, Heads, Structure
 
@@ -59,7 +61,7 @@ class NeuralDmv(Model):
     """Base class of models that score trees by rules of heads, dependents, and decisions to continue or to stop."""
 
     reads: ClassVar[tuple[type[Batch], ...]] = (FragmentBatch,)
-    gives: ClassVar[tuple[type[Structure], ...]] = (HeadDistribution, Heads)
+    gives: ClassVar[tuple[type[Structure], ...]] = (HeadDistribution, Heads, RankedHeads)
     estimates_root = True
     max_length: ClassVar[int | None] = LONGEST
     siblings: ClassVar[bool] = False  # whether rules depend on the sibling
@@ -153,7 +155,7 @@ class NeuralDmv(Model):
         return torch.where(inside, self.word_given_class[batch.tokens], 0.0).sum(1)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
-        """Arc marginals with the root on the diagonal, or the best trees.
+        """Arc marginals with the root on the diagonal, the best trees, or several of them with their log scores.
 
         Raises SentenceTooLong for a sentence of more than ``max_length`` words.
         """
@@ -162,6 +164,8 @@ class NeuralDmv(Model):
         if query.structure is Heads:
             heads = best_heads(scores, batch.lengths).tolist()
             return Heads([row[:n] for row, n in zip(heads, batch.lengths.tolist(), strict=True)], batch.lengths)
+        if query.structure is RankedHeads:
+            return RankedHeads(k_best_trees(scores, batch.lengths, query.trees), batch.lengths)
         trees = tree_arcs(scores, batch.lengths)
         return HeadDistribution(trees.arcs.transpose(1, 2) + trees.root.diag_embed(), batch.lengths)
 

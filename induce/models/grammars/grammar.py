@@ -121,8 +121,7 @@ class Grammar(Model):
 
         If the batch has rewards of spans, the objective contains the loss of drawn trees (`reward_loss`).
         """
-        total = batch.tokens.new_zeros((), dtype=self.growth.dtype)
-        rewarded = torch.zeros_like(total)
+        total = rewarded = batch.tokens.new_zeros((), dtype=self.growth.dtype)
         if self.training and isinstance(batch, FragmentBatch):
             self._count(batch)
         for rows, tokens in same_length(batch):

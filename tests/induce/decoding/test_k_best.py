@@ -1,4 +1,4 @@
-"""The k best trees from span scores against all trees."""
+"""The k best trees from span scores and from heads against all trees."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from induce.decoding.chart import mbr
+from induce.decoding.heads import EPSILON
 from induce.decoding.k_best import mbr_k_best
-from induce.decoding.specification import k_best_decoder
+from induce.decoding.specification import decoder, k_best_decoder
 from tests.induce.models.grammars.test_rules import bracketings
+from tests.support.dependency_trees import projective_trees
 from treebank.base.errors import SynparseError
+from treebank.core.sentence import ROOT
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
@@ -27,8 +30,30 @@ def test_k_best_trees_equal_enumeration(count: int, k: int, ties: bool) -> None:
     assert sorted(ranked[0][1]) == sorted(mbr(score))
 
 
+@pytest.mark.parametrize("name", ["eisner", "eisner:counted", "mbr-heads", "mbr-arcs"])
+@pytest.mark.parametrize("count", [2, 6])
+def test_k_best_heads_equal_enumeration(name: str, count: int) -> None:
+    matrix = np.random.default_rng(count).dirichlet(np.ones(count), count)
+    gains = {"eisner": np.log(matrix + EPSILON), "mbr-arcs": matrix + matrix.T / 2}.get(name.split(":")[0], matrix)
+
+    def total(heads: tuple[int, ...]) -> float:
+        arcs = [(word, head) for word, head in enumerate(heads) if head != ROOT]
+        root = 0.0 if name == "eisner" else gains[heads.index(ROOT), heads.index(ROOT)]
+        return float(sum(gains[arc] for arc in arcs) + root)
+
+    for k in (1, 40):
+        ranked = k_best_decoder(name)(matrix, k)
+        expected = sorted(map(total, projective_trees(count)), reverse=True)[:k]
+        assert [score for score, _ in ranked] == pytest.approx(expected)
+        assert [total(heads) for _, heads in ranked] == pytest.approx(expected)
+        assert len({heads for _, heads in ranked}) == len(expected)
+        assert ranked[0][1] == decoder(name)(matrix)
+
+
 def test_short_sentences_have_one_tree() -> None:
     assert mbr_k_best([], 3) == mbr_k_best([[0.0, 1.0]], 3) == [(0.0, [])]
+    assert k_best_decoder("mbr-heads")([], 3) == [(0.0, ())]
+    assert k_best_decoder("mbr-heads")([[0.5]], 3) == [(0.5, (-1,))]
 
 
 def test_decoder_of_one_tree_is_refused() -> None:

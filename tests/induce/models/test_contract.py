@@ -18,7 +18,7 @@ from induce.models.base import FittedModel
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
-from induce.ranked_trees import RankedTrees
+from induce.ranked_trees import RankedHeads, RankedTrees
 from induce.registry import LOADERS, MODELS, model_class
 from induce.settings.presets import load_preset, preset_names
 from induce.settings.run import RunConfig, model_settings
@@ -105,7 +105,7 @@ def numbers(reading: Reading) -> np.ndarray:
 
 def scores(structure: type[Structure], row: Any) -> Any:
     """The scores of ranked trees, or the row of another structure."""
-    return [score for score, _ in row] if structure is RankedTrees else row
+    return [score for score, _ in row] if structure in (RankedHeads, RankedTrees) else row
 
 
 def readings(name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Sums over trees with siblings and their best trees, against enumeration with scores from the definition."""
+"""Sums over trees with siblings and their k best trees, against enumeration with scores from the definition."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from induce.models.dependency.k_best_trees import k_best_trees
 from induce.models.dependency.outward_sums import RuleScores, best_heads, log_total, tree_arcs
 from tests.support.dependency_trees import children, projective_trees
 from treebank.core.sentence import ROOT
@@ -53,3 +54,15 @@ def test_sums_and_best_trees_equal_enumeration(with_siblings: bool) -> None:
                 for child, head in enumerate(tree):
                     expected[head if head != ROOT else child, child] += share
             torch.testing.assert_close(sums.arcs[sentence] + sums.root[sentence].diag(), expected)
+
+
+@pytest.mark.parametrize("with_siblings", [False, True])
+def test_k_best_trees_equal_enumeration(with_siblings: bool) -> None:
+    lengths = torch.tensor([6, 3, 1])
+    scores = random_scores(3, 6, 7 if with_siblings else 1)
+    for sentence, ranked in enumerate(k_best_trees(scores, lengths, 25)):
+        trees = projective_trees(int(lengths[sentence]))
+        pairs = [(float(score_by_definition(scores, sentence, tree)), tree) for tree in trees]
+        pairs.sort(key=lambda pair: -pair[0])
+        assert [tree for _, tree in ranked] == [tree for _, tree in pairs[:25]]
+        assert [score for score, _ in ranked] == pytest.approx([score for score, _ in pairs[:25]])
