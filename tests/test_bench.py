@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench.common import ROOT, best_seconds, stored
-from bench.experiments import directions, languages, pairs, rounds, similarity, tables, trees
+from bench.experiments import directions, languages, models, pairs, rounds, similarity, tables, trees
 from bench.report import markdown, numbers, processor, slug, with_interval
 from bench.speed.__main__ import BENCHMARKS, machine_table, verdict
 from treebank.core.sentence import Sentence
@@ -226,6 +226,59 @@ def test_rounds_train_each_run_once_and_score_the_votes(
     lines = capsys.readouterr().out.splitlines()
     assert lines[2] == "| best trivial | 20.0 (right) |"
     assert lines[-1] == "| student of the vote | 20.0 |"
+
+
+def test_every_model_is_trained_once_and_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Teachers come first, an interrupted training is resumed, and only missing runs are trained."""
+    calls: list[list[str]] = []
+    failing = ["chart-1"]
+
+    def synparse(arguments: Sequence[str], **options: bool) -> tuple[str, float]:
+        if arguments[0] == "train":
+            run = Path(arguments[arguments.index("-o") + 1])
+            (run / "last").mkdir(parents=True, exist_ok=True)
+            (run / "last" / "checkpoint.json").write_text('{"seconds": 30}', encoding="utf-8")
+            calls.append([run.name, *arguments])
+            if run.name in failing:
+                raise SystemExit(f"stopped: {failing.pop()}")
+        names = [arguments[k + 1] for k, argument in enumerate(arguments) if argument in ("--baseline", "-m")]
+        ordered = [(first, second) for k, first in enumerate(names) for second in names[k + 1 :]]
+        agreement = [{"first": first, "second": second, "value": 50.0} for first, second in ordered]
+        scores = [{"system": name, "value": 20.0 + len(Path(name).name)} for name in names]
+        return json.dumps({"scores": scores, "pairs": agreement}), 1.0
+
+    (tmp_path / "own.mrg").write_text("(S (A a) (B (C b) (D c)))\n" * 30, encoding="utf-8")
+    for module in (models, directions):
+        monkeypatch.setattr(module, "synparse", synparse)
+    monkeypatch.setattr(models, "CORPORA", {"CRAFT": directions.Corpus("own.mrg")})
+    options = ["--data", str(tmp_path), "--out", str(tmp_path / "out"), "--minutes", "1", "--cores", "1"]
+    monkeypatch.setattr("sys.argv", ["models", *options, "--seeds", "2", "--only", "chart", "dmv"])
+    with pytest.raises(SystemExit, match="stopped: chart-1"):
+        models.main()
+    models.main()
+    capsys.readouterr()
+    models.main()
+    names = [name for name, *_ in calls]
+    assert names[:5] == ["dmv-1", "npcfg-1", "dmv-2", "npcfg-2", "chart-1"]
+    assert sorted(names[5:]) == ["chart-1", "chart-2"]  # chart-2 may begin before the failure of chart-1 is noticed
+    again = calls[names.index("chart-1", 5)]
+    assert again[again.index("--max-minutes") + 1] == "0.5"
+    assert "--resume" in again
+    assert calls[4][calls[4].index("--teacher") + 1] == str(tmp_path / "out" / "runs" / "npcfg-1")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "| model | UF1 | minutes | others | own | right | left |"
+    assert lines[2] == "| dmv | 47.0 | 0.5 | 50.0 | 50.0 | 50.0 | 50.0 |"  # the name ends with a decoder
+    assert [line.split(" | ")[0] for line in lines[3:5]] == ["| npcfg", "| chart"]
+    assert lines[-3].startswith("| dmv | 50.0 | 50.0 | 50.0 |")
+
+
+def test_trees_of_all_models_can_be_compared() -> None:
+    named = {name: models.tree_decoder(name) for name in ("npcfg", "dmv", "lstm", "biaffine")}
+    assert named == {"npcfg": "", "dmv": "heads-to-tree", "lstm": None, "biaffine": "heads-to-tree"}
+    first, second = models.stages(["chart", "biaffine", "prpn-syd"])
+    assert (first, second) == (["npcfg", "dmv"], ["chart", "biaffine", "prpn-syd"])
 
 
 def test_brackets_of_heads_need_arcs_that_do_not_cross() -> None:

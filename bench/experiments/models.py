@@ -1,0 +1,188 @@
+"""UF1 and agreement of every model that gives trees, with its small preset: one text, one budget, one convention.
+
+``python -m bench.experiments.models --data FOLDER --out FOLDER [--only MODEL…] [--minutes 40] [--seeds 3] [--cores 2]``
+trains the default preset of each model on the words of CRAFT and scores it against the gold trees (UF1, convention
+``on-lstm``). Each training has one core for so many wall-clock minutes, and ``--cores`` trainings run at a time: 40
+minutes on one core are 20 minutes on two. Models of heads are scored by the trees of their heads. Models that learn
+from trees or heads learn those of the `npcfg` or `dmv` of the same seed, whose training is extra. The second table has
+the agreement between models, without gold trees. Each result is stored in ``OUT/models.json``, and the same command
+continues after an interruption.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from threading import Lock
+from typing import Any
+
+from bench.common import DATA, RESULTS, model_options, read_json, spread, synparse, write_json
+from bench.experiments.directions import CORPORA, TRIVIAL, uf1, write_corpus
+from bench.experiments.trees import seconds_of
+from bench.report import describe, markdown
+from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder
+from induce.registry import MODELS, model_class
+from induce.settings.presets import load_preset
+
+TEACHERS = {"trees": "npcfg", "heads": "dmv"}
+BASELINES = ("right", "left")  # in the table of agreement
+MIN_LEFT_MINUTES = 0.01  # a training with less time left is finished
+
+
+def tree_decoder(model: str) -> str | None:
+    """Decoder that gives the trees of a model, "" for its default, or None if it gives no trees."""
+    gives, preset = model_class(model).gives, load_preset(MODELS.get(model).preset)
+    by_tree = decoders_of(gives, "trees") if gives else []
+    if not by_tree:
+        return None
+    default = fitting_decoder(model, gives, preset.parse.decoder)
+    return "" if decoder_entry(default).gives == "trees" else by_tree[0]
+
+
+def teacher_of(model: str) -> str:
+    """Model that teaches another one that needs a teacher, or an empty string."""
+    entry = MODELS.get(model)
+    return TEACHERS[entry.teacher_output or "trees"] if entry.needs_teacher or entry.learns_trees else ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Text, gold trees, folder of the runs, and minutes of each training."""
+
+    text: Path
+    gold: Path
+    folder: Path
+    minutes: float
+
+    def run(self, model: str, seed: int) -> Path:
+        """Folder of a run."""
+        return self.folder / f"{model}-{seed}"
+
+    def spec(self, model: str, seed: int) -> str:
+        """Specification of the trees of a run."""
+        decoder = tree_decoder(model)
+        return str(self.run(model, seed)) + (f"@decoder={decoder}" if decoder else "")
+
+    def train(self, model: str, seed: int) -> None:
+        """Train a run for the minutes that it has left."""
+        run, left = self.run(model, seed), self.minutes
+        options = [str(self.text), "--model", model, "--seed", str(seed)]
+        if teacher := teacher_of(model):
+            options += ["--teacher", str(self.run(teacher, seed))]
+        if (run / "last").exists():
+            left -= seconds_of(run) / 60
+            options = ["--resume"]
+        if left > MIN_LEFT_MINUTES and not (run / "done").exists():
+            synparse(["train", *options, "--max-minutes", f"{left:g}", "-o", str(run)])
+        (run / "done").touch()
+
+    def measure(self, model: str, seed: int) -> dict[str, float]:
+        """UF1 and training minutes of a run, which is trained before."""
+        self.train(model, seed)
+        score = next(iter(uf1(self.gold, *model_options([self.spec(model, seed)])).values()))
+        return {"UF1": score, "minutes": seconds_of(self.run(model, seed)) / 60}
+
+    def agreement(self, runs: Sequence[tuple[str, int]]) -> dict[str, Any]:
+        """Agreement between runs and with baselines, in percent."""
+        call = ["analyze", "agreement", str(self.gold), *model_options(self.spec(*run) for run in runs)]
+        call += [part for name in BASELINES for part in ("--baseline", name)]
+        result: dict[str, Any] = json.loads(synparse([*call, "--format", "json"], all_cores=True)[0])
+        return result
+
+
+def stages(models: Iterable[str]) -> list[list[str]]:
+    """Models without a teacher, which include all teachers, and those that learn from them."""
+    students = [model for model in models if teacher_of(model)]
+    others = [model for model in models if model not in students]
+    return [list(dict.fromkeys([*others, *map(teacher_of, students)])), students]
+
+
+def by_model(agreement: dict[str, Any]) -> dict[tuple[str, str], float]:
+    """Mean agreement of the runs of two models, in both orders, or of the runs of one model."""
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for pair in agreement["pairs"]:
+        first, second = (_model_of(pair[key]) for key in ("first", "second"))
+        for key in {(first, second), (second, first)}:
+            values[key].append(pair["value"])
+    return {key: fmean(numbers) for key, numbers in values.items()}
+
+
+def _model_of(system: str) -> str:
+    """Model of a run, or the name of a baseline."""
+    name = Path(system.partition("@")[0]).name
+    return name.rpartition("-")[0] or name
+
+
+def tables(results: dict[str, Any]) -> str:
+    """Table of scores, the best first, and table of the agreement of each pair of models."""
+    runs: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for key, run in results["runs"].items():
+        runs[key.rpartition(" ")[0]].append(run)
+    order = sorted(runs, key=lambda model: -fmean(run["UF1"] for run in runs[model]))
+    means = by_model(results["agreement"])
+    rows = []
+    for model in order:
+        others = [means[model, other] for other in order if other != model and (model, other) in means]
+        cells = [
+            spread(others and [fmean(others)]),
+            *(_number(means.get((model, name))) for name in (model, *BASELINES)),
+        ]
+        minutes = spread([fmean(run["minutes"] for run in runs[model])])
+        rows.append([model, spread([run["UF1"] for run in runs[model]]), minutes, *cells])
+    rows += [[name, f"{value:.1f}", *[""] * (3 + len(BASELINES))] for name, value in results["trivial"].items()]
+    pairs = [[model, *(_number(means.get((model, other))) for other in order)] for model in order]
+    return "\n\n".join([
+        markdown(["model", "UF1", "minutes", "others", "own", *BASELINES], rows),
+        markdown(["F1 between models", *order], pairs),
+    ])  # fmt: skip
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+def main() -> None:
+    """Measure what is missing, and print the tables."""
+    every = [model for model in MODELS if tree_decoder(model) is not None]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--out", type=Path, default=RESULTS / "models")
+    parser.add_argument("--only", nargs="+", default=every, choices=every, metavar="MODEL")
+    parser.add_argument("--minutes", type=float, default=40.0, help="wall-clock minutes of each training on one core")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--cores", type=int, default=2, help="trainings at a time")
+    options = parser.parse_args()
+    text, gold, _ = write_corpus(CORPORA["CRAFT"], options.data, options.out)
+    plan, path = Plan(text, gold, options.out / "runs", options.minutes), options.out / "models.json"
+    results: dict[str, Any] = read_json(path) or {"runs": {}}
+    results |= {"machine": describe(), "minutes": options.minutes}
+    writing = Lock()
+
+    def measure(run: tuple[str, int]) -> None:
+        model, seed = run
+        result = plan.measure(model, seed)
+        print(f"{model} {seed}: {result['UF1']:.1f}", file=sys.stderr, flush=True)
+        with writing:
+            results["runs"][f"{model} {seed}"] = result
+            write_json(path, results)
+
+    for stage in stages(options.only):
+        every_run = [(model, seed) for seed in range(1, options.seeds + 1) for model in stage]
+        with ThreadPoolExecutor(options.cores) as pool:
+            list(pool.map(measure, [run for run in every_run if f"{run[0]} {run[1]}" not in results["runs"]]))
+    done = [(model, int(seed)) for model, _, seed in (key.rpartition(" ") for key in results["runs"])]
+    results["trivial"] = uf1(gold, *(part for name in TRIVIAL for part in ("--baseline", name)))
+    results["agreement"] = plan.agreement(done)
+    write_json(path, results)
+    print(tables(results))
+
+
+if __name__ == "__main__":
+    main()
