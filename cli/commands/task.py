@@ -152,7 +152,7 @@ def transfer(
     """Learn a new Craft task by reinforcement learning with the options of trained models.
 
     A controller is trained by proximal policy optimization; with --unfrozen, the options are trained, too. The options
-    of several models are merged.
+    of several models are merged. A model without options, ompn, is trained as a whole.
     """
     if options["resume"] and (options["overwrite"] or models or from_scratch or options["unfrozen"]):
         raise click.UsageError("--resume excludes --model, --from-scratch, --unfrozen and --overwrite")

@@ -6,14 +6,14 @@ N worlds, K options.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from induce.tasks.craft.episodes import Episodes
-from induce.tasks.craft.ocn import Cells, MixtureOfExperts, OptionController
+from induce.tasks.craft.ocn import MixtureOfExperts, OptionController
 
 MAX_ACTIONS = 24  # actions of one call; the thesis states no bound
 DONE = -1  # instead of an action
@@ -23,7 +23,7 @@ MIN_PROBABILITY = 1e-9  # probability of an action or an end
 class Option(NamedTuple):
     """A trained option."""
 
-    cell: Cells  # one cell
+    cell: Any  # `Cells` with one cell, or a module with the same methods
     first: Tensor  # (1, 1, H) initial state
     once: bool  # whether a call has one action, as in a mixture of experts
 

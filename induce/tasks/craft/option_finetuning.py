@@ -17,6 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from induce.tasks.craft.ocn import OptionController
+from induce.tasks.craft.ompn import OrderedMemoryPolicy
+from induce.tasks.craft.ompn_finetuning import export
 from induce.tasks.craft.option_calls import DONE, MIN_PROBABILITY, Called, Calls, Event, Option
 
 CLIP = 0.2  # of the ratio of probabilities
@@ -71,8 +73,11 @@ class LearningOptions:
         if parts:
             yield concatenate(parts)
 
-    def export(self, model: OptionController) -> None:
+    def export(self, model: OptionController | OrderedMemoryPolicy) -> None:
         """Copy the options into ``model``."""
+        if isinstance(model, OrderedMemoryPolicy):
+            export(self.options[0], model)
+            return
         parts = [option.cell.state_dict() for option in self.options]
         model.options.load_state_dict({name: torch.cat([part[name] for part in parts]) for name in parts[0]})
         model.first_option_state.data = torch.cat([option.first.detach() for option in self.options])

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from induce.tasks.craft.episodes import LIMIT
 from induce.tasks.craft.observation import FEATURES
 from induce.tasks.craft.ocn import OptionController
+from induce.tasks.craft.ompn import OrderedMemoryPolicy
 from induce.tasks.craft.option_calls import Called, Calls
 from induce.tasks.craft.option_finetuning import LearningOptions
 
@@ -139,10 +140,12 @@ class Learner:
             self.options.load_state(state["options"])
 
     @torch.no_grad()
-    def export(self, model: OptionController) -> None:
+    def export(self, model: OptionController | OrderedMemoryPolicy) -> None:
         """Copy the learned controller, which has no memory, and the options into ``model``."""
         if self.options is not None:
             self.options.export(model)
+        if isinstance(model, OrderedMemoryPolicy):
+            return  # there is nothing to choose
         controller, weights = model.controller, self.ppo.policy.state_dict()
         for parameter in (*controller.parameters(), model.first_controller_state):
             parameter.zero_()

@@ -22,9 +22,11 @@ from induce.storage import checkpoint as store
 from induce.storage.facts import NO_TEXT, Check, RunFacts
 from induce.storage.lock import RunLock
 from induce.storage.run_folder import check_free, clear, resumable, settle_run
-from induce.tasks.craft.episodes import REWARDS, Episodes
+from induce.tasks.craft.episodes import LIMIT, REWARDS, Episodes
 from induce.tasks.craft.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
-from induce.tasks.craft.option_calls import Calls, options_of
+from induce.tasks.craft.ompn import OrderedMemoryPolicy
+from induce.tasks.craft.ompn_finetuning import as_option, with_one_task
+from induce.tasks.craft.option_calls import MAX_ACTIONS, Calls, options_of
 from induce.tasks.craft.sketches import read_sketch
 from induce.tasks.craft.world import ACTIONS
 from induce.training.loop import SAVE_SECONDS
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
     from induce.tasks.craft.ppo import Learner
 
 WORLDS = 64  # worlds run in parallel
+TRANSFERABLE = ("ocn", "moe", "ompn")
 PUBLISHED = ("train.epochs=60", "optimizer.learning_rate=0.0003", "loader.batch_size=1024", "optimizer.clip=0.5")
+EPISODES = ("loader.batch_size=64",)  # 256 calls per iteration, if a call is an episode
 SURE_SCORE = 40.0  # score of the only action of an option that always does the same
 
 
@@ -77,7 +81,12 @@ class Transfer:
     """One run: a model and the learner of its controller. The options are frozen unless ``unfrozen`` is set."""
 
     def __init__(
-        self, request: TransferRequest, config: RunConfig, model: OptionController, facts: RunFacts, lock: RunLock
+        self,
+        request: TransferRequest,
+        config: RunConfig,
+        model: OptionController | OrderedMemoryPolicy,
+        facts: RunFacts,
+        lock: RunLock,
     ) -> None:
         self.folder, self.config, self.model, self.facts, self.lock = Path(request.run), config, model, facts, lock
         self.position = Position(epoch=0)  # a step is a call of an option, a word an action, a target an episode
@@ -90,8 +99,12 @@ class Transfer:
         config, about = self.config, self.facts.task_facts
         seed = int(np.random.SeedSequence((config.train.seed, self.position.epoch)).generate_state(1)[0])
         episodes = Episodes(config.task.sketches, WORLDS, seed=seed, reward=about["reward"])
-        worlds = CalledWorlds(Calls(options_of([self.model]), episodes, seed=seed))
-        width, rate = config.model["inner_size"], config.optimizer.learning_rate
+        if isinstance(self.model, OrderedMemoryPolicy):
+            options, width, longest = [as_option(self.model)], config.model["slot_size"], LIMIT
+        else:
+            options, width, longest = options_of([self.model]), config.model["inner_size"], MAX_ACTIONS
+        worlds = CalledWorlds(Calls(options, episodes, seed=seed, max_actions=longest))
+        rate = config.optimizer.learning_rate
         about = {"clip": config.optimizer.clip, "seed": seed, "unfrozen": about.get("unfrozen", False)}
         return Learner(worlds, width=width, rate=rate, batch=config.loader.batch_size, **about)
 
@@ -169,14 +182,15 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     models, configs = [], []
     for run in request.runs:
         checkpoint = store.read(store.find(Path(run)))
-        if checkpoint.config.task_name != "craft" or checkpoint.config.model_name not in ("ocn", "moe"):
+        if checkpoint.config.task_name != "craft" or checkpoint.config.model_name not in TRANSFERABLE:
             raise SynparseError(
-                f"{run}: this {checkpoint.config.model_name} has no options of Craft; train ocn or moe there first"
+                f"{run}: this {checkpoint.config.model_name} cannot act in Craft; train ocn, moe or ompn there first"
             )
         models.append(store.build_model(checkpoint))
         configs.append(checkpoint.config)
     config = configs[0] if configs else load_preset("craft-small", "moe")
-    model = join(models) if models else single_actions(int(config.model["inner_size"]))
+    model = start_of(models) if models else single_actions(int(config.model["inner_size"]))
+    is_policy = isinstance(model, OrderedMemoryPolicy)
     sketch = read_sketch(request.sketch)
     config = replace(
         config,
@@ -188,10 +202,11 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
         if change.startswith(("model.", "task.", "data.", "parse.")):
             problem = "only [train], [loader] and [optimizer] can be changed; other settings come from the options"
             raise SynparseError(f"setting {change}: {problem}")
-    config = changed(config, [*PUBLISHED, *request.settings, *seed])
-    weights = "".join(f"{name}{value.tolist()}" for name, value in model.options.state_dict().items())
+    config = changed(config, [*PUBLISHED, *(EPISODES if is_policy else ()), *request.settings, *seed])
+    trained = model if isinstance(model, OrderedMemoryPolicy) else model.options
+    weights = "".join(f"{name}{value.tolist()}" for name, value in trained.state_dict().items())
     facts = RunFacts(
-        task_facts={"runs": list(request.runs), "reward": request.reward, "unfrozen": request.unfrozen},
+        task_facts={"runs": list(request.runs), "reward": request.reward, "unfrozen": request.unfrozen or is_policy},
         texts=(f"calls of the options of {', '.join(request.runs) or 'single actions'}",),
         training=replace(NO_TEXT, sha256=digest_bytes(weights.encode())),
     )
@@ -226,6 +241,20 @@ def _require() -> None:
         import stable_baselines3  # noqa: F401
     except ImportError as error:
         raise SynparseError(f"{error.name} is missing; install it with: pip install 'synparse[skills]'") from None
+
+
+def start_of(models: Sequence[OptionController | OrderedMemoryPolicy]) -> OptionController | OrderedMemoryPolicy:
+    """The model from which transfer starts: the options of all ``models``, or the only policy without options.
+
+    Raises SynparseError if the models cannot be joined.
+    """
+    options = [model for model in models if not isinstance(model, OrderedMemoryPolicy)]
+    if len(options) == len(models):
+        return join(options)
+    policies = [model for model in models if isinstance(model, OrderedMemoryPolicy)]
+    if len(models) > 1:
+        raise SynparseError("ompn has no options that could be joined; name one model")
+    return with_one_task(policies[0])
 
 
 def join(models: Sequence[OptionController]) -> OptionController:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,8 @@ from induce.storage.checkpoint import build_model, find, read
 from induce.storage.facts import RunFacts
 from induce.tasks.craft.observation import FEATURES
 from induce.tasks.craft.ocn import OptionController, OptionControllerConfig
+from induce.tasks.craft.ompn import OrderedMemoryPolicy, OrderedMemoryPolicyConfig
+from induce.tasks.craft.ompn_finetuning import as_option, with_one_task
 from induce.tasks.craft.transfer import TransferRequest, join, prepare_transfer, single_actions
 from induce.tasks.craft.world import ACTIONS
 from treebank.base.errors import SynparseError
@@ -164,3 +167,55 @@ def test_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setitem(__import__("sys").modules, "stable_baselines3", None)
     with pytest.raises(SynparseError, match=r"pip install 'synparse\[skills\]'"):
         prepare_transfer(request(tmp_path / "new", trained))
+
+
+@pytest.fixture(scope="module")
+def ompn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Model folder of an untrained policy without options."""
+    from dataclasses import asdict, replace
+
+    from induce.storage import checkpoint as store
+
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("ompn") / "run"
+    model = OrderedMemoryPolicy(OrderedMemoryPolicyConfig(slot_size=4), len(WORDS))
+    config = replace(load_preset("craft-small", "ompn"), model=asdict(model.config))
+    store.save(folder / "last", store.pack(model, config, WORDS, RunFacts()))
+    return folder
+
+
+def test_call_of_a_policy_without_options_is_an_episode(ompn: Path) -> None:
+    """Its actions are those of the policy, step by step."""
+    model: Any = with_one_task(build_model(read(find(ompn))))
+    option = as_option(model)
+    state, hidden = model.start(torch.zeros(3, dtype=torch.long)), option.first.expand(-1, 3, -1)
+    for time, observations in enumerate(torch.rand(4, 3, FEATURES)):
+        actions, _, state = model.act(observations, state, first=time == 0)
+        output = option.cell(option.cell.look(observations), hidden)
+        hidden = output.hidden
+        torch.testing.assert_close(output.scores[0].softmax(-1), actions / actions.sum(-1, keepdim=True))
+        assert not output.end.any()
+
+
+def test_policy_without_options_is_trained_and_resumed(ompn: Path, trained: Path, tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
+    transfer = prepare_transfer(request(tmp_path / "new", ompn, settings=("loader.batch_size=16", "train.epochs=2")))
+    events = transfer.learn()
+    event = next(events)
+    assert (event.calls, event.episodes) == (128, 128)
+    transfer.save()
+    events.close()
+    stored = [build_model(read(find(tmp_path / "new"))).state_dict()]
+    (event,) = prepare_transfer(request(tmp_path / "new", resume=True, settings=())).learn()
+    assert (event.epoch, event.calls) == (2, 256)
+    stored = [
+        build_model(read(find(ompn))).state_dict(),
+        *stored,
+        build_model(read(find(tmp_path / "new"))).state_dict(),
+    ]
+    assert stored[2]["tasks.weight"].shape == (1, 4)
+    for before, after in itertools.pairwise(stored):
+        assert not torch.equal(before["actor.weight"], after["actor.weight"])
+        assert not torch.equal(before["observed.weight"], after["observed.weight"])
+    with pytest.raises(SynparseError, match="name one model"):
+        prepare_transfer(request(tmp_path / "other", ompn, trained))
