@@ -57,7 +57,7 @@ def path_lengths(tree: Tree) -> list[int]:
     common bracket are joined by a root above all brackets. Unary brackets count (Stratos, section 1.1).
 
     >>> path_lengths(Tree.from_text("(X (X the (X old man)) (X saw (X a dog)))"))
-    [5, 3, 2, 4, 3, 2]
+    [6, 3, 2, 5, 3, 2]
     >>> path_lengths(Tree.from_text("(X (X (X a b) c) (X d (X e f)))"))
     [5, 2, 3, 4, 3, 2]
     """
