@@ -329,10 +329,7 @@ DECODERS: Registry[DecoderEntry] = Registry(
         ),
         "arcs": DecoderEntry("builtins:tuple", Heads, "heads"),
         "ranked-arcs": DecoderEntry(
-            "induce.decoding.k_best_heads:best",
-            RankedHeads,
-            "heads",
-            k_best_location="induce.decoding.k_best_heads:first_ranked",
+            "induce.decoding.k_best:best", RankedHeads, "heads", k_best_location="induce.decoding.k_best:first_ranked"
         ),
     },
 )
@@ -363,12 +360,9 @@ def canonical(table: Iterable[str], name: str) -> str:
     """The key of ``table`` that equals ``name`` except for capitals, hyphens and underscores, or ``name`` itself."""
     if name in table:
         return name
-    matches = [key for key in table if _bare(key) == _bare(name)]
+    bare = {key: key.lower().replace("-", "").replace("_", "") for key in (*table, name)}
+    matches = [key for key in table if bare[key] == bare[name]]
     return matches[0] if len(matches) == 1 else name
-
-
-def _bare(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")
 
 
 def model_class(name: str) -> Any:

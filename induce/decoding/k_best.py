@@ -98,11 +98,11 @@ def _spans(choices: Indices, rank: int) -> list[tuple[Any, ...]]:
     return spans
 
 
-def best(row: Sequence[ScoredSpans]) -> list[tuple[Any, ...]]:
-    """Brackets of the first tree of a row of `RankedTrees`."""
-    return list(row[0][1]) if row else []
+def best(row: Sequence[tuple[float, Sequence[Any]]]) -> Sequence[Any]:
+    """Brackets of the first tree of a row of `RankedTrees`, or its heads in a row of `RankedHeads`."""
+    return row[0][1] if row else []
 
 
-def first_ranked(row: Sequence[ScoredSpans], k: int) -> list[ScoredSpans]:
-    """The first ``k`` trees of a row of `RankedTrees`."""
+def first_ranked(row: Sequence[tuple[float, Sequence[Any]]], k: int) -> list[tuple[float, Sequence[Any]]]:
+    """The first ``k`` trees of a row of `RankedTrees` or `RankedHeads`."""
     return list(row[:k])

@@ -84,13 +84,3 @@ def mbr_heads_k_best(probability: Matrix, k: int) -> list[ScoredHeads]:
 def mbr_arcs_k_best(probability: Matrix, k: int) -> list[ScoredHeads]:
     """The ``k`` trees of `mbr_arcs`, with their expected scores."""
     return _projective(*mbr_arc_scores(probability), k)
-
-
-def best(row: Sequence[ScoredHeads]) -> Heads:
-    """Heads of the first tree of a row of `RankedHeads`."""
-    return tuple(row[0][1]) if row else ()
-
-
-def first_ranked(row: Sequence[ScoredHeads], k: int) -> list[ScoredHeads]:
-    """The first ``k`` trees of a row of `RankedHeads`."""
-    return [(score, tuple(heads)) for score, heads in row[:k]]

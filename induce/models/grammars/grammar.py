@@ -125,9 +125,8 @@ class Grammar(Model):
         if self.training and isinstance(batch, FragmentBatch):
             self._count(batch)
         for rows, tokens in same_length(batch):
-            count = tokens.shape[1]
+            tables, count = self.tables(tokens), tokens.shape[1]
             weights = batch.weights[rows, :count, : count + 1] if isinstance(batch, SpanSupervisedBatch) else None
-            tables = self.tables(tokens)
             total = total - self._log_probability(tables, tokens, weights).sum()
             if isinstance(batch, SpanRewardBatch) and count > 2:  # shorter sentences have a single tree
                 rewards = batch.rewards[rows, :count, : count + 1]
