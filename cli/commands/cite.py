@@ -13,7 +13,6 @@ from cli.options import MODEL
 EXAMPLES = [
     ("synparse cite", "Cite this program."),
     ("synparse cite -m mine --gold wsj10 --convention km", "Cite everything that a table of scores relies on."),
-    ("synparse cite -m mine@distances=hellinger", "Cite the paper of the distances, too."),
 ]
 
 
