@@ -20,6 +20,7 @@ from cli.commands.train import (
 )
 from cli.options import (
     LEARNING,
+    check_plot,
     default_model,
     default_models,
     device_option,
@@ -91,6 +92,10 @@ def train(context: click.Context, name: str, text: tuple[str, ...], run: str | N
     examples=[
         ("synparse task eval listops -m listops", "Score a model on generated expressions."),
         ("synparse task eval listops test.tsv -m 'runs/seed-*'", "Score several seeds on a file, with their mean."),
+        (
+            "synparse task eval logic -m 'runs/seed-*' --plot sizes.svg",
+            "Also draw the accuracy by number of operators.",
+        ),
     ],
 )
 @click.argument("name")
@@ -99,8 +104,15 @@ def train(context: click.Context, name: str, text: tuple[str, ...], run: str | N
 @device_option
 @max_length_option
 @format_option(*FORMATS, default="table")
+@plot_option("For listops and logic, also draw the accuracy by size.")
 def evaluate(
-    name: str, paths: Sequence[str], models: Sequence[str], device: str, max_length: int | None, form: str
+    name: str,
+    paths: Sequence[str],
+    models: Sequence[str],
+    device: str,
+    max_length: int | None,
+    form: str,
+    plot: str | None,
 ) -> None:
     """Score models on the task NAME: listops, logic, craft or similarity.
 
@@ -109,7 +121,14 @@ def evaluate(
     from induce.storage.model_spec import expand_models
 
     groups = expand_models(default_models(models))
-    show(load(TASKS.get(name).score)(name, paths, groups, device=device, largest=max_length), form)
+    check_plot(plot, inputs=paths, models=[folder for group in groups.values() for folder in group])
+    evaluation = load(TASKS.get(name).score)(name, paths, groups, device=device, largest=max_length)
+    show(evaluation, form)
+    if plot:
+        from induce.tasks.curve import draw_accuracy
+        from treebank.draw.files import write_scenes
+
+        write_scenes([draw_accuracy(evaluation)], plot)
 
 
 @command(

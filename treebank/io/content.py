@@ -26,8 +26,9 @@ _BINARY = {
     b"\xd0\xcf\x11\xe0": "a document of an office program",
     b"\x89PNG": "a picture",
 }
+PAIR_KEYS = ("sentence1", "sentence2")  # of SNLI and MultiNLI
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
-_JSON_KEYS = ("words", "spans", "distances", "text")
+_JSON_KEYS = ("words", "spans", "distances", "text", PAIR_KEYS[0])
 _SEPARATORS = {"tabs": "\t", "commas": ",", "semicolons": ";"}
 MIN_TABLE_ROWS = 3
 AS_TEXT = "to read it as text all the same, give --input-format text"

@@ -14,6 +14,7 @@ from treebank.core.distances import spans_from_distances
 from treebank.core.restore import restore
 from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tree import Tree
+from treebank.io.content import PAIR_KEYS
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 from treebank.io.text import split_words
@@ -125,9 +126,20 @@ def _numbers_or_null(value: JsonObject, count: int, unit: str) -> list[float | N
 
 
 def _sentences_of(value: JsonObject, position: Location, rule: str) -> Iterator[Sentence]:
-    """The sentences of an object without a tree. Raises ValueError or SynparseError for a malformed object."""
+    """The sentences of an object without a tree. Raises ValueError or SynparseError for a malformed object.
+
+    A pair of SNLI or MultiNLI is two sentences, without a ``rule`` in the words of their published parses.
+    """
     if "words" in value:
         yield Sentence(tuple(_words(value["words"])), location=position)
+    elif all(isinstance(value.get(key), str) for key in PAIR_KEYS):
+        for key in PAIR_KEYS:
+            parse = value.get(f"{key}_binary_parse")
+            if rule or not isinstance(parse, str):
+                yield from _sentences_of({"text": value[key]}, position, rule)
+            else:
+                words = [word for word in parse.split() if word not in ("(", ")")]
+                yield Sentence(tuple(_words(words)), location=position)
     elif not isinstance(value.get("text"), str):
         raise ValueError('expected "words", a list of strings, or "text", a string')
     elif not rule:

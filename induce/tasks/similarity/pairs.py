@@ -1,10 +1,12 @@
-"""Pairs of sentences with human ratings, from files of the STS benchmark or SICK, or with three columns."""
+"""Pairs of sentences with human ratings: STS 2012 to 2016, the STS benchmark, SICK, or files with three columns."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import ClassVar
 
 from induce.setting import setting
@@ -17,6 +19,7 @@ from treebank.io.lines import open_lines
 
 SICK = ("sentence_A", "sentence_B", "relatedness_score")  # columns in the first line of its files
 STS = 7  # columns or more: genre, file, year, number, rating, two sentences
+INPUT, GOLD = "STS.input.", "STS.gs."  # beginnings of the two files of a set of STS 2012 to 2016
 EXPECTED = "expected a rating and two sentences between tabs, or the columns of the STS benchmark or of SICK"
 
 
@@ -53,11 +56,33 @@ class Similarity:
     words: ClassVar[tuple[str, ...]] = ()
 
     def read(self, paths: Iterable[str]) -> list[RatedPair]:
-        """The pairs of files, in the format of their first line. Raises TreebankError if a line is malformed."""
+        """The pairs of files, in the format of their names or first lines. Raises TreebankError for a malformed line.
+
+        A file ``STS.input.SET.txt`` has its ratings in ``STS.gs.SET.txt`` next to it.
+        """
         return [pair for path in expand(list(paths)) for pair in _read_file(path)]
 
 
 def _read_file(path: str) -> Iterator[RatedPair]:
+    folder, name = os.path.split(path)
+    if name.startswith(INPUT):
+        yield from _read_two_files(path, os.path.join(folder, name.replace(INPUT, GOLD, 1)))
+    elif not (name.startswith(GOLD) and os.path.isfile(os.path.join(folder, name.replace(GOLD, INPUT, 1)))):
+        yield from _read_one_file(path)
+
+
+def _read_two_files(path: str, gold: str) -> Iterator[RatedPair]:
+    """Pairs of the file ``path`` whose line in the file ``gold`` has a rating and is not empty."""
+    if not os.path.isfile(gold):
+        raise SynparseError(f"{path}: the ratings are missing; put {os.path.basename(gold)} next to it")
+    for (number, line), (_, rating) in zip_longest(open_lines(path), open_lines(gold), fillvalue=(0, None)):
+        if line is None or rating is None:
+            raise SynparseError(f"{path}: has another number of lines than {gold}; download both again")
+        if rating.strip():
+            yield _pair([rating, *line.split("\t")[:2]], Location(path, number))
+
+
+def _read_one_file(path: str) -> Iterator[RatedPair]:
     columns: Sequence[int] = ()
     for number, line in open_lines(path):
         fields, location = line.split("\t"), Location(path, number)

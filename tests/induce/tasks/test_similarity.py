@@ -53,6 +53,20 @@ def test_formats_of_files_are_read(tmp_path: Path) -> None:
     assert (pairs[1].first, pairs[1].second) == ("A dog runs", "A cat runs")
 
 
+def test_sets_of_two_files_are_read_without_unrated_pairs(tmp_path: Path) -> None:
+    (tmp_path / "STS.input.news.txt").write_text('A dog.\tA cat.\na\tb\turl\turl\n"one\ttwo\n', encoding="utf-8")
+    gold = tmp_path / "STS.gs.news.txt"
+    gold.write_text("4.0\n\n2.5\n", encoding="utf-8")
+    expected = [RatedPair("A dog.", "A cat.", 0.8), RatedPair('"one', "two", 0.5)]
+    assert Similarity().read([str(tmp_path)]) == Similarity().read([str(tmp_path / "STS.input.news.txt")]) == expected
+    gold.write_text("4.0\n\n", encoding="utf-8")
+    with pytest.raises(SynparseError, match=r"input\.news\.txt: has another number of lines than .*gs\.news\.txt"):
+        Similarity().read([str(tmp_path)])
+    gold.unlink()
+    with pytest.raises(SynparseError, match=r"the ratings are missing; put STS\.gs\.news\.txt next to it"):
+        Similarity().read([str(tmp_path)])
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

@@ -74,11 +74,14 @@ def penn(folder: Path) -> str:
 def test_names_are_sections_and_lengths(tmp_path: Path) -> None:
     folder = penn(tmp_path)
     counts = {"wsj": 51, "wsj40": 51, "wsj10": 26, "wsj-train": 40, "wsj22": 2, "wsj23": 3, "wsj23-10": 2}
+    counts |= {"wsj-udgn-train": 42, "wsj-udgn-dev": 4, "wsj-udgn-test": 5}
+    numbers = {"wsj": 25, "wsj40": 25, "wsj10": 25, "wsj-train": 20, "wsj-udgn-train": 21}
+    numbers |= {"wsj-udgn-dev": 2, "wsj-udgn-test": 2}
     for name, count in counts.items():
         gold = load_gold(name, ptb=folder)
         assert (gold.name, len(gold)) == (name, count)
         sections = {int(Path(sentence.location.path).name[4:6]) for sentence in gold.sentences}
-        assert len(sections) == {"wsj": 25, "wsj40": 25, "wsj10": 25, "wsj-train": 20}.get(name, 1)
+        assert len(sections) == numbers.get(name, 1)
     assert load_gold("wsj22", ptb=folder).note == "2 of 1,700 sentences"
     assert load_whole("wsj23-10", ptb=folder).note == "cut from 3 of 2,416 sentences"
 
@@ -130,7 +133,7 @@ def test_survey_reports_missing_treebanks(tmp_path: Path) -> None:
     assert all("--ptb DIR" in str(error) for error in results.values())
     results = dict(survey(str(write(tmp_path / "wsj_0007.mrg", SHORT).parent)))
     assert [name for name, gold in results.items() if isinstance(gold, SynparseError)] == [
-        *("wsj-train", "wsj22", "wsj23", "wsj23-10")
+        *("wsj-train", "wsj22", "wsj23", "wsj23-10", "wsj-udgn-dev", "wsj-udgn-test")
     ]
 
 

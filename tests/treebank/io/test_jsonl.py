@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from treebank.base.errors import TreebankError
 from treebank.io.jsonl import read_json
+from treebank.io.read import InputOptions, read_sentences
 
 
 def read_lines(path: Path, *lines: str) -> list[str]:
@@ -30,6 +32,21 @@ def test_json_lines(tmp_path: Path) -> None:
         "(X (NP (-LRB- -LRB-)) (B b))",
         "",
     ]
+
+
+def test_pairs_of_natural_language_inference_are_two_sentences(tmp_path: Path) -> None:
+    pair = {"gold_label": "-", "sentence1": "Two men (old) ran.", "sentence2": "No one did."}
+    parses = {"sentence1_binary_parse": "( ( Two men ) ( -LRB- ( old -RRB- ) ) ( ran . ) )"}
+    path = tmp_path / "snli.jsonl"
+    path.write_text(json.dumps(pair | parses) + "\n" + json.dumps(pair) + "\n", encoding="utf-8")
+    raw, words = ("Two", "men", "(old)", "ran."), ("Two", "men", "-LRB-", "old", "-RRB-", "ran", ".")
+    second = ("No", "one", "did.")
+    assert [sentence.words for sentence in read_sentences([str(path)])] == [words, second, raw, second]
+    split = read_sentences([str(path)], input_options=InputOptions(tokenize="english"))
+    assert [sentence.words[-2:] for sentence in split] == [("ran", "."), ("did", ".")] * 2
+    path.write_text(json.dumps({"sentence1": "a", "sentence2": 3}) + "\n", encoding="utf-8")
+    with pytest.raises(TreebankError, match=r'snli\.jsonl:1: expected "words"'):
+        list(read_sentences([str(path)]))
 
 
 def test_traces_are_not_words(tmp_path: Path) -> None:
