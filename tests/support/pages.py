@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import shlex
 from collections.abc import Sequence
@@ -120,13 +121,15 @@ def write_files(folder: Path) -> None:
     gold = sample_treebank("test").sentences[:12]
     trees = "".join(f"( {sentence.tree})\n" for sentence in gold)
     text = "".join(" ".join(sentence.words) + "\n" for sentence in gold)
-    for section in ("02", "23"):
+    pairs = "".join(json.dumps({"sentence1": line, "sentence2": line}) + "\n" for line in text.splitlines())
+    for section in ("02", "21", "23"):
         (folder / "ptb" / section).mkdir(parents=True)
         (folder / "ptb" / section / f"wsj_{section}01.mrg").write_text(trees, encoding="utf-8")
     files = {
         **dict.fromkeys(TEXTS, text),
         **dict.fromkeys(TREEBANKS, trees),
         **dict.fromkeys(("sts-train.csv", "sts-dev.csv", "sts-test.csv"), STS * 8),
+        **dict.fromkeys(("snli_1.0_train.jsonl", "multinli_1.0_train.jsonl"), pairs),
         "in.txt": "The dog saw a cat .\n",
         "SICK_test_annotated.txt": SICK,
         "formulas.txt": "( ( not a ) or ( b and c ) )\n",
