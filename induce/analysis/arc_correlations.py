@@ -15,6 +15,7 @@ from induce.data.by_length import batches_by_cost
 from induce.data.loaders import pad
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import delete
+from treebank.core.relations import with_relations
 from treebank.core.sentence import ROOT, Sentence
 
 if TYPE_CHECKING:
@@ -41,12 +42,13 @@ class Arc(NamedTuple):
 def read_arcs(sentence: Sentence, indices: Sequence[int], *, subtypes: bool = False) -> list[Arc]:
     """The arcs of the words ``indices``, where the head of a word is its nearest ancestor among these.
 
-    Each arc has the relation of its dependent, without subtype unless ``subtypes`` is true. Roots have no arc. Raises
-    SynparseError if the sentence has no heads or no relations.
+    A sentence with a tree and without heads gets heads and relations from the tree. Each arc has the relation of its
+    dependent, without subtype unless ``subtypes`` is true. Roots have no arc. Raises SynparseError if the sentence has
+    no heads or no relations.
     """
-    count = len(sentence.words)
+    sentence, count = with_relations(sentence), len(sentence.words)
     if len(sentence.heads) != count or len(sentence.relations) != count:
-        problem = "this sentence has no dependency relations; CoNLL-U with HEAD and DEPREL is needed"
+        problem = "this sentence has no dependency relations; give CoNLL-U with HEAD and DEPREL, or Penn trees"
         raise SynparseError(f"{sentence.location}: {problem}")
     mask = [False] * count
     for i in indices:

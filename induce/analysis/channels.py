@@ -21,6 +21,7 @@ from induce.storage.checkpoint import Checkpoint, build_model
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
+from treebank.core.relations import RULES
 from treebank.core.sentence import Sentence
 from treebank.evaluate.score import Runs
 
@@ -84,12 +85,13 @@ class ChannelReport:
     arcs: int  # of all relations, including rare ones
     minimum: int
     subtypes: bool
+    derived: bool  # heads and relations come from trees
     relations: Sequence[RelationChannels]
 
     @property
     def signature(self) -> str:
         """The convention of the values: ``PCC|model:udgn|arcs:child-to-head|…``."""
-        labels = "subtypes" if self.subtypes else "plain"
+        labels = ("subtypes" if self.subtypes else "plain") + (f"+{RULES}" if self.derived else "")
         convention = f"arcs:child-to-head|norm:{self.normalization}|relations:{labels}|min:{self.minimum}"
         counts = f"sentences:{self.sentences}|pairs:{self.arcs}"
         return f"PCC|model:{self.model}|run:{self.run}|{convention}|data:{self.data}|{counts}|v:{VERSION}"
@@ -161,6 +163,7 @@ def correlate_channels(
         arcs=sums.arcs,
         minimum=minimum,
         subtypes=subtypes,
+        derived=source.derived,
         relations=relations,
     )
 
@@ -170,7 +173,7 @@ class _Arcs:
 
     def __init__(self, checkpoint: Checkpoint, sentences: Iterable[Sentence], subtypes: bool) -> None:
         self.checkpoint, self.sentences, self.subtypes = checkpoint, sentences, subtypes
-        self.read = 0
+        self.read, self.derived = 0, False
 
     def correlations(self, model: Any, device: str, names: Iterator[str] | None = None) -> Correlations:
         """Correlations of a model's channels, with ``names`` instead of the relations of the arcs if given."""
@@ -178,6 +181,7 @@ class _Arcs:
         recipe, vocabulary = RECIPES[self.checkpoint.config.data.normalization], self.checkpoint.vocabulary
         for block in _blocks(self.sentences):
             self.read += len(block)
+            self.derived |= any(not sentence.heads for sentence in block)
             normalized = [recipe(sentence.words, sentence.tags) for sentence in block]
             arcs = [
                 read_arcs(sentence, words.indices, subtypes=self.subtypes)

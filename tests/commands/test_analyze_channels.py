@@ -105,12 +105,34 @@ def test_options(call: Caller, udgn: Path) -> None:
     assert "no command 'chanels'" in call.usage("analyze", "chanels")
 
 
+def test_relations_of_trees(call: Caller, udgn: Path) -> None:
+    """The toy language as Penn trees, in a file and as a section of a Penn Treebank."""
+    trees = []
+    for sentence in sentences(60, seed=4):
+        *subject, verb, article, noun, mark = sentence.words
+        words = " ".join(f"({'DT' if i == 0 else 'JJ'} {word})" for i, word in enumerate(subject[:-1]))
+        end = f"(VP (VBD {verb}) (NP (DT {article}) (NN {noun}))) (. {mark})"
+        trees.append(f"( (S (NP-SBJ {words} (NN {subject[-1]})) {end}) )\n")
+    Path("ptb").mkdir()
+    for path in (Path("gold.mrg"), Path("ptb/wsj_2301.mrg")):
+        path.write_text("".join(trees), encoding="utf-8")
+    arguments = ("analyze", "channels", "-m", udgn, "--gold")
+    expected = call.json(*arguments, "gold.conllu")["relations"]
+    for row in expected:
+        row["relation"] = {"obj": "dobj"}.get(row["relation"], row["relation"])
+    for gold in (["gold.mrg"], ["wsj23", "--ptb", "ptb"]):
+        document = call.json(*arguments, *gold)
+        by_name = lambda row: row["relation"]  # noqa: E731
+        assert sorted(document["relations"], key=by_name) == sorted(expected, key=by_name)
+        assert "relations:plain+stanford" in document["signature"]
+    rows = call.result("convert", "gold.mrg", "--format", "conllu", "--head-rules", "stanford")
+    assert rows.count("\tnsubj\t") == rows.count("\tdobj\t") == 60
+
+
 def test_unsuitable_models_and_data_are_refused(call: Caller, model: Path, udgn: Path) -> None:
     arguments = ("analyze", "channels", "--gold")
     problem = call.refusal(*arguments, "gold.conllu", "-m", model)
     assert problem == f"{model}: model 'onlstm' has no channels or attention heads; 'udgn' has"
-    problem = call.refusal(*arguments, "wsj10", "-m", udgn)
-    assert problem == "wsj10 has trees but no dependency relations; give a CoNLL-U file"
     Path("bare.conllu").write_text("1\tGo\t_\t_\t_\t_\t0\t_\t_\t_\n", encoding="utf-8")
     problem = call.refusal(*arguments, "bare.conllu", "-m", udgn)
     assert problem.startswith("bare.conllu:1: this sentence has no dependency relations")

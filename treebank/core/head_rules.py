@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from treebank.base.errors import UnknownNameError
 from treebank.base.registry import nearest
@@ -231,27 +231,46 @@ def heads_from_tree(tree: Tree, rules: str = "collins") -> Heads:
     >>> heads_from_tree(Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))"))
     (1, 2, -1)
     """
-    chosen, tree = find_rules(rules), tree.without_traces()
-    if not tree.words:
-        return ()
-    count = len(tree.spans)
+    tree = tree.without_traces()
     heads = [ROOT] * len(tree)
+    for attachment in attachments(tree, rules):
+        heads[attachment.word] = attachment.head
+    return tuple(heads)
+
+
+class Attachment(NamedTuple):
+    """A child of a phrase that depends on another one.
+
+    ``word`` heads the child, ``head`` the other one. ``child`` is the node of the child, of all brackets in pre-order
+    and then all words. ``parent`` is the bracket of the phrase, or `ROOT`.
+    """
+
+    word: int
+    head: int
+    child: int
+    parent: int
+
+
+def attachments(tree: Tree, rules: str) -> Iterator[Attachment]:
+    """The dependent children of all phrases of a tree without traces, by the head rules named, phrases last first."""
+    chosen, count = find_rules(rules), len(tree.spans)
+    if not tree.words:
+        return
     head_of = [*[ROOT] * count, *range(len(tree))]  # the word that heads each node
     names = (*tree.labels, *tree.tags)
     *children, tops = tree.children()
     for k, nodes in [*reversed(list(enumerate(children))), (ROOT, tops)]:
         words = [head_of[node] for node in nodes]
-        labels = tuple(_looked_up(names[node]) for node in nodes)
-        phrase = _looked_up(tree.labels[k]) if k != ROOT else ""
-        for word, governor in zip(words, _arcs(chosen, phrase, labels), strict=True):
+        labels = tuple(plain_label(names[node]) for node in nodes)
+        phrase = plain_label(tree.labels[k]) if k != ROOT else ""
+        for word, node, governor in zip(words, nodes, _arcs(chosen, phrase, labels), strict=True):
             if governor != ROOT:
-                heads[word] = words[governor]
+                yield Attachment(word, words[governor], node, k)
             elif k != ROOT:
                 head_of[k] = word
-    return tuple(heads)
 
 
 @lru_cache(maxsize=1 << 12)
-def _looked_up(label: str) -> str:
+def plain_label(label: str) -> str:
     """The label as the tables have it: bare, and of a double one such as ``PRT|ADVP`` the first."""
     return bare_label(label).partition("|")[0]

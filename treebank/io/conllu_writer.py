@@ -28,13 +28,15 @@ class ConlluWriter:
         *,
         words: Sequence[str] | None = None,
         notes: Sequence[str] = (),
+        relations: Sequence[str] = (),
     ) -> str:
         """One sentence with ``heads``, followed by a blank line, or only the blank line if there are no words.
 
         A sentence with an ``annotation`` keeps its comments, ranges, empty nodes and columns except HEAD and DEPREL
         (``root``, ``dep``). Any other sentence gets ``# sent_id``, ``# text`` and, if it comes from raw text,
         ``SpaceAfter=No``. ``words`` are the characters of the sentence if these are the parsed units. ``notes`` are
-        entries to add to MISC, one for each word, or "" for none.
+        entries to add to MISC, one for each word, or "" for none. ``relations`` replace ``root`` and ``dep`` in a
+        sentence without ``annotation``.
         """
         words = sentence.words if words is None else words
         notes = notes or [""] * len(words)
@@ -43,7 +45,7 @@ class ConlluWriter:
             return ""
         annotation = sentence.annotation
         if annotation is None or len(words) != len(sentence.words):
-            return self._plain(sentence, words, heads, notes)
+            return self._plain(sentence, words, heads, notes, relations or [_relation(head) for head in heads])
         comments = list(annotation.comments)
         if annotation.comment("sent_id") is None:
             comments.append(f"# sent_id = {self._count}")
@@ -53,15 +55,24 @@ class ConlluWriter:
         rows = _with_heads(annotation.rows, heads, notes) if is_new else annotation.rows
         return "\n".join([*comments, *map("\t".join, rows)]) + "\n"
 
-    def _plain(self, sentence: Sentence, words: Sequence[str], heads: Sequence[int], notes: Sequence[str]) -> str:
+    def _plain(
+        self,
+        sentence: Sentence,
+        words: Sequence[str],
+        heads: Sequence[int],
+        notes: Sequence[str],
+        relations: Sequence[str],
+    ) -> str:
         forms = [word.replace(BLANK, " ") for word in words]
         surface = sentence.surface if len(words) == len(sentence.words) else None
         spaced = surface.spaced() if surface else [True] * len(words)
         text = _WHITE_SPACE.sub(" ", surface.text) if surface else " ".join(forms)
         rows = [
-            f"{i}\t{form}\t_\t_\t_\t_\t{head + 1}\t{_relation(head)}\t_\t"
+            f"{i}\t{form}\t_\t_\t_\t_\t{head + 1}\t{relation}\t_\t"
             + _with_note("_" if space else "SpaceAfter=No", note)
-            for i, (form, head, space, note) in enumerate(zip(forms, heads, spaced, notes, strict=True), 1)
+            for i, (form, head, relation, space, note) in enumerate(
+                zip(forms, heads, relations, spaced, notes, strict=True), 1
+            )
         ]
         return "\n".join([f"# sent_id = {self._count}", f"# text = {text}", *rows]) + "\n"
 

@@ -138,8 +138,8 @@ def _sentences_of(value: JsonObject, position: Location, rule: str) -> Iterator[
             if rule or not isinstance(parse, str):
                 yield from _sentences_of({"text": value[key]}, position, rule)
             else:
-                words = [word for word in parse.split() if word not in ("(", ")")]
-                yield Sentence(tuple(_words(words)), location=position)
+                leaves = [word for word in parse.split() if word not in ("(", ")")]
+                yield Sentence(tuple(_words(leaves)), location=position)
     elif not isinstance(value.get("text"), str):
         raise ValueError('expected "words", a list of strings, or "text", a string')
     elif not rule:

@@ -8,6 +8,7 @@ from treebank.base.errors import TreebankError
 from treebank.base.json_text import json_text
 from treebank.core.distances import distances_from_tree, path_lengths
 from treebank.core.head_rules import heads_from_tree
+from treebank.core.relations import RULES, relations_from_tree
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.io.conllu_writer import ConlluWriter
@@ -55,11 +56,15 @@ def _distance_line(tree: Tree, measure: Callable[[Tree], list[int]]) -> str:
 
 
 def write_conllu(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
-    """Each sentence in CoNLL-U. The heads of trees follow the head ``rules``. Sentences without words are left out."""
+    """Each sentence in CoNLL-U, without sentences that have no words.
+
+    The heads of trees follow the head ``rules``, and their relations have names if these are `RULES`.
+    """
     writer = ConlluWriter()
     for sentence in sentences:
         if heads := sentence.heads or heads_from_tree(_tree(sentence), rules):
-            yield writer(sentence, heads)
+            named = rules == RULES and not sentence.heads
+            yield writer(sentence, heads, relations=relations_from_tree(_tree(sentence)) if named else ())
 
 
 def _tree(sentence: Sentence) -> Tree:

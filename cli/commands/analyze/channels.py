@@ -8,16 +8,24 @@ from functools import partial
 import click
 
 from cli.command import command, option
-from cli.options import SCORING, check_plot, default_models, device_option, format_option, models_option, plot_option
+from cli.options import (
+    SCORING,
+    check_plot,
+    default_models,
+    device_option,
+    format_option,
+    models_option,
+    plot_option,
+    ptb_option,
+)
 from cli.progress import reading
 from cli.views import FORMATS, show
-from treebank.base.errors import SynparseError
 
 EXAMPLES = [
     ("synparse analyze channels -m heads --gold gold.conllu", "Find the best channel for each relation."),
     (
-        "synparse analyze channels -m heads --gold gold.conllu --min-count 10",
-        "Include rarer relations.",
+        "synparse analyze channels -m heads --gold wsj --ptb WSJ --min-count 10",
+        "Derive relations from the trees of the Penn Treebank, and include rarer ones.",
     ),
 ]
 
@@ -25,7 +33,13 @@ EXAMPLES = [
 @command("channels", examples=EXAMPLES)
 @models_option
 @device_option
-@option("--gold", required=True, metavar="GOLD", help="CoNLL-U with heads and relations: a file, folder or pattern.")
+@option(
+    "--gold",
+    required=True,
+    metavar="GOLD",
+    help="Treebank with relations, or Penn trees: name, file, folder or pattern.",
+)
+@ptb_option
 @option(
     "--min-count",
     type=click.IntRange(min=1),
@@ -42,6 +56,7 @@ EXAMPLES = [
 def channels(
     models: Sequence[str],
     gold: str,
+    ptb: str | None,
     min_count: int,
     subtypes: bool,
     controls: bool,
@@ -54,11 +69,11 @@ def channels(
     "PCC" is Pearson's correlation, over all gold arcs, between the weight of a channel from dependent to head and the
     relation of the arc; for each relation, the channel with the highest value is listed. "Partial" is its partial
     correlation given direction and distance of the arc. Layers and channels count from 1. For several models, mean and
-    standard deviation are given.
+    standard deviation are given. Penn trees get heads and relations by the head rules "stanford".
     """
     from induce.analysis.channels import ChannelComparison, correlate_channels
     from induce.storage.model_spec import expand_models
-    from treebank.corpora.catalog import is_name
+    from treebank.corpora.catalog import is_name, load_whole
     from treebank.io.expand import expand
     from treebank.io.read import DEFAULT_INPUT, read_sentences
 
@@ -66,15 +81,14 @@ def channels(
     if plot and len(folders) > 1:
         raise click.UsageError("--plot draws the channels of one model")
     check_plot(plot, gold=gold, models=folders)
-    if is_name(gold):
-        raise SynparseError(f"{gold} has trees but no dependency relations; give a CoNLL-U file")
     correlate = partial(
         correlate_channels, data=gold, minimum=min_count, subtypes=subtypes, device=device, controls=controls
     )
-    reports, files = [], expand([gold], trees=True)
+    named = load_whole(gold, ptb=ptb).sentences if is_name(gold) else []
+    reports, files = [], [] if named else expand([gold], trees=True)
     for folder in folders:
         with reading("parsing", files, DEFAULT_INPUT) as counted:
-            reports.append(correlate(folder, read_sentences([gold], trees=True, input_options=counted)))
+            reports.append(correlate(folder, named or read_sentences([gold], trees=True, input_options=counted)))
     if plot:
         from induce.reporting.analysis_plots import plot_channels
         from treebank.draw.files import write_scenes

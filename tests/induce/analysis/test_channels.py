@@ -153,7 +153,7 @@ def test_arcs_pass_over_dropped_words() -> None:
 @pytest.mark.parametrize("annotation", [{"heads": (1, ROOT)}, {"relations": ("a", "root")}, {}])
 def test_sentence_without_relations_is_refused(annotation: Any) -> None:
     with pytest.raises(
-        SynparseError, match=r"g.conllu:3: this sentence has no dependency relations; CoNLL-U with HEAD"
+        SynparseError, match=r"g.conllu:3: this sentence has no dependency relations; give CoNLL-U with HEAD"
     ):
         read_arcs(Sentence(("a", "b"), location=Location("g.conllu", 3), **annotation), [0, 1])
 

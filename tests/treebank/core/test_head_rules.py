@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
@@ -14,6 +15,7 @@ from tests.support.scoring import dependency_sample
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import is_projective, is_tree
 from treebank.core.head_rules import HEAD_RULES, find_rules, heads_from_tree
+from treebank.core.relations import relations_from_tree
 from treebank.core.sentence import ROOT
 from treebank.core.tree import TRACE, Tree
 from treebank.corpora.catalog import load_whole
@@ -152,6 +154,43 @@ def craft(part: str, suffix: str = "") -> Pairs:
 @pytest.mark.parametrize(("part", "suffix", "percent"), [("train", ".gz", "99.5"), ("dev", "", "99.5")])
 def test_stanford_rules_agree_with_clearnlp(part: str, suffix: str, percent: str) -> None:
     assert agreement(craft(part, suffix), "stanford")[1].startswith(percent)
+
+
+def test_relations_agree_with_clearnlp() -> None:
+    """All words except punctuation."""
+    path = CRAFT / "dep" / "craft-dev.conllu"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    converted = [sentence.relations for sentence in read_conllu(str(path))]
+    trees = islice(read_bracketed(str(CRAFT / "const" / "craft-dev.ptb")), len(converted))
+    derived = [relations_from_tree(sentence.tree) for sentence in trees if sentence.tree]
+    pairs = [pair for both in zip(converted, derived, strict=True) for pair in zip(*both, strict=True)]
+    pairs = [pair for pair in pairs if pair[0] != "punct"]
+    counts, right = Counter(name for name, _ in pairs), Counter(name for name, other in pairs if name == other)
+    assert right.total() > 0.955 * len(pairs)
+    for name in ("prep", "pobj", "det", "compound", "nsubj", "amod"):  # thesis of Shen (2022), table 8
+        assert right[name] > 0.97 * counts[name]
+
+
+def test_relations_of_clauses() -> None:
+    trees = {
+        "(S (NP-SBJ (PRP It)) (VP (VBD was) (VP (VBN seen) (PP (IN by) (NP-LGS (PRP us))))))": (
+            *("nsubjpass", "auxpass", "root", "agent", "pobj"),
+        ),
+        "(S (NP-SBJ (NNS men)) (VP (VBP want) (S (VP (TO to) (VP (VB eat) (CC and) (VB drink))))) (. .))": (
+            *("nsubj", "root", "aux", "xcomp", "cc", "conj", "punct"),
+        ),
+        "(S (NP-SBJ (NP (NN John) (POS 's)) (NN dog)) (VP (VBZ is) (RB n't) (ADJP-PRD (JJ old))))": (
+            *("poss", "case", "nsubj", "root", "neg", "acomp"),
+        ),
+        "(S (NP-SBJ (NP (NN A)) (, ,) (NP (DT the) (NN b))) (VP (VBD said) (SBAR (IN that) (S (NP-SBJ (EX there)) "
+        "(VP (VBD were) (NP-PRD (CD two)))))))": (
+            *("nsubj", "punct", "det", "appos", "root", "mark", "expl", "ccomp", "attr"),
+        ),
+        "": (),
+    }
+    for text, expected in trees.items():
+        assert relations_from_tree(Tree.from_text(text) if text else Tree((), (), (), ())) == expected
 
 
 def test_ten_thousand_words_by_rules() -> None:
