@@ -27,7 +27,7 @@ class CpcfgConfig(GrammarConfig):
 
 
 class CompoundPcfg(Grammar):
-    """Compound PCFG (section 2.3): z ~ N(0, I) for each sentence, and every rule is a network of its symbol and z.
+    """Compound PCFG: z ~ N(0, I) for each sentence, and every rule is a network of its symbol and z.
 
     Training maximizes the evidence lower bound with one sample of q(z | sentence) = N(mean, variance). Parsing and
     log-probabilities use the mean. The likelihood given z is summed over all trees exactly.
@@ -51,7 +51,7 @@ class CompoundPcfg(Grammar):
         spread_weights(self)
 
     def posterior(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and logarithm of the variance (B, Z) of q(z | sentence): the LSTM's maxima over words (section 2.3)."""
+        """Mean and logarithm of the variance (B, Z) of q(z | sentence): the LSTM's maxima over words."""
         outputs, _ = self.encoder(self.embedding(tokens))
         mean, log_variance = self.latent(outputs.amax(1)).chunk(2, -1)
         return mean, log_variance

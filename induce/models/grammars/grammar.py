@@ -48,7 +48,7 @@ class Tables(NamedTuple):
 
 
 class Residual(nn.Module):
-    """x + relu(W relu(V x)) (Kim et al. 2019, appendix A.1)."""
+    """x + relu(W relu(V x)) (Kim et al. 2019)."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

@@ -83,7 +83,7 @@ class BilexicalRules(HeadedRules):
 
 
 class NblPcfg(HeadedGrammar):
-    """All rules are products of softmaxes of networks over vectors of words, symbols and ranks (section 4)."""
+    """All rules are products of softmaxes of networks over vectors of words, symbols and ranks."""
 
     Config = NblPcfgConfig
 

@@ -14,7 +14,7 @@ from induce.models.grammars.grammar import Grammar, GrammarConfig, Tables, perce
 
 
 class NeuralPcfg(Grammar):
-    """Neural PCFG (section 2.2): S -> A, A -> B C, T -> word, each a softmax of a network of the left-hand side."""
+    """Neural PCFG: S -> A, A -> B C, T -> word, each a softmax of a network of the left-hand side."""
 
     Config = GrammarConfig
 

@@ -5,7 +5,7 @@ With p(A -> B C) = sum_r parent[A, r] left[r, B] right[r, C], a span is describe
     x(i, j) = w(i, j) sum_k l(i, k) * r(k, j)   with   b = parent x, l = left b, r = right b
 
 A chart of x never needs b, since l = (left parent) x: it is the chart of a simple grammar whose nonterminals are the
-ranks (2022, section 4). Its time does not depend on the number of nonterminals. Only the marginals of nonterminals do.
+ranks (2022). Its time does not depend on the number of nonterminals. Only the marginals of nonterminals do.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class SimplePcfgConfig(GrammarConfig):
 
 
 class SimplePcfg(Grammar):
-    """p(A -> B C) = p(B | A, left) p(C | A, right) (section 3), each a softmax over products of embeddings."""
+    """p(A -> B C) = p(B | A, left) p(C | A, right), each a softmax over products of embeddings."""
 
     Config = SimplePcfgConfig
 

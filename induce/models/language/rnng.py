@@ -46,7 +46,7 @@ class RnngConfig:
 
 
 class InferenceNetwork(nn.Module):
-    """Scores of spans from a bidirectional LSTM (section 2.2)."""
+    """Scores of spans from a bidirectional LSTM."""
 
     def __init__(self, config: RnngConfig) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class Rnng(Model):
             nn.init.uniform_(parameter, -0.1, 0.1)
 
     def joint(self, symbols: Tensor, closings: Tensor) -> Joint:
-        """Log-probability of words and trees (section 2.1).
+        """Log-probability of words and trees.
 
         ``symbols`` (B, 1 + N): the start symbol and the words. ``closings`` (B, K, N): the number of spans of two or
         more words that end at each word, in each of K trees.

@@ -60,7 +60,7 @@ class Urnng(Rnng):
         self.step.fill_(1 / max(1, len(corpus)))
 
     def bound(self, crf: TreeCrf, trees: Tensor, joint: Joint, *, kl: float, learns_trees: bool) -> Tensor:
-        """Objective (B,) whose gradient is that of the lower bound (section 2.3), for K sampled ``trees``.
+        """Objective (B,) whose gradient is that of the lower bound, for K sampled ``trees``.
 
         The gradient of the samples is estimated by REINFORCE; the baseline of a sample is the mean over the others.
         ``kl`` is the weight of actions and entropy. Without ``learns_trees``, the inference network does not learn.

@@ -104,7 +104,7 @@ class TreeLayer(nn.Module):
     def attention(self, x: Tensor, real: Tensor, prior: Tensor) -> tuple[Tensor, Tensor]:
         """Weights (B, K, N, N) of symbol i on symbol j, times the constituent prior (B, N, N), and values.
 
-        The weights are not normalized again (section 3).
+        The weights are not normalized again.
         """
         query, key, value = self.project(self.norm(x)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
