@@ -67,6 +67,7 @@ __all__ = [
     "Corpus",
     "SynparseError",
     "__version__",
+    "browse",
     "combine",
     "draw",
     "evaluate",
@@ -239,6 +240,17 @@ def phrases(source: Any, *, against: Any = None, model: Any = None, **filters: A
     ['the cat']
     """
     return _corpus(source, model).phrases(against=against, **filters)
+
+
+def browse(source: Any, *, model: Any = None, **options: Any) -> str:
+    """The HTML page that ``synparse browse`` writes, in which ``source`` can be searched without a network.
+
+    ``source`` is as for `search`. ``options`` are ``title``, ``sample`` and ``seed``. Raises SynparseError for more
+    than 50,000 sentences.
+    """
+    from induce.reporting.corpus_page import corpus_page
+
+    return corpus_page(_corpus(source, model), **options)
 
 
 def _corpus(source: Any, model: Any) -> Corpus:

@@ -43,7 +43,8 @@ each of them at work.
 
 - `train` returns a parser; `trainer` gives control over the training loop; `load` reads a trained parser.
 - A parser is called with sentences and yields trees or heads. `combine` makes one parser of several.
-- `search` finds trees and heads by patterns, `phrases` counts phrases and arcs, and `Corpus` holds the files of both.
+- `search` finds trees and heads by patterns, `phrases` counts phrases and arcs, `browse` makes a page of both, and
+  `Corpus` holds their files.
 - `evaluate` scores parsers, trees and baselines; `draw` and `report` show them; `read` yields the sentences of a file.
 - Errors that you can fix are a `SynparseError`. Its message states location, problem and remedy.
 - Word indices start at 0, spans exclude their end, and `heads[i]` is the index of the head of word i, or -1 for a root.

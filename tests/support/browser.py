@@ -1,15 +1,18 @@
-"""Headless Chromium, if it is installed, to measure the layout of pages and report their errors."""
+"""Headless Chromium, if it is installed, to measure the layout of pages, report their errors and use them."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
+import select
 import shutil
 import subprocess
 from bisect import bisect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -29,6 +32,7 @@ def _has_fonts() -> bool:
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium here (Debian: apt-get install chromium)")
 needs_fonts = pytest.mark.skipif(not _has_fonts(), reason="needs chromium, fonts-noto-core and fonts-noto-cjk")
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=3000")
+TIMEOUT_SECONDS = 100
 MEASURE = """
 <script>
 window.addEventListener('load', () => {
@@ -67,6 +71,107 @@ def measured(markup: str, folder: Path) -> list[dict[str, Any]]:
     assert match, done.stderr
     result: list[dict[str, Any]] = json.loads(match[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
     return result
+
+
+class Browser:
+    """A browser with one page, controlled by the DevTools protocol through pipes.
+
+    ``problems`` are the errors and messages of the console since the page was opened. Downloads go to ``folder``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        assert BROWSER
+        self.folder, self.problems = folder, list[str]()
+        pipes = [*os.pipe(), *os.pipe()]
+        inner_read, self._write, self._read, inner_write = (fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in pipes)
+        for end in pipes:
+            os.close(end)
+        flags = [*OPTIONS[:4], "--remote-debugging-pipe", f"--user-data-dir={folder / 'profile'}", "about:blank"]
+        script = f'exec "$@" 3<&{inner_read} 4>&{inner_write}'  # the numbers that the browser expects
+        self._process = subprocess.Popen(
+            ["bash", "-c", script, "bash", BROWSER, *flags],
+            pass_fds=(inner_read, inner_write),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(inner_read)
+        os.close(inner_write)
+        self._buffer, self._count, self._session, self._downloads = b"", 0, "", 0
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.send(f"{domain}.enable")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._process.terminate()
+        self._process.wait(60)
+        os.close(self._read)
+        os.close(self._write)
+
+    def _message(self) -> dict[str, Any]:
+        """The next message of the browser. Problems in the page are stored."""
+        while b"\0" not in self._buffer:
+            assert select.select([self._read], [], [], TIMEOUT_SECONDS)[0], "the browser does not answer"
+            data = os.read(self._read, 1 << 16)
+            assert data, "the browser has ended"
+            self._buffer += data
+        text, _, self._buffer = self._buffer.partition(b"\0")
+        message: dict[str, Any] = json.loads(text)
+        if message.get("method") in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"):
+            self.problems.append(json.dumps(message["params"]))
+        if message.get("method") == "Browser.downloadProgress":
+            self._downloads += message["params"]["state"] == "completed"
+        return message
+
+    def send(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Call a method of the protocol and return its result."""
+        self._count += 1
+        message = {"id": self._count, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        return self._until(lambda answer: answer.get("id") == self._count)["result"]  # type: ignore[no-any-return]
+
+    def _until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        while not condition(message := self._message()):
+            pass
+        return message
+
+    def open(self, path: Path) -> None:
+        """Open a file and wait until it is loaded."""
+        self.problems.clear()
+        self.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.folder), eventsEnabled=True)
+        self.send("Page.navigate", url=path.as_uri())
+        self._until(lambda message: message.get("method") == "Page.loadEventFired")
+
+    def value(self, expression: str) -> Any:
+        """The value of an expression of JavaScript. Raises AssertionError if it fails."""
+        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def press(self, key: str, *, code: int = 0, text: str = "") -> None:
+        """Press and release a key, such as Tab (9), Enter (13) or a space (32)."""
+        event = {"key": key, "windowsVirtualKeyCode": code, "text": text}
+        self.send("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **event)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **event)
+
+    def type(self, text: str) -> None:
+        """Type text into the element that has the focus."""
+        self.send("Input.insertText", text=text)
+
+    def downloaded(self, name: str) -> str:
+        """The content of a file whose download was just started."""
+        while not self._downloads:
+            self._message()
+        self._downloads -= 1
+        path = self.folder / name
+        text = path.read_bytes().decode("utf-8")
+        path.unlink()
+        return text
 
 
 def overlaps(texts: list[Any], slack: float = 0.5) -> list[tuple[str, str]]:

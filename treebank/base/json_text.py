@@ -7,15 +7,17 @@ import math
 from typing import Any
 
 
-def json_text(value: Any, *, indent: int | None = None) -> str:
+def json_text(value: Any, *, indent: int | None = None, compact: bool = False) -> str:
     """``value`` as JSON in one line, or indented. NaN and infinities become null. All other numbers are exact.
 
+    ``compact``: without spaces between the values.
     A character that represents an invalid byte in the name of a file is written as an escape sequence.
     """
+    separators = (",", ":") if compact else None
     try:
-        text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
     except ValueError:  # a number that is not finite
-        text = json.dumps(finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(finite(value), indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -13,9 +13,10 @@ from treebank.core.tree import Tree
 from treebank.draw.files import write_pictures
 from treebank.draw.latex import dependency, forest
 from treebank.draw.layout import scene_of
-from treebank.draw.page import dark_inks, figure
+from treebank.draw.page import figure, ink_rules
 from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted
+from treebank.draw.scene import DARK
 from treebank.draw.svg import column, svg
 from treebank.draw.terminal import plain
 
@@ -36,7 +37,7 @@ class Drawing:
             for number, picture in enumerate(self.pictures)
             for line in figure(picture, f"synparse-{id(self)}-{number}")
         ]
-        dark = f"@media (prefers-color-scheme: dark) {{\n{dark_inks()}}}"
+        dark = f"@media (prefers-color-scheme: dark) {{\n{ink_rules(DARK)}}}"
         return f"<style>.synparse .scroll {{ overflow-x: auto; }}\n{dark}</style>\n" + (
             '<div class="synparse">\n' + "\n".join(lines) + "\n</div>"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from treebank.draw.layout import scene_of
 from treebank.draw.picture import Picture
@@ -43,14 +43,14 @@ def page(pictures: Sequence[Picture], title: str) -> str:
 
 def style() -> str:
     """The style sheet of the page, with the colors of the pictures on dark screens."""
-    return STYLE.replace("DARK", dark_inks("  "))
+    return STYLE.replace("DARK", ink_rules(DARK, "  "))
 
 
-def dark_inks(indent: str = "") -> str:
-    """CSS rules for the color of each ink on a dark page."""
+def ink_rules(inks: Mapping[Ink, str], indent: str = "") -> str:
+    """CSS rules for the color of each ink in pictures of a page."""
     rules = []
     for ink in Ink:
-        color = DARK[ink]
+        color = inks[ink]
         rules.append(f"{indent}svg text.{ink}, svg rect.{ink}, svg path.{ink}.filled {{ fill: {color}; }}")
         rules.append(f"{indent}svg path.{ink}:not(.filled), svg rect.{ink}[stroke] {{ stroke: {color}; }}")
     return "\n".join(rules) + "\n"

@@ -149,7 +149,7 @@ def _count(corpus: Iterable[Sentence], counter: PhraseCounter, choice: PhraseFil
     query = Query(choice.pattern) if isinstance(choice.pattern, str) else choice.pattern
     document, name = -1, ("", "")
     for sentence in corpus:
-        new_name = _document(sentence, name)
+        new_name = document_of(sentence, name)
         if new_name != name or document < 0:
             document, name = document + 1, new_name
         counter.add_words(sentence.words)
@@ -159,8 +159,8 @@ def _count(corpus: Iterable[Sentence], counter: PhraseCounter, choice: PhraseFil
             counter.add(key, document, confidence)
 
 
-def _document(sentence: Sentence, current: tuple[str, str]) -> tuple[str, str]:
-    """File and document of a sentence."""
+def document_of(sentence: Sentence, current: tuple[str, str]) -> tuple[str, str]:
+    """File and document of a sentence, given those of the sentence before."""
     path = sentence.location.path
     return path, sentence.document or (current[1] if path == current[0] else "")
 

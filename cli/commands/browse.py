@@ -1,0 +1,77 @@
+"""``synparse browse``: one page in which a corpus can be searched, without a network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.command import command, option
+from cli.commands.search import MATCHES, open_corpus
+from cli.options import (
+    OUTPUT,
+    model_option,
+    on_error_option,
+    parsing_options,
+    ptb_option,
+    reading_options,
+    seed_option,
+)
+from cli.text_call import TextCall
+
+if TYPE_CHECKING:
+    from treebank.io.read import InputOptions
+
+EXAMPLES = [
+    ("synparse browse trees.txt", "Write corpus.html, in which parsed text can be searched."),
+    ("synparse browse gold.conllu --sample 1000 -o heads.html", "Write a page of 1,000 sentences with heads."),
+]
+
+
+@command(examples=EXAMPLES)
+@click.argument("input", nargs=-1, metavar="[INPUT]...")
+@model_option
+@parsing_options
+@reading_options
+@on_error_option("stop", "skip")
+@ptb_option
+@option("--sample", type=click.IntRange(min=1), metavar="N", help="Only a random sample of N sentences.", group=MATCHES)
+@seed_option
+@option("-o", "--output", default="corpus.html", show_default=True, metavar="FILE", help="Output file.", group=OUTPUT)
+@option("--title", default="", metavar="TEXT", help="Title of the page.", group=OUTPUT)
+def browse(
+    input: Sequence[str],
+    model: str | None,
+    input_options: InputOptions,
+    on_error: str,
+    ptb: str | None,
+    sample: int | None,
+    seed: int,
+    output: str,
+    title: str,
+    **parsing: Any,
+) -> None:
+    """Write an HTML page of a corpus: search, pictures, phrases and downloads.
+
+    The page has up to 50,000 sentences with trees or heads, needs no network and no other file, and can be used with
+    the keyboard and a screen reader. INPUT is as for search.
+    """
+    from induce.reporting.corpus_page import corpus_page
+
+    input_options = replace(input_options, keep_annotation=True)  # names of documents
+    call = TextCall("reading", input, output, models=[model] if model else [], trees=True)
+    try:
+        corpus = open_corpus(call, model, input_options, on_error, ptb, parsing)
+        page = corpus_page(corpus, title=title or _title(call.paths), sample=sample, seed=seed)
+    finally:
+        call.counter.close()
+    call.write([page])
+
+
+def _title(paths: Sequence[str]) -> str:
+    """The names of the first inputs."""
+    names = [os.path.basename(os.path.normpath(path)) if path != "-" else "Corpus" for path in paths]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,0 +1,149 @@
+"""The sentences of a corpus page as numbers, which a script in the page reads (`corpus_page.js`).
+
+Words, and the labels, tags and relations, are numbered, the most frequent first. Each sentence is a list of nine
+values: the number of its document, its line, words, tags, brackets, their labels, heads, relations and universal tags.
+Values that are the same for all words or brackets are written once. Brackets are in pre-order, each as the distance of
+its start from that of the bracket before and its length. Heads count from 1, and 0 is the root. Missing values are
+null, or left out at the end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
+from treebank.search.phrases import document_of
+
+MAX_SENTENCES = 50_000  # of a page; a browser takes seconds to read more
+
+Numbers = list[int] | int | None  # a number for each part, the same number for all, or missing
+
+
+class CorpusData:
+    """The sentences of a page, added one by one."""
+
+    def __init__(self) -> None:
+        self.words, self.labels = Numbering(), Numbering()
+        self.documents: list[tuple[str, str]] = []
+        self.rows: list[list[Any]] = []
+        self.word_count = 0
+        self.phrase_labels, self.tags, self.relations = set[str](), set[str](), set[str]()
+        self.has_trees = self.has_heads = False
+        self._document = ("", "")
+
+    def collect(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Add ``sentences`` and yield each of them. Sentences without words are left out.
+
+        Raises SynparseError if there are more than `MAX_SENTENCES`.
+        """
+        for sentence in sentences:
+            if not sentence.words:
+                continue
+            if len(self.rows) == MAX_SENTENCES:
+                raise SynparseError(
+                    f"more than {MAX_SENTENCES:,} sentences, which is the limit of a page; choose some at random with "
+                    f"--sample {MAX_SENTENCES}, or write those of interest to a file with synparse search"
+                )
+            self.add(sentence)
+            yield sentence
+
+    def add(self, sentence: Sentence) -> None:
+        """Add one sentence."""
+        self._document = document_of(sentence, self._document)
+        if not self.documents or self.documents[-1] != self._document:
+            self.documents.append(self._document)
+        tree = sentence.tree
+        words, tags = (sentence.words, sentence.tags) if tree is None else (tree.words, tree.tags)
+        row: list[Any] = [len(self.documents) - 1, sentence.location.line, self.words.numbers(words)]
+        row.append(self._same(tags))
+        row += [None, None] if tree is None else [_steps(tree.spans), self._same(tree.labels)]
+        row.append([head + 1 for head in sentence.heads] or None)
+        row += [self._same(sentence.relations), self._same(sentence.universal_tags)]
+        while row[-1] is None:
+            row.pop()
+        self.rows.append(row)
+        self.word_count += len(sentence.words)
+        self.phrase_labels.update(tree.labels if tree is not None else ())
+        self.tags.update(tags, sentence.universal_tags)
+        self.relations.update(sentence.relations)
+        self.has_trees |= tree is not None
+        self.has_heads |= bool(sentence.heads)
+
+    def _same(self, labels: Sequence[str]) -> Numbers:
+        """The numbers of labels, one number if all are the same, or None if there are none."""
+        numbers = self.labels.numbers(labels)
+        return numbers[0] if numbers and len(set(numbers)) == 1 else numbers or None
+
+    def to_json(self) -> dict[str, Any]:
+        """The data of the page without its phrases."""
+        words, labels = self.words.ranks(), self.labels.ranks()
+        return {
+            "words": self.words.ordered(),
+            "labels": self.labels.ordered(),
+            "documents": self.documents,
+            "hasTrees": self.has_trees,
+            "hasHeads": self.has_heads,
+            "sentences": [_ranked(row, words, labels) for row in self.rows],
+        }
+
+
+class Numbering:
+    """Strings, numbered as they come, and again by frequency when all are known."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._counts = Counter[int]()
+
+    def numbers(self, texts: Iterable[str]) -> list[int]:
+        """The number of each text in the order of first occurrence."""
+        numbers = [self._numbers.setdefault(text, len(self._numbers)) for text in texts]
+        self._counts.update(numbers)
+        return numbers
+
+    def _order(self) -> list[int]:
+        """The numbers, the most frequent first."""
+        return sorted(self._counts, key=lambda number: (-self._counts[number], number))
+
+    def ordered(self) -> list[str]:
+        """The texts, the most frequent first."""
+        texts = list(self._numbers)
+        return [texts[number] for number in self._order()]
+
+    def ranks(self) -> list[int]:
+        """The position in `ordered` of each number."""
+        ranks = [0] * len(self._numbers)
+        for rank, number in enumerate(self._order()):
+            ranks[number] = rank
+        return ranks
+
+
+def _steps(spans: Iterable[tuple[int, int]]) -> list[int]:
+    """The brackets as distances of their starts and as lengths, in turn."""
+    steps, before = list[int](), 0
+    for start, end in spans:
+        steps += (start - before, end - start)
+        before = start
+    return steps
+
+
+def _ranked(row: Sequence[Any], words: Sequence[int], labels: Sequence[int]) -> list[Any]:
+    """A row with ranks instead of the numbers of words and labels."""
+    ranked = list(row)
+    ranked[2] = [words[number] for number in row[2]]
+    for index in {3, 5, 7, 8}.intersection(range(len(row))):
+        value = row[index]
+        if value is not None:
+            ranked[index] = labels[value] if isinstance(value, int) else [labels[number] for number in value]
+    return ranked
+
+
+def with_documents(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+    """Sentences that all name their document, without other annotation, so that a sample can be drawn of them."""
+    document = ("", "")
+    for sentence in sentences:
+        document = document_of(sentence, document)
+        yield replace(sentence, document=document[1], annotation=None)
