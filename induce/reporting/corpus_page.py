@@ -29,11 +29,12 @@ svg text { font-family: system-ui, sans-serif; text-anchor: middle; }
 svg path:not(.filled) { fill: none; stroke-width: 1.4; stroke-linejoin: round; }
 h2:focus { outline: none; }
 button, input, select { font: inherit; padding: 0.25rem 0.6rem; min-height: 2rem; box-sizing: border-box; }
-button { cursor: pointer; } input[type=number] { width: 5rem; } select { max-width: 18rem; }
+button { cursor: pointer; } input[type=number] { width: 4.5rem; } select { max-width: 18rem; }
 input[type=checkbox] { min-height: 0; }
 nav { display: flex; gap: 0.4rem; border-bottom: 1px solid #ccc; padding-bottom: 0.6rem; }
 nav [aria-current] { font-weight: 600; box-shadow: inset 0 -3px #0063a6; }
 form > div { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; align-items: center; margin: 0.5rem 0; }
+.pair { display: flex; gap: 0.6rem; }
 label { display: flex; gap: 0.4rem; align-items: center; min-width: 0; max-width: 100%; }
 label select, label.query input { flex: 1 1 auto; min-width: 0; } label.query { flex: 1 1 20rem; }
 .problem { color: #a40000; font-weight: 600; margin: 0; } .problem:empty { display: none; }
@@ -165,11 +166,11 @@ aria-describedby="hint problem"></label>
 <p id="problem" class="problem" role="alert"></p>
 <div>
 <label>Label <select id="label"><option value="">any</option>{labels}</select></label>
-<label>Words from <input id="shortest" type="number" min="1"></label>
-<label>to <input id="longest" type="number" min="1"></label>
+<span class="pair"><label>Words from <input id="shortest" type="number" min="1"></label>
+<label>to <input id="longest" type="number" min="1"></label></span>
 {_documents(data)}
-<button type="submit">Search</button>
-<button type="button" id="clear">Clear</button>
+<span class="pair"><button type="submit">Search</button>
+<button type="button" id="clear">Clear</button></span>
 </div>
 </form>
 {HELP}
