@@ -244,6 +244,8 @@ def test_every_model_is_trained_once_and_compared(
             if run.name in failing:
                 raise SystemExit(f"stopped: {failing.pop()}")
         names = [arguments[k + 1] for k, argument in enumerate(arguments) if argument in ("--baseline", "-m")]
+        if arguments[0] == "analyze":
+            names = [f"baseline:{name}" if name in models.BASELINES else name for name in names]
         ordered = [(first, second) for k, first in enumerate(names) for second in names[k + 1 :]]
         agreement = [{"first": first, "second": second, "value": 50.0} for first, second in ordered]
         scores = [{"system": name, "value": 20.0 + len(Path(name).name)} for name in names]

@@ -30,6 +30,7 @@ from bench.report import describe, markdown
 from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder
 from induce.registry import MODELS, model_class
 from induce.settings.presets import load_preset
+from induce.storage.model_spec import BASELINE
 
 TEACHERS = {"trees": "npcfg", "heads": "dmv"}
 BASELINES = ("right", "left")  # in the table of agreement
@@ -116,7 +117,7 @@ def by_model(agreement: dict[str, Any]) -> dict[tuple[str, str], float]:
 
 def _model_of(system: str) -> str:
     """Model of a run, or the name of a baseline."""
-    name = Path(system.partition("@")[0]).name
+    name = Path(system.partition("@")[0].removeprefix(BASELINE)).name
     return name.rpartition("-")[0] or name
 
 
