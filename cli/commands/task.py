@@ -91,10 +91,9 @@ def train(context: click.Context, name: str, text: tuple[str, ...], run: str | N
     "eval",
     examples=[
         ("synparse task eval listops -m listops", "Score a model on generated expressions."),
-        ("synparse task eval listops test.tsv -m 'runs/seed-*'", "Score several seeds on a file, with their mean."),
         (
-            "synparse task eval logic -m 'runs/seed-*' --plot sizes.svg",
-            "Also draw the accuracy by number of operators.",
+            "synparse task eval listops test.tsv -m 'runs/seed-*' --plot sizes.svg",
+            "Score several seeds on a file, with their mean, and draw the accuracy by size.",
         ),
     ],
 )
