@@ -320,7 +320,10 @@ DECODERS: Registry[DecoderEntry] = Registry(
         "impact-cuts": DecoderEntry("induce.decoding.impact:impact_cuts", Impact),
         "impact-heads": DecoderEntry("induce.decoding.impact:impact_heads", Impact, "heads"),
         "mbr": DecoderEntry(
-            "induce.decoding.chart:mbr", SpanScores, k_best_location="induce.decoding.k_best:mbr_k_best"
+            "induce.decoding.chart:mbr",
+            SpanScores,
+            batch_location="induce.decoding.chart:mbr_together",
+            k_best_location="induce.decoding.k_best:mbr_k_best",
         ),
         "mbr-nary": DecoderEntry("induce.decoding.chart:mbr_nary", SpanScores),
         "brackets": DecoderEntry("builtins:list", Brackets),

@@ -84,6 +84,7 @@ def classes_of_rare_words(counts: Mapping[str, int], plain: Collection[str]) -> 
 
 BOUNDARY = "<eos>"  # index 0: boundary of sentences, and padding
 UNKNOWN = "<unk>"  # index 1
+MAX_UNKNOWN = 1 << 16  # unknown words whose indices are kept in memory
 FIRST = len((BOUNDARY, UNKNOWN))  # index of the first word
 CLASS = "<class:"  # prefix of the entry of a word class; its words follow, separated by tabs
 
@@ -107,6 +108,7 @@ class Vocabulary:
             raise ValueError("a word occurs twice in the vocabulary")
         del self._ids[BOUNDARY]
         self._pseudo = {word: i for word, i in self._ids.items() if word.startswith((SHAPE, BERKELEY))}
+        self._unknown: dict[str, int] = {}  # indices of unknown words that were looked up
         self._folds = any(word.startswith(SHAPE) for word in self._pseudo)
 
     @classmethod
@@ -170,8 +172,10 @@ class Vocabulary:
     def id(self, word: str) -> int:
         """Index of ``word``, or if it is unknown, of its pseudo-word or 1."""
         number = self._ids.get(word)
-        if number is not None:
-            return number
+        return self._unknown_id(word) if number is None else number
+
+    def _unknown_id(self, word: str) -> int:
+        """Index of the pseudo-word of ``word``, or of the word in lower case, or 1."""
         if not self._pseudo:
             return 1
         if not self._folds:
@@ -189,10 +193,18 @@ class Vocabulary:
 
     def encode(self, words: Iterable[str]) -> list[int]:
         """Indices of ``words``."""
-        if self._pseudo:
-            return [self.id(word) for word in words]
-        ids = self._ids
-        return [ids.get(word, 1) for word in words]
+        ids, unknown = self._ids, self._unknown
+        if not self._pseudo:
+            return [ids.get(word, 1) for word in words]
+        result = []
+        for word in words:
+            number = ids.get(word)
+            if number is None and (number := unknown.get(word)) is None:
+                number = self._unknown_id(word)
+                if len(unknown) < MAX_UNKNOWN:
+                    unknown[word] = number
+            result.append(number)
+        return result
 
 
 def _pseudo_in(words: Iterable[str]) -> Iterator[str]:

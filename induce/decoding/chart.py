@@ -14,7 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from induce.data.by_length import batches_of_equal_length
 from treebank.base.errors import SynparseError
+
+MAX_CELLS = 1 << 18  # in a table of the sentences that are decoded together
 
 ScoreMatrix = NDArray[np.floating] | Sequence[Sequence[float]]
 
@@ -29,12 +32,23 @@ def mbr(score: ScoreMatrix) -> list[tuple[int, int]]:
     return [(start, end) for start, _, end in mbr_splits(score)]
 
 
+def mbr_together(scores: Sequence[ScoreMatrix]) -> list[list[tuple[int, int]]]:
+    """Brackets of several sentences by `mbr`, with one table for all sentences of a length."""
+    matrices = [checked(score) for score in scores]
+    trees: list[list[tuple[int, int]]] = [[] for _ in matrices]
+    lengths = [len(matrix) for matrix in matrices]
+    for rows, _ in batches_of_equal_length(lengths, lambda count: MAX_CELLS // count**2, min_length=2):
+        for row, splits in zip(rows, best_splits(np.stack([matrices[row] for row in rows])), strict=True):
+            trees[row] = [(start, end) for start, _, end in _splits_from_top(splits.tolist())]
+    return trees
+
+
 def mbr_splits(score: ScoreMatrix) -> list[tuple[int, int, int]]:
     """Brackets of `mbr` as triples of start, first word of the right half, and end.
 
     Each bracket follows the brackets that contain it.
     """
-    return _splits_from_top(best_splits(checked(score)))
+    return _splits_from_top(best_splits(checked(score)).tolist())
 
 
 def split_tree(split_scores: Sequence[NDArray[np.floating]]) -> list[tuple[int, int]]:
@@ -44,11 +58,12 @@ def split_tree(split_scores: Sequence[NDArray[np.floating]]) -> list[tuple[int, 
     the span of W words from word i, from the shortest left part to the longest one.
     """
     count = len(split_scores) + 1
-    return [(start, end) for start, _, end in _splits_from_top(best_splits(np.zeros((count, count + 1)), split_scores))]
+    table = best_splits(np.zeros((count, count + 1)), split_scores)
+    return [(start, end) for start, _, end in _splits_from_top(table.tolist())]
 
 
 def _splits_from_top(table: Sequence[Sequence[int]]) -> list[tuple[int, int, int]]:
-    """Triples of start, first word of the right half, and end, from the ``table`` that `best_splits` returns."""
+    """Triples of start, first word of the right half, and end, from the rows of the result of `best_splits`."""
     count = len(table) - 1
     spans = [(0, count)] if count > 1 else []
     splits = []
@@ -77,29 +92,28 @@ def mbr_nary(score: ScoreMatrix) -> list[tuple[int, int]]:
 
 def best_splits(
     scores: NDArray[np.float64], split_scores: Sequence[NDArray[np.floating]] | None = None
-) -> list[list[int]]:
-    """Number of words in the left part of the best tree over each span, indexed by [start][width].
+) -> NDArray[np.int64]:
+    """Number of words in the left part of the best tree over each span (N + 1, N + 1), by start and width.
 
-    The score of a tree is the sum of the scores of its spans and of its splits (as in `split_tree`), if given. Entries
-    of width 0 and 1 are 0. The best totals are stored in two tables, by start and width and by end and N - width, so
-    that all splits of all spans of one width are the sum of two slices.
+    ``scores`` are (N, N + 1), or (B, N, N + 1) for several sentences. The score of a tree is the sum of the scores of
+    its spans and of its splits (as in `split_tree`), if given. Entries of width 0 and 1 are 0. The best totals are
+    stored in two tables, by start and width and by end and N - width, so that all splits of all spans of one width are
+    the sum of two slices.
     """
-    count = len(scores)
-    by_start = np.zeros((count + 1, count + 1))  # [start, width]
-    by_end = np.zeros((count + 1, count + 1))  # [end, N - width]
-    splits = np.zeros((count + 1, count + 1), dtype=np.int64)
+    *lead, count, _ = scores.shape
+    by_start = np.zeros((*lead, count + 1, count + 1))  # [start, width]
+    by_end = np.zeros((*lead, count + 1, count + 1))  # [end, N - width]
+    splits = np.zeros((*lead, count + 1, count + 1), dtype=np.int64)
     starts = np.arange(count + 1)
     for width in range(2, count + 1):
         span_count = count - width + 1
-        totals = by_start[:span_count, 1:width] + by_end[width:, span_count:count]  # (spans, splits)
+        totals = by_start[..., :span_count, 1:width] + by_end[..., width:, span_count:count]  # (spans, splits)
         if split_scores is not None:
-            totals = totals + split_scores[width - 2]
-        left = totals.argmax(1)
-        best = totals[starts[:span_count], left] + scores[starts[:span_count], starts[width:]]
-        splits[:span_count, width] = left + 1
-        by_start[:span_count, width] = by_end[width:, count - width] = best
-    table: list[list[int]] = splits.tolist()
-    return table
+            totals += split_scores[width - 2]
+        splits[..., :span_count, width] = totals.argmax(-1) + 1
+        best = totals.max(-1) + scores[..., starts[:span_count], starts[width:]]
+        by_start[..., :span_count, width] = by_end[..., width:, count - width] = best
+    return splits
 
 
 def checked(score: ScoreMatrix) -> NDArray[np.float64]:

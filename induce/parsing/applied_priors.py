@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,11 @@ class AppliedPriors:
         """Whether a prior reads probabilities of nonterminals."""
         return any(prior.name == PREFIX_SYMBOLS for prior in self.priors)
 
+    @cached_property
+    def _functions(self) -> list[tuple[Callable[..., Any], float]]:
+        """The function and the strength of each prior."""
+        return [(load(PRIORS.get(prior.name).location), prior.strength) for prior in self.priors]
+
     def apply(self, structure: Structure, sentences: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Scores]:
         """Scores of each sentence, given its word numbers and gaps."""
         rows = structure.rows()
@@ -59,8 +65,8 @@ class AppliedPriors:
     def adjust(self, row: Any, evidence: Evidence) -> Scores:
         """Scores of one sentence, before and after the priors."""
         adjusted = row
-        for prior in self.priors:
-            adjusted = load(PRIORS.get(prior.name).location)(adjusted, evidence, prior.strength)
+        for function, strength in self._functions:
+            adjusted = function(adjusted, evidence, strength)
         is_same = adjusted is row or np.array_equal(adjusted, row)
         return Scores(row, None if is_same else adjusted)
 

@@ -79,8 +79,8 @@ class Ensemble(Parser):
     def read_block(self, block: Sequence[Sentence]) -> list[Reading]:
         """The votes for each sentence of a list, which is divided among worker processes if it is large."""
         workers = worker_count(self.device)
-        size = max(MIN_CHUNK_SENTENCES, -(-len(block) // (2 * workers)))
-        chunks = [block[start : start + size] for start in range(0, len(block), size)]
+        size = max(MIN_CHUNK_SENTENCES, -(-len(block) // (2 * workers))) if workers > 1 else len(block)
+        chunks = [block[start : start + size] for start in range(0, len(block), max(1, size))]
         readings: list[Reading] = []
         for part, silent in map_in_workers(self._vote, chunks, min(len(chunks), workers)):
             readings += part

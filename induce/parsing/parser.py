@@ -106,9 +106,12 @@ class Parser:
         return map(self.read_block, self._blocks(sentences))
 
     def _blocks(self, sentences: Iterable[Words]) -> Iterator[list[Sentence]]:
-        """The sentences in blocks. An error in reading a sentence is raised after the sentences before it."""
-        source = each_sentence(sentences)
-        size, problem = self.first_block, None
+        """The sentences in blocks, large ones if they are in memory, where nobody waits for the first of them.
+
+        An error in reading a sentence is raised after the sentences before it.
+        """
+        source, problem = each_sentence(sentences), None
+        size = LARGEST_BLOCK if isinstance(sentences, list) else self.first_block
         while not problem:
             block, problem = _until_failure(_available(islice(source, size)))
             if not block and not problem:
@@ -137,7 +140,7 @@ class Parser:
         Raises SynparseError if the decoder gives heads.
         """
         self.must_give("trees", "parse_heads")
-        return (reading.tree(self.decode) for reading in self.read(sentences))
+        return (reading.all_words(spans) for reading, spans in self._decoded(sentences))
 
     def parse_confident(self, sentences: Iterable[Words], min_confidence: float = -math.inf) -> Iterator[ConfidentTree]:
         """Trees as of ``parse``, with the confidence in each bracket.
@@ -145,7 +148,7 @@ class Parser:
         Phrases with less than ``min_confidence`` are left out, so that their parts join the phrase above.
         """
         self.must_give("trees", "parse_heads")
-        return (reading.confident_tree(self.decode, min_confidence) for reading in self.read(sentences))
+        return (reading.confident_tree(spans, min_confidence) for reading, spans in self._decoded(sentences))
 
     def parse_heads(self, sentences: Iterable[Words]) -> Iterator[tuple[Sequence[str], Heads]]:
         """The words and their heads, in order, as ``parse`` does. Raises SynparseError if the decoder gives trees."""
@@ -155,16 +158,22 @@ class Parser:
     def parse_confident_heads(self, sentences: Iterable[Words]) -> Iterator[ReadHeads]:
         """The words, heads and confidences of each sentence, as ``parse_heads`` does."""
         self.must_give("heads", "parse")
-        return chain.from_iterable(map(self._heads_of, self.read_blocks(sentences)))
+        return (
+            ReadHeads(reading.leaves, reading.all_heads(heads), reading.head_confidences(heads))
+            for reading, heads in self._decoded(sentences)
+        )
 
-    def _heads_of(self, block: Iterable[Reading]) -> Iterator[ReadHeads]:
-        """Leaves and heads of the sentences of a block, decoded together, up to the first error."""
-        readings, problem = _until_failure(block)
+    def _decoded(self, sentences: Iterable[Words]) -> Iterator[tuple[Reading, Any]]:
+        """The structure of each sentence with its brackets or heads. Those of a block are decoded together.
+
+        An error in reading a sentence is raised after the sentences before it.
+        """
         decode_all = specification.decoder_together(self.decoder)
-        for reading, heads in zip(readings, decode_all([reading.scores for reading in readings]), strict=True):
-            yield ReadHeads(reading.leaves, reading.all_heads(heads), reading.head_confidences(heads))
-        if problem:
-            raise problem
+        for block in self.read_blocks(sentences):
+            readings, problem = _until_failure(block)
+            yield from zip(readings, decode_all([reading.scores for reading in readings]), strict=True)
+            if problem:
+                raise problem
 
     def parse_k_best(self, sentences: Iterable[Words], k: int) -> Iterator[list[ScoredTree]]:
         """The ``k`` best trees of each sentence with their scores, best first, or fewer if there are not so many.

@@ -159,7 +159,7 @@ def confident_analysis(reading: Reading, decoder: str, name: str) -> tuple[Analy
 
     decode, words = specification.decoder(decoder), tuple(reading.leaves)
     if specification.decoder_entry(decoder).gives == "trees":
-        tree, confidences = reading.confident_tree(decode)
+        tree, confidences = reading.confident_tree(decode(reading.scores))
         return Analysis(name, words, (), tree, **_numbers(reading)), confidences
     decoded = decode(reading.scores)
     heads = tuple(reading.all_heads(decoded))

@@ -86,18 +86,17 @@ class Reading:
 
     def tree(self, decode: Decode) -> Tree:
         """Tree over all words: decoded over the words that the model read, with the others restored."""
-        return self._tree(decode(self.scores))
+        return self.all_words(decode(self.scores))
 
-    def confident_tree(self, decode: Decode, min_confidence: float = -math.inf) -> ConfidentTree:
-        """Tree as of ``tree`` with the confidence of the model in each bracket.
+    def confident_tree(self, spans: Sequence[tuple[Any, ...]], min_confidence: float = -math.inf) -> ConfidentTree:
+        """Tree as of ``all_words`` with the confidence of the model in each bracket.
 
         Phrases with less than ``min_confidence`` are left out, so that their parts join the phrase above.
         """
-        spans = decode(self.scores)
         support = self._phrase_support(spans)
         if min_confidence > -math.inf:
             spans = [span for span in spans if support.get(tuple(span[:2]), math.inf) >= min_confidence]
-        tree = self._tree(spans)
+        tree = self.all_words(spans)
         leaf_positions = self._positions([self.token == "word" or self.words[i] != SPACE for i in self.indices])
         values = {}
         for start, end in sorted(support, key=lambda span: span[1] - span[0]):  # of equal brackets, the widest counts
@@ -123,13 +122,14 @@ class Reading:
     def ranked_trees(self, k_best: Callable[[Any], Sequence[tuple[float, Any]]]) -> list[ScoredTree]:
         """The best trees that ``k_best`` returns for the scores, over all words. A sentence without words has one."""
         ranked = k_best(self.scores) or [(0.0, ())]
-        return [ScoredTree(score, self._tree(spans)) for score, spans in ranked]
+        return [ScoredTree(score, self.all_words(spans)) for score, spans in ranked]
 
     def ranked_heads(self, k_best: Callable[[Any], Sequence[tuple[float, Any]]]) -> list[ScoredHeads]:
         """Heads of the best trees that ``k_best`` returns for the scores, over all words."""
         return [ScoredHeads(score, self.all_heads(heads)) for score, heads in k_best(self.scores) or [(0.0, ())]]
 
-    def _tree(self, spans: Sequence[tuple[Any, ...]]) -> Tree:
+    def all_words(self, spans: Sequence[tuple[Any, ...]]) -> Tree:
+        """Tree over all words, given the decoded ``spans`` of the words that the model read."""
         words = self.words if len(self.indices) == len(self.words) else [self.words[index] for index in self.indices]
         tree = tree_of_spans(words, spans)
         tree = tree if words is self.words else restore(tree, self.words, self.indices)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from treebank.core import brackets
@@ -59,7 +60,7 @@ class Tree:
         long_spans = {(start, end) for start, end in spans if end - start > 1}
         if length:
             long_spans.add((0, length))
-        ordered = sorted(long_spans, key=lambda span: (span[0], -span[1]))
+        ordered = sorted(sorted(long_spans, key=itemgetter(1), reverse=True), key=itemgetter(0))
         stack: list[int] = []
         for start, end in ordered:
             while stack and stack[-1] <= start:

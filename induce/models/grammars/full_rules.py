@@ -14,6 +14,7 @@ belongs to a word or to the rules are sums over spans; they are taken after the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -62,6 +63,11 @@ class FullRules(KernelRules):
         """The rules themselves."""
         return self.rules
 
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The rules by the type of their children."""
+        return split_rules(self.rules)
+
     def inside_chart(self, emissions: Tensor, weights: SpanWeights, *, keep: bool) -> tuple[Tensor, FullChart]:
         """Z (B,) and the chart, whose ``inside`` is ordered by width.
 
@@ -69,7 +75,7 @@ class FullRules(KernelRules):
         """
         count, batch, words = emissions.shape
         size = self.root.shape[-1]
-        blocks = split_rules(self.rules)
+        blocks = self.blocks
         left_word = product(emissions, blocks.left_word).view(count, batch, size, size)
         right_word = product(emissions, blocks.right_word).view(count, batch, size, size)
         pair = product(emissions[:-1], blocks.words).view(count - 1, batch, words, size)

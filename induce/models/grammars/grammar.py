@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -24,6 +23,7 @@ from induce.data.batches import FragmentBatch, SentenceBatch, SpanRewardBatch, S
 from induce.decoding.priors import EdgeStatistics
 from induce.models.base import Loss, Model, Query
 from induce.models.grammars.rules import Rules, word_costs
+from induce.models.grammars.segment_edges import segment_starts, word_edges
 from induce.models.grammars.span_rewards import reward_loss
 from induce.ranked_trees import RankedTrees
 from induce.setting import setting
@@ -45,6 +45,14 @@ class Tables(NamedTuple):
     emissions: Tensor  # (V, T) or (B, V, T): log probabilities of words given preterminals
     rules: Rules
     divergence: Tensor | None = None  # (B,): in nats, to be added to the negative log-likelihood
+
+
+class FixedTables(NamedTuple):
+    """A grammar in probabilities, with the weights that it was computed from and their state (address and version)."""
+
+    weights: list[nn.Parameter]
+    state: list[tuple[int, int]]
+    tables: Tables
 
 
 class Residual(nn.Module):
@@ -98,6 +106,7 @@ class Grammar(Model):
     def __init__(self, config: Any, vocabulary_size: int) -> None:
         super().__init__()
         self.config = config
+        self._fixed: FixedTables | None = None
         self.register_buffer("growth", torch.zeros(()))  # cost of the rules per word: the scale of charts
         # expected number of spans of each nonterminal that begin, and end, at the edge of a segment
         self.register_buffer("edges", torch.zeros(2, self.config.nonterminals))
@@ -111,6 +120,19 @@ class Grammar(Model):
     def tables(self, tokens: Tensor) -> Tables:
         """The grammar of the sentences ``tokens`` (B, N)."""
         raise NotImplementedError
+
+    def fixed_tables(self, tokens: Tensor) -> Tables:
+        """The grammar of the sentences ``tokens`` (B, N).
+
+        Without gradients, one that all sentences share is computed once for each state of the weights.
+        """
+        if self.training or not self.shares_rules or torch.is_grad_enabled():
+            return self.tables(tokens)
+        weights = list(self.parameters()) if self._fixed is None else self._fixed.weights
+        state = [(weight.data_ptr(), weight._version) for weight in weights]
+        if self._fixed is None or self._fixed.state != state:
+            self._fixed = FixedTables(weights, state, self.tables(tokens))
+        return self._fixed.tables
 
     def draw_tables(self, generator: torch.Generator) -> Tables:
         """Grammar from which one sentence is drawn, without an axis for sentences."""
@@ -139,7 +161,7 @@ class Grammar(Model):
         """Log-probability of each sentence (B,) in nats, or a lower bound for a compound grammar."""
         result = self.growth.new_zeros(len(batch.lengths))
         for rows, tokens in same_length(batch):
-            result[rows] = self._log_probability(self.tables(tokens), tokens, None)
+            result[rows] = self._log_probability(self.fixed_tables(tokens), tokens, None)
         return result
 
     def _log_probability(self, tables: Tables, tokens: Tensor, weights: Tensor | None) -> Tensor:
@@ -201,7 +223,7 @@ class Grammar(Model):
         """Probability of each nonterminal over each span, by width: (spans, B, S), of sentences of one length."""
         if tokens.shape[1] < 2:
             return []
-        tables = self.tables(tokens)
+        tables = self.fixed_tables(tokens)
         return tables.rules.symbol_marginals(emitted(tables, tokens), growth=float(self.growth))[1]
 
     def _best(self, batch: SentenceBatch) -> Brackets:
@@ -211,7 +233,7 @@ class Grammar(Model):
             for start, end in pieces(count):
                 best: list[list[tuple[int, int, int]]] = [[] for _ in rows]
                 if end - start > 1:
-                    tables = self.tables(tokens[:, start:end])
+                    tables = self.fixed_tables(tokens[:, start:end])
                     best = tables.rules.best_trees(emitted(tables, tokens[:, start:end]))
                 for row, spans in zip(rows.tolist(), best, strict=True):
                     trees[row] += [(start + i, start + j, f"NT{label}") for i, j, label in spans]
@@ -227,7 +249,7 @@ class Grammar(Model):
             for start, end in pieces(count):
                 if end - start < 2:
                     continue
-                tables = self.tables(tokens[:, start:end])
+                tables = self.fixed_tables(tokens[:, start:end])
                 best = tables.rules.k_best_trees(emitted(tables, tokens[:, start:end]), k)
                 rest = [(start, count, "NT")] * (end < count)
                 for row, ranked in zip(rows.tolist(), best, strict=True):
@@ -267,34 +289,3 @@ def pieces(count: int) -> list[tuple[int, int]]:
     number = -(-count // LONGEST)
     ends = [count * k // number for k in range(number + 1)]
     return list(pairwise(ends))
-
-
-MEAN_WORDS = 10.0  # occurrences of an average word added to the counts of each word, which smooths rare words
-
-
-def word_edges(corpus: EncodedCorpus, size: int) -> Tensor:
-    """Relative frequency (2, V) of each word of a vocabulary of ``size`` at the beginning, and end, of segments.
-
-    A value is the share of the word's occurrences at the edge, divided by that share for all words, and smoothed by
-    `MEAN_WORDS`.
-    """
-    words = corpus.ids != 0
-    after_mark = np.concatenate([[True], ~words[:-1]])
-    begins = words & (after_mark | corpus.breaks)
-    ends = words & np.concatenate([~words[1:] | corpus.breaks[1:], [True]])
-    occurrences = np.bincount(corpus.ids[words], minlength=size)
-    rows = []
-    for edge in (begins, ends):
-        mean = edge.sum() / max(1, words.sum())
-        counts = np.bincount(corpus.ids[edge], minlength=size)
-        rows.append((counts + MEAN_WORDS * mean) / (occurrences + MEAN_WORDS) / max(mean, 1e-9))
-    return torch.from_numpy(np.stack(rows))
-
-
-def segment_starts(segments: Tensor) -> Tensor:
-    """Whether a segment begins at each word (B, N + 1), and true at the end of the sentence.
-
-    ``segments`` (B, N): the number of the segment of each word.
-    """
-    edge = segments.new_ones(len(segments), 1, dtype=torch.bool)
-    return torch.cat([edge, segments[:, 1:] != segments[:, :-1], edge], 1)

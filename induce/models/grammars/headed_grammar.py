@@ -41,7 +41,7 @@ class HeadedGrammar(Grammar):
             if count == 1:
                 heads[rows, 0, 0] = 1.0
                 continue
-            tables = self.tables(tokens)
+            tables = self.fixed_tables(tokens)
             assert isinstance(tables.rules, HeadedRules)
             marginals = tables.rules.head_marginals(emitted(tables, tokens), growth=float(self.growth))
             heads[rows, :count, :count] = marginals.detach()

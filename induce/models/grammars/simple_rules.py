@@ -13,6 +13,7 @@ width-first, so that l and r of all spans of a width, and their gradients, are m
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -54,6 +55,12 @@ class SimpleRules(KernelRules):
         """Products of both factors."""
         return self.left[..., :, None] * self.right[..., None, :]
 
+    @cached_property
+    def factors(self) -> tuple[Tensor, Tensor]:
+        """Both tables of children that are phrases (S, 2 S) and words (T, 2 S), or with a leading (B,)."""
+        both, size = torch.cat([self.left, self.right], -2).transpose(-1, -2), self.root.shape[-1]
+        return both[..., :size, :].contiguous(), both[..., size:, :].contiguous()
+
     def maxima(self) -> Maxima:
         """Maxima over each child by itself."""
         return SimpleMaxima(self.left.log(), self.right.log())
@@ -66,8 +73,7 @@ class SimpleRules(KernelRules):
         """Z (B,) and the chart, whose ``inside`` is ordered by width. ``keep`` has no effect."""
         count, batch, _ = emissions.shape
         size = self.root.shape[-1]
-        both = torch.cat([self.left, self.right], -2).transpose(-1, -2)  # (..., M, 2 S)
-        phrases, words = both[..., :size, :].contiguous(), both[..., size:, :].contiguous()
+        phrases, words = self.factors
         as_left = emissions.new_empty(count, count, batch, size)
         as_right = emissions.new_empty(count, count + 1, batch, size)
         charts = [emissions.new_zeros(0), emissions.new_zeros(0)]

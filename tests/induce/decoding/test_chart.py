@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from induce.decoding.chart import mbr
+from induce.decoding.chart import mbr, mbr_together
 from treebank.base.errors import SynparseError
 
 Spans = list[tuple[int, int]]
@@ -41,6 +41,14 @@ def test_ties_go_to_the_leftmost_split(count: int, seed: int) -> None:
     scores = np.random.default_rng(seed).integers(0, 3, size=(count, count + 1))
     totals = [sum(scores[span] for span in tree) for tree in all_trees(0, count)]
     assert sorted(mbr(scores)) == sorted(all_trees(0, count)[int(np.argmax(totals))])
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.integers(0, 12), max_size=20), st.integers(0, 2**32 - 1))
+def test_sentences_together_have_the_brackets_of_each_alone(lengths: list[int], seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    scores = [draw.integers(0, 3, size=(count, count + 1)) for count in lengths]
+    assert mbr_together(scores) == list(map(mbr, scores))
 
 
 def test_equal_scores_branch_to_the_right() -> None:

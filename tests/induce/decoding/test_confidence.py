@@ -20,7 +20,7 @@ def confidence(structure: type[Structure], row: Any, spans: list[tuple[int, int]
     """Mean confidence in the tree of ``spans``."""
     count = len(row)
     reading = Reading([f"w{i}" for i in range(count)], range(count), structure, row)
-    return mean_confidence(reading.confident_tree(lambda _: spans).confidences)
+    return mean_confidence(reading.confident_tree(spans).confidences)
 
 
 def plain_margin(distances: list[float], start: int, end: int) -> float:
@@ -78,18 +78,18 @@ def test_confidences_are_those_of_brackets_over_the_words_of_the_model() -> None
     score = np.zeros((3, 4))
     score[0, 3], score[1, 3] = 1.0, 0.7
     reading = Reading(["a", ",", "b", "c", "."], [0, 2, 3], SpanScores, score)
-    tree, confidences = reading.confident_tree(lambda row: [(0, 3), (1, 3)])
+    tree, confidences = reading.confident_tree([(0, 3), (1, 3)])
     assert (tree.spans, confidences) == (((0, 5), (2, 4)), (None, 0.7))
-    flat, _ = reading.confident_tree(lambda row: [(0, 3), (1, 3)], 0.71)
+    flat, _ = reading.confident_tree([(0, 3), (1, 3)], 0.71)
     assert flat.spans == ((0, 5),)
-    assert reading.confident_tree(lambda row: [(0, 3), (1, 3)], 0.7).tree == tree
+    assert reading.confident_tree([(0, 3), (1, 3)], 0.7).tree == tree
 
 
 def test_space_at_the_edge_of_a_phrase_of_characters_counts_once() -> None:
     score = np.zeros((4, 5))
     score[0, 2], score[0, 3], score[0, 4] = 0.4, 0.6, 1.0
     reading = Reading(["a", "b", "␣", "c"], range(4), SpanScores, score, token="character")
-    tree, confidences = reading.confident_tree(lambda row: [(0, 4), (0, 3), (0, 2)])
+    tree, confidences = reading.confident_tree([(0, 4), (0, 3), (0, 2)])
     assert (tree.words, tree.spans, confidences) == (("a", "b", "c"), ((0, 3), (0, 2)), (None, 0.6))
 
 

@@ -140,3 +140,28 @@ def test_symbol_probabilities_sum_to_span_probabilities() -> None:
     rows = scores.symbol_rows()
     assert rows is not None
     assert [row.shape for row in rows] == [(1, 2, 3), (4, 5, 3), (5, 6, 3)]
+
+
+def test_shared_grammar_is_computed_once_for_each_state_of_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    grammar, calls = model("npcfg"), list[int]()
+    compute = grammar.tables
+    monkeypatch.setattr(grammar, "tables", lambda tokens: calls.append(1) or compute(tokens))
+    query, text = Query(SpanScores), batch(5, 3, 4)
+
+    @torch.inference_mode()
+    def scores() -> torch.Tensor:
+        return torch.as_tensor(grammar.structure(text, query).score)
+
+    first = scores()
+    assert torch.equal(scores(), first)
+    assert len(calls) == 1
+    with torch.no_grad():
+        grammar.start += 1
+        grammar.nonterminal *= 2
+    changed = scores()
+    assert len(calls) == 2
+    assert not torch.allclose(changed, first)
+    fresh = model("npcfg")
+    fresh.load_state_dict(grammar.state_dict())
+    with torch.inference_mode():
+        assert torch.equal(torch.as_tensor(fresh.structure(text, query).score), changed)
