@@ -50,7 +50,7 @@ def make_models(folder: Path) -> dict[str, str]:
         for seed in range(1, count + 1):
             members.append(str(folder / f"{preset}-{seed}"))
             synparse([*train, "--preset", preset, "--seed", str(seed), "-o", members[-1]])
-    synparse(["combine", *(part for member in members for part in ("-m", member)), "-o", str(folder / "vote")])
+    synparse(["combine", *members, "-o", str(folder / "vote")])
     return {"student": str(folder / "student"), "built-in": "english", "vote of 3": str(folder / "vote")}
 
 

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
 from induce.models.base import Query
-from induce.models.grammars.grammar import Grammar, emitted, same_length
+from induce.models.grammars.grammar import Grammar, Tables, emitted, same_length
 from induce.models.grammars.headed_rules import HeadedRules
 from induce.structures import HeadDistribution, SpanScores, Structure
 
@@ -26,6 +26,10 @@ class HeadedGrammar(Grammar):
     estimates_root = True
     max_length: ClassVar[int | None] = 100  # time grows with the fourth power
 
+    def fixed_tables(self, tokens: Tensor) -> Tables:
+        """The grammar of the sentences: its rules depend on their words."""
+        return self.tables(tokens)
+
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """Span marginals (B, N, N + 1), or head marginals (B, N, N) with those of the root on the diagonal.
 
@@ -41,7 +45,7 @@ class HeadedGrammar(Grammar):
             if count == 1:
                 heads[rows, 0, 0] = 1.0
                 continue
-            tables = self.fixed_tables(tokens)
+            tables = self.tables(tokens)
             assert isinstance(tables.rules, HeadedRules)
             marginals = tables.rules.head_marginals(emitted(tables, tokens), growth=float(self.growth))
             heads[rows, :count, :count] = marginals.detach()

@@ -13,8 +13,8 @@ from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
 from induce.decoding.chart import mbr
 from induce.models.base import Query
-from induce.models.grammars import grammar as grammar_module
 from induce.models.grammars import grammar as module
+from induce.models.grammars import segment_edges
 from induce.models.grammars.cpcfg import CompoundPcfg, CpcfgConfig
 from induce.models.grammars.grammar import Grammar, GrammarConfig
 from induce.models.grammars.nbl_pcfg import NblPcfg, NblPcfgConfig
@@ -114,8 +114,8 @@ def test_words_are_counted_at_segment_edges() -> None:
         np.array([False, False, True, True, False, False, False]),  # the final mark of a sentence may be dropped, too
         np.zeros(0, dtype=np.float32),
     )
-    begins, ends = grammar_module.word_edges(corpus, 5)
-    mean, rare = 3 / 5, grammar_module.MEAN_WORDS
+    begins, ends = segment_edges.word_edges(corpus, 5)
+    mean, rare = 3 / 5, segment_edges.MEAN_WORDS
     assert begins.tolist() == pytest.approx(
         [1, 1, (2 + rare * mean) / (3 + rare) / mean, (1 + rare * mean) / (2 + rare) / mean, 1]
     )
