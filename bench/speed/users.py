@@ -74,7 +74,7 @@ def speed(model: str, sentence: Path, text: Path, words: int) -> float:
 
 
 def measure(quick: bool) -> dict[str, dict[str, float]]:
-    """Figures of the first tree, and of a text by each model; ``quick`` leaves out the vote."""
+    """Figures of the first tree and of a text by each model, without the vote if ``quick``."""
     figures: dict[str, dict[str, float]] = {}
     with TemporaryDirectory() as name:
         folder = Path(name)
