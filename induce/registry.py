@@ -162,6 +162,7 @@ MODELS: Registry[ModelEntry] = Registry(
         "tree-transformer": ModelEntry(
             "induce.models.masked.tree_transformer:TreeTransformer", "tree-transformer-small", layered=True
         ),
+        "segments": ModelEntry("induce.models.em.segments:Segments", "segments-small"),
         "ccm": ModelEntry("induce.models.em.ccm:Ccm", "ccm-small"),
         "dmv": ModelEntry("induce.models.em.dmv:Dmv", "dmv-small"),
         "dmv-ccm": ModelEntry("induce.models.em.dmv_ccm:DmvCcm", "dmv-ccm-small"),

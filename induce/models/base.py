@@ -92,6 +92,7 @@ class Model(nn.Module):
     measure: ClassVar[str] = "perplexity"  # quantity that is reported for `Loss.nll`, by name
     rounds: ClassVar[bool] = False  # whether training may round the factors of products (`induce.layers.rounding`)
     precision = "float32"  # of the rounded factors
+    right_probability = 0.5  # that the text branches to the right, for models whose trees depend on it
 
     def prepare(self, corpus: EncodedCorpus) -> None:
         """Compute buffers from the training corpus, such as word classes, before the first step."""

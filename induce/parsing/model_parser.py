@@ -59,6 +59,7 @@ class ModelParser(Parser):
         self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.task_name
         self.gives, self.tokenization = kind.gives, config.data.tokenization
         right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
+        self.model.right_probability = right_probability
         self.branches_right = right_probability >= CLEAR_PROBABILITY
         self.estimates_root = getattr(kind, "estimates_root", False)
         self.distances = distances or config.parse.distances

@@ -49,7 +49,7 @@ FREE = {
 NEURAL_DMV = {"ndmv", "ndmv-sibling", "ndmv-lexical", "ndmv-joint"}
 PCFGS = {"npcfg", "cpcfg", "simple-pcfg", "tn-pcfg"}
 HEADED = {"nl-pcfg", "nbl-pcfg"}  # models whose parsing takes time of the fourth power
-CHARTS = {"dmv", "ccm", "dmv-ccm", "diora", *PCFGS, *NEURAL_DMV}  # models whose parsing takes cubic time
+CHARTS = {"dmv", "segments", "ccm", "dmv-ccm", "diora", *PCFGS, *NEURAL_DMV}  # models whose parsing takes cubic time
 DECODED = (Brackets, Heads)  # structures without numbers that could be close
 pytestmark = pytest.mark.parametrize("name", MODEL_NAMES, scope="module")
 
@@ -130,7 +130,7 @@ def test_loss_decreases_on_every_loader(name: str, learned: Callable[[str, str],
         events = learned(name, reading)[1]
         if issubclass(model_class(name), FittedModel):  # one score on the development set, at the end
             losses = [event.loss for event in events if isinstance(event, Progress)]
-            assert losses[3] < losses[0], reading  # passes of the first member over one text
+            assert losses[:4][-1] < losses[0], reading  # passes of the first member over one text
             continue
         checks = [event for event in events if isinstance(event, Check)]
         assert checks[-1].development_loss < checks[0].development_loss - 0.1, reading
@@ -262,13 +262,13 @@ def test_resumed_run_equals_uninterrupted_run(
 ) -> None:
     for reading in readings(name):
         whole, events = learned(name, reading)
-        config, left = short(name, f"loader.name={reading}"), iter(range(3))
+        finished = events[-1]
+        assert isinstance(finished, Finished)
+        config, left = short(name, f"loader.name={reading}"), iter(range(min(3, finished.step - 2)))
         cut = tmp_path / reading
         list(trainer(config, cut, count=LONGER.get(name, TEXT)).train(stop=lambda left=left: next(left, None) is None))
         started, *_ = trainer(config, cut, count=LONGER.get(name, TEXT), resume=True).train()
-        finished = events[-1]
         assert isinstance(started, Started)
-        assert isinstance(finished, Finished)
         assert 0 < started.resumed_at < finished.step
         weights = checkpoint.read(cut / "last").weights()
         for key, value in checkpoint.read(whole / "last").weights().items():

@@ -1,0 +1,78 @@
+"""Trees from the edges of segments: counts, weights of spans, and probabilities against enumeration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from induce.data.batches import FragmentBatch
+from induce.data.corpus import read_corpora
+from induce.models.base import Query
+from induce.models.em.segments import BEGIN, END, Segments, SegmentsConfig
+from induce.structures import SpanScores
+from tests.induce.models.em.test_bracket_sums import trees
+from treebank.core.sentence import Sentence
+
+COMMA = 1  # the gap of a word after a comma
+
+
+def fitted(lines: list[str], **settings: float) -> tuple[Segments, dict[str, int]]:
+    corpus, _ = read_corpora([Sentence(tuple(line.split())) for line in lines], "words")
+    vocabulary = corpus.vocabulary(100, 1)
+    model = Segments(SegmentsConfig(**settings), len(vocabulary))
+    list(model.fit(corpus.encode(vocabulary)))
+    return model, {word: index for index, word in enumerate(vocabulary.words)}
+
+
+def batch_of(gaps: list[list[int]], tokens: list[list[int]]) -> FragmentBatch:
+    lengths = torch.tensor([len(row) for row in tokens])
+    padded = [torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], True) for rows in (tokens, gaps)]
+    return FragmentBatch(padded[0], lengths, padded[1])
+
+
+def test_shares_count_the_words_at_edges_of_segments() -> None:
+    model, ids = fitted(["the dog ran , a cat ran .", "the cat ."], smoothing=1.0)
+    begin_mean, end_mean = 3 / 8, 3 / 8
+    assert model.means.tolist() == pytest.approx([begin_mean, end_mean])
+    assert model.shares[BEGIN, ids["the"]].item() == pytest.approx((2 + begin_mean) / (2 + 1))
+    assert model.shares[END, ids["the"]].item() == pytest.approx(end_mean / (2 + 1))
+    assert model.shares[END, ids["cat"]].item() == pytest.approx((1 + end_mean) / (2 + 1))
+    assert model.shares[END, ids["ran"]].item() == pytest.approx((2 + end_mean) / (2 + 1))
+
+
+@pytest.mark.parametrize("right", [1.0, 0.3])
+def test_weights_of_spans(right: float) -> None:
+    model, ids = fitted(["the dog ran , a cat ran .", "the cat .", "cat the dog"], length=0.7, pair=0.4, limit=0.9)
+    model.right_probability = right
+    words = [ids[word] for word in ("the", "cat", "ran", "dog")]
+    weights = model.log_weights(batch_of([[0, 0, 0, COMMA], [0, 0]], [words, words[:2]]))[0]
+    relative = np.minimum((model.shares[:, words] / model.means[:, None]).log().numpy(), 0.9)
+    ends = [0.9, relative[END, 0], relative[END, 1], 0.9, 0.9]  # of the gaps: a comma before the last word
+    begins = [0.9, relative[BEGIN, 1], relative[BEGIN, 2], 0.9, 0.9]
+    for start in range(4):
+        for end in range(start + 1, 5):
+            to_right = 1.1 * ends[end] + 0.2 * begins[start] + 0.1 * ends[start]
+            to_left = 1.1 * begins[start] + 0.2 * ends[end] + 0.1 * begins[end]
+            fixed = 0.4 * (end - start == 2) - 0.7 * math.log(end - start)
+            expected = right * to_right + (1 - right) * to_left + fixed
+            assert weights[start, end].item() == pytest.approx(expected)
+
+
+def test_probabilities_equal_enumeration() -> None:
+    model, ids = fitted(["the dog ran , a cat ran .", "the cat .", "cat the dog"])
+    model.right_probability = 0.8
+    tokens = [[ids[word] for word in line.split()] for line in ("the cat ran the dog", "a dog", "the dog ran a")]
+    batch = batch_of([[0, 0, 0, COMMA, 0], [0, 0], [0, 0, 0, 0]], tokens)
+    weights, scores = model.log_weights(batch), model.structure(batch, Query(SpanScores))
+    assert isinstance(scores, SpanScores)
+    for row, probabilities, words in zip(weights.numpy(), scores.score.numpy(), tokens, strict=True):
+        expected, total = np.zeros_like(row), 0.0
+        for spans, _ in trees(0, len(words)):
+            weight = math.exp(sum(row[span] for span in spans))
+            total += weight
+            for span in spans:
+                expected[span] += weight
+        np.testing.assert_allclose(probabilities, expected / total, atol=1e-12)
