@@ -8,8 +8,9 @@ from typing import Any
 
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE
+from treebank.io.conllu_writer import NO_TAGS
 
-_DEFAULT_LABELS, _DEFAULT_TAGS = {"", "X"}, {"", "W"}
+_DEFAULT_LABELS = {"", "X"}
 
 
 def _tree_tags(sentence: Sentence) -> Any:
@@ -20,7 +21,7 @@ def _tree_tags(sentence: Sentence) -> Any:
 PARTS: dict[str, Callable[[Sentence], bool]] = {
     "trees": lambda sentence: sentence.tree is not None and len(sentence.words) > 1,
     "labels": lambda sentence: sentence.tree is not None and not _DEFAULT_LABELS.issuperset(sentence.tree.labels),
-    "tags": lambda sentence: not _DEFAULT_TAGS.issuperset(_tree_tags(sentence)) and sentence.annotation is None,
+    "tags": lambda sentence: not NO_TAGS.issuperset(_tree_tags(sentence)) and sentence.annotation is None,
     "empty elements": lambda sentence: sentence.tree is not None and TRACE in sentence.tree.tags,
     "heads": lambda sentence: bool(sentence.heads),
     "relations": lambda sentence: any(sentence.relations),
@@ -34,7 +35,7 @@ KEPT = {
     "spans": _OF_TREES,
     "distances": frozenset(PARTS),
     "path-lengths": frozenset(PARTS),
-    "conllu": frozenset(["heads", "relations"]),
+    "conllu": frozenset(["tags", "heads", "relations"]),
     "negra": _OF_TREES,
     "tiger": _OF_TREES,
 }

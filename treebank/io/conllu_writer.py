@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from treebank.core.sentence import ROOT, Sentence
 from treebank.io.conllu import BLANK
 
+NO_TAGS = frozenset(["", "W"])  # of words without a part of speech
 _WHITE_SPACE = re.compile(r"\s+")
 
 
@@ -33,7 +34,7 @@ class ConlluWriter:
         """One sentence with ``heads``, followed by a blank line, or only the blank line if there are no words.
 
         A sentence with an ``annotation`` keeps its comments, ranges, empty nodes and columns except HEAD and DEPREL
-        (``root``, ``dep``). Any other sentence gets ``# sent_id``, ``# text`` and, if it comes from raw text,
+        (``root``, ``dep``). Any other sentence gets ``# sent_id``, ``# text``, its tags and, if it comes from raw text,
         ``SpaceAfter=No``. ``words`` are the characters of the sentence if these are the parsed units. ``notes`` are
         entries to add to MISC, one for each word, or "" for none. ``relations`` replace ``root`` and ``dep`` in a
         sentence without ``annotation``.
@@ -45,7 +46,7 @@ class ConlluWriter:
             return ""
         annotation = sentence.annotation
         if annotation is None or len(words) != len(sentence.words):
-            return self._plain(sentence, words, heads, notes, relations or [_relation(head) for head in heads])
+            return self._plain(sentence, words, heads, notes, relations)
         comments = list(annotation.comments)
         if annotation.comment("sent_id") is None:
             comments.append(f"# sent_id = {self._count}")
@@ -67,14 +68,22 @@ class ConlluWriter:
         surface = sentence.surface if len(words) == len(sentence.words) else None
         spaced = surface.spaced() if surface else [True] * len(words)
         text = _WHITE_SPACE.sub(" ", surface.text) if surface else " ".join(forms)
+        if not relations and not self._predicted and tuple(sentence.heads) == tuple(heads):
+            relations = sentence.relations
+        relations = relations or [_relation(head) for head in heads]
+        misc = [_with_note("_" if space else "SpaceAfter=No", note) for space, note in zip(spaced, notes, strict=True)]
+        columns = (forms, _cells(sentence.universal_tags, words), _cells(sentence.tags, words), heads, relations, misc)
         rows = [
-            f"{i}\t{form}\t_\t_\t_\t_\t{head + 1}\t{relation}\t_\t"
-            + _with_note("_" if space else "SpaceAfter=No", note)
-            for i, (form, head, relation, space, note) in enumerate(
-                zip(forms, heads, relations, spaced, notes, strict=True), 1
-            )
+            f"{i}\t{form}\t_\t{upos}\t{xpos}\t_\t{head + 1}\t{relation}\t_\t{entry}"
+            for i, (form, upos, xpos, head, relation, entry) in enumerate(zip(*columns, strict=True), 1)
         ]
         return "\n".join([f"# sent_id = {self._count}", f"# text = {text}", *rows]) + "\n"
+
+
+def _cells(tags: Sequence[str], words: Sequence[str]) -> list[str]:
+    """A cell for each word: its tag, or ``_`` if there are none, as in trees of `parse`."""
+    has_tags = len(tags) == len(words) and not NO_TAGS.issuperset(tags)
+    return [tag or "_" for tag in tags] if has_tags else ["_"] * len(words)
 
 
 def _relation(head: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from nltk.parse.dependencygraph import DependencyGraph
 
 from tests.support.reference import SHARED
 from tests.support.ud_rules import violations
@@ -80,6 +81,33 @@ def test_parsed_treebanks_are_valid(name: str) -> None:
     document = "".join(writer(sentence, chain(len(sentence.words))) + "\n" for sentence in sentences)
     assert violations(document) == []
     assert document.count("# sent_id") == len(sentences)
+
+
+def test_tags_and_relations_of_other_formats_are_written(tmp_path: Path) -> None:
+    columns = ("1\tdogs\t_\tN\tNNS\t_\t2\tSBJ\t_\t_", "2\tbark\t_\tV\tVBP\t_\t0\tROOT\t_\t_")
+    (tmp_path / "a.conllx").write_text("\n".join(columns) + "\n\n")
+    (tmp_path / "a.ptb").write_text("(S (NP (NNS dogs)) (VP (VBP bark)))\n")
+    (tmp_path / "a.txt").write_text("(X (W dogs) (W bark))\n")
+    rows = {}
+    for name in ("a.conllx", "a.ptb", "a.txt"):
+        (text,) = convert(Treebanks([str(tmp_path / name)]), Conversion("conllu"))
+        rows[name] = [line.split("\t")[3:8] for line in text.splitlines()[2:]]
+    assert rows["a.conllx"] == [["_", "NNS", "_", "2", "SBJ"], ["_", "VBP", "_", "0", "ROOT"]]
+    assert rows["a.ptb"] == [["_", "NNS", "_", "2", "dep"], ["_", "VBP", "_", "0", "root"]]
+    assert rows["a.txt"][0][:3] == ["_", "_", "_"]
+
+
+def test_nltk_reads_the_same_heads_and_tags(tmp_path: Path) -> None:
+    path = tmp_path / "a.conllu"
+    path.write_text(SAMPLE)
+    for options in (InputOptions(), InputOptions(keep_annotation=True)):
+        (sentence,) = read_sentences([path], input_options=options)
+        rows = [line for line in ConlluWriter()(sentence, sentence.heads).splitlines() if line[:2].strip().isdecimal()]
+        graph = DependencyGraph("\n".join(rows), cell_separator="\t", top_relation_label="root")
+        nodes = [graph.nodes[index] for index in range(1, len(rows) + 1)]
+        assert tuple(node["head"] - 1 for node in nodes) == sentence.heads
+        assert tuple(node["rel"] for node in nodes) == sentence.relations
+        assert tuple(node["tag"] for node in nodes) == sentence.tags
 
 
 def test_raw_text_gets_ids_text_and_spacing(tmp_path: Path) -> None:
