@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.calls import Caller, shell, start
 from tests.support.pages import examples
+from treebank.core.tree import Tree
 
 PENN = (
     "( (S (NP-SBJ-1 (DT The) (JJ old) (NN man)) (VP (VBD wanted) (S (NP-SBJ (-NONE- *-1)) (VP (TO to)"
@@ -121,6 +122,21 @@ def test_words_of_language_modeling_files(call: Caller, penn: Path, tmp_path: Pa
 
 def test_a_stream_cannot_be_counted_first(call: Caller) -> None:
     assert "the input is read twice" in call.refusal("convert", "-", "--normalize", "ptb-concat-syn")
+
+
+def test_induced_labels(call: Caller, penn: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.trees").write_text("(S (NP (DT A) (NN man)) (VP (VBD slept)))\n", encoding="utf-8")
+    more = ("--labels-of", tmp_path / "more.trees", "--labels-of", penn)
+    induced = ("convert", penn, "--labels", "induced", *more, "--label-count", 4)
+    trees = call.result(*induced)
+    labels = {label for line in trees.splitlines() for label in Tree.from_text(line).labels}
+    assert all("_" in label for label in labels - {"X"})
+    assert 1 < len(labels - {"X"}) <= 4
+    assert call.result(*induced) == trees
+    assert "has no labels" in call.usage(*induced, "--format", "conllu")
+    assert "exclude each other" in call.usage(*induced, "--strip", "labels")
+    assert "require --labels" in call.usage("convert", penn, "--label-count", 5)
+    assert "read twice" in call.refusal("convert", "-", "--labels", "induced")
 
 
 def test_output_written_before_an_error_is_kept(call: Caller, penn: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from treebank.base.errors import SynparseError
@@ -17,6 +17,8 @@ from treebank.io.expand import expand
 from treebank.io.formats import WRITERS
 from treebank.io.lines import OnBad
 from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
+
+Relabel = Callable[[Iterable[Sentence]], Iterable[Sentence]]  # gives the phrases of trees other labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Treebanks:
         again = replace(self, input_options=silent, on_bad=(lambda error: None) if self.on_bad else None)
         for path in self.paths:
             if not is_name(path) and not all(map(os.path.isfile, again._files(path))):
-                raise SynparseError("the input is read twice, since its words are counted first; name files")
+                raise SynparseError("the input is read twice, so it cannot be a stream; name files")
         return again
 
 
@@ -67,7 +69,8 @@ class Conversion:
 
     With ``concat_syn``, the words are first normalized as in PTB-Concat-Syn, with the vocabulary of the treebanks
     ``vocabulary_of``, by default of the converted treebanks. Sentences then receive exactly the words of the lines of
-    the files ``align_with``, if there are any.
+    the files ``align_with``, if there are any. ``relabel`` changes labels before
+    everything else.
     """
 
     to: str
@@ -76,6 +79,7 @@ class Conversion:
     concat_syn: bool = False
     vocabulary_of: Sequence[str] = ()
     align_with: Sequence[str] = ()
+    relabel: Relabel | None = None
 
 
 def convert(treebanks: Treebanks, conversion: Conversion, *, report: Notify = print) -> Iterator[str]:
@@ -85,7 +89,9 @@ def convert(treebanks: Treebanks, conversion: Conversion, *, report: Notify = pr
     line of the report about ``concat_syn``, and with a line about the annotation that the new format does not keep.
     """
     options = replace(treebanks.input_options, keep_annotation=conversion.to == "conllu")
-    sentences = replace(treebanks, input_options=options).sentences()
+    sentences: Iterable[Sentence] = replace(treebanks, input_options=options).sentences()
+    if conversion.relabel:
+        sentences = conversion.relabel(sentences)
     concat_syn = None
     if conversion.concat_syn:
         counted = replace(treebanks, paths=conversion.vocabulary_of or treebanks.paths).silently()
