@@ -97,6 +97,8 @@ class Recipe:
     voting_cost: float = 15.0  # time to parse a word by all voters, per time to learn from it
     max_series: int = 1
     voters_per_preset: int = 3  # of each part
+    small_text_words: int = 0  # a text with fewer words is learned from by the recipe ``small_text_recipe``
+    small_text_recipe: str = ""
     result: str = VOTE  # a part, whose member with the lowest perplexity is the result; or "vote" of all voters
 
     def __post_init__(self) -> None:
@@ -118,6 +120,8 @@ class Recipe:
             names.add(part.name)
         if self.result not in names:
             raise ValueError(f"the result {self.result!r} is not a part")
+        if bool(self.small_text_words) != bool(self.small_text_recipe):
+            raise ValueError("small_text_words and small_text_recipe need each other")
 
     @property
     def students(self) -> tuple[Part, ...]:

@@ -53,12 +53,16 @@ def train_recipe(
     ``resume`` continues. Raises SynparseError if text or settings are invalid.
     """
     plan = Plan.open(request, read_recipe(recipe) if isinstance(recipe, str) else recipe, max_minutes)
-    recipe, request = plan.recipe, plan.request
+    request = plan.request
     count = worker_count(request.device)
-    first = recipe.series(1)[0]
     if not plan.words:
         plan.words = _count_words(plan, stop)
+        if plan.words < plan.recipe.small_text_words:
+            plan.recipe = read_recipe(plan.recipe.small_text_recipe)
+            report(f"{plan.words:,} words: recipe {plan.recipe.name}")
         plan.begin()
+    recipe = plan.recipe
+    first = recipe.series(1)[0]
     members, students = plan.choose_series(count, report), recipe.student_members()
     stretch = min(recipe.max_stretch, plan.stretch(members, count))
     plan.decide(f"{plan.minutes:g} minutes on {count} cores: {stretch:.2f} times the minutes of each part", report)

@@ -14,12 +14,13 @@ from treebank.base.errors import SynparseError
 PART = {"name": "a", "presets": ["onlstm-small"], "minutes": 1}
 
 
-def test_shipped_recipe_names_existing_presets_and_settings() -> None:
-    recipe = read_recipe("best")
+@pytest.mark.parametrize("name", ["best", "best-small"])
+def test_shipped_recipe_names_existing_presets_and_settings(name: str) -> None:
+    recipe = read_recipe(name)
     for part in recipe.parts:
         for preset in part.presets:
             resolve(preset=preset, settings=part.settings)
-    assert (recipe.minutes, recipe.max_series) == (180, 4)
+    assert (recipe.minutes, recipe.max_series) == {"best": (180, 4), "best-small": (20, 1)}[name]
     assert [part.name for part in recipe.students] == [recipe.result] == ["student"]
 
 
@@ -53,6 +54,7 @@ def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) ->
         ({"name": "x", "minutes": 1}, r"x\.toml: a recipe has its parts in tables \[\[part\]\]"),
         ({"name": "x", "minutes": 1, "part": [PART], "minuts": 1}, "unknown field 'minuts'; did you mean 'minutes'"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "seeds": 1}]}, "parts: unknown field 'seeds'"),
+        ({"name": "x", "minutes": 1, "part": [PART], "small_text_words": 9}, "small_text_recipe need each other"),
         ({"name": "x", "minutes": -1, "part": [PART]}, "minutes cannot be -1"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "minutes": "ten"}]}, "'minutes' cannot be 'ten'"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "presets": [1]}]}, "'presets' cannot be 1"),

@@ -82,6 +82,24 @@ def test_result_is_an_ensemble_and_the_log_holds_the_decisions(tmp_path: Path) -
     assert trees(tmp_path / "moved") == before
 
 
+@pytest.mark.parametrize(("limit", "name"), [(10_000, "small"), (1, "tiny")])
+def test_small_text_is_learned_from_by_another_recipe(tmp_path: Path, limit: int, name: str) -> None:
+    small = tmp_path / "small.toml"
+    settings = json.dumps(SETTINGS["segments"])
+    small.write_text(
+        'name = "small"\nminutes = 5\n[[part]]\nname = "counts"\npresets = ["segments-small"]\nminutes = 1\n'
+        f"settings = {settings}\n",
+        encoding="utf-8",
+    )
+    recipe = replace(RECIPE, parts=(PRPN,), small_text_words=limit, small_text_recipe=str(small))
+    lines: list[str] = []
+    stop = iter([False, False, False, False, False, True]) if name == "tiny" else iter(())
+    for _ in train_recipe(request(tmp_path / "run"), recipe, report=lines.append, stop=lambda: next(stop, False)):
+        pass
+    assert stored(tmp_path / "run")["recipe"]["name"] == name  # type: ignore[index]
+    assert any(line.endswith("words: recipe small") for line in lines) == (name == "small")
+
+
 def test_likeliest_member_of_a_part_can_be_the_result(tmp_path: Path) -> None:
     recipe = replace(RECIPE, parts=(PRPN, replace(STUDENT, count=2)), result="student")
     run = tmp_path / "run"
