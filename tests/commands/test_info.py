@@ -40,7 +40,9 @@ def test_every_name_of_a_full_treebank(call: Caller, tmp_path: Path) -> None:
         "  wsj23: 1 sentences (1 of 2,416 sentences)",
         "  wsj23-10: 1 sentences (cut from 1 of 2,416 sentences)",
     ]
-    assert lines[8].startswith("  wsj22: section 22, and the given copy of the Wall Street Journal part")
+    assert any(
+        line.startswith("  wsj22: section 22, and the given copy of the Wall Street Journal part") for line in lines
+    )
 
 
 def test_a_sample_lacks_sections(call: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +56,7 @@ def test_a_sample_lacks_sections(call: Caller, tmp_path: Path, monkeypatch: pyte
 def test_nothing_is_found(call: Caller) -> None:
     missing = [line for line in call.result("data", "list").splitlines() if "nltk.downloader" in line]
     assert len(missing) == 1
-    assert missing[0].startswith("  wsj, wsj40, wsj10, wsj-train, wsj22, wsj23, wsj23-10: the Wall Street Journal part")
+    assert missing[0].startswith("  wsj, wsj40, wsj10, wsj-train, wsj22, wsj23, wsj23-10, wsj-udgn-train, ")
 
 
 def test_model_and_settings_exclude_each_other(call: Caller) -> None:
