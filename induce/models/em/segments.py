@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch, FragmentBatch
+from induce.data.segment_edges import BEGIN, END, edge_shares, words_at_edges
 from induce.models.base import FitStep, FittedModel, Loss, Query
 from induce.models.em.bracket_sums import bracket_counts
 from induce.models.em.ccm import TABLE, blocks_of_one_length
@@ -25,7 +26,6 @@ from induce.structures import SpanScores, Structure
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-BEGIN, END = 0, 1  # rows of the tables of words
 LONGEST = 1000  # words of a sentence whose tables fit into a gigabyte
 
 
@@ -64,19 +64,13 @@ class Segments(FittedModel):
 
     def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
         """Count the words that begin segments in the first step, and those that end segments in the second."""
-        words = corpus.ids != 0
-        after_mark = np.concatenate([[True], ~words[:-1]]) | corpus.breaks
-        edges = words & after_mark, words & np.concatenate([~words[1:] | after_mark[1:], [True]])
-        ids, count = corpus.ids[words], int(words.sum())
-        occurrences = np.bincount(ids, minlength=self.shares.shape[1])
-        smoothing = self.config.smoothing
+        ids, edges = words_at_edges(corpus)
+        shares, means = map(torch.from_numpy, edge_shares(ids, edges, self.shares.shape[1], self.config.smoothing))
+        count = 2 * len(ids)
         for side in (BEGIN, END)[start:]:
-            nats = sum(_nats(self.shares[k].cpu().numpy()[ids], edges[k][words]) for k in (BEGIN, END))
-            mean = edges[side].sum() / max(1, count)
-            counts = np.bincount(corpus.ids[edges[side]], minlength=len(occurrences))
-            self.means[side] = mean
-            self.shares[side] = torch.from_numpy((counts + smoothing * mean) / (occurrences + smoothing))
-            yield FitStep(done=side + 1, total=2, nll=nats / max(1, 2 * count), count=2 * count, check=side == END)
+            nats = sum(_nats(self.shares[k].cpu().numpy()[ids], edges[k]) for k in (BEGIN, END))
+            self.shares[side], self.means[side] = shares[side], means[side]
+            yield FitStep(done=side + 1, total=2, nll=nats / max(1, count), count=count, check=side == END)
 
     def loss(self, batch: FragmentBatch, state: object = None) -> Loss:
         """Mean negative log-likelihood of the edges of segments: whether each word begins one, and whether it ends one.

@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanRewardBatch, SpanSupervisedBatch
+from induce.data.segment_edges import segment_starts, word_edges
 from induce.decoding.priors import EdgeStatistics
 from induce.models.base import Loss, Model, Query
 from induce.models.grammars.rules import Rules, word_costs
-from induce.models.grammars.segment_edges import segment_starts, word_edges
 from induce.models.grammars.span_rewards import reward_loss
 from induce.ranked_trees import RankedTrees
 from induce.setting import setting
@@ -115,7 +115,7 @@ class Grammar(Model):
 
     def prepare(self, corpus: EncodedCorpus) -> None:
         """Count the words that begin and end segments between punctuation marks."""
-        self.word_edges.copy_(word_edges(corpus, self.word_edges.shape[1]))
+        self.word_edges.copy_(torch.from_numpy(word_edges(corpus, self.word_edges.shape[1])))
 
     def tables(self, tokens: Tensor) -> Tables:
         """The grammar of the sentences ``tokens`` (B, N)."""

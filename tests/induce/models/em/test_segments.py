@@ -10,8 +10,9 @@ import torch
 
 from induce.data.batches import FragmentBatch
 from induce.data.corpus import read_corpora
+from induce.data.segment_edges import BEGIN, END
 from induce.models.base import Query
-from induce.models.em.segments import BEGIN, END, Segments, SegmentsConfig
+from induce.models.em.segments import Segments, SegmentsConfig
 from induce.structures import SpanScores
 from tests.induce.models.em.test_bracket_sums import trees
 from treebank.core.sentence import Sentence

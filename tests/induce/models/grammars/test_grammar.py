@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from induce.data import segment_edges
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
 from induce.decoding.chart import mbr
 from induce.models.base import Query
 from induce.models.grammars import grammar as module
-from induce.models.grammars import segment_edges
 from induce.models.grammars.cpcfg import CompoundPcfg, CpcfgConfig
 from induce.models.grammars.grammar import Grammar, GrammarConfig
 from induce.models.grammars.nbl_pcfg import NblPcfg, NblPcfgConfig
