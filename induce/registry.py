@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -358,15 +357,6 @@ def load(location: str) -> Any:
     """Import the object at ``"module:object"``."""
     module, _, name = location.partition(":")
     return getattr(import_module(module), name)
-
-
-def canonical(table: Iterable[str], name: str) -> str:
-    """The key of ``table`` that equals ``name`` except for capitals, hyphens and underscores, or ``name`` itself."""
-    if name in table:
-        return name
-    bare = {key: key.lower().replace("-", "").replace("_", "") for key in (*table, name)}
-    matches = [key for key in table if bare[key] == bare[name]]
-    return matches[0] if len(matches) == 1 else name
 
 
 def model_class(name: str) -> Any:

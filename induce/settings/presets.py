@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, canonical, load, models_of
+from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, load, models_of
 from induce.setting import defaults_of, describe, make_settings
 from induce.settings.run import (
     TABLE_NAMES,
@@ -25,7 +25,7 @@ from induce.settings.run import (
     value_of,
 )
 from treebank.base.errors import SynparseError, UnknownNameError
-from treebank.base.registry import nearest
+from treebank.base.registry import canonical, nearest
 
 DEFAULT_MODEL = "onlstm"
 

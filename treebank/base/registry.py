@@ -52,3 +52,12 @@ def nearest(name: str, known: Iterable[object]) -> str:
     names = sorted(map(str, known))
     close = get_close_matches(name, names, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)
+
+
+def canonical(table: Iterable[str], name: str) -> str:
+    """The key of ``table`` that equals ``name`` except for capitals, hyphens and underscores, or ``name`` itself."""
+    if name in table:
+        return name
+    bare = {key: key.lower().replace("-", "").replace("_", "") for key in (*table, name)}
+    matches = [key for key in table if bare[key] == bare[name]]
+    return matches[0] if len(matches) == 1 else name
