@@ -97,7 +97,7 @@ class Diora(Model):
         unit = config.normalization == "unit"
         self.inside = Composition(size, lstm=lstm, unit_length=unit, forget_offset=1.0)
         is_shared = config.composition == "mlp-shared"
-        self.outside = self.inside if is_shared else Composition(size, lstm=lstm, unit_length=unit)
+        self.outside = None if is_shared else Composition(size, lstm=lstm, unit_length=unit)  # None: that of inside
         self.root_projection = nn.Linear(size, size, bias=False) if config.root == "inside" else None
         root_size = size * (lstm + (config.root == "learned"))
         self.root = nn.Parameter(torch.empty(root_size)) if root_size else None
@@ -169,8 +169,9 @@ class Diora(Model):
         K - k words and is to the left.
         """
         size = len(inside.cells)
+        composition = self.outside or self.inside
         chart = Chart({}, {}, {})
-        siblings = {width: self.outside.first_operand(inside.cells[width]) for width in range(1, size)}
+        siblings = {width: composition.first_operand(inside.cells[width]) for width in range(1, size)}
         parents: dict[int, Tensor] = {}
         for width in range(size, 0, -1):
             if width == size:
@@ -182,13 +183,13 @@ class Diora(Model):
                     left = size - width + 1 - right
                     pairs.append((right, slice(width * batch, None), width + right))
                     pairs.append((left, slice(right * batch), width + left))
-                cells, scores, chart.pair_scores[width] = self.outside.merge(
+                cells, scores, chart.pair_scores[width] = composition.merge(
                     [siblings[sibling][rows] for sibling, rows, _ in pairs],
                     [parents[parent] for _, _, parent in pairs],
                     [inside.scores[sibling][rows] + chart.scores[parent] for sibling, rows, parent in pairs],
                     size - width,
                 )
-            parents[width] = self.outside.second_operand(cells)
+            parents[width] = composition.second_operand(cells)
             chart.cells[width] = cells
             chart.scores[width] = scores if penalties is None else scores + penalties[width]
         return chart

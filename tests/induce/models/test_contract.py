@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -15,12 +16,13 @@ import torch
 from induce.data.corpus import read_corpora
 from induce.decoding.specification import decoders_of
 from induce.models.base import FittedModel
+from induce.models.build import make_model
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
 from induce.ranked_trees import RankedHeads, RankedTrees
 from induce.registry import LOADERS, MODELS, model_class
-from induce.settings.presets import load_preset, preset_names
+from induce.settings.presets import changed, load_preset, preset_names
 from induce.settings.run import RunConfig, model_settings
 from induce.storage import checkpoint
 from induce.storage.facts import Check
@@ -122,6 +124,19 @@ def test_presets_name_every_setting_of_the_model(name: str) -> None:
     for preset in of_model:
         assert set(preset.model) == expected, preset.preset
         model_settings(model_class(name).Config, preset.model, name)
+
+
+def test_no_weight_has_two_names(name: str) -> None:
+    """Weights with two names cannot be saved. Each choice of each setting is tried."""
+    config = settings(name)
+    flags = [(field.name, "true") for field in fields(model_class(name).Config) if field.default is False]
+    named = [(field.name, choice) for field in fields(model_class(name).Config) for choice in field.metadata["choices"]]
+    for key, choice in [*named, *flags, ("seed", "1")]:
+        table = "train" if key == "seed" else "model"
+        with suppress(SynparseError):  # a setting without an effect, or that does not fit the others
+            model = make_model(changed(config, [f"{table}.{key}={choice}"]), 50)
+            weights = model.state_dict(keep_vars=True).values()
+            assert len({id(value) for value in weights}) == len(weights), choice
 
 
 def test_loss_decreases_on_every_loader(name: str, learned: Callable[[str, str], tuple[Path, list[Event]]]) -> None:

@@ -79,7 +79,7 @@ class LoopDiora:
         if end - start < self.count:
             pairs = [(self.inside[end, k], self.outside[start, k]) for k in range(end + 1, self.count + 1)]
             pairs += [(self.inside[k, start], self.outside[k, end]) for k in range(start)]
-            vector, memory, score = self.mean(model.outside, pairs, 0.0)
+            vector, memory, score = self.mean(model.outside or model.inside, pairs, 0.0)
             return vector, memory, score + log
         root = [] if model.root is None else list(model.root.split(SIZE))
         if model.root_projection is not None:
