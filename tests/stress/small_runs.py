@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from induce.registry import MODELS
 from induce.storage.checkpoint import build_model, read
 from induce.storage.folders import whole
 from induce.storage.lock import NAME as LOCK
@@ -18,7 +19,7 @@ TASKS = {
     "logic": ["task.expressions=80", "loader.batch_size=20", "model.slot_size=6"],
     "craft": ["task.expressions=24", "model.hidden_size=6", "model.inner_size=6", "loader.batch_size=12"],
 }
-TEACHERS = {"chart": "trees.mrg", "biaffine": "heads"}  # of the models that need one
+TEACHERS = {"trees": "trees.mrg", "heads": "heads"}
 CHANGING = ("checkpoint.json", "trainer.pt", "log.jsonl", "synparse-shards.jsonl", LOCK)  # they contain times
 TIMES = ("seconds", "log_bytes")
 Digests = dict[str, str]
@@ -39,7 +40,8 @@ def training(model: str, *changes: str, resume: bool = False, run: str = "run") 
     """Command that trains the smallest ``model``, or a model of the task of that name, for one epoch."""
     command = ["task", "train", model] if model in TASKS else ["train", "text.txt", "--model", model]
     inputs = ["--trees", "trees.mrg"] if model.endswith("-syd") else []
-    inputs += ["--teacher", TEACHERS[model]] if model in TEACHERS else []
+    entry = None if model in TASKS else MODELS.get(model)
+    inputs += ["--teacher", TEACHERS[entry.teacher_output]] if entry and entry.needs_teacher else []
     settings = TASKS[model] if model in TASKS else SETTINGS[model]
     has_epochs = model in TASKS or "train.epochs=3" in settings
     settings = [*(setting for setting in settings if setting != "train.epochs=3"), *changes]

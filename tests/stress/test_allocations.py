@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from induce import registry
 from induce.settings.presets import resolve
 from induce.storage.checkpoint import build_model, read
 from tests.stress.small_runs import digests_of_run, training, write_texts
@@ -27,7 +28,7 @@ SEED = os.environ.get("SYNPARSE_SEED", "1")
 PROGRAM = "from tests.stress.failing_allocations import main; main()"
 BY_BATCH = ("prpn", "prpn-syd", "structformer", "cpcfg")  # batch statistics, or random numbers, differ in parts
 COUNTED = ("segments", "ccm", "dmv", "dmv-ccm")  # models without an optimizer
-MODELS = [model for model in SETTINGS if model not in ("chart", "biaffine")]  # these need a teacher
+MODELS = [model for model in SETTINGS if not registry.MODELS.get(model).needs_teacher]
 
 
 def arguments(model: str, *, resume: bool) -> list[str]:
