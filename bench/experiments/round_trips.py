@@ -16,7 +16,6 @@ from typing import Any
 from bench.common import DATA
 from bench.experiments.directions import CORPORA, read_treebank
 from bench.report import markdown
-from treebank.convert.transform import Transformation
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.io.formats import FORMATS, WRITERS
@@ -30,7 +29,6 @@ UD = {
         "UD_Vietnamese-VTB/vi_vtb-ud-dev.conllu",
     )
 }
-WITHOUT_TRACES = ("distances", "path-lengths")  # formats in which an empty element would be a word
 PARTS: dict[str, Callable[[Sentence], Any]] = {
     "words": lambda sentence: sentence.words,
     "tags": lambda sentence: sentence.tags,
@@ -52,8 +50,6 @@ def written(sentences: Sequence[Sentence], form: str, folder: Path) -> Path:
 
 def shares(sentences: Sequence[Sentence], form: str, folder: Path) -> dict[str, float]:
     """The share of the sentences in which each part survives, without the parts that no sentence has."""
-    if form in WITHOUT_TRACES:
-        sentences = list(Transformation(("traces",))(sentences))
     path = written(sentences, form, folder)
     reader = next(entry.name for entry in FORMATS.values() if form in dict(entry.writers))
     options = InputOptions(form=reader, keep_annotation=True, notify=lambda message: None)

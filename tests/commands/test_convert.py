@@ -44,9 +44,9 @@ def test_every_format(call: Caller, penn: Path) -> None:
         "tags": ["PRP", "VBD", "$", "CD", "-NONE-", "."],
     }
     distances = [json.loads(line) for line in call.result("convert", penn, "--format", "distances").splitlines()]
-    assert distances[1] == {"words": ["It", "cost", "$", "5.40", "*U*", "."], "distances": [7, 6, 4, 3, 2, 5]}
+    assert distances[1] == {"words": ["It", "cost", "$", "5.40", "."], "distances": [6, 5, 3, 2, 4]}
     lengths = call.result("convert", penn, "--format", "path-lengths").splitlines()[1]
-    assert json.loads(lengths)["distances"] == [5, 4, 3, 2, 2, 4]
+    assert json.loads(lengths)["distances"] == [5, 4, 3, 2, 4]
     rows = call.result("convert", penn, "--format", "conllu", "--head-rules", "stanford")
     assert rows.count("\n\n") == 2
     assert [row.split("\t")[1] for row in rows.splitlines() if "\t" in row][-2:] == ["5.40", "."]
@@ -56,7 +56,7 @@ def test_every_format(call: Caller, penn: Path) -> None:
 def test_formats_and_back(call: Caller, penn: Path, tmp_path: Path) -> None:
     for form, options in (
         ("spans", ()),
-        ("distances", ("--strip", "labels", "--binarize", "right", "--strip", "unary")),
+        ("distances", ("--strip", "traces", "--strip", "labels", "--binarize", "right", "--strip", "unary")),
     ):
         file = tmp_path / f"{form}.jsonl"
         assert call.result("convert", penn, "--format", form, "-o", file) == ""

@@ -52,6 +52,7 @@ def write_path_lengths(sentences: Iterable[Sentence], rules: str) -> Iterator[st
 
 
 def _distance_line(tree: Tree, measure: Callable[[Tree], list[int]]) -> str:
+    tree = tree.without_traces()  # a line has no tags, so an empty element would become a word
     return json_text({"words": tree.words, "distances": measure(tree)})
 
 
