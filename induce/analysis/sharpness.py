@@ -15,6 +15,7 @@ from induce.analysis.correlation import Correlation, pearson, spearman
 from induce.analysis.sweep import model_scores
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
+from induce.storage.model_spec import system_name
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
@@ -39,9 +40,9 @@ class Sharpness:
         counted = f"sentences:{self.sentences}|words:{MIN_WORDS}-"
         return f"sharpness|model:{self.model}|run:{self.run}|{counted}|v:{VERSION}"
 
-    def to_json(self) -> dict[str, Any]:
-        """The measures as a JSON object."""
-        names = {"system": self.model, "model": self.run, "sentences": self.sentences}
+    def to_json(self, name: str) -> dict[str, Any]:
+        """The measures of the model called ``name`` as a JSON object."""
+        names = {"system": name, "model": self.run, "sentences": self.sentences}
         return {**names, "values": dict(self.values), "signature": self.signature}
 
 
@@ -53,11 +54,17 @@ class SharpnessReport:
     metric: str = ""
     correlations: Mapping[str, tuple[Correlation, Correlation]] | None = None
 
+    @property
+    def names(self) -> list[str]:
+        """Name of each model."""
+        return [system_name(system.model, system.run, alone=len(self.systems) == 1) for system in self.systems]
+
     def tables(self) -> list[Table]:
         """One row per model, and one per measure with its correlations."""
         names = list(dict.fromkeys(name for system in self.systems for name in system.values))
         rows: list[list[Cell]] = [
-            [f"{system.model} {system.run}", *(system.values.get(name) for name in names)] for system in self.systems
+            [title, *(system.values.get(name) for name in names)]
+            for title, system in zip(self.names, self.systems, strict=True)
         ]
         signatures = [system.signature for system in self.systems]
         columns = [Column("System"), *(Column(name, ".3f") for name in names)]
@@ -80,7 +87,7 @@ class SharpnessReport:
             name: {"spearman": ranked._asdict(), "pearson": linear._asdict()}
             for name, (ranked, linear) in (self.correlations or {}).items()
         }
-        systems = [system.to_json() for system in self.systems]
+        systems = [system.to_json(name) for name, system in zip(self.names, self.systems, strict=True)]
         return {"systems": systems, "metric": self.metric, "correlations": correlations}
 
 

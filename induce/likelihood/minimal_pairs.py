@@ -17,6 +17,7 @@ from induce.likelihood.pair_files import Pair, read_pairs
 from induce.likelihood.sentences import Counted, SentenceScore, SentenceScorer
 from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser
+from induce.storage.model_spec import system_name
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
@@ -128,11 +129,11 @@ class PairScore:
         convention = f"logp:{self.counted}|ties:half|mean:phenomena"
         return f"pairs|data:{self.data}|{convention}|pairs:{len(self.pairs)}|v:{VERSION}"
 
-    def to_json(self) -> dict[str, Any]:
-        """The result as a JSON object."""
+    def to_json(self, name: str) -> dict[str, Any]:
+        """The result of the system called ``name`` as a JSON object."""
         links = {name: self.by_connection(value) for name, value in (("connected", True), ("apart", False))}
         return {
-            "system": self.system,
+            "system": name,
             "run": self.run,
             "mean": self.mean,
             "overall": self.overall.to_json(),
@@ -222,12 +223,16 @@ class PairEvaluation:
     scores: Sequence[PairScore]
     spreads: Mapping[str, Runs]
 
+    @property
+    def names(self) -> list[str]:
+        """Name of the system of each score."""
+        alone = len({score.run for score in self.scores if score.run}) == 1
+        return [system_name(score.system, score.run, alone=alone) for score in self.scores]
+
     def tables(self) -> list[Table]:
         """One row per phenomenon with a column per system, then means and shares of pairs."""
-        several = len({score.run for score in self.scores if score.run}) > 1
-        names = [f"{score.system} {score.run}" if several and score.run else score.system for score in self.scores]
         columns = [Column("Phenomenon"), Column("Pairs")]
-        for name in names:
+        for name in self.names:
             columns += [Column(name, ".1f"), Column(f"{name} 95 % int.", ".0f")]
         notes = ["Accuracy in percent; chance is 50."]
         for pattern, runs in self.spreads.items():
@@ -258,8 +263,9 @@ class PairEvaluation:
 
     def to_json(self) -> dict[str, Any]:
         """The evaluation as a JSON object."""
+        scores = [score.to_json(name) for name, score in zip(self.names, self.scores, strict=True)]
         groups = [{"systems": pattern, **runs.to_json()} for pattern, runs in self.spreads.items()]
-        return {"chance": 50.0, "scores": [score.to_json() for score in self.scores], "groups": groups}
+        return {"chance": 50.0, "scores": scores, "groups": groups}
 
 
 def _row(title: str, values: Sequence[Accuracy | None]) -> list[Cell]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from induce.data.sentences import MASKINGS
@@ -16,6 +16,7 @@ from induce.likelihood.comparison import COMPARISON_COLUMNS, COMPARISON_TITLE, T
 from induce.likelihood.language_model import LanguageModel
 from induce.likelihood.units import EncodedText, Units, concatenate, mean_nats, text_units
 from induce.parsing.ensemble_description import models_of
+from induce.storage.model_spec import system_name
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
@@ -84,11 +85,6 @@ class Perplexity:
         """Percentage of unknown words."""
         return 100 * self.unknown / self.words
 
-    @property
-    def name(self) -> str:
-        """The model with its folder."""
-        return f"{self.model} {self.run}"
-
     def row(self, name: str) -> list[Cell]:
         """The cells of `COLUMNS`."""
         values = [self.value, self.nats, self.bits_per_character, self.unknown_percent]
@@ -116,9 +112,9 @@ class Perplexity:
     def __str__(self) -> str:
         return f"{self.signature} = {self.value:.2f}"
 
-    def to_json(self) -> dict[str, Any]:
-        """The score as a JSON object."""
-        document: dict[str, Any] = {"system": self.model, "run": self.run, "metric": self.metric}
+    def to_json(self, name: str) -> dict[str, Any]:
+        """The score of the model called ``name`` as a JSON object."""
+        document: dict[str, Any] = {"system": name, "run": self.run, "metric": self.metric}
         document["value"] = self.value if math.isfinite(self.value) else None
         document["vocabulary"] = len(self.vocabulary)
         return document | {name: getattr(self, name) for name in JSON_FIELDS}
@@ -148,10 +144,14 @@ class TextEvaluation:
         """Whether the perplexities are over the same tokens."""
         return comparable(self.scores)
 
+    @property
+    def names(self) -> list[str]:
+        """Name of the model of each score."""
+        return [system_name(score.model, score.run, alone=len(self.scores) == 1) for score in self.scores]
+
     def tables(self) -> list[Table]:
         """One row per model and pattern, and one per comparison."""
-        is_single = len(self.scores) == 1
-        rows: list[list[Cell]] = [score.row(score.model if is_single else score.name) for score in self.scores]
+        rows: list[list[Cell]] = [score.row(name) for name, score in zip(self.names, self.scores, strict=True)]
         for pattern, runs in self.spreads.items():
             name = f"{pattern} (mean of {len(runs.values)}, SD {runs.deviation:.2f})"
             rows.append([name, runs.mean, *[None] * (len(COLUMNS) - 2)])
@@ -171,7 +171,7 @@ class TextEvaluation:
     def to_json(self) -> dict[str, Any]:
         """The evaluation as a JSON object."""
         document: dict[str, Any] = {"text": {"name": self.text, "sha256": self.digest}}
-        document["scores"] = [score.to_json() for score in self.scores]
+        document["scores"] = [score.to_json(name) for name, score in zip(self.names, self.scores, strict=True)]
         if self.spreads:
             document["groups"] = [{"systems": pattern, **runs.to_json()} for pattern, runs in self.spreads.items()]
         if self.comparisons:
@@ -274,8 +274,8 @@ def evaluate_text(
             all_units += units
         scores.append(scorer.perplexity(text, units))
     spreads = runs_of(groups, {score.run: score.value for score in scores})
-    comparisons = compare_texts([score.name for score in scores], all_units) if compare else ()
-    return TextEvaluation(text, digest, scores, spreads, comparisons)
+    evaluation = TextEvaluation(text, digest, scores, spreads)
+    return replace(evaluation, comparisons=compare_texts(evaluation.names, all_units)) if compare else evaluation
 
 
 def read_text(text: str, scorers: Sequence[LanguageModel], *, tokenize: bool) -> Iterable[Sentence]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from induce.storage.model_spec import expand_models, is_model
+from induce.storage.model_spec import expand_models, is_model, system_name
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import BASELINES
 from treebank.core.sentence import Treebank
@@ -82,7 +82,7 @@ def system_of(parser: ModelParser | Ensemble, folder: str, *, alone: bool) -> Sy
     """
     if parser.output == "heads":
         check_words(folder, parser)
-    name = parser.name if alone else f"{parser.name} {folder}"
+    name = system_name(parser.name, folder, alone=alone)
     system = parser_system(parser, SystemInfo(name, None, folder, parser.learned_from, parser.decoded))
     from induce.parsing.characters import parse_text
     from induce.parsing.model_parser import ModelParser

@@ -19,7 +19,7 @@ from induce.reporting.calibration import calibration
 from induce.reporting.markup import command, note, report_page
 from induce.reporting.parsed import Compared, Parsed
 from induce.reporting.runs import RunStory
-from induce.storage.model_spec import expand_models
+from induce.storage.model_spec import expand_models, system_name
 from treebank.base.errors import SynparseError
 from treebank.base.version import VERSION
 from treebank.core.sentence import Treebank
@@ -110,7 +110,7 @@ class Report:
         parsed = []
         for run, parser in self.parsers.items():
             check_words(run, parser)
-            name = f"{parser.name} {run}" if len(self.runs) > 1 else parser.name
+            name = system_name(parser.name, run, alone=len(self.runs) == 1)
             self.tell(f"{run}: parsing {len(self.treebank):,} sentences")
             parsed.append(Parsed.of(parser, self.treebank.sentences, name=name, run=run))
         return parsed

@@ -23,6 +23,11 @@ OPTIONS: dict[str, Callable[[str], Any]] = {
 }
 
 
+def system_name(model: str, folder: str, *, alone: bool) -> str:
+    """Name of a model in results: its type, followed by its folder unless it is ``alone``."""
+    return model if alone or not folder else f"{model} {folder}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
     """A model, a file of trees or heads, or a baseline, with its options. An empty option is left to the model."""

@@ -13,6 +13,7 @@ from induce.parsing.model_parser import ModelParser
 from induce.registry import find_task
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model, find, read
+from induce.storage.model_spec import system_name
 from induce.tasks.base import CLOSE, OPEN, Example
 from induce.tasks.examples import Examples, ExpressionLoader, encode
 from induce.tasks.results import TaskEvaluation
@@ -96,7 +97,8 @@ def score_task(
     data = (" ".join(paths) or "generated") + (f" (up to {largest} {measure})" if largest else "")
     scores = []
     for run, checkpoint in checkpoints.items():
-        score = score_run(system_name(run, checkpoints), checkpoint, examples, data, device=device)
+        name = system_name(checkpoint.config.model_name, run, alone=len(checkpoints) == 1)
+        score = score_run(name, checkpoint, examples, data, device=device)
         scores.append(replace(score, model=run))
     names = list(dict.fromkeys(name for score in scores for name in score.groups))
     columns = [Column("System"), Column("Measure"), *(Column(name, ".2f") for name in ("All", *names))]
@@ -111,11 +113,6 @@ def score_task(
 def read_runs(groups: Mapping[str, Sequence[str]], task: str) -> dict[str, Checkpoint]:
     """The checkpoints of the models of ``task`` in ``groups``, by folder."""
     return {run: read_run(run, task) for group in groups.values() for run in group}
-
-
-def system_name(run: str, checkpoints: Mapping[str, Checkpoint]) -> str:
-    """Name of a model in tables: its type, with the folder if there are several models."""
-    return checkpoints[run].config.model_name + (f" {run}" if len(checkpoints) > 1 else "")
 
 
 def load_test(task: str, paths: Sequence[str], config: Any, *, largest: int | None = None) -> Examples:

@@ -38,6 +38,8 @@ def test_a_table_and_a_correlation(call: Caller, model: Path, tmp_path: Path, mo
     Path("scores.json").write_text(json.dumps({"scores": scores}), encoding="utf-8")
     document = call.json("analyze", "sharpness", "in.txt", "-m", "a")
     assert document["systems"][0]["values"]["margin"] > 0
+    names = [system["system"] for system in call.json(*arguments)["systems"]]
+    assert names == ["onlstm a", "onlstm b", "onlstm c"]
     assert "Correlation with UF1 over 3 models" in call.result(*arguments, "--scores", "scores.json")
     assert call.refusal(*arguments[:-2], "--scores", "scores.json").startswith("a correlation needs 3 or more models")
     Path("scores.json").write_text("[]", encoding="utf-8")

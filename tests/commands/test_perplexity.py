@@ -58,8 +58,9 @@ def test_models_side_by_side(call: Caller, lstm: Path, model: Path) -> None:
     for name in ("seed-1", "seed-2"):
         Path("runs", name).symlink_to(lstm)
     assert "runs/seed-* (mean of 2, SD 0.00)" in call.result("perplexity", "in.txt", "-m", "runs/seed-*")
-    groups = call.json("perplexity", "in.txt", "-m", "runs/seed-*")["groups"]
-    assert (groups[0]["systems"], groups[0]["sd"]) == ("runs/seed-*", 0)
+    document = call.json("perplexity", "in.txt", "-m", "runs/seed-*")
+    assert [score["system"] for score in document["scores"]] == ["lstm runs/seed-1", "lstm runs/seed-2"]
+    assert (document["groups"][0]["systems"], document["groups"][0]["sd"]) == ("runs/seed-*", 0)
 
 
 def test_members_of_an_ensemble_are_scored(call: Caller, lstm: Path, model: Path) -> None:
@@ -88,6 +89,7 @@ def test_json(call: Caller, lstm: Path) -> None:
     assert len(document["text"]["sha256"]) == 64
     (score,) = document["scores"]
     assert score["value"] == pytest.approx(math.exp(score["nats"]))
+    assert (score["system"], score["run"]) == ("lstm", str(lstm))
     assert (score["words"], score["sentences"], score["scored"], score["unknown"]) == (11, 2, 13, 1)
     assert score["characters"] == len("the dog saw a zebra\nthe old cat heard the man\n")
 

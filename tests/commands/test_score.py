@@ -58,6 +58,9 @@ def test_pairs(call: Caller, model: Path) -> None:
     assert order.split()[1:3] == ["1", "50.0"]  # the same words in another order
     assert [cell for cell in order.split() if "." in cell][1:] == ["100.0", "100.0"]
     assert "|logp:words+eos|ties:half|mean:phenomena|pairs:2|" in lines[-1]
+    Path("other").symlink_to(model)
+    scores = call.json("pairs", "pairs.tsv", "-m", model, "-m", "other")["scores"]
+    assert [score["system"] for score in scores] == [f"onlstm {model}", "onlstm other"]
     report = call.json("pairs", "pairs.tsv", "-m", model)
     assert report["chance"] == 50
     assert report["scores"][0]["phenomena"]["order"]["value"] == 100

@@ -241,6 +241,7 @@ def test_eval_reports_mean_and_deviation_of_a_pattern(call: Caller, folder: Path
         Path(name).symlink_to(folder / "lstm")
     document = call.json("task", "eval", "listops", "test.tsv", "-m", "seed-*")
     values = {score["model"]: score["value"] for score in document["scores"]}
+    assert [score["system"] for score in document["scores"]] == ["lstm seed-1", "lstm seed-2"]
     assert document["groups"][0]["systems"] == "seed-*"
     assert document["groups"][0]["mean"] == values["seed-1"] == values["seed-2"]
     assert document["groups"][0]["sd"] == 0

@@ -18,12 +18,13 @@ from induce.data.vocabulary import FIRST
 from induce.decoding.distances import EVEN
 from induce.parsing.load import choose_device
 from induce.storage.checkpoint import Checkpoint, build_model
+from induce.storage.model_spec import system_name
 from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations, make_batch
 from induce.tasks.craft.ocn import OptionController
 from induce.tasks.craft.rollout import Policy, option_success, success, success_of_calls
 from induce.tasks.craft.sketches import SUBTASKS, read_sketches
 from induce.tasks.craft.world import ACTIONS
-from induce.tasks.evaluation import read_runs, system_name
+from induce.tasks.evaluation import read_runs
 from induce.tasks.results import TaskEvaluation
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
@@ -84,7 +85,7 @@ def score_craft(
     scores, by_model = [], dict[str, list[CraftScore]]()
     for run, checkpoint in checkpoints.items():
         demonstrations = load_test(paths, checkpoint, largest=largest)
-        name = system_name(run, checkpoints)
+        name = system_name(checkpoint.config.model_name, run, alone=len(checkpoints) == 1)
         score = score_policy(name, checkpoint, demonstrations, data, device=choose_device(device))
         scores.append(replace(score, model=run))
         by_model.setdefault(checkpoint.config.model_name, []).append(scores[-1])

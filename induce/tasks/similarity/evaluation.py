@@ -15,6 +15,7 @@ import numpy as np
 from induce.analysis.correlation import Correlation, pearson, spearman
 from induce.analysis.vectors import Embedder
 from induce.data.normalization import RECIPES
+from induce.storage.model_spec import system_name
 from induce.tasks.results import TaskEvaluation
 from induce.tasks.similarity.pairs import RatedPair, Similarity
 from induce.tasks.similarity.training import cut_words
@@ -98,7 +99,7 @@ def score_similarity(
     for run in runs:
         embedder = Embedder(run, device=device)
         tuned = "fine-tuned" if embedder.config.task_name else "as trained on text"
-        name = f"{embedder.name} {run}" if len(runs) > 1 else embedder.name
+        name = system_name(embedder.name, run, alone=len(runs) == 1)
         systems.append((name, run, f"model:{embedder.name}, {tuned}", cosines(embedder, pairs)))
     scores = []
     for name, run, kind, values in systems:
