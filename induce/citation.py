@@ -38,7 +38,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "tree-transformer": ("wang-etal-2019-tree",),
     "transformer": ("vaswani-etal-2017",),
     "udgn": ("shen-etal-2022-udgn",),
-    "segments": (),  # synparse's own
+    "segment-edges": (),  # synparse's own
     "ccm": ("klein-manning-2002",),
     "dmv": ("klein-manning-2004",),
     "dmv-ccm": ("klein-manning-2004", "klein-manning-2002"),

@@ -161,7 +161,7 @@ MODELS: Registry[ModelEntry] = Registry(
         "tree-transformer": ModelEntry(
             "induce.models.masked.tree_transformer:TreeTransformer", "tree-transformer-small", layered=True
         ),
-        "segments": ModelEntry("induce.models.em.segments:Segments", "segments-small"),
+        "segment-edges": ModelEntry("induce.models.em.segment_edges:SegmentEdges", "segment-edges-small"),
         "ccm": ModelEntry("induce.models.em.ccm:Ccm", "ccm-small"),
         "dmv": ModelEntry("induce.models.em.dmv:Dmv", "dmv-small"),
         "dmv-ccm": ModelEntry("induce.models.em.dmv_ccm:DmvCcm", "dmv-ccm-small"),

@@ -37,7 +37,7 @@ RECIPES = {
     "best": ("--best",),
     "npcfg": ("--preset", "npcfg-right", "--set", "parse.branching=text"),
     "onlstm": ("--preset", "onlstm-small"),
-    "segments": ("--preset", "segments-small"),
+    "segment-edges": ("--preset", "segment-edges-small"),
 }
 
 

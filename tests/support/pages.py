@@ -107,7 +107,7 @@ def shrunk(arguments: list[str]) -> list[str]:
         settings = [setting for setting in settings if "segment_length" not in setting]
     if preset and preset.model.get("output_size"):
         settings.append("model.output_size=12")
-    if model not in ("segments", "ccm", "dmv", "dmv-ccm"):
+    if model not in ("segment-edges", "ccm", "dmv", "dmv-ccm"):
         settings.append("train.epochs=1")
     return [arguments[0], *_options(settings), *arguments[1:]]
 

@@ -70,7 +70,7 @@ SETTINGS = {
         "tn-pcfg": f"model.rank=6 {PCFG}",
         "nl-pcfg": f"model.nonterminals=3 model.preterminals=6 {GRAMMAR}",
         "nbl-pcfg": f"model.rank=6 {PCFG}",
-        "segments": COUNTED,
+        "segment-edges": COUNTED,
         "ccm": CCM,
         "dmv": "model.members=2 model.classes_low=8 model.classes_high=9 model.short_passes=6 model.middle_passes=1 "
         f"model.long_passes=1 {COUNTED}",

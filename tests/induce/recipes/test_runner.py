@@ -85,9 +85,9 @@ def test_result_is_an_ensemble_and_the_log_holds_the_decisions(tmp_path: Path) -
 @pytest.mark.parametrize(("limit", "name"), [(10_000, "small"), (1, "tiny")])
 def test_small_text_is_learned_from_by_another_recipe(tmp_path: Path, limit: int, name: str) -> None:
     small = tmp_path / "small.toml"
-    settings = json.dumps(SETTINGS["segments"])
+    settings = json.dumps(SETTINGS["segment-edges"])
     small.write_text(
-        'name = "small"\nminutes = 5\n[[part]]\nname = "counts"\npresets = ["segments-small"]\nminutes = 1\n'
+        'name = "small"\nminutes = 5\n[[part]]\nname = "counts"\npresets = ["segment-edges-small"]\nminutes = 1\n'
         f"settings = {settings}\n",
         encoding="utf-8",
     )

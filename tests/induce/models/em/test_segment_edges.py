@@ -12,7 +12,7 @@ from induce.data.batches import FragmentBatch
 from induce.data.corpus import read_corpora
 from induce.data.segment_edges import BEGIN, END
 from induce.models.base import Query
-from induce.models.em.segments import Segments, SegmentsConfig
+from induce.models.em.segment_edges import SegmentEdges, SegmentEdgesConfig
 from induce.structures import SpanScores
 from tests.induce.models.em.test_bracket_sums import trees
 from treebank.core.sentence import Sentence
@@ -20,10 +20,10 @@ from treebank.core.sentence import Sentence
 COMMA = 1  # the gap of a word after a comma
 
 
-def fitted(lines: list[str], **settings: float) -> tuple[Segments, dict[str, int]]:
+def fitted(lines: list[str], **settings: float) -> tuple[SegmentEdges, dict[str, int]]:
     corpus, _ = read_corpora([Sentence(tuple(line.split())) for line in lines], "words")
     vocabulary = corpus.vocabulary(100, 1)
-    model = Segments(SegmentsConfig(**settings), len(vocabulary))
+    model = SegmentEdges(SegmentEdgesConfig(**settings), len(vocabulary))
     list(model.fit(corpus.encode(vocabulary)))
     return model, {word: index for index, word in enumerate(vocabulary.words)}
 

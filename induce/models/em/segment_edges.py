@@ -2,7 +2,7 @@
 
 A *segment* is a maximal sequence of words without punctuation between them. Words that often end segments often end
 constituents, and words that never end one, such as articles, do not. All counts come from one pass over the text. See
-docs/reference/models/segments.md.
+docs/reference/models/segment-edges.md.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ LONGEST = 1000  # words of a sentence whose tables fit into a gigabyte
 
 
 @dataclass(frozen=True, kw_only=True)
-class SegmentsConfig:
-    """Weights of the tree distribution, for right-branching text: see `Segments.log_weights`."""
+class SegmentEdgesConfig:
+    """Weights of the tree distribution, for right-branching text: see `SegmentEdges.log_weights`."""
 
     end: float = setting(1.1, at_least=-10, at_most=10, help="weight of the last word of a span as the end of segments")
     begin: float = setting(0.2, at_least=-10, at_most=10, help="weight of its first word as the beginning of segments")
@@ -42,21 +42,21 @@ class SegmentsConfig:
     smoothing: float = setting(10.0, at_least=1e-3, at_most=1e6, help="average words added to the counts of each word")
 
 
-class Segments(FittedModel):
+class SegmentEdges(FittedModel):
     """Distribution over binary trees whose spans begin and end with words that begin and end segments.
 
     ``shares`` (2, V): share of the occurrences of each word that begin, and end, a segment. ``means`` (2,): of all
     words.
     """
 
-    Config: ClassVar[type] = SegmentsConfig
+    Config: ClassVar[type] = SegmentEdgesConfig
     reads: ClassVar[tuple[type[Batch], ...]] = (FragmentBatch,)
     gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores,)
     max_length: ClassVar[int | None] = LONGEST
     shares: Tensor
     means: Tensor
 
-    def __init__(self, config: SegmentsConfig, vocabulary_size: int) -> None:
+    def __init__(self, config: SegmentEdgesConfig, vocabulary_size: int) -> None:
         super().__init__()
         self.config = config
         self.register_buffer("shares", torch.full((2, vocabulary_size), 0.5, dtype=torch.float64))
