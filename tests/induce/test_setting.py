@@ -26,32 +26,27 @@ COMPONENTS = {
 }
 
 
-@pytest.mark.parametrize("component", sorted(COMPONENTS))
-def test_every_setting_declares_help_and_limits(component: str) -> None:
-    for declared in fields(COMPONENTS[component]):
-        about = declared.metadata
-        assert about.get("help"), declared.name
-        if type(declared.default) in (int, float):
-            assert about["at_least"] <= declared.default <= about["at_most"], declared.name
-        if about.get("choices"):
-            with pytest.raises(SynparseError, match=f"setting table.{declared.name}: there is no "):
-                make_settings("table", COMPONENTS[component], {declared.name: "?"})
-    check_values("table", COMPONENTS[component]())
+def test_every_setting_declares_help_and_limits() -> None:
+    for component, kind in COMPONENTS.items():
+        for declared in fields(kind):
+            about = declared.metadata
+            assert about.get("help"), (component, declared.name)
+            if type(declared.default) in (int, float):
+                assert about["at_least"] <= declared.default <= about["at_most"], (component, declared.name)
+            if about.get("choices"):
+                with pytest.raises(SynparseError, match=f"setting table.{declared.name}: there is no "):
+                    make_settings("table", kind, {declared.name: "?"})
+        check_values("table", kind())
 
 
-@pytest.mark.parametrize("preset", preset_names())
-def test_conditions_name_settings_of_the_run(preset: str) -> None:
-    config = load_preset(preset)
-    for declared in declared_settings(config).values():
-        assert holds(declared.metadata.get("when", ""), config) in (True, False)
-    check_fits(config)
-
-
-@pytest.mark.parametrize("preset", preset_names())
-def test_text_of_a_setting_is_read_as_the_same_value(preset: str) -> None:
-    config = load_preset(preset)
-    changes = [f"{name}={setting_text(value_of(config, name))}" for name in effective_settings(config)]
-    assert changed(config, changes) == config
+def test_conditions_and_texts_of_the_settings_of_every_preset() -> None:
+    for preset in preset_names():
+        config = load_preset(preset)
+        for declared in declared_settings(config).values():
+            assert holds(declared.metadata.get("when", ""), config) in (True, False), preset
+        check_fits(config)
+        changes = [f"{name}={setting_text(value_of(config, name))}" for name in effective_settings(config)]
+        assert changed(config, changes) == config, preset
 
 
 @pytest.mark.parametrize(
