@@ -12,6 +12,7 @@ from typing import Any, Literal
 import click
 
 from cli.output import open_output
+from treebank.base.errors import printable
 from treebank.base.json_text import json_text
 from treebank.base.tables import Result, Table
 
@@ -42,15 +43,16 @@ def show(result: Result, form: str, output: str | None = None) -> None:
 
 
 def print_tables(tables: Sequence[Table]) -> None:
-    """Print tables with title and footnotes, colored on a terminal."""
+    """Print tables with title and footnotes, colored on a terminal. Escape sequences in words are spelled out."""
     for number, table in enumerate(tables):
         if number:
             click.echo()
         if table.title:
-            click.echo(table.title)
-        print_table(table.header(), _marked(table), text_columns=_text_columns(table), dim=table.muted)
+            click.echo(printable(table.title))
+        header, *rows = [list(map(printable, texts)) for texts in (table.header(), *_marked(table))]
+        print_table(header, rows, text_columns=_text_columns(table), dim=table.muted)
         if table.footnotes:
-            click.echo("\n" + "\n".join(table.footnotes))
+            click.echo("\n" + "\n".join(map(printable, table.footnotes)))
 
 
 def print_csv(tables: Sequence[Table], *, separator: str = ",") -> None:

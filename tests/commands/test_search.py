@@ -80,6 +80,16 @@ def test_highlighting_in_terminal_and_html(call: Caller, folder: Path) -> None:
     assert "no highlighting" in call.refusal("search", "NP", "a.trees", "--highlight", "html", "--format", "csv")
 
 
+def test_escape_sequences_in_words_do_not_reach_the_terminal(call: Caller, folder: Path) -> None:
+    Path("escape.mrg").write_text("(S (NP \x1b]0;title\x07) (VP (V ran)))\n", encoding="utf-8")
+    for form in ("brackets", "text", "concordance"):
+        line = call.result("search", "VP", "escape.mrg", "--highlight", "terminal", "--format", form)
+        assert "\\x1b]0;title\\x07" in line, form
+        assert line.count("\x1b") == 2, form
+    assert "\\x1b]0;title\\x07 ran" in call.result("phrases", "escape.mrg", "--min-count", 1)
+    assert "\x1b]0;title\x07 ran" in call.result("search", "S", "escape.mrg", "--format", "text")
+
+
 def test_selection(call: Caller, folder: Path) -> None:
     assert call.result("search", "DT", "--invert", "a.trees", "--format", "text") == "a.trees:2\tit ran\n"
     assert call.result("search", "NP", "--limit", 1, "a.trees", "--format", "text") == "a.trees:1\tthe cat saw a dog\n"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, NamedTuple
 
-from treebank.base.errors import SynparseError, TreebankError
+from treebank.base.errors import SynparseError, TreebankError, printable
 from treebank.base.json_text import json_text
 from treebank.base.tables import Column, Table
 from treebank.core.sentence import Sentence
@@ -30,7 +30,7 @@ class Highlight(NamedTuple):
 
 
 NO_HIGHLIGHT = Highlight("", "")
-TERMINAL_HIGHLIGHT = Highlight("\x1b[1;31m", "\x1b[0m")
+TERMINAL_HIGHLIGHT = Highlight("\x1b[1;31m", "\x1b[0m", printable)
 HTML_HIGHLIGHT = Highlight("<mark>", "</mark>", escape)
 HTML_HEAD = (
     '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n<style>\n'
