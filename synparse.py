@@ -210,9 +210,9 @@ def report(*runs: str | os.PathLike[str], gold: Any = None, **options: Any) -> s
 
 def read(path: str) -> Iterator[Sentence]:
     """Sentences of a text or a treebank in any format, with their annotation."""
-    from treebank.io.read import read_sentences
+    from treebank.corpora.texts import read_input
 
-    return read_sentences([path])
+    return read_input([path])
 
 
 def search(pattern: str, source: Any, *, model: Any = None, **options: Any) -> Iterator[Match]:

@@ -32,22 +32,20 @@ class TextCall:
     ) -> None:
         """Check all paths before a model is loaded.
 
-        ``models`` and ``reads`` are models and other files that the call reads. ``folder`` is the output folder if
-        there is one. ``trees``: the texts are treebanks, which may be names such as ``wsj10``; with ``models``, they
-        may be plain text as well. Raises SynparseError if a text is missing or the output would replace a file that is
-        read.
+        The texts may be names of treebanks such as ``wsj10``. ``models`` and ``reads`` are models and other files that
+        the call reads. ``folder`` is the output folder if there is one. ``trees``: the texts are treebanks; with
+        ``models``, they may be plain text as well. Raises SynparseError if a text is missing or the output would
+        replace a file that is read.
         """
         from induce.storage.outputs import check_output, check_output_folder
-        from treebank.corpora.catalog import is_name
-        from treebank.io.expand import expand
+        from treebank.corpora.texts import files_of
 
         self.paths, self.output = input_paths(texts), output
-        files = [path for path in self.paths if not (trees and is_name(path))]
-        self._positions = FilePositions(expand(files, trees=(trees and not models) or None))
+        self._positions = FilePositions(files_of(self.paths, trees=(trees and not models) or None))
         if folder:
             check_output_folder(folder)
         else:
-            check_output(output, inputs=[*files, *reads], models=models)
+            check_output(output, inputs=[*self.paths, *reads], models=models)
         self.counter = Counter(activity, hidden=not output and not folder and sys.stdout.isatty())
 
     def count(self, position: Location) -> None:
@@ -60,9 +58,9 @@ class TextCall:
 
     def sentences(self, input_options: InputOptions) -> Iterator[Sentence]:
         """The sentences of the texts, counted as they are read."""
-        from treebank.io.read import read_sentences
+        from treebank.corpora.texts import read_input
 
-        return read_sentences(self.paths, input_options=self.counted(input_options))
+        return read_input(self.paths, input_options=self.counted(input_options))
 
     def write(self, lines: Iterable[str], *, may_be_empty: bool = False) -> int:
         """Write lines to the output and return their number. If there are none, a note says that no sentence was read.
@@ -78,5 +76,6 @@ class TextCall:
         finally:
             self.counter.close()
         if not count and not may_be_empty:
-            note(f"{', '.join(self.paths)}: there are no sentences, so there is no output")
+            names = ["standard input" if path == "-" else path for path in self.paths]
+            note(f"{', '.join(names)}: there are no sentences, so there is no output")
         return count

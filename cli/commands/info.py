@@ -36,7 +36,9 @@ def info(model: str | None, architecture: str | None) -> None:
 
         lines: Iterable[str] = explain(architecture)
     elif model:
-        lines = list(_model(Path(model)))  # nothing is printed if the model is damaged
+        from induce.storage.model_spec import whole_model
+
+        lines = list(_model(Path(whole_model(model))))  # nothing is printed if the model is damaged
     else:
         lines = chain(_machine(), treebank_lines(None))
     for line in lines:

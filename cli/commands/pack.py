@@ -28,9 +28,10 @@ def pack(model: str | None, output: str, half: bool) -> None:
     """
     from induce.parsing.ensemble_description import only_member
     from induce.storage.checkpoint import publish
+    from induce.storage.model_spec import whole_model
     from induce.storage.outputs import check_output
 
-    model = default_model(model)
+    model = whole_model(default_model(model))
     check_output(output, models=[model])
     digest = publish(Path(only_member(model)), output, half=half)
     click.echo(f"{output}: sha256 {digest}")

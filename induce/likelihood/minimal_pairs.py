@@ -21,9 +21,9 @@ from induce.storage.model_spec import system_name
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
+from treebank.corpora.texts import read_input
 from treebank.evaluate.score import Runs, runs_of
 from treebank.evaluate.statistics import wilson_interval
-from treebank.io.read import read_sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ def evaluate_pairs(
     scores = []
     if ngram_text:
         first = SentenceScorer(folders[0], device="cpu")
-        text = list(read_sentences([ngram_text]))
+        text = list(read_input([ngram_text]))
         scores = [score_pairs(pairs, NgramScorer(order, text, first), name) for order in (1, 5)]
     for run in folders:
         scorer = SentenceScorer(run, device=device)

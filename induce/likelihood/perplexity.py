@@ -21,7 +21,8 @@ from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
-from treebank.corpora.sample import sample_treebank
+from treebank.corpora.catalog import is_name
+from treebank.corpora.texts import read_input
 from treebank.evaluate.score import Runs, runs_of
 from treebank.io.read import read_sentences
 
@@ -283,8 +284,8 @@ def read_text(text: str, scorers: Sequence[LanguageModel], *, tokenize: bool) ->
 
     Raises SynparseError if these were tokenized by different rules.
     """
-    if text == "sample":
-        return sample_treebank("test").sentences
+    if is_name(text):
+        return read_input([text])
     rules = {scorer.config.data.tokenization for scorer in scorers}
     if len(rules) > 1 and not tokenize:
         raise SynparseError(f"{text}: these models tokenize raw text by different rules; score them one by one")

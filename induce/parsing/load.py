@@ -17,7 +17,7 @@ from induce.parsing.voters import ParserVoter
 from induce.settings.run import entry_of
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
-from induce.storage.model_spec import ModelSpec, parse_model_spec
+from induce.storage.model_spec import ModelSpec, parse_model_spec, whole_model
 from treebank.base.errors import SynparseError
 
 
@@ -83,9 +83,7 @@ def read_trained(run: str | os.PathLike[str]) -> Checkpoint:
 
     Options in a specification are an error, because they concern parsing only.
     """
-    spec = parse_model_spec(run)
-    spec.check_no_options("these options concern parsing, and this uses the model itself")
-    checkpoint = read(find(Path(spec.path)))
+    checkpoint = read(find(Path(whole_model(run))))
     if checkpoint.facts.step == 0:
         raise SynparseError(
             f"{run}: this model has not been trained yet; resume with: synparse train --resume -o {run}"

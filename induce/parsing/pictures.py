@@ -8,12 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Sentence, Treebank
+from treebank.core.sentence import Location, Sentence, Treebank
+from treebank.corpora.catalog import is_name
+from treebank.corpora.texts import files_of, named_sentences, read_input
 from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted, of_json, read_analyses, spread, spread_square
 from treebank.io.expand import expand
 from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, detect
-from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
+from treebank.io.read import DEFAULT_INPUT, InputOptions
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
@@ -39,7 +41,7 @@ def chosen_numbers(text: str) -> Choose:
 
 def holds_text(paths: Sequence[str]) -> bool:
     """Whether one of the inputs is plain text, which requires a model."""
-    return any(detect(path) is TEXT for path in expand(paths))
+    return any(detect(path) is TEXT for path in files_of(paths))
 
 
 def pictures(
@@ -68,17 +70,24 @@ def pictures(
 
 
 def _files(paths: Sequence[str], choose: Choose) -> Iterator[Picture]:
-    analyses = (pair for path in expand(paths) for pair in read_analyses(path, analyse=analysis_of_line))
+    analyses = (pair for path in paths for pair in _analyses(path))
     for number, (_, analysis) in enumerate(analyses, start=1):
         if choose(number):
             yield Picture(str(number), (analysis,))
 
 
+def _analyses(path: str) -> Iterator[tuple[Location, Analysis]]:
+    """The analyses in files, or of the treebank called ``path``."""
+    if is_name(path):
+        return ((sentence.location, Analysis.of_sentence(sentence)) for sentence in named_sentences(path))
+    return (pair for file in expand([path]) for pair in read_analyses(file, analyse=analysis_of_line))
+
+
 def _words(paths: Sequence[str], input_options: InputOptions) -> Iterator[Sentence]:
-    """Sentences of text, or of files that contain trees or heads."""
-    for path in expand(paths):
-        if detect(path) not in (BRACKETS, JSON_LINES):
-            yield from read_sentences([path], input_options=input_options)
+    """Sentences of text, or of files or treebanks that contain trees or heads."""
+    for path in (file for name in paths for file in ([name] if is_name(name) else expand([name]))):
+        if is_name(path) or detect(path) not in (BRACKETS, JSON_LINES):
+            yield from read_input([path], input_options=input_options)
         else:
             for position, analysis in read_analyses(path, analyse=analysis_of_line):
                 yield Sentence(analysis.words, analysis.tags, location=position)

@@ -28,11 +28,12 @@ from induce.parsing.reading import ConfidentTree
 from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
+from treebank.corpora.texts import read_input
 from treebank.draw.picture import Analysis
 from treebank.io.conllu_writer import ConlluWriter
 from treebank.io.expand import expand
 from treebank.io.lines import OnBad
-from treebank.io.read import InputOptions, OnSentence, read_sentences
+from treebank.io.read import InputOptions, OnSentence
 from treebank.io.source import AnyPath
 
 #: format that can be resumed -> suffix of its files
@@ -131,7 +132,7 @@ class Job:
         on_bad = None if self.on_bad is None else self._error_collector(broken)
         options = replace(self.input_options, keep_annotation=True)
         self.parser.on_refused = self.on_bad
-        source = SentenceBuffer(read_sentences(paths, input_options=options, on_bad=on_bad), broken)
+        source = SentenceBuffer(read_input(paths, input_options=options, on_bad=on_bad), broken)
         return self._written(source, skip, first)
 
     def _error_collector(self, broken: deque[TreebankError]) -> OnBad:

@@ -24,10 +24,11 @@ from treebank.base.errors import SynparseError
 from treebank.base.version import VERSION
 from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, load_gold
+from treebank.corpora.texts import read_input
 from treebank.evaluate.evaluate import Evaluation, evaluate
 from treebank.evaluate.plan import EvaluationPlan
 from treebank.evaluate.systems import HEAD_BASELINES, System, head_predictions, tree_predictions
-from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
+from treebank.io.read import DEFAULT_INPUT, InputOptions
 
 TREE_BASELINES = ("right", "left", "balanced", "random", "oracle", "gold")
 
@@ -93,7 +94,7 @@ class Report:
         if plan.gold is not None:
             return load_gold(plan.gold, ptb=plan.ptb, max_length=plan.max_length)
         rule = common_rule(parser.tokenization for parser in self.parsers.values()) if plan.text else ""
-        read = read_sentences(plan.text, input_options=with_rule(plan.input_options, rule)) if plan.text else ()
+        read = read_input(plan.text, input_options=with_rule(plan.input_options, rule)) if plan.text else ()
         sentences = [sentence for sentence in read if sentence.words]
         if plan.text and not sentences:
             raise SynparseError(f"{plan.data}: there is no sentence in it")

@@ -70,7 +70,7 @@ class ModelSpec:
         """Whether the path is a trained model, a packed model or an ensemble."""
         return not self.baseline and locate(self.path).is_model
 
-    def check_no_options(self, reason: str) -> None:
+    def check_no_options(self, reason: str = "these options concern parsing, and this uses the model itself") -> None:
         """Raises SynparseError, giving the ``reason``, if there are options."""
         if self.options:
             raise SynparseError(f"{self.name}: {reason}; leave out @{', @'.join(self.options)}")
@@ -100,6 +100,13 @@ def parse_model_spec(text: str | os.PathLike[str]) -> ModelSpec:
             reason = f" ({error})" if str(error).startswith(("a weight", "layers")) else ""
             raise SynparseError(f"{text}: {key} cannot be {value!r}{reason}") from None
     return ModelSpec(path=path, **values)
+
+
+def whole_model(text: str | os.PathLike[str]) -> str:
+    """The path in a specification. Raises SynparseError if it has options, which concern parsing only."""
+    spec = parse_model_spec(text)
+    spec.check_no_options()
+    return spec.path
 
 
 def is_model(text: str | os.PathLike[str]) -> bool:

@@ -20,7 +20,7 @@ from treebank.base.errors import SynparseError
 from treebank.core.baselines import find_baseline
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
-from treebank.corpora.catalog import load_whole
+from treebank.corpora.catalog import SAMPLE, is_name, load_whole
 from treebank.corpora.sample import sample_treebank
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
@@ -41,9 +41,10 @@ def load_trees(config: RunConfig, sources: Sources) -> Treebank | None:
     """
     if not entry_of(config).learns_trees or sources.teachers:
         return None
-    if sources.trees in (None, "sample") and not sources.text:
+    if sources.sample:
         return sample_treebank("train")
-    treebank = sample_treebank("train") if sources.trees == "sample" else load_whole(str(sources.trees))
+    is_sample = sources.trees == SAMPLE and is_name(SAMPLE)
+    treebank = sample_treebank("train") if is_sample else load_whole(str(sources.trees))
     for sentence in treebank.sentences:
         if sentence.tree is None:
             raise SynparseError(f"{sentence.location}: this sentence has no tree to learn from")
@@ -78,7 +79,7 @@ def load_corpora(
     )
     if not sources.dev and not sample:
         return training, held_out
-    sentences = read_text(sources.dev, options) if sources.dev else sample_treebank("dev").sentences
+    sentences = read_text(sources.dev, options, part="dev") if sources.dev else sample_treebank("dev").sentences
     dev_references = references if entry_of(config).needs_teacher else None
     development, _ = read_corpora(sentences, recipe, token=token, references=dev_references)
     if sources.dev and not development.words:
@@ -97,7 +98,9 @@ def _prepared(config: RunConfig, sources: Sources) -> tuple[TrainingData, Traini
     if not sources.dev:
         return training, held_out
     options = replace(sources.input_options, tokenize=data.tokenization)
-    return training, read_corpora(read_text(sources.dev, options), data.normalization, token=leaf(data.token))[0]
+    return training, read_corpora(
+        read_text(sources.dev, options, part="dev"), data.normalization, token=leaf(data.token)
+    )[0]
 
 
 def prepared_rule(text: Sequence[Text]) -> str:

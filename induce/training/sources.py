@@ -14,8 +14,8 @@ from induce.storage.outputs import check_new_folder
 from induce.training.paraphrases import check_seminfo
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
-from treebank.io.expand import expand
-from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
+from treebank.corpora.texts import files_of, read_input
+from treebank.io.read import DEFAULT_INPUT, InputOptions
 
 OUTPUTS: tuple[Output, ...] = get_args(Output)
 Text = str | Sequence[str]  # a path, a pattern, or a sentence as a list of words
@@ -59,7 +59,7 @@ class Sources:
         prepared = [path for path in self.text if is_corpus(path)]
         if prepared and (len(self.text) > 1 or self.trees or self.teachers or not config.learns_text):
             raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
-        expand([path for path in (*self.text, *self.dev) if isinstance(path, str) and path not in prepared])
+        files_of([path for path in (*self.text, *self.dev) if isinstance(path, str) and path not in prepared])
 
     def _check_teachers(self, config: RunConfig) -> None:
         """Raise SynparseError if a model needs teachers and has none, or has teachers and cannot learn from them."""
@@ -101,11 +101,16 @@ def is_corpus(text: Text) -> bool:
     return isinstance(text, str) and locate(text).type is PathType.CORPUS
 
 
-def read_text(text: Sequence[Text], options: InputOptions = DEFAULT_INPUT) -> Iterator[Sentence]:
-    """Sentences of files, followed by those given as lists of words."""
+def read_text(
+    text: Sequence[Text], options: InputOptions = DEFAULT_INPUT, *, part: str = "train"
+) -> Iterator[Sentence]:
+    """Sentences of files and treebanks, followed by those given as lists of words.
+
+    ``part`` is the part of the built-in sample that is read under the name ``sample``.
+    """
     paths = [path for path in text if isinstance(path, str)]
     if paths:
-        yield from read_sentences(paths, input_options=options)
+        yield from read_input(paths, input_options=options, part=part)
     for words in text:
         if not isinstance(words, str):
             yield words if isinstance(words, Sentence) else Sentence(tuple(words))

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.calls import TINY, Caller
+from tests.support.tiny import sentences, with_trees
 from tests.support.ud_rules import violations
 from tests.support.working_folder import write
+from treebank.core.sentence import Treebank
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -73,3 +75,73 @@ def test_the_input_is_never_overwritten(call: Caller, model: Path, command: list
     code, _, err = call(*command, text, "-o", "no/folder/out.txt", *options)
     assert code == 1
     assert "there is no folder" in err
+
+
+@pytest.fixture
+def short_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A built-in sample of 12 sentences."""
+    parts = {part: Treebank(f"sample-{part}", with_trees(sentences(12))) for part in ("train", "dev", "test")}
+    for module in ("texts", "catalog"):
+        monkeypatch.setattr(f"treebank.corpora.{module}.sample_treebank", parts.get)
+
+
+NAMED = """
+parse sample
+parse sample in.txt -o sample.trees
+extract sample
+draw sample
+draw sample -m MODEL
+perplexity sample
+perplexity sample --per sentence
+report sample -o report.html
+convert sample
+search X sample
+phrases sample
+browse sample -o page.html
+analyze agreement sample -m MODEL --baseline right
+analyze sharpness sample
+analyze classes sample --classes 3
+data prepare sample -o corpus
+pairs pairs.tsv --ngram-text sample
+eval --gold sample
+"""
+
+
+@pytest.mark.usefixtures("short_sample")
+@pytest.mark.parametrize("command", NAMED.strip().splitlines())
+def test_names_of_treebanks_are_accepted_like_files(
+    call: Caller, model: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYNPARSE_MODEL", str(model))
+    write("in.txt", "the dog saw a cat .\n")
+    write("pairs.tsv", "phenomenon\tgood\tbad\norder\tthe dog saw\tsaw dog the\n")
+    code, _, err = call(*command.replace("MODEL", str(model)).split())
+    assert code == 0, err
+
+
+@pytest.mark.usefixtures("short_sample")
+@pytest.mark.parametrize("command", ["parse sample", "perplexity sample", "convert sample", "eval --gold sample"])
+def test_file_comes_before_a_treebank_of_its_name(
+    call: Caller, model: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYNPARSE_MODEL", str(model))
+    named = call.result(*command.split())
+    write("sample", "(S (NP (D the) (N fox)) (V ran))\n")
+    assert call.result(*command.split()) != named
+
+
+@pytest.mark.usefixtures("short_sample")
+def test_a_treebank_by_name_is_trained_on_and_resumed(call: Caller) -> None:
+    call.result("train", "sample", "--dev", "sample", *TINY, "--set", "train.epochs=1", "-o", "run")
+    facts = json.loads(Path("run/best/checkpoint.json").read_bytes())
+    assert (facts["texts"], facts["training"]["sentences"]) == (["sample"], 12)
+    call.result("train", "--resume", "-o", "run", "--set", "train.epochs=2")
+    assert "no such file or folder" in call.refusal("parse", "sample", "-m", "run", "--output-dir", "out")
+
+
+@pytest.mark.parametrize("command", [["info"], ["pack", "-o", "packed"]])
+def test_options_of_parsing_are_refused_where_they_have_no_effect(
+    call: Caller, model: Path, command: list[str]
+) -> None:
+    problem = call.refusal(*command, "-m", f"{model}@layer=1")
+    assert problem.endswith("these options concern parsing, and this uses the model itself; leave out @layer")

@@ -12,7 +12,8 @@ from treebank.convert.losses import Losses
 from treebank.convert.transform import Notify, Transformation
 from treebank.convert.word_alignment import WordAlignment
 from treebank.core.sentence import Sentence
-from treebank.corpora.catalog import is_name, load_gold
+from treebank.corpora.catalog import is_name
+from treebank.corpora.texts import named_sentences
 from treebank.io.expand import expand
 from treebank.io.formats import WRITERS
 from treebank.io.lines import OnBad
@@ -45,10 +46,7 @@ class Treebanks:
     def _read(self, source: str) -> Iterable[Sentence]:
         if not is_name(source):
             return read_sentences([source], trees=True, on_bad=self.on_bad, input_options=self.input_options)
-        gold = load_gold(source, ptb=self.ptb, on_bad=self.on_bad)
-        if gold.note:
-            self.input_options.notify(f"{source}: {gold.note}")
-        return gold.sentences
+        return named_sentences(source, input_options=self.input_options, on_bad=self.on_bad, ptb=self.ptb)
 
     def silently(self) -> Treebanks:
         """A copy for a second reading, without messages and progress.

@@ -74,14 +74,14 @@ def agreement(
     from induce.parsing.parser import with_rule
     from induce.storage.model_spec import expand_models
     from induce.storage.outputs import check_output
-    from treebank.io.read import read_sentences
+    from treebank.corpora.texts import read_input
 
     if select:
         check_output(select, inputs=[*text, *predicted], models=models)
     folders = [folder for group in expand_models(models).values() for folder in group]
     report = measure_agreement(
         [*folders, *predicted],
-        lambda rule: read_sentences(text, input_options=with_rule(input_options, rule)),
+        lambda rule: read_input(text, input_options=with_rule(input_options, rule)),
         load=partial(load_parser, device=device),
         baselines=baselines,
         watched=_track,

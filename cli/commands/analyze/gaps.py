@@ -55,12 +55,12 @@ def gaps(
     from induce.analysis.gaps import chunk_boundaries, word_boundaries
     from induce.parsing.load import load_model_parser
     from treebank.corpora.catalog import load_gold
-    from treebank.io.read import read_sentences
+    from treebank.corpora.texts import read_input
 
     folder = default_model(model)
     parser = load_model_parser(folder, **parsing)
     if gold is not None:
         score = chunk_boundaries(parser, folder, load_gold(gold))
     else:
-        score = word_boundaries(parser, folder, read_sentences(text, input_options=parser.input_options(input_options)))
+        score = word_boundaries(parser, folder, read_input(text, input_options=parser.input_options(input_options)))
     show(score, form)

@@ -40,15 +40,15 @@ def grammar(text: tuple[str, ...], model: str | None, member: int, words: int, a
     """
     from induce.analysis.grammar import describe_grammar
     from induce.analysis.rule_counts import describe_rules, is_pcfg
-    from treebank.io.expand import expand
-    from treebank.io.read import DEFAULT_INPUT, read_sentences
+    from treebank.corpora.texts import files_of, read_input
+    from treebank.io.read import DEFAULT_INPUT
 
     if is_pcfg(run := default_model(model)):
         if text or member > 1:
             raise click.UsageError("TEXT and --member are for dmv models; rules are counted in drawn sentences")
         show(describe_rules(run, words=words, rules=arcs), form)
         return
-    with reading("parsing", expand(text), DEFAULT_INPUT) as counted:
-        sentences = read_sentences(text, input_options=counted) if text else None
+    with reading("parsing", files_of(text), DEFAULT_INPUT) as counted:
+        sentences = read_input(text, input_options=counted) if text else None
         report = describe_grammar(run, member=member, words=words, arcs=arcs, text=sentences)
     show(report, form)

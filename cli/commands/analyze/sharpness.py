@@ -63,13 +63,13 @@ def sharpness(
     from induce.analysis.sharpness import SharpnessReport, measure, scores_of, with_scores
     from induce.parsing.load import load_model_parser
     from induce.storage.model_spec import expand_models
-    from treebank.io.read import read_sentences
+    from treebank.corpora.texts import read_input
 
     folders = [folder for group in expand_models(default_models(models)).values() for folder in group]
     results = []
     for folder in folders:
         parser = load_model_parser(folder, **parsing)
-        sentences = read_sentences(text, input_options=parser.input_options(input_options))
+        sentences = read_input(text, input_options=parser.input_options(input_options))
         results.append(measure(parser, folder, sentences))
     name, correlations = metric, {}
     if scores is not None:
