@@ -1,8 +1,12 @@
-"""Changed metadata files are refused in one line, or read without an effect on their content."""
+"""Changed metadata files are refused in one line, or read without an effect on their content.
+
+$SYNPARSE_MUTATIONS is the number of changes of each file (default 300), $SYNPARSE_SEED their seed.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import zipfile
@@ -20,9 +24,14 @@ from induce.data.prepared import PreparedCorpus, prepare
 from induce.parsing.ensemble_description import EnsembleDescription, Member
 from induce.recipes.plan import Plan
 from induce.recipes.recipe import read_recipe
+from induce.storage.checkpoint import build_model
+from induce.storage.checkpoint import read as read_checkpoint
 from induce.storage.packed import MANIFEST, PARTS, unpack, write_packed
 from induce.training import family
 from induce.training.request import RunRequest
+from induce.training.run import make_run
+from induce.training.state import save_last
+from tests.support.tiny import corpora, settings
 from treebank.base.digest import describe_file
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import seal, write_metadata
@@ -30,7 +39,8 @@ from treebank.core.sentence import Sentence
 from treebank.io.parsed_folder import FORMAT as BATCH_FORMAT
 from treebank.io.parsed_folder import NOTE, BatchNote, parsed_files
 
-MUTATIONS = 300
+MUTATIONS = int(os.environ.get("SYNPARSE_MUTATIONS", "300"))
+SEED = os.environ.get("SYNPARSE_SEED", "1")
 VALUES = (None, True, -1, 0, 7, 1.5, 1e300, 10**400, 2**64, "", "x", "\ud800", "../x", "\0", [], [1], {}, {"x": 1})
 
 
@@ -102,7 +112,18 @@ def ensemble_file(folder: Path) -> Stored:
     return Stored(folder / "ensemble.json", lambda: EnsembleDescription.read(folder))
 
 
-FILES = [family_file, plan_file, corpus_file, batch_file, packed_file, ensemble_file]
+def checkpoint_file(folder: Path) -> Stored:
+    save_last(make_run(settings("lstm"), *corpora(settings("lstm"), 20), folder, device="cpu"))
+
+    def read() -> tuple[Any, ...]:
+        checkpoint = read_checkpoint(folder / "last")
+        weights = {name: value.tolist() for name, value in build_model(checkpoint).state_dict().items()}
+        return checkpoint.config, checkpoint.facts, checkpoint.vocabulary.words, weights
+
+    return Stored(folder / "last" / "checkpoint.json", read)
+
+
+FILES = [checkpoint_file, family_file, plan_file, corpus_file, batch_file, packed_file, ensemble_file]
 
 
 def mutated_bytes(data: bytes, rng: random.Random) -> bytes:
@@ -154,7 +175,7 @@ def read_or_refuse(stored: Stored) -> Any:
 
 @pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)
 def test_changed_bytes_and_values_are_refused(tmp_path: Path, make: Callable[[Path], Stored]) -> None:
-    stored, rng = make(tmp_path), random.Random(make.__name__)
+    stored, rng = make(tmp_path), random.Random(f"{SEED} {make.__name__}")
     expected, content = stored.read(), json.loads(stored.data)
     refused = 0
     for number in range(MUTATIONS):
@@ -169,7 +190,7 @@ def test_changed_bytes_and_values_are_refused(tmp_path: Path, make: Callable[[Pa
 
 @pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)
 def test_wrong_values_with_a_matching_digest_raise_no_traceback(tmp_path: Path, make: Callable[[Path], Stored]) -> None:
-    stored, rng = make(tmp_path), random.Random(make.__name__)
+    stored, rng = make(tmp_path), random.Random(f"{SEED} {make.__name__}")
     content, refused = json.loads(stored.data), 0
     for _ in range(MUTATIONS):
         stored.write(json.dumps(seal(mutated_values(content, rng))).encode())
