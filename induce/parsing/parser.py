@@ -33,14 +33,22 @@ def block_after(size: int) -> int:
 
 
 def as_sentence(words: Words) -> Sentence:
-    """``words`` as a `Sentence`, with a string split at white space."""
+    """``words`` as a `Sentence`, with a string split at white space. Raises TypeError for anything else."""
     if isinstance(words, Sentence):
         return words
-    return Sentence(tuple(words.split() if isinstance(words, str) else words))
+    split = words.split() if isinstance(words, str) else list(words) if isinstance(words, Iterable) else [None]
+    if not all(isinstance(word, str) for word in split):
+        raise TypeError(f"a sentence is a string or a list of words, not {words!r}")
+    return Sentence(tuple(split))
 
 
 def each_sentence(sentences: Iterable[Words]) -> Iterator[Sentence]:
-    """Iterate over ``sentences``, where a single string counts as one sentence."""
+    """Iterate over ``sentences``, where a single string counts as one sentence.
+
+    Raises TypeError if they are not iterable.
+    """
+    if not isinstance(sentences, Iterable):
+        raise TypeError(f"give a list of sentences, not {sentences!r}")
     return map(as_sentence, [sentences] if isinstance(sentences, str | Sentence) else sentences)
 
 

@@ -133,7 +133,9 @@ def given_trees(name: str, trees: Iterable[Any]) -> System:
 
 
 def given_gold(trees: Iterable[Any]) -> Treebank:
-    """Trees from a program as a gold treebank."""
+    """Trees from a program as a gold treebank. Raises SynparseError for a value that is not a list of trees."""
+    if not isinstance(trees, Iterable):
+        raise SynparseError(f"gold is not a path, the name of a treebank or a list of trees: {trees!r}")
     sentences = []
     for number, tree in enumerate(map(_tree, trees), start=1):
         sentences.append(Sentence((), location=Location("gold", number)).with_tree(tree))

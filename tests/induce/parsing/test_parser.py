@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,3 +54,9 @@ def test_parser_is_callable_and_described(parser: ModelParser) -> None:
     assert repr(parser).startswith("<ModelParser model:ccm|checkpoint:")
     with pytest.raises(SynparseError, match="too many"):
         list(parser(LONG))
+
+
+@pytest.mark.parametrize("sentences", [42, [42], [None], [["the", 3]], [[["the"]]]])
+def test_values_that_are_not_sentences_are_refused(parser: ModelParser, sentences: Any) -> None:
+    with pytest.raises(TypeError, match=r"is a string or a list of words, not|give a list of sentences, not"):
+        list(parser(sentences))

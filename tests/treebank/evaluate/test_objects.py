@@ -41,3 +41,8 @@ def test_gold_and_system_can_be_paths(tmp_path: Path) -> None:
 def test_other_systems_are_refused(system: Any, message: str) -> None:
     with pytest.raises(SynparseError, match=message):
         synparse.evaluate(TREES, system)
+
+
+def test_gold_that_is_not_a_list_of_trees_is_refused() -> None:
+    with pytest.raises(SynparseError, match="gold is not a path, the name of a treebank or a list of trees: 42"):
+        synparse.evaluate(42, "right")
