@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench.common import ROOT, best_seconds, stored
-from bench.experiments import directions, languages, models, pairs, rounds, similarity, tables, trees
+from bench.experiments import directions, edge_weights, languages, models, pairs, rounds, similarity, tables, trees
 from bench.report import markdown, numbers, processor, slug, with_interval
 from bench.speed.__main__ import BENCHMARKS, machine_table, verdict
 from treebank.core.sentence import Sentence
@@ -292,3 +292,15 @@ def test_brackets_of_heads_need_arcs_that_do_not_cross() -> None:
 def test_table_cells_have_intervals() -> None:
     assert with_interval({"value": 97.25, "interval": [96.0, 98.04]}) == "97.2 [96.0, 98.0]"
     assert tables.correlated({"value": -0.5, "low": -0.9, "high": 0.1}) == "-0.50 [-0.90, 0.10]"
+
+
+def test_coordinate_ascent_finds_the_maximum_on_its_grid() -> None:
+    maximum = {"end": 0.6, "begin": 0.2, "before": -0.1, "length": 0.5, "pair": 0.75, "limit": 1.5}
+    weights = edge_weights.ascend(lambda weights: -sum(abs(weights[name] - maximum[name]) for name in maximum))
+    assert weights == pytest.approx(maximum)
+
+
+def test_sentence_f1_without_spans_is_one() -> None:
+    assert edge_weights.f1({(0, 2), (2, 4)}, {(0, 2), (1, 4), (0, 3)}) == pytest.approx(0.4)
+    assert edge_weights.f1(set(), set()) == 1
+    assert edge_weights.f1({(0, 2)}, {(1, 3)}) == edge_weights.f1(set(), {(1, 3)}) == 0
