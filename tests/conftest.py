@@ -17,6 +17,7 @@ from pathlib import Path
 
 # before torch is loaded: the number of threads that is best changes with the load, and with it the last bits of weights
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait for each other leave the cores to other workers
 
 import hypothesis
 import pytest

@@ -73,7 +73,7 @@ def test_sentences_drawn_from_a_dmv(call: Caller, dmv: Path) -> None:
 
 
 def test_grammar_of_a_neural_dmv(call: Caller, tmp_path: Path) -> None:
-    train(settings("ndmv"), tmp_path / "run")
+    train(settings("ndmv", "train.epochs=1"), tmp_path / "run")
     grammar = call.json("analyze", "grammar", "-m", tmp_path / "run", "--arcs", "1000")
     assert sum(entry["share"] for entry in grammar["classes"]) == pytest.approx(1)
     assert sum(entry["root"] for entry in grammar["classes"]) == pytest.approx(1)

@@ -14,7 +14,7 @@ from induce.tasks.encoders.ordered_memory import MemoryEncoder
 from tests.support.calls import Caller, sealed_json, toy_text
 from tests.support.tiny import SETTINGS
 
-TINY = ("task.expressions=200", "train.epochs=1", "loader.batch_size=16")
+TINY = ("task.expressions=60", "train.epochs=1", "loader.batch_size=16")
 SHORT = "task.longest=12"  # of listops
 FEW = "task.operators=2"  # of logic
 OM = ("model.slot_size=8", "model.slots=4", "model.test_slots=5")
@@ -74,7 +74,8 @@ def test_missing_settings_of_a_model_are_reported(call: Caller, folder: Path, tm
     facts = json.loads(path.read_bytes())
     facts["settings"]["model"] = {}
     path.write_bytes(sealed_json(facts))
-    message = call.refusal("task", "eval", "listops", "-m", tmp_path / "run")
+    Path("test.tsv").write_text("7\t7\n", encoding="utf-8")
+    message = call.refusal("task", "eval", "listops", "test.tsv", "-m", tmp_path / "run")
     assert "weights and settings do not fit together: 'classifier_dropout'" in message
 
 
@@ -108,7 +109,7 @@ def test_sweep_groups_accuracy_by_a_setting(call: Caller, folder: Path) -> None:
     Path("scores.json").write_text(scores, encoding="utf-8")
     report = call.json("analyze", "sweep", "scores.json", "--setting", "task.expressions")
     rows = {row["metric"]: (row["setting"], row["mean"]) for row in report["scores"]}
-    assert rows == {"accuracy": (200, score["value"]), "UF1": (200, score["trees"]["value"])}
+    assert rows == {"accuracy": (60, score["value"]), "UF1": (60, score["trees"]["value"])}
 
 
 def test_sweep_groups_perplexity_and_minimal_pairs_by_a_setting(folder: Path) -> None:

@@ -117,7 +117,7 @@ def test_student_learns_from_trees_of_teacher(call: Caller, model: Path, parser:
 
 def test_student_is_resumed_after_interruption(call: Caller, model: Path) -> None:
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
-    arguments = ("--model", "onlstm-syd", "text.txt", "--teacher", model, *TINY)
+    arguments = ("--model", "onlstm-syd", "text.txt", "--teacher", model, *TINY, "--set", "train.epochs=2")
     call.result("train", *arguments, "-o", "whole")
     call.result("train", *arguments, "-o", "halves", "--max-minutes", "0.00001")
     call.result("train", "--resume", "-o", "halves")

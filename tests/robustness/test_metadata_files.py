@@ -39,7 +39,7 @@ from treebank.core.sentence import Sentence
 from treebank.io.parsed_folder import FORMAT as BATCH_FORMAT
 from treebank.io.parsed_folder import NOTE, BatchNote, parsed_files
 
-MUTATIONS = int(os.environ.get("SYNPARSE_MUTATIONS", "300"))
+MUTATIONS = int(os.environ.get("SYNPARSE_MUTATIONS", "100"))
 SEED = os.environ.get("SYNPARSE_SEED", "1")
 VALUES = (None, True, -1, 0, 7, 1.5, 1e300, 10**400, 2**64, "", "x", "\ud800", "../x", "\0", [], [1], {}, {"x": 1})
 

@@ -34,8 +34,8 @@ def mixed(count: int) -> list[str]:
     return [" ".join(f"w{i}.{j}" for j in range(i * 7 % 41)) for i in range(count)]
 
 
-def test_one_two_five_thousand_words_and_none(call: Caller, model: Path) -> None:
-    lines = ["Yes", "", "Go on", " \t ", " ".join(f"w{i}" for i in range(LONG)), "a b c"]
+def test_sentences_of_any_length_are_in_input_order(call: Caller, model: Path) -> None:
+    lines = ["Yes", "", "Go on", " \t ", " ".join(f"w{i}" for i in range(LONG)), "a b c", *mixed(500)]
     trees = call.result("parse", "-m", model, write("in.txt", "\n".join(lines))).split("\n")
     assert trees.pop() == ""
     assert [words_of(tree) for tree in trees] == [line.split() for line in lines]
@@ -50,12 +50,6 @@ def test_any_decoder_on_a_long_sentence(call: Caller, model: Path, decoder: str)
     assert [len(words_of(tree)) for tree in out.splitlines()] == [1500, 1, 4]
 
 
-def test_trees_are_in_input_order(call: Caller, model: Path) -> None:
-    lines = mixed(500)
-    trees = call.result("parse", "-m", model, write("in.txt", "\n".join(lines) + "\n")).splitlines()
-    assert [words_of(tree) for tree in trees] == [line.split() for line in lines]
-
-
 def test_a_tree_does_not_depend_on_its_neighbours(call: Caller, model: Path) -> None:
     lines = toy_text(60).splitlines()
     joint_trees = call.result("parse", "-m", model, write("in.txt", "\n".join(lines))).splitlines()
@@ -63,8 +57,7 @@ def test_a_tree_does_not_depend_on_its_neighbours(call: Caller, model: Path) -> 
         assert call.result("parse", "-m", model, write("one.txt", lines[i])).splitlines() == [joint_trees[i]]
 
 
-@pytest.mark.parametrize("options", ["", "@layer=1", "@layer=2"])
-@pytest.mark.parametrize("decoder", ["unbiased", "biased", "nary"])
+@pytest.mark.parametrize(("options", "decoder"), [("", "unbiased"), ("@layer=1", "biased"), ("@layer=2", "nary")])
 def test_extract_and_decode_equal_parse(call: Caller, copy: Path, options: str, decoder: str) -> None:
     path = copy / "best" / "checkpoint.json"
     content = json.loads(path.read_text())
@@ -116,13 +109,10 @@ def read_line(stream: IO[bytes] | None) -> bytes:
     return stream.readline()
 
 
-def test_trees_come_before_the_input_ends(model: Path) -> None:
-    process = start(
-        "parse", "-m", str(model), bufsize=0
-    )  # otherwise readline would buffer lines that communicate does not return
+def test_trees_come_before_the_input_ends(model: Path, warm: str) -> None:
+    process = Process(warm, "parse", "-m", str(model))
     assert process.stdin is not None
     process.stdin.write(b"the cat sat\n" * 20)
-    process.stdin.flush()
     assert words_of(read_line(process.stdout).decode()) == ["the", "cat", "sat"]
     out, err = process.communicate()
     assert (process.returncode, out.count(b"\n"), err) == (0, 19, b"")
@@ -176,13 +166,6 @@ def test_raw_text_is_tokenized(call: Caller, model: Path) -> None:
     assert [words_of(line) for line in out.splitlines()] == expected
     out = call.result("parse", "-m", model, "--paragraphs", write("in.txt", "She can't\nstay! Yes.\n"))
     assert [words_of(line) for line in out.splitlines()] == [["She", "can't", "stay", "!"], ["Yes", "."]]
-
-
-def test_the_default_model_is_that_of_the_environment(
-    call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SYNPARSE_MODEL", str(model))
-    assert call.result("parse", write("in.txt", "Yes\n")) == "(X (W Yes))\n"
 
 
 # --- where trees go ---------------------------------------------------------------------------------------------------

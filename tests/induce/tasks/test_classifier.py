@@ -29,7 +29,7 @@ SIZES = {
     "ordered-memory": ["model.slot_size=8", "model.slots=4", "model.test_slots=5"],
     "transformer": ["model.hidden_size=16", "model.depth=1", "model.heads=2"],
 }
-RUNS = [(task, name) for task in ("listops", "logic") for name in ENCODERS]
+RUNS = [*(("listops", name) for name in ENCODERS), ("logic", "ordered-memory"), ("logic", "transformer")]
 
 
 def settings(task: str, name: str, *more: str) -> RunConfig:

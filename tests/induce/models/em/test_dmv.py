@@ -49,6 +49,17 @@ def learned(corpus: EncodedCorpus, **settings: object) -> Dmv:
     return model
 
 
+@pytest.fixture(scope="module")
+def corpus() -> EncodedCorpus:
+    return sample()
+
+
+@pytest.fixture(scope="module")
+def model(corpus: EncodedCorpus) -> Dmv:
+    """A fitted model of ``corpus``, which tests only read."""
+    return learned(corpus)
+
+
 def batch_of(corpus: EncodedCorpus, chosen: Sequence[int]) -> FragmentBatch:
     plain = corpus.sentences(np.array(chosen))
     return FragmentBatch(plain.tokens, plain.lengths, torch.from_numpy(corpus.gaps_before(np.array(chosen))))
@@ -64,7 +75,7 @@ def heads_of(model: Dmv, batch: SentenceBatch) -> torch.Tensor:
 def test_resumed_fit_equals_uninterrupted_fit(em: str, stops: Sequence[int]) -> None:
     """Only the buffers are restored, after different steps."""
     lateen = em == "lateen"
-    corpus, settings = sample(30), {"em": em, "members": 1 if lateen else 2, "short_passes": 16 if lateen else 2}
+    corpus, settings = sample(15), {"em": em, "members": 1 if lateen else 2, "short_passes": 16 if lateen else 2}
     whole = learned(corpus, **settings)
     for stop in stops:
         part = fresh(corpus, **settings)
@@ -97,9 +108,12 @@ def test_viterbi_and_lateen_passes_count_in_the_best_trees() -> None:
     assert losses["lateen"][same + 1] > losses["soft"][same + 1]
 
 
-def test_steps_report_progress() -> None:
-    corpus = sample(60)
-    steps = list(fresh(corpus).fit(corpus))
+def test_steps_report_progress_and_only_finished_members_vote(corpus: EncodedCorpus) -> None:
+    model, steps = fresh(corpus), []
+    assert model.ready() == [0]
+    for step in model.fit(corpus):
+        assert model.ready() == ([0] if step.done < 8 else [0, 1])
+        steps.append(step)
     assert [step.done for step in steps] == list(range(1, 9))
     assert {step.total for step in steps} == {8}
     assert [step.check for step in steps] == [False] * 7 + [True]
@@ -107,20 +121,17 @@ def test_steps_report_progress() -> None:
     assert all(step.count > 0 for step in steps)
 
 
-def test_seeds_and_members_differ() -> None:
-    corpus = sample()
-    first = learned(corpus)
+def test_seeds_and_members_differ(corpus: EncodedCorpus, model: Dmv) -> None:
     second = fresh(corpus)
     second.seed = 2
     list(second.fit(corpus))
-    assert not torch.equal(first.choose, second.choose)
-    assert not torch.equal(first.choose[0], first.choose[1])
-    assert len({first.preferences(member) for member in range(2)}) == 2
+    assert not torch.equal(model.choose, second.choose)
+    assert not torch.equal(model.choose[0], model.choose[1])
+    assert len({model.preferences(member) for member in range(2)}) == 2
 
 
-def test_every_word_has_one_head() -> None:
-    corpus = sample()
-    model, batch = learned(corpus), batch_of(corpus, range(12))
+def test_every_word_has_one_head(corpus: EncodedCorpus, model: Dmv) -> None:
+    batch = batch_of(corpus, range(12))
     rows = heads_of(model, batch).sum(2)
     inside = torch.arange(batch.tokens.shape[1]) < batch.lengths[:, None]
     torch.testing.assert_close(rows[inside], torch.ones(int(inside.sum()), dtype=rows.dtype))
@@ -132,10 +143,8 @@ def test_every_word_has_one_head() -> None:
         assert heads.count(ROOT) == 1
 
 
-def test_heads_do_not_depend_on_the_batch() -> None:
+def test_heads_do_not_depend_on_the_batch(corpus: EncodedCorpus, model: Dmv) -> None:
     """Order, other sentences and padding do not change the heads."""
-    corpus = sample()
-    model = learned(corpus)
     batched = heads_of(model, batch_of(corpus, [3, 9, 5]))
     for row, index in enumerate([3, 9, 5]):
         alone = heads_of(model, batch_of(corpus, [index]))
@@ -143,19 +152,17 @@ def test_heads_do_not_depend_on_the_batch() -> None:
         torch.testing.assert_close(batched[row : row + 1, :count, :count], alone)
 
 
-def test_joint_votes_equal_the_mean_of_single_members() -> None:
+def test_joint_votes_equal_the_mean_of_single_members(corpus: EncodedCorpus, model: Dmv) -> None:
     """All members in one float32 batch against each member in float64."""
-    corpus = sample()
-    model = learned(corpus, members=3)
     batch = batch_of(corpus, range(20))
     tokens, lengths, fragments = (part.numpy() for part in (batch.tokens, batch.lengths, batch.fragments))
     expected = np.zeros((*tokens.shape, tokens.shape[1]))
-    for member in range(3):
+    for member in range(2):
         block = model.block(member, tokens.T, fragments.T, lengths)
         trees = GrammarSums(model.preferences(member)).trees(model.grammar(member), block)
         arcs = by_head(trees.first + trees.later)
         arcs[np.arange(len(arcs)), np.arange(len(arcs))] = trees.root
-        expected += arcs.transpose(2, 1, 0) / 3
+        expected += arcs.transpose(2, 1, 0) / 2
     np.testing.assert_allclose(heads_of(model, batch).numpy(), expected, atol=1e-5)
 
 
@@ -171,22 +178,13 @@ def test_blocks_contain_every_sentence_once() -> None:
     assert sorted(indices) == np.flatnonzero(lengths).tolist()
 
 
-def test_punctuation_changes_heads_and_is_optional() -> None:
-    corpus = sample()
-    model, batch = learned(corpus), batch_of(corpus, range(60))
+def test_punctuation_changes_heads_and_is_optional(corpus: EncodedCorpus, model: Dmv) -> None:
+    batch = batch_of(corpus, range(60))
     assert batch.fragments.any()
     plain = SentenceBatch(batch.tokens, batch.lengths)
     unbroken = FragmentBatch(batch.tokens, batch.lengths, torch.zeros_like(batch.gaps))
     torch.testing.assert_close(heads_of(model, plain), heads_of(model, unbroken))
     assert not torch.allclose(heads_of(model, plain), heads_of(model, batch))
-
-
-def test_only_finished_members_vote() -> None:
-    corpus = sample(60)
-    model = fresh(corpus)
-    assert model.ready() == [0]
-    for step in model.fit(corpus):
-        assert model.ready() == ([0] if step.done < 8 else [0, 1])
 
 
 def test_log_probabilities_sum_to_less_than_one() -> None:
