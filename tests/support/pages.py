@@ -32,7 +32,7 @@ SIZES = {
 }
 SAMPLE = [  # the built-in sample is large
     *("model.embedding_size=16", "model.hidden_size=16", "model.chunk_size=4", "model.layers=2", "train.epochs=1"),
-    *("loader.batch_size=600", "loader.development_batch_size=100"),
+    *("data.text_share=0.05", "loader.batch_size=100", "loader.development_batch_size=100"),
 ]
 CRAFT = {
     "ocn": ["task.expressions=24", "model.hidden_size=6", "model.inner_size=6", "loader.batch_size=12"],

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from shutil import rmtree
+from shutil import copytree, rmtree
 
 import numpy as np
 import pytest
@@ -54,17 +55,27 @@ def stored(run: Path) -> dict[str, object]:
     return content
 
 
-@pytest.fixture(autouse=True)
-def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def _one_core() -> Iterator[None]:
     """Trainings one after another, which is faster for so little."""
-    monkeypatch.setattr(runner, "worker_count", lambda device: 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "worker_count", lambda device: 1)
+        yield
 
 
-def test_result_is_an_ensemble_and_the_log_holds_the_decisions(tmp_path: Path) -> None:
-    lines: list[str] = []
-    run = tmp_path / "run"
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """Folder of a complete job, which tests only read, and the lines that it reports."""
+    run, lines = tmp_path_factory.mktemp("complete") / "run", list[str]()
     names = [name for name, _ in train_recipe(request(run), RECIPE, report=lines.append)]
     assert list(dict.fromkeys(names)) == NAMES
+    return run, lines
+
+
+def test_result_is_an_ensemble_and_the_log_holds_the_decisions(
+    tmp_path: Path, complete: tuple[Path, list[str]]
+) -> None:
+    run, lines = complete
     plan = stored(run)
     assert plan["done"] == NAMES
     assert set(plan["log"]) <= set(lines)  # type: ignore[call-overload]
@@ -77,9 +88,7 @@ def test_result_is_an_ensemble_and_the_log_holds_the_decisions(tmp_path: Path) -
     assert [member.name for member in vote.description.members] == ["../prpn-1", "../grammar-1", "../grammar-2"]  # type: ignore[union-attr]
     student = load_parser(run / "parts" / "student-1")
     assert student.learned_from == f"parsed trees: {run / 'parts' / 'vote'} (teacher)"
-    before = trees(run)
-    run.rename(tmp_path / "moved")
-    assert trees(tmp_path / "moved") == before
+    assert trees(copytree(run, tmp_path / "moved")) == trees(run)
 
 
 @pytest.mark.parametrize(("limit", "name"), [(10_000, "small"), (1, "tiny")])
@@ -140,13 +149,11 @@ def test_comparison_skips_sentences_without_brackets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stopped_in", ["onlstm-1", "grammar-1", "student-1"])
-def test_interrupted_job_is_resumed_with_the_same_trees(tmp_path: Path, stopped_in: str) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    for _ in train_recipe(request(tmp_path / "a" / "run"), RECIPE):
-        pass
+def test_interrupted_job_is_resumed_with_the_same_trees(
+    tmp_path: Path, complete: tuple[Path, list[str]], stopped_in: str
+) -> None:
     events: list[str] = []
-    run = tmp_path / "b" / "run"
+    run = tmp_path / "run"
     for name, _ in train_recipe(request(run), RECIPE, stop=lambda: stopped_in in events):
         events.append(name)
     assert events[-1] == stopped_in
@@ -155,7 +162,7 @@ def test_interrupted_job_is_resumed_with_the_same_trees(tmp_path: Path, stopped_
     assert stored(run).get("done", []) == done
     later = {name for name, _ in train_recipe(RunRequest(run=str(run), resume=True, device="cpu"))}
     assert later == set(NAMES) - set(done)
-    assert trees(run) == trees(tmp_path / "a" / "run")
+    assert trees(run) == trees(complete[0])
 
 
 def test_recipe_of_heads_is_resumed_and_gives_heads(tmp_path: Path) -> None:
@@ -181,16 +188,13 @@ def test_recipe_of_heads_is_resumed_and_gives_heads(tmp_path: Path) -> None:
     assert all(is_tree(heads) for _, heads in parser.parse_heads(TEXT[:5]))
 
 
-def test_deleted_part_is_trained_again(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    for _ in train_recipe(request(run), RECIPE):
-        pass
-    before = trees(run)
+def test_deleted_part_is_trained_again(tmp_path: Path, complete: tuple[Path, list[str]]) -> None:
+    run = copytree(complete[0], tmp_path / "run")
     rmtree(run / "parts" / "grammar-1")
     rmtree(run / "parts" / "onlstm-1")
     again = list(train_recipe(RunRequest(run=str(run), resume=True, device="cpu")))
     assert {name for name, event in again if isinstance(event, Check)} == {"onlstm-1", "grammar-1"}
-    assert trees(run) == before
+    assert trees(run) == trees(complete[0])
 
 
 def test_job_can_be_stopped_while_a_text_is_parsed(tmp_path: Path) -> None:
@@ -233,13 +237,6 @@ def test_two_teach_together_and_the_lowest_perplexity_votes(tmp_path: Path) -> N
     assert f"perplexity of the development text: {line}; the 1 lowest vote" in lines
     members = [member.name for member in load_parser(run).description.members]  # type: ignore[union-attr]
     assert members == ["parts/prpn-1", f"parts/{order[0]}"]
-
-
-def test_finished_job_trains_nothing_again(tmp_path: Path) -> None:
-    recipe = replace(RECIPE, parts=(PRPN,))
-    list(train_recipe(request(tmp_path / "run"), recipe))
-    again = list(train_recipe(RunRequest(run=str(tmp_path / "run"), resume=True, device="cpu")))
-    assert again == []
 
 
 def test_unsuitable_folders_and_inputs_are_refused(tmp_path: Path) -> None:

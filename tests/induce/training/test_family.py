@@ -17,7 +17,7 @@ from induce.training.run import prepare_run
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError
 
-TEXT = [sentence.words for sentence in sentences(120)]
+TEXT = [sentence.words for sentence in sentences(60)]
 SHORT = [*SETTINGS["onlstm"], "train.epochs=1", "parse.layer=1"]
 
 
