@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from induce.settings.presets import load_preset
 from tests.support.calls import shell
 from tests.support.reference import ROOT
 from tests.support.tiny import SETTINGS
+from treebank.core.sentence import Treebank
 from treebank.corpora.sample import sample_treebank
 
 ROWS = [
@@ -30,9 +32,9 @@ SIZES = {
     "ordered-memory": ["model.slot_size=8", "model.slots=4", "model.test_slots=5"],
     **{name: ["model.hidden_size=8"] for name in ("onlstm", "gumbel-tree-lstm", "crvnn", "rl-spinn")},
 }
-SAMPLE = [  # the built-in sample is large
+SAMPLE = [  # without a text
     *("model.embedding_size=16", "model.hidden_size=16", "model.chunk_size=4", "model.layers=2", "train.epochs=1"),
-    *("data.text_share=0.05", "loader.batch_size=100", "loader.development_batch_size=100"),
+    *("loader.batch_size=100", "loader.development_batch_size=100"),
 ]
 CRAFT = {
     "ocn": ["task.expressions=24", "model.hidden_size=6", "model.inner_size=6", "loader.batch_size=12"],
@@ -51,6 +53,11 @@ TREEBANKS = (
     *("gold.ptb", "gold.mrg", "treebank.ptb", "treebank.mrg", "craft-dev.ptb", "craft-train.ptb"),
     *("trees.txt", "trees-of-another-parser.txt"),
 )
+
+
+def part_of_sample(part: str) -> Treebank:
+    """The first sentences of a part of the built-in sample, which is large."""
+    return replace(sample_treebank(part), sentences=sample_treebank(part).sentences[: 800 if part == "train" else 60])
 
 
 def fences(page: str, language: str = "") -> list[str]:
@@ -160,6 +167,8 @@ def run_commands(
     monkeypatch.setenv("SYNPARSE_PTB", str(folder / "ptb"))
     monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
     monkeypatch.setattr("induce.tasks.evaluation.GENERATED", 20)
+    for module in ("treebank.corpora.catalog", "induce.training.corpora"):
+        monkeypatch.setattr(f"{module}.sample_treebank", part_of_sample)
     for constant in ("GENERATED", "WORLDS"):
         monkeypatch.setattr(f"induce.tasks.craft.evaluation.{constant}", 6)
     write_files(folder)
