@@ -1,6 +1,6 @@
 """Changed metadata files are refused in one line, or read without an effect on their content.
 
-$SYNPARSE_MUTATIONS is the number of changes of each file (default 300), $SYNPARSE_SEED their seed.
+$SYNPARSE_MUTATIONS is the number of changes of each file (default 100), $SYNPARSE_SEED their seed.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from induce.data.tokens import SPACE, bits, characters
 from induce.data.vocabulary import Vocabulary
 from induce.data.vocabulary_choice import choose_vocabulary, class_vocabulary
 from induce.parsing.load import load_parser
-from induce.registry import LOADERS, MODELS, model_class
+from induce.registry import MODELS, model_class
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig
 from induce.storage import checkpoint
@@ -33,12 +33,6 @@ LETTERS = ("data.token=character", "train.epochs=2", "optimizer.learning_rate=0.
 SUPERVISED = sorted(name for name, entry in MODELS.items() if entry.learns_trees or entry.needs_teacher)
 
 
-def readings(name: str) -> list[str]:
-    """Names of the loaders that suit a model."""
-    reads = set(model_class(name).reads)
-    return [reading for reading, entry in LOADERS.items() if reads & set(entry.batches)]
-
-
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
     """A trainer on few sentences, because a sentence has many characters."""
     return make_trainer(config, *corpora(config, 30), run, device="cpu", **options)
@@ -50,14 +44,13 @@ def train(config: RunConfig, run: Path) -> list[Event]:
 
 
 @pytest.fixture(scope="module")
-def learned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tuple[Path, list[Event]]]:
-    """Folder and events of a run of a model with a loader, which all tests share."""
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, list[Event]]]:
+    """Folder and events of a run of a model, which all tests share."""
     folder = tmp_path_factory.mktemp("learned")
 
     @cache
-    def run(name: str, reading: str) -> tuple[Path, list[Event]]:
-        path = folder / name / reading
-        return path, train(settings(name, *LETTERS, f"loader.name={reading}"), path)
+    def run(name: str) -> tuple[Path, list[Event]]:
+        return folder / name, train(settings(name, *LETTERS), folder / name)
 
     return run
 
@@ -116,27 +109,26 @@ def test_rare_characters_are_unknown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(MODELS).difference(SUPERVISED)))
-def test_every_model_learns_from_characters(name: str, learned: Callable[[str, str], tuple[Path, list[Event]]]) -> None:
-    for reading in readings(name):
-        run, events = learned(name, reading)
-        started, finished = events[0], events[-1]
-        checks = [event for event in events if isinstance(event, Check)]
-        assert isinstance(started, Started)
-        assert isinstance(finished, Finished)
-        assert started.token == "character"
-        if len(checks) > 1:  # a model without gradients is scored once
-            assert checks[-1].development_loss < checks[0].development_loss
-        per_character = None if reading == "masked" else bits(checks[-1].development_loss, "character")
-        assert checks[-1].development_bits == per_character == finished.best_bits  # None for masked characters
-        logged = [json.loads(line) for line in (run / "log.jsonl").open()]
-        assert [line["development_bits"] for line in logged if line["event"] == "check"] == [
-            check.development_bits for check in checks
-        ]
+def test_every_model_learns_from_characters(name: str, learned: Callable[[str], tuple[Path, list[Event]]]) -> None:
+    run, events = learned(name)
+    started, finished = events[0], events[-1]
+    checks = [event for event in events if isinstance(event, Check)]
+    assert isinstance(started, Started)
+    assert isinstance(finished, Finished)
+    assert started.token == "character"
+    if len(checks) > 1:  # a model without gradients is scored once
+        assert checks[-1].development_loss < checks[0].development_loss
+    per_character = None if settings(name).loader_name == "masked" else bits(checks[-1].development_loss, "character")
+    assert checks[-1].development_bits == per_character == finished.best_bits  # None for masked characters
+    logged = [json.loads(line) for line in (run / "log.jsonl").open()]
+    assert [line["development_bits"] for line in logged if line["event"] == "check"] == [
+        check.development_bits for check in checks
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(name for name in MODELS if model_class(name).gives and name not in SUPERVISED))
-def test_structures_are_over_characters(name: str, learned: Callable[[str, str], tuple[Path, list[Event]]]) -> None:
-    parser = load_parser(learned(name, settings(name).loader_name)[0])
+def test_structures_are_over_characters(name: str, learned: Callable[[str], tuple[Path, list[Event]]]) -> None:
+    parser = load_parser(learned(name)[0])
     spellings = [reading.words for reading in parser.read([["The", "dog", "!", "12"], ["..."], []])]
     article = "The" if settings(name).data.normalization == "cased" else "the"
     assert spellings == [(*article, SPACE, *"dog", SPACE, "0"), (), ()]  # after normalization

@@ -21,7 +21,7 @@ from induce.settings.run import RunConfig
 from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.training import loop
-from induce.training.events import Finished, Started
+from induce.training.events import Event, Finished, Started
 from tests.support.fork_server import Call
 from tests.support.tiny import assert_equal_weights, corpora, make_trainer, settings, train, trainer, weights
 from treebank.base.errors import SynparseError
@@ -144,9 +144,16 @@ def test_stops_when_time_is_up_and_keeps_the_model(tmp_path: Path) -> None:
     assert checkpoint.find(tmp_path / "run").name == "best"
 
 
-def test_every_check_is_logged_once(tmp_path: Path) -> None:
-    events = train(settings("onlstm"), tmp_path / "run")
-    logged = [json.loads(line)["event"] for line in (tmp_path / "run" / "log.jsonl").open()]
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+    """Folder and events of a run of three epochs, which tests only read."""
+    run = tmp_path_factory.mktemp("complete") / "run"
+    return run, train(settings("onlstm"), run)
+
+
+def test_every_check_is_logged_once(complete: tuple[Path, list[Event]]) -> None:
+    run, events = complete
+    logged = [json.loads(line)["event"] for line in (run / "log.jsonl").open()]
     assert logged.count("check") == sum(isinstance(event, Check) for event in events) == 3
     assert logged[0] == "started"
     assert logged[-1] == "finished"
@@ -173,16 +180,16 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path: Path, reason: str, ch
         assert torch.equal(value, weights(run)[name])
 
 
-def test_finished_run_is_resumed_with_more_epochs_bit_by_bit(tmp_path: Path) -> None:
-    train(settings("onlstm", "train.epochs=3"), tmp_path / "whole")
+def test_finished_run_is_resumed_with_more_epochs_bit_by_bit(
+    tmp_path: Path, complete: tuple[Path, list[Event]]
+) -> None:
     train(settings("onlstm", "train.epochs=1"), tmp_path / "cut")
-    list(trainer(settings("onlstm", "train.epochs=3"), tmp_path / "cut", resume=True).train())
-    assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
+    list(trainer(settings("onlstm"), tmp_path / "cut", resume=True).train())
+    assert_equal_weights(complete[0], tmp_path / "cut")
 
 
-def test_resuming_with_another_text_is_refused(tmp_path: Path) -> None:
-    run, config = tmp_path / "run", settings("onlstm")
-    train(config, run)
+def test_resuming_with_another_text_is_refused(complete: tuple[Path, list[Event]]) -> None:
+    run, config = complete[0], settings("onlstm")
     training, development = corpora(config)
     for name, texts in (("training", (development, development)), ("development", (training, training))):
         with pytest.raises(SynparseError, match=f"the {name} text is not the one that this run began with"):
@@ -219,7 +226,7 @@ def test_normalization_by_tags_ignores_foreign_tag_sets() -> None:
 
 def test_resumed_run_uses_the_matrix_library_of_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "choose_library", lambda compute: ONEDNN)
-    config = settings("onlstm", "train.epochs=4")
+    config = settings("onlstm", "train.epochs=2")
     train(config, tmp_path / "whole")
     assert checkpoint.read(tmp_path / "whole" / "last").facts.matrix_library == ONEDNN
     stops = iter(range(5))
