@@ -25,6 +25,7 @@ from induce.settings.run import (
     value_of,
 )
 from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.metadata import abbreviate
 from treebank.base.registry import canonical, nearest
 
 DEFAULT_MODEL = "onlstm"
@@ -279,13 +280,13 @@ def _convert(text: str, old: Any, change: str) -> Any:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     if isinstance(old, bool):
         if text not in ("true", "false"):
-            raise SynparseError(f"setting {change!r}: write true or false")
+            raise SynparseError(f"setting {abbreviate(change)}: write true or false")
         return text == "true"
     try:
         return type(old)(text)
     except ValueError:
         kind = "a whole number" if isinstance(old, int) else "a number"
-        raise SynparseError(f"setting {change!r}: {text!r} is not {kind}") from None
+        raise SynparseError(f"setting {abbreviate(change)}: {abbreviate(text)} is not {kind}") from None
 
 
 def explain(model: str) -> Iterator[str]:

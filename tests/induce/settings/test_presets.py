@@ -25,6 +25,7 @@ def test_names_and_switches_are_set_and_stored() -> None:
     ("change", "message"),
     [
         ("model.tied_embeddings=no", "write true or false"),
+        (f"train.epochs={'9' * 5000}", f"setting 'train.epochs={'9' * 26}…: '{'9' * 39}… is not a whole number"),
         ("model.residual_blocks=-1", "model.residual_blocks = -1 must lie between 0 and"),
         ("model.slots=0", "model.slots = 0 must lie between 1 and"),
         ("loader.name=sentence", "there is no loader 'sentence'; did you mean 'sentences'?"),
