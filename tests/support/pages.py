@@ -100,7 +100,7 @@ def shrunk(arguments: list[str]) -> list[str]:
             sizes += [*TASK, LIMITS[task], *SIZES.get(named.get("--model", "ordered-memory"), [])]
         return [*arguments, *_options(sizes)]  # the last setting counts: the page's sizes are large
     if arguments[:2] == ["task", "transfer"]:
-        return [*arguments, "--max-minutes", "0.05"]
+        return [*arguments, *_options(["loader.batch_size=32", "train.epochs=1"])]
     if arguments[0] != "train" or "--resume" in arguments:
         return arguments
     if "--best" in arguments:
