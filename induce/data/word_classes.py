@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from induce.data.segment_edges import word_edges
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -239,7 +240,10 @@ def _entries(block: Array, starts: Array) -> tuple[Array, Array]:
 
 
 class FlatText:
-    """Words of a corpus without boundary tokens, and their counts."""
+    """Words of a corpus without boundary tokens, and their counts.
+
+    ``edges`` (2, V): relative frequencies at the beginnings and ends of segments (see `word_edges`).
+    """
 
     def __init__(self, corpus: EncodedCorpus) -> None:
         self.lengths = corpus.lengths
@@ -251,6 +255,7 @@ class FlatText:
         self.neighbours = Neighbours.of(self.ids, self.offsets, breaks, size)
         self.counts = np.bincount(self.ids, minlength=size).astype(np.float64)
         pseudo = np.array([word.startswith("<unk") for word in self.words])
+        self.edges = word_edges(corpus, size)
         self.share = np.where(pseudo, 0.0, self.counts / max(1, len(self.ids)))  # a pseudo-word represents rare words
         fragments = np.cumsum(breaks)
         self.fragments = (

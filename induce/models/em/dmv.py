@@ -87,10 +87,10 @@ class Dmv(DmvMembers):
         count, batch = ids.shape
         blocks = [self.block(member, ids, fragments, lengths) for member in members]
         classes = [block.classes + index * self.class_count for index, block in enumerate(blocks)]
-        head, root = (np.concatenate([getattr(block, name) for block in blocks], 1) for name in ("head", "root"))
-        every = SentenceBlock(
-            np.concatenate(classes, 1), blocks[0].fragments, head, root, np.tile(lengths, len(members)), len(members)
-        )
+        names = ("head", "root", "leaning")
+        head, root, leaning = (np.concatenate([getattr(block, name) for block in blocks], 1) for name in names)
+        copies, all_lengths = len(members), np.tile(lengths, len(members))
+        every = SentenceBlock(np.concatenate(classes, 1), blocks[0].fragments, head, root, all_lengths, copies, leaning)
         tables = (table[members].cpu().numpy() for table in (self.root, self.stop, self.choose))
         grammar = ValenceGrammar(*(table.reshape(-1, *table.shape[2:]) for table in tables))
         bias = np.repeat([self.between("length_bias", member) for member in members], batch)

@@ -108,11 +108,14 @@ class DmvLearner:
         weights = frequency_weights(text.share, scale=config.frequency_scale, power=power)
         ratio = np.ones(model.class_count)
         ratio[:size] = self._predicates(classes, weights, size)
+        begins, ends = np.log(np.maximum(text.edges, 1e-9))
+        leaning = np.clip(begins - ends, -config.leaning_limit, config.leaning_limit)
         limited = np.clip(ratio, 1 / config.predicate_limit, config.predicate_limit)[classes]
         smoothed = text.counts + 0.5
         tables = {
             "classes": classes,
             "ratio": ratio,
+            "leaning": config.leaning * (1 - weights) * leaning,
             "head_weight": weights * limited**config.predicate_head,
             "root_weight": weights * limited**config.predicate_root,
             "word_given_class": smoothed / np.bincount(classes, smoothed)[classes],

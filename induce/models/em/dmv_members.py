@@ -67,6 +67,10 @@ class DmvConfig:
         0.5, at_least=0, at_most=100, help="lower end of the range of powers by which frequent words head less"
     )
     frequency_power_high: float = setting(1.0, at_least=0, at_most=100, help="upper end of the range of these powers")
+    leaning: float = setting(
+        0.0, at_least=-10, at_most=10, help="weight of the sides to which frequent words lean, by edges of segments"
+    )
+    leaning_limit: float = setting(2.0, at_least=0, at_most=10, help="largest log of such a ratio of edges")
     predicate_root: float = setting(
         1.0, at_least=0, at_most=100, help="power of the predicate ratio in a word's root weight"
     )
@@ -131,6 +135,7 @@ class DmvMembers(FittedModel):
         self.register_buffer("share", torch.zeros(vocabulary_size, dtype=double))
         self.register_buffer("classes", torch.zeros(members, vocabulary_size, dtype=torch.int64))
         self.register_buffer("ratio", torch.ones(members, size, dtype=double))
+        self.register_buffer("leaning", torch.zeros(members, vocabulary_size, dtype=double))
         self.register_buffer("head_weight", torch.ones(members, vocabulary_size, dtype=double))
         self.register_buffer("root_weight", torch.ones(members, vocabulary_size, dtype=double))
         self.register_buffer("word_given_class", torch.zeros(members, vocabulary_size, dtype=double))
@@ -144,6 +149,7 @@ class DmvMembers(FittedModel):
     share: Tensor  # (V,): of the text
     classes: Tensor  # (M, V)
     ratio: Tensor  # (M, K): see `predicate_ratios`
+    leaning: Tensor  # (M, V): see `SentenceBlock`
     head_weight: Tensor  # (M, V)
     root_weight: Tensor  # (M, V)
     word_given_class: Tensor  # (M, V): P(word | its class)
@@ -177,4 +183,5 @@ class DmvMembers(FittedModel):
         tables = [table[member].cpu().numpy() for table in (self.classes, self.head_weight, self.root_weight)]
         classes, head, root = (table[ids] for table in tables)
         inside = np.arange(len(ids))[:, None] < lengths
-        return SentenceBlock(classes, np.where(inside, fragments, -1), head, root, lengths)
+        leaning = self.leaning[member].cpu().numpy()[ids]
+        return SentenceBlock(classes, np.where(inside, fragments, -1), head, root, lengths, leaning=leaning)

@@ -29,6 +29,8 @@ TABLE = 200_000  # numbers of a table for one block of sentences: large enough f
 class SentenceBlock:
     """B sentences of up to N words, (N, B) each: classes, indices of fragments, weights as head and as root.
 
+    ``leaning`` is the log of the weight of a head on the right of the word divided by that of a head on its left.
+
     ``lengths`` (B,): the words of each sentence. Padding has any valid class, a fragment index that differs from those
     of the words, and finite weights. If the block contains ``copies`` copies of a set of sentences, one after the
     other, ``fragments`` describes the first copy only.
@@ -40,6 +42,7 @@ class SentenceBlock:
     root: Array
     lengths: Array
     copies: int = 1
+    leaning: Array | float = 0.0
 
 
 def blocks_of_similar_length(
@@ -154,16 +157,18 @@ class GrammarSums:
         """Expected uses for the start of EM, in which each word draws its head independently of the other words.
 
         The heads need not form a tree. A word is the root in proportion to its root weight. Otherwise the probability
-        of a head is proportional to its head weight / distance, times the penalty if the two words are in different
-        fragments. The number of dependents of a head on one side is assumed to be Poisson-distributed. ``log_total``
-        is 0.
+        of a head is proportional to its head weight / distance, times the weight of its side for this word, times the
+        penalty if the two words are in different fragments. The number of dependents of a head on one side is assumed
+        to be Poisson-distributed. ``log_total`` is 0.
         """
         count = len(block.classes)
         inside = np.arange(count)[:, None] < block.lengths
         near = np.zeros(count)
         near[1:] = 1 / np.arange(1, count)
-        distances = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
-        arcs = near[distances][..., None] * (block.head * inside)[:, None]  # (N, N, B) of [head, child]
+        offsets = np.subtract.outer(np.arange(count), np.arange(count))
+        arcs = near[np.abs(offsets)][..., None] * (block.head * inside)[:, None]  # (N, N, B) of [head, child]
+        left, right = self._sides(block)
+        arcs *= np.where(offsets[..., None] > 0, right, left)
         arcs[block.fragments[:, None] != block.fragments] *= self.preferences.penalty
         root = np.where(inside, block.root, 0.0)
         root /= root.sum(0)
@@ -214,11 +219,19 @@ class GrammarSums:
         near = np.exp(-np.multiply.outer(np.arange(count) - 1.0, self.preferences.length_bias)).reshape(count, -1)
         near[0] = 0
         heads = np.stack([_read(block.head, side) for side in (0, 1)])
+        dependents = np.stack([_read(weights, side) for side, weights in enumerate(self._sides(block))])
         arcs = self._tables.empty("arcs", (2, count, count, batch))
         np.multiply(heads[:, :, None], near, out=arcs)
         for width in range(1, count):
+            arcs[:, : count - width, width] *= dependents[:, width:]
             arcs[:, count - width :, width] = 0
         return arcs
+
+    @staticmethod
+    def _sides(block: SentenceBlock) -> tuple[Array, Array]:
+        """Weights (N, B) of a head on the left, and on the right, of each word."""
+        right = np.exp(np.broadcast_to(np.asarray(block.leaning) / 2, block.classes.shape))
+        return 1 / right, right
 
 
 def _read(table: Array, side: int) -> Array:

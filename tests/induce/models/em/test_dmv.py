@@ -130,6 +130,16 @@ def test_seeds_and_members_differ(corpus: EncodedCorpus, model: Dmv) -> None:
     assert len({model.preferences(member) for member in range(2)}) == 2
 
 
+def test_words_have_heads_on_the_side_to_which_they_lean(corpus: EncodedCorpus) -> None:
+    article, batch = corpus.vocabulary.id("the"), batch_of(corpus, range(40))
+    shares = []
+    for leaning in (-2.0, 0.0, 2.0):
+        model = learned(corpus, leaning=leaning)
+        heads = heads_of(model, batch)
+        shares.append(float(heads.triu(1).sum(2)[batch.tokens == article].mean()))
+    assert shares[0] < shares[1] < shares[2]
+
+
 def test_every_word_has_one_head(corpus: EncodedCorpus, model: Dmv) -> None:
     batch = batch_of(corpus, range(12))
     rows = heads_of(model, batch).sum(2)

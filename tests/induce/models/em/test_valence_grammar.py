@@ -30,7 +30,9 @@ def a_block(count: int, batch: int, seed: int = 0, weighted: bool = False) -> Se
     )
     fragments = (draw.random((count, batch)) < 0.3).cumsum(0)
     lengths = np.full(batch, count)
-    return SentenceBlock(draw.integers(0, CLASSES, (count, batch)), fragments, *weights, lengths)
+    classes = draw.integers(0, CLASSES, (count, batch))
+    leaning = draw.normal(size=(count, batch)) if weighted else 0.0
+    return SentenceBlock(classes, fragments, *weights, lengths, leaning=leaning)
 
 
 def weights_by_definition(grammar: ValenceGrammar, block: SentenceBlock, length_bias: float) -> TreeWeights:
@@ -38,6 +40,7 @@ def weights_by_definition(grammar: ValenceGrammar, block: SentenceBlock, length_
     count, batch = block.classes.shape
     first, later = np.zeros((2, 2, count, count, batch))
     stop, root = np.zeros((2, count, 2, batch)), np.zeros((count, batch))
+    leaning = np.broadcast_to(block.leaning, (count, batch))
     for sentence in range(batch):
         classes = block.classes[:, sentence]
         for side in (0, 1):
@@ -47,6 +50,7 @@ def weights_by_definition(grammar: ValenceGrammar, block: SentenceBlock, length_
                 for width in range(1, count - position):
                     child = head + width if side == 0 else head - width
                     preference = block.head[head, sentence] * np.exp(-length_bias * (width - 1))
+                    preference *= np.exp((-0.5 if side == 0 else 0.5) * leaning[child, sentence])
                     for v, table in ((0, first), (1, later)):
                         goes_on = 1 - grammar.stop[classes[head], side, v]
                         chosen = grammar.choose[classes[head], side, v, classes[child]]
@@ -124,12 +128,23 @@ def test_harmonic_start_by_definition() -> None:
     assert counts.first[0, 1, 1, 0] == pytest.approx(1 - np.exp(-right))
 
 
+def test_leaning_words_start_with_heads_on_their_side() -> None:
+    count, leaning = 3, np.array([[0.0], [np.log(4.0)], [0.0]])
+    unweighted, words = np.ones((count, 1)), np.zeros((count, 1), dtype=int)
+    block = SentenceBlock(words, words, unweighted, unweighted, np.array([count]), leaning=leaning)
+    counts = GrammarSums(PLAIN).harmonic_heads(block)
+    arcs = by_head(counts.first + counts.later)[..., 0]
+    assert arcs[2, 1] == pytest.approx(4 * arcs[0, 1])
+    assert arcs[:, 0] == pytest.approx([0, 2 / 3 * 2 / 3, 2 / 3 / 3])
+
+
 def test_harmonic_start_ignores_padding() -> None:
     long, short = a_block(7, 1, weighted=True), a_block(4, 1, seed=3, weighted=True)
     both = [np.concatenate([getattr(short, name), getattr(long, name)[4:]]) for name in ("classes", "fragments")]
-    weights = [np.concatenate([getattr(short, name), getattr(long, name)[4:]]) for name in ("head", "root")]
+    names = ("head", "root", "leaning")
+    *weights, leaning = [np.concatenate([getattr(short, name), getattr(long, name)[4:]]) for name in names]
     sums, counts = GrammarSums(Preferences(0.0, 0.2)), []
-    for block in (short, SentenceBlock(*both, *weights, np.array([4]))):
+    for block in (short, SentenceBlock(*both, *weights, np.array([4]), leaning=leaning)):
         counts.append(ValenceGrammar.zeros(CLASSES))
         sums.add(counts[-1], block, sums.harmonic_heads(block))
     for name in ("root", "stop", "choose"):
