@@ -37,7 +37,10 @@ def test_recipe_of_heads_has_different_grammars_and_a_student() -> None:
 def test_teachers_are_trained_before_their_students() -> None:
     recipe = read_recipe("best")
     stages = [[member.name for member in stage] for stage in recipe.stages(recipe.series(2))]
-    assert stages[0] == ["onlstm-1", "onlstm-2", *(f"first-{k}" for k in (3, 4, 7, 8))]  # not taught
+    assert stages[0] == [
+        *(f"{name}-{k}" for name in ("onlstm", "segment-edges") for k in (1, 2)),
+        *(f"first-{k}" for k in (3, 4, 7, 8)),  # not taught
+    ]
     assert stages[1] == [f"first-{k}" for k in (1, 2, 5, 6)]
     assert stages[2:] == [[f"second-{k}" for k in range(1, 5)]]
 
@@ -45,7 +48,11 @@ def test_teachers_are_trained_before_their_students() -> None:
 @pytest.mark.parametrize("count", [1, 3])
 def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) -> None:
     voters = [member for member in read_recipe("best").series(count) if member.part.votes]
-    assert Counter(member.preset for member in voters) == {"npcfg-small": 4 * count, "simple-pcfg-small": 2 * count}
+    assert Counter(member.preset for member in voters) == {
+        "segment-edges-small": count,
+        "npcfg-small": 4 * count,
+        "simple-pcfg-small": 2 * count,
+    }
 
 
 @pytest.mark.parametrize(
@@ -56,6 +63,7 @@ def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) ->
         ({"name": "x", "minutes": 1, "part": [{**PART, "seeds": 1}]}, "parts: unknown field 'seeds'"),
         ({"name": "x", "minutes": 1, "part": [PART], "small_text_words": 9}, "small_text_recipe need each other"),
         ({"name": "x", "minutes": -1, "part": [PART]}, "minutes cannot be -1"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "weight": 0}]}, "weight cannot be 0"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "minutes": "ten"}]}, "'minutes' cannot be 'ten'"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "presets": [1]}]}, "'presets' cannot be 1"),
         ({"name": "x", "minutes": 1, "part": [{"name": "a", "minutes": 1}]}, "'presets' is missing"),
