@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Decorator = Callable[[Any], Any]
 
 MODEL, INPUT, OUTPUT, SCORING, LEARNING = "Model", "Input", "Output", "Scoring", "Learning"
+LABEL_COUNT = 12
 GOLD_HELP = "Treebank: a file, a folder, or a name such as sample or wsj10."
 
 output_option = option("-o", "--output", metavar="FILE", help="Output file instead of standard output.", group=OUTPUT)
@@ -124,6 +125,47 @@ def _use_threads(context: click.Context, parameter: click.Parameter, count: int 
 def parsing_options(command: Any) -> Any:
     """Add the options for reading trees from a model: ``--decoder``, ``--priors``, ``--device`` and ``--threads``."""
     return decoder_option(priors_option(device_option(command)))
+
+
+def label_options(source: str, group: str) -> Decorator:
+    """Add ``--labels``, ``--label-count``, ``--labels-of`` and ``--seed``. ``source`` names the trees in the help."""
+
+    def decorate(command: Any) -> Any:
+        for decorator in (
+            seed_option,
+            option(
+                "--labels-of",
+                multiple=True,
+                metavar="INPUT",
+                help="With --labels: induce the labels from this corpus instead (repeatable).",
+                group=group,
+            ),
+            option(
+                "--label-count",
+                type=click.IntRange(min=2),
+                default=LABEL_COUNT,
+                show_default=True,
+                metavar="N",
+                help="With --labels: number of labels.",
+                group=group,
+            ),
+            option(
+                "--labels",
+                type=click.Choice(["induced"]),
+                help=f"Replace the labels of phrases by labels that are induced from {source}.",
+                group=group,
+            ),
+        ):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
+def check_label_options(labels: str | None, label_count: int, labels_of: Sequence[str], seed: int) -> None:
+    """Raises UsageError for options of labels that have no effect."""
+    if not labels and (labels_of or label_count != LABEL_COUNT):
+        raise click.UsageError("--label-count and --labels-of require --labels induced")
 
 
 def gold_option(required: bool = False) -> Decorator:

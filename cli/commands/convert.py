@@ -11,13 +11,14 @@ import click
 from cli.command import command, option
 from cli.options import (
     SkippedSentences,
+    check_label_options,
     format_option,
+    label_options,
     max_length_option,
     on_error_option,
     output_option,
     ptb_option,
     reading_options,
-    seed_option,
 )
 from cli.text_call import TextCall
 from treebank.core.head_rules import HEAD_RULES
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 CHANGES = "Changes"
 CONCAT_SYN = "ptb-concat-syn"  # words as in the language-modeling files of the Penn Treebank
-LABEL_COUNT = 12
 LABELED_FORMATS = ("brackets", "spans", "negra", "tiger")
 STRIPPED = ("traces", "functions", "punctuation", "labels", "unary")
 
@@ -88,27 +88,7 @@ EXAMPLES = [
     help="With --normalize: give each sentence the words of the next line of a language-modeling file (repeatable).",
     group=CHANGES,
 )
-@option(
-    "--labels",
-    type=click.Choice(["induced"]),
-    help="Replace the labels of phrases by labels that are induced from the trees.",
-    group=CHANGES,
-)
-@option(
-    "--label-count",
-    type=click.IntRange(min=2),
-    metavar="N",
-    help=f"With --labels: number of labels (default {LABEL_COUNT}).",
-    group=CHANGES,
-)
-@option(
-    "--labels-of",
-    multiple=True,
-    metavar="INPUT",
-    help="With --labels: induce the labels from this corpus instead (repeatable).",
-    group=CHANGES,
-)
-@seed_option
+@label_options("the trees", CHANGES)
 @output_option
 @format_option(*WRITERS, default="brackets")
 def convert(
@@ -125,7 +105,7 @@ def convert(
     strip: Sequence[str],
     binarize: Direction | None,
     max_length: int | None,
-    **label_options: Any,
+    **labeling: Any,
 ) -> None:
     """Convert treebanks to another format, one sentence per line.
 
@@ -139,34 +119,24 @@ def convert(
     from treebank.convert.convert import convert as converted
     from treebank.convert.transform import Transformation
 
-    _check_labels(form, strip, **label_options)
-    reads = [*vocabulary_of, *align_with, *label_options["labels_of"]]
+    check_label_options(**labeling)
+    if labeling["labels"] and form not in LABELED_FORMATS:
+        raise click.UsageError(f"--format {form} has no labels; choose {', '.join(LABELED_FORMATS)}")
+    if labeling["labels"] and "labels" in strip:
+        raise click.UsageError("--labels and --strip labels exclude each other")
+    reads = [*vocabulary_of, *align_with, *labeling["labels_of"]]
     call = TextCall("converting", input, output, reads=reads, trees=True)
     transformation = Transformation(tuple(strip), binarize, max_length)
     on_bad = SkippedSentences() if on_error == "skip" else None
     treebanks = Treebanks(call.paths, ptb, on_bad, call.counted(input_options))
-    relabel = _learn_labels(treebanks, **label_options) if label_options["labels"] else None
+    relabel = _learn_labels(treebanks, **labeling) if labeling["labels"] else None
     conversion = Conversion(form, transformation, head_rules, normalize is not None, vocabulary_of, align_with, relabel)
     call.write(converted(treebanks, conversion, report=lambda line: click.echo(line, err=True)))
 
 
-def _check_labels(
-    form: str, strip: Sequence[str], labels: str | None, label_count: int | None, labels_of: Sequence[str], seed: int
-) -> None:
-    """Raises UsageError for options of labels that have no effect or exclude each other."""
-    if not labels and (label_count or labels_of):
-        raise click.UsageError("--label-count and --labels-of require --labels induced")
-    if labels and form not in LABELED_FORMATS:
-        raise click.UsageError(f"--format {form} has no labels; choose {', '.join(LABELED_FORMATS)}")
-    if labels and "labels" in strip:
-        raise click.UsageError("--labels and --strip labels exclude each other")
-
-
-def _learn_labels(
-    treebanks: Treebanks, labels: str, label_count: int | None, labels_of: Sequence[str], seed: int
-) -> Relabel:
+def _learn_labels(treebanks: Treebanks, labels: str, label_count: int, labels_of: Sequence[str], seed: int) -> Relabel:
     """Labels that are learned from the treebanks, or from those in ``labels_of``, in a first reading."""
     from induce.analysis.phrase_labels import learn_labels
 
     source = replace(treebanks, paths=labels_of or treebanks.paths).silently()
-    return learn_labels(source.sentences(), labels=label_count or LABEL_COUNT, seed=seed)
+    return learn_labels(source.sentences(), labels=label_count, seed=seed)

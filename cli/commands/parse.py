@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +14,10 @@ from cli.command import command, option
 from cli.options import (
     OUTPUT,
     SkippedSentences,
+    check_label_options,
     default_model,
     format_option,
+    label_options,
     model_option,
     note,
     on_error_option,
@@ -21,7 +26,9 @@ from cli.options import (
     reading_options,
 )
 from cli.output import drawing
+from cli.progress import reading
 from cli.text_call import TextCall
+from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.parsing.writer import Job
@@ -74,6 +81,7 @@ EXAMPLES = [
     help="Write the N best trees of each sentence with their scores, as JSON lines.",
     group=OUTPUT,
 )
+@label_options("the parsed text", OUTPUT)
 @option("--output-dir", metavar="DIR", help="Write one output file into DIR for each input file.", group=OUTPUT)
 @option("--resume", is_flag=True, help="With --output-dir: continue an interrupted job.")
 @option(
@@ -96,6 +104,10 @@ def parse(
     min_confidence: float | None,
     mark_confidence: bool,
     k: int | None,
+    labels: str | None,
+    label_count: int,
+    labels_of: Sequence[str],
+    seed: int,
     **folder_options: Any,
 ) -> None:
     """Parse text: one sentence per line in, one tree per line out, in the same order.
@@ -105,12 +117,11 @@ def parse(
     writes CoNLL-U.
     """
     _check_usage(output, **folder_options)
+    check_label_options(labels, label_count, labels_of, seed)
     if k and (min_confidence is not None or mark_confidence):
         raise click.UsageError("--k writes scores of trees; leave out --min-confidence and --mark-confidence")
     if (k and form not in (None, "jsonl")) or (mark_confidence and form == "jsonl"):
         raise click.UsageError(f"--format {form} does not fit; --k and JSON lines have all numbers already")
-    import math
-
     from induce.parsing.load import load_parser
     from induce.parsing.writer import Job, TreeOptions
 
@@ -122,6 +133,8 @@ def parse(
         parser.must_give("heads", "another --format")
     elif form == "brackets":
         parser.must_give("trees", "--format conllu")
+    if labels:
+        parser.must_give("trees", "no --labels, since heads have no phrases")
     skipped = SkippedSentences()
     job = Job(
         parser,
@@ -132,12 +145,45 @@ def parse(
         watch=call.count,
         options=TreeOptions(-math.inf if min_confidence is None else min_confidence, mark_confidence, k),
     )
+    if labels:
+        job = _with_labels(job, call.paths, labels_of, label_count, seed)
     if folder_options["output_dir"]:
         written = _write_folder(call, job, **folder_options)
     else:
         written = call.write(job.lines(call.paths))
     if skipped.count:
         click.echo(f"{skipped.count:,} of {written:,} sentences were malformed; their lines are empty", err=True)
+
+
+def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count: int, seed: int) -> Job:
+    """The job with labels that are learned from ``labels_of``, or in a first reading of the texts ``paths``.
+
+    Raises SynparseError if a text cannot be read twice.
+    """
+    from induce.analysis.phrase_labels import learn_labels
+    from induce.parsing.corpus import Corpus
+    from induce.parsing.labels import learn_from_output
+    from treebank.io.expand import expand
+    from treebank.io.read import read_sentences
+
+    files = expand(labels_of or paths, trees=None, notify=_ignore)
+    on_bad = _ignore if job.on_bad else None
+    with reading("learning labels", files, replace(job.input_options, notify=_ignore)) as options:
+        if labels_of:
+            corpus = Corpus(labels_of, model=job.parser, input_options=options, on_bad=on_bad)
+            labeler = learn_labels(corpus, labels=count, seed=seed)
+        else:
+            if not all(map(os.path.isfile, files)):
+                raise SynparseError("the text is read twice, so it cannot be a stream; name files or --labels-of")
+            job.parser.on_refused = on_bad
+            text = read_sentences(files, input_options=options, on_bad=on_bad)
+            min_confidence = job.options.min_confidence
+            labeler = learn_from_output(job.parser, text, min_confidence=min_confidence, labels=count, seed=seed)
+    return replace(job, options=replace(job.options, labeler=labeler))
+
+
+def _ignore(message: Any) -> None:
+    pass
 
 
 def _write_folder(

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from induce.analysis.phrase_labels import PhraseLabeler
 from induce.decoding.specification import k_best_decoder
 from induce.parsing.json_lines import (
     confidence_notes,
@@ -21,10 +22,11 @@ from induce.parsing.json_lines import (
     tree_line,
     with_confidence_labels,
 )
+from induce.parsing.labels import unlabeled
 from induce.parsing.output_batch import FinishedFiles, batches
 from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.parser import Parser
-from induce.parsing.reading import ConfidentTree
+from induce.parsing.reading import ConfidentTree, ScoredTree
 from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
@@ -49,17 +51,20 @@ class TreeOptions:
     """Options of the trees of a job.
 
     Phrases with a confidence below ``min_confidence`` are left out. With ``marked``, the confidence is written into
-    labels (``X=0.93``), or into MISC for heads. With ``k``, the k best trees are written instead of one.
+    labels (``X=0.93``), or into MISC for heads. With ``k``, the k best trees are written instead of one. ``labeler``
+    gives the phrases labels.
     """
 
     min_confidence: float = -math.inf
     marked: bool = False
     k: int | None = None
+    labeler: PhraseLabeler | None = None
 
     def facts(self) -> dict[str, Any]:
         """The options, for the record of a job."""
         limit = None if self.min_confidence == -math.inf else self.min_confidence
-        return {"min_confidence": limit, "mark_confidence": self.marked, "k": self.k}
+        labels = " ".join(self.labeler.names) if self.labeler else None
+        return {"min_confidence": limit, "mark_confidence": self.marked, "k": self.k, "labels": labels}
 
 
 class SentenceBuffer:
@@ -155,13 +160,20 @@ class Job:
             yield from self._lines_of_heads(sentences, source, first + skip)
         elif self.options.k:
             for trees in self.parser.parse_k_best(sentences, self.options.k):
-                yield ranked_line(trees, self._next(source))
+                labeled = [ScoredTree(score, self._labeled(tree)) for score, tree in trees]
+                yield ranked_line(labeled, self._next(source))
         elif self.form == "jsonl" or self.options.marked or self.options.min_confidence > -math.inf:
             for parsed in self.parser.parse_confident(sentences, self.options.min_confidence):
-                yield self._confident_line(parsed, self._next(source))
+                labeled_tree = ConfidentTree(self._labeled(parsed.tree), parsed.confidences)
+                yield self._confident_line(labeled_tree, self._next(source))
         else:
             for tree in self.parser.parse(sentences):
-                yield self._line(tree, self._next(source))
+                yield self._line(self._labeled(tree), self._next(source))
+
+    def _labeled(self, tree: Tree) -> Tree:
+        """The tree with induced labels, if the options have any."""
+        labeler = self.options.labeler
+        return labeler.relabel(unlabeled(tree, self.parser)) if labeler else tree
 
     def _lines_of_heads(self, sentences: Iterable[Sentence], source: SentenceBuffer, first: int) -> Iterator[str]:
         writer = ConlluWriter(first, predicted=True)
