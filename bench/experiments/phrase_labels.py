@@ -1,14 +1,16 @@
-"""Induced labels of phrases against gold labels, with gold brackets: docs/results/constituency.md.
+"""Induced labels of phrases against gold labels: docs/results/constituency.md.
 
-``python -m bench.experiments.phrase_labels [--data FOLDER] [--seeds N]`` replaces the labels of CRAFT, the Wall Street
-Journal and Keyaki by induced ones and by those of trivial systems, and prints V-measure and many-to-one accuracy.
-Neither gold labels nor tags are used. The brackets are those of gold, so that the labels alone are judged.
+``python -m bench.experiments.phrase_labels [--data FOLDER] [--seeds N] [--parse CORPUS=MODEL…]`` replaces the labels of
+CRAFT, the Wall Street Journal and Keyaki by induced ones and by those of trivial systems, and prints V-measure and
+many-to-one accuracy. Neither gold labels nor tags are used. The brackets are those of gold, so that labels alone are
+judged. With ``--parse``, they are those that a model predicts, and brackets that are not in gold are not judged.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -17,6 +19,7 @@ from bench.common import DATA, spread
 from bench.experiments.directions import CORPORA, read_treebank
 from bench.report import markdown
 from induce.analysis.phrase_labels import LABELS, EdgeClasses, learn_labels
+from induce.parsing.load import load_parser
 from treebank.core.sentence import Sentence
 from treebank.core.tags import bare_label
 from treebank.core.tree import Tree
@@ -61,29 +64,42 @@ SYSTEMS: dict[str, Relabel] = {
 }
 
 
-def score(trees: Sequence[Tree], labels: Sequence[Sequence[str]]) -> LabelScores:
-    """The scores of ``labels`` of the brackets of each tree."""
-    gold = [[(span, bare_label(label)) for span, label in zip(tree.spans, tree.labels, strict=True)] for tree in trees]
+def score(gold_trees: Sequence[Tree], trees: Sequence[Tree], labels: Sequence[Sequence[str]]) -> LabelScores:
+    """The scores of ``labels`` of the brackets of ``trees``."""
+    gold = [
+        [(span, bare_label(label)) for span, label in zip(tree.spans, tree.labels, strict=True)] for tree in gold_trees
+    ]
     predicted = [Bracketing(len(tree), tree.spans, names) for tree, names in zip(trees, labels, strict=True)]
     scores = label_scores(gold, predicted)
     assert scores is not None
     return scores
 
 
-def columns(data: Path, name: str, seeds: int) -> dict[str, list[str]]:
-    """The cells of one corpus: V-measure and many-to-one accuracy of each system."""
+def matched_labels(gold: Sequence[Tree], trees: Sequence[Tree]) -> Counter[str]:
+    """The gold labels of the spans of two or more words that both trees have; of equal spans, the outermost."""
+    counts = Counter[str]()
+    for reference, tree in zip(gold, trees, strict=True):
+        innermost_first = zip(reversed(reference.spans), reversed(reference.labels), strict=True)
+        labels = {span: bare_label(label) for span, label in innermost_first if span[1] - span[0] > 1}
+        counts.update(labels[span] for span in set(tree.spans) & labels.keys())
+    return counts
+
+
+def columns(data: Path, name: str, seeds: int, model: str | None) -> dict[str, list[str]]:
+    """The cells of one corpus: V-measure and many-to-one accuracy of each system, with the brackets of ``model``."""
     corpus = CORPORA[name]
-    trees = [sentence.tree.without_traces() for sentence in read_treebank(data / corpus.path, corpus.encoding)]
-    totals = [number for _, number in score(trees, random_labels(trees, 1)).recall.values()]
-    cells = {"one label": ["0.0", f"{100 * max(totals) / sum(totals):.1f}"]}
+    gold = [sentence.tree.without_traces() for sentence in read_treebank(data / corpus.path, corpus.encoding)]
+    trees = list(load_parser(model).parse([Sentence(tree.words) for tree in gold])) if model else gold
+    totals = matched_labels(gold, trees)
+    cells = {"one label": ["0.0", f"{100 * max(totals.values()) / totals.total():.1f}"]}
     start = time.process_time()
     for system, relabel in SYSTEMS.items():
-        scores = [score(trees, relabel(trees, seed)) for seed in range(1, seeds + 1)]
+        scores = [score(gold, trees, relabel(trees, seed)) for seed in range(1, seeds + 1)]
         cells[system] = [
             spread([value.v_measure for value in scores]),
             spread([value.many_to_one for value in scores]),
         ]
-    print(f"{name}: {len(trees):,} trees, {sum(totals):,} phrases, {time.process_time() - start:.0f} s")
+    print(f"{name}: {len(trees):,} trees, {totals.total():,} phrases, {time.process_time() - start:.0f} s")
     return cells
 
 
@@ -92,9 +108,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--parse", action="append", default=[], metavar="CORPUS=MODEL")
     options = parser.parse_args()
-    parts = [columns(options.data, name, options.seeds) for name in NAMES]
-    head = ["labels", *(f"{name} {metric}" for name in NAMES for metric in ("V", "M-1"))]
+    models = dict(choice.split("=", 1) for choice in options.parse)
+    names = tuple(models) or NAMES
+    parts = [columns(options.data, name, options.seeds, models.get(name)) for name in names]
+    head = ["labels", *(f"{name} {metric}" for name in names for metric in ("V", "M-1"))]
     print(markdown(head, [[system, *(cell for part in parts for cell in part[system])] for system in parts[0]]))
 
 
