@@ -135,6 +135,12 @@ def on_page_content(html: str, **_: Any) -> str:
     return CELL.sub(_cell, INLINE.sub(_code, html))
 
 
+def on_post_page(output: str, **_: Any) -> str:
+    """Add the style sheets for code that the color menu of the theme switches. It fails without them."""
+    sheets = "".join(f'<style id="hljs-{mode}"></style>' for mode in ("light", "dark"))
+    return output.replace("</head>", f"{sheets}</head>", 1)
+
+
 def _code(match: re.Match[str]) -> str:
     if len(unescape(match[1])) <= SHORT:
         return f'<code class="whole">{match[1]}</code>'

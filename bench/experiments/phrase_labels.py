@@ -76,7 +76,7 @@ def score(gold_trees: Sequence[Tree], trees: Sequence[Tree], labels: Sequence[Se
 
 
 def matched_labels(gold: Sequence[Tree], trees: Sequence[Tree]) -> Counter[str]:
-    """The gold labels of the spans of two or more words that both trees have; of equal spans, the outermost."""
+    """Gold labels of the spans of two or more words that both trees have. Equal spans count once."""
     counts = Counter[str]()
     for reference, tree in zip(gold, trees, strict=True):
         innermost_first = zip(reversed(reference.spans), reversed(reference.labels), strict=True)

@@ -9,6 +9,7 @@ import pytest
 
 from cli.main import COMMANDS
 from induce.registry import MODELS
+from tests.support.browser import Browser, needs_browser
 from tests.support.reference import ROOT
 
 
@@ -43,6 +44,25 @@ def test_generated_pages_exist(site: Path) -> None:
     assert "synparse.evaluate(gold: Any" in functions
     assert all(f'id="{name}"' in functions for name in ("tree", "treefrom_spans", "modelparserparse", "modelloss"))
     assert (site / "source" / "induce" / "models" / "language" / "onlstm.py.html").exists()
+
+
+@needs_browser
+def test_color_menu_works(site: Path, tmp_path: Path) -> None:
+    with Browser(tmp_path) as browser:
+        browser.open(site / "index.html")
+        for mode in ("dark", "light"):
+            browser.value(f"document.querySelector('[data-bs-theme-value={mode}]').click()")
+            assert browser.value("document.documentElement.getAttribute('data-bs-theme')") == mode
+        assert not [problem for problem in browser.problems if "darkmode" in problem]
+
+
+@needs_browser
+def test_no_page_is_wider_than_a_narrow_window(site: Path, tmp_path: Path) -> None:
+    with Browser(tmp_path) as browser:
+        browser.send("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=True)
+        for page in ("index", "reference/api", "reference/cli", "reference/settings", "results/constituency"):
+            browser.open(site / f"{page}.html")
+            assert browser.value("document.documentElement.scrollWidth") == 400, page
 
 
 def test_every_page_is_in_the_navigation(site: Path) -> None:
