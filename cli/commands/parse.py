@@ -163,10 +163,9 @@ def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count
     from induce.analysis.phrase_labels import learn_labels
     from induce.parsing.corpus import Corpus
     from induce.parsing.labels import learn_from_output
-    from treebank.io.expand import expand
-    from treebank.io.read import read_sentences
+    from treebank.corpora.texts import files_of, read_input
 
-    files = expand(labels_of or paths, trees=None, notify=_ignore)
+    files = files_of(labels_of or paths)
     on_bad = _ignore if job.on_bad else None
     with reading("learning labels", files, replace(job.input_options, notify=_ignore)) as options:
         if labels_of:
@@ -176,7 +175,7 @@ def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count
             if not all(map(os.path.isfile, files)):
                 raise SynparseError("the text is read twice, so it cannot be a stream; name files or --labels-of")
             job.parser.on_refused = on_bad
-            text = read_sentences(files, input_options=options, on_bad=on_bad)
+            text = read_input(paths, input_options=options, on_bad=on_bad)
             min_confidence = job.options.min_confidence
             labeler = learn_from_output(job.parser, text, min_confidence=min_confidence, labels=count, seed=seed)
     return replace(job, options=replace(job.options, labeler=labeler))

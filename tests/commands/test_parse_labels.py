@@ -42,6 +42,8 @@ def test_labels_of_another_corpus_label_a_stream(call: Caller) -> None:
     Path("plain.trees").write_text(call.result("parse", "-m", "english", "in/a.txt"), encoding="utf-8")
     by_trees = call.result("parse", "-m", "english", "in/b.txt", *LABELS, "--labels-of", "plain.trees")
     assert by_trees == call.result("parse", "-m", "english", "in/b.txt", *LABELS, "--labels-of", "in/a.txt")
+    named = call.result("parse", "-m", "english", "in/b.txt", *LABELS, "--labels-of", "sample")
+    assert named.count("\n") == 35
     assert "read twice" in call.refusal("parse", "-m", "english", "-", *LABELS)
 
 
