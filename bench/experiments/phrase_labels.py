@@ -18,7 +18,7 @@ from random import Random
 from bench.common import DATA, spread
 from bench.experiments.directions import CORPORA, read_treebank
 from bench.report import markdown
-from induce.analysis.phrase_labels import LABELS, EdgeClasses, learn_labels
+from induce.data.phrase_labels import LABELS, EdgeClasses, learn_labels
 from induce.parsing.load import load_parser
 from treebank.core.sentence import Sentence
 from treebank.core.tags import bare_label

@@ -136,7 +136,7 @@ def convert(
 
 def _learn_labels(treebanks: Treebanks, labels: str, label_count: int, labels_of: Sequence[str], seed: int) -> Relabel:
     """Labels that are learned from the treebanks, or from those in ``labels_of``, in a first reading."""
-    from induce.analysis.phrase_labels import learn_labels
+    from induce.data.phrase_labels import learn_labels
 
     source = replace(treebanks, paths=labels_of or treebanks.paths).silently()
     return learn_labels(source.sentences(), labels=label_count, seed=seed)

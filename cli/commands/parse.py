@@ -160,7 +160,7 @@ def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count
 
     Raises SynparseError if a text cannot be read twice.
     """
-    from induce.analysis.phrase_labels import learn_labels
+    from induce.data.phrase_labels import learn_labels
     from induce.parsing.corpus import Corpus
     from induce.parsing.labels import learn_from_output
     from treebank.corpora.texts import files_of, read_input

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from induce.analysis.phrase_labels import MAX_SENTENCES, NO_LABEL, PhraseLabeler, learn_labels
+from induce.data.phrase_labels import MAX_SENTENCES, NO_LABEL, PhraseLabeler, learn_labels
 from induce.parsing.parser import Parser, Words
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence

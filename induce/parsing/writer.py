@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from induce.analysis.phrase_labels import PhraseLabeler
+from induce.data.phrase_labels import PhraseLabeler
 from induce.decoding.specification import k_best_decoder
 from induce.parsing.json_lines import (
     confidence_notes,
