@@ -230,9 +230,12 @@ class SkippedSentences:
         click.echo(f"skipped: {error}", err=True)
 
 
-def default_model(model: str | None = None) -> str:
-    """The model to use: ``model``, else $SYNPARSE_MODEL, else ./synparse-model, else the built-in one with a note."""
-    return model or locate.default_model(note)
+def default_model(model: str | None = None, *, heads: bool = False) -> str:
+    """The model to use: ``model``, else $SYNPARSE_MODEL, else ./synparse-model, else a built-in one with a note.
+
+    The built-in one gives ``heads`` or trees.
+    """
+    return model or locate.default_model(note, heads=heads)
 
 
 def default_models(models: Sequence[str]) -> list[str]:

@@ -1,70 +1,96 @@
-"""Train the built-in model of English: text in, one packed file out.
+"""Train the built-in models of English: texts in, two packed files out.
 
-``python -m bench.experiments.builtin craft_train.txt.gz`` (the sentences of CRAFT's training part, one per line) trains
-an ON-LSTM for two passes, then a neural PCFG that starts from the trees of that ON-LSTM and continues without them,
-then another that starts from the trees of the first. It packs the last one in half precision into
-``FOLDER/english.synparse``, which becomes ``induce/storage/builtin/english.synparse``. A second call resumes where the
-first one stopped. The file of the text is linked into FOLDER, so that the model stores its name and not its path.
-``--gold`` scores the result.
+``python -m bench.experiments.builtin`` writes a general English text from those texts in the data folder whose license
+permits it: sentences of the English Web Treebank, Wikipedia articles of WikiText-2, and every second sentence of the
+training part of CRAFT. The recipe ``best`` trains grammars on it. Two of its second round, ``segment-edges`` and
+``english-grammar`` (the built-in model of earlier versions, trained on CRAFT) vote, and a chart parser learns the trees
+of the vote. The recipe ``heads`` trains a student for heads. Both students are packed in half precision into
+``FOLDER/english.synparse`` and ``FOLDER/english-heads.synparse``, the files of ``induce/storage/builtin``. A
+second call resumes where the first one stopped. ``--gold`` scores both.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import os
-import sys
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
-from bench.common import RESULTS, set_options, synparse
+from bench.common import DATA, RESULTS, synparse
+from treebank.tokenize import tokenization
 
-TEACHER, FIRST, SECOND, FILE = "onlstm", "first", "second", "english.synparse"
-PRIORS = "function-words:0.5,branching:0.1,punctuation:0.1"  # no others, as in the published model
-ALIKE = ("data.joining_marks=false", "loader.crossing_penalty=0", f"parse.priors={PRIORS}")
-GRAMMAR = ("--preset", "npcfg-right", *set_options(ALIKE), "--set")
-STEPS = {
-    TEACHER: ("--preset", "onlstm-small", "--set", "train.epochs=2"),
-    FIRST: (
-        *GRAMMAR,
-        "train.epochs=8",
-        "--set",
-        f"parse.priors=prefix-symbols:2,{PRIORS}",
-        "--teacher",
-        f"{TEACHER}@decoder=biased",
-        "--teacher",
-        f"{TEACHER}@decoder=unbiased",
-    ),
-    SECOND: (*GRAMMAR, "train.epochs=16", "--seed", "2", "--teacher", FIRST),
-}
+TEXT, SAMPLE, SAMPLE_SENTENCES = "english.txt", "english18.txt", 18_000
+GRAMMARS, EDGES, TEACHER, TREES, HEADS = "grammars", "edges", "envote", "english", "english-heads"
+MIN_WORDS, MAX_WORDS = 2, 60  # of a sentence
+MAX_UNKNOWN = 2  # words of a sentence that WikiText-2 replaced
+UNKNOWN, MARKED = "<unk>", "Unkxx"  # the tokenizer splits the first
+BEFORE, AFTER = re.compile(r" (?=[,.;:!?)]|'s\b)"), re.compile(r"(?<=\() ")
 
 
-def train(run: str, text: str, *options: str) -> None:
-    """Train a run to its end, or resume it. A finished run stays as it is."""
-    again = ["--resume"] if Path(run).exists() else [text, *options]
-    seconds = synparse(["train", *again, "-o", run])[1]
-    print(f"{run}: {seconds:.0f} seconds of CPU time", file=sys.stderr)
+def split(paragraph: str) -> Iterator[list[str]]:
+    """Words of each sentence of a paragraph of raw text."""
+    for surface in tokenization("english").surfaces(paragraph):
+        yield [surface.text[start:end] for start, end in surface.spans]
+
+
+def wikipedia(path: Path) -> Iterator[list[str]]:
+    """Sentences of WikiText-2 whose words are those of the original articles, except rare ones."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith(" ="):
+            joined = re.sub(r" @([-,.])@ ", r"\1", line.strip()).replace(UNKNOWN, MARKED)
+            for words in split(AFTER.sub("", BEFORE.sub("", joined))):
+                if sum(word.count(MARKED) for word in words) <= MAX_UNKNOWN:
+                    yield [word.replace(MARKED, UNKNOWN) for word in words]
+
+
+def general_english(folder: Path) -> list[str]:
+    """Sentences of the three corpora in the folder of raw texts, one per line, in random order."""
+    web = (folder / "en_ewt_train.txt").read_text(encoding="utf-8").splitlines()
+    articles = gzip.decompress((folder / "craft_train.txt.gz").read_bytes()).decode().splitlines()
+    sentences = [words for line in web for words in split(line.strip())]
+    sentences += wikipedia(folder / "wikitext2" / "valid.txt")
+    sentences += [line.split() for line in articles[::2]]
+    lines = [" ".join(words) + "\n" for words in sentences if MIN_WORDS <= len(words) <= MAX_WORDS]
+    Random(1).shuffle(lines)
+    return lines
+
+
+def run(name: str, *options: str) -> None:
+    """Train to the end, or resume. What is finished stays as it is."""
+    kind = [option for option in options if option in ("--best", "--heads")]
+    begun = Path(name).exists()
+    synparse(["train", *((*kind, "--resume") if begun else options), "-o", name], all_cores=True)
 
 
 def main() -> None:
-    """Train and pack the model, and score it on the gold treebanks, if any."""
+    """Train and pack the models, and score them on the gold treebanks, if any."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", type=Path)
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--gold", nargs="*", default=[], help="treebanks: files, or names such as wsj10")
     parser.add_argument("--out", type=Path, default=RESULTS / "builtin")
     options = parser.parse_args()
-    text, golds = (
-        options.text.resolve(),
-        [os.path.abspath(gold) if os.path.exists(gold) else gold for gold in options.gold],
-    )
+    data = options.data.resolve() / "raw"
+    golds = [os.path.abspath(gold) if os.path.exists(gold) else gold for gold in options.gold]
     options.out.mkdir(parents=True, exist_ok=True)
-    os.chdir(options.out)
-    if not Path(text.name).exists():
-        Path(text.name).symlink_to(text)
-    for run, settings in STEPS.items():
-        train(run, text.name, *settings)
-    print(synparse(["pack", "-m", SECOND, "--half", "-o", FILE])[0], end="")
-    print(f"{Path(FILE).stat().st_size:,} bytes")
-    for gold in golds:
-        print(synparse(["eval", "--gold", gold, "-m", FILE, "--baseline", "right", "--baseline", "oracle"])[0])
+    os.chdir(options.out)  # so that the models store the name of the text and not its path
+    lines = general_english(data)
+    Path(TEXT).write_text("".join(lines), encoding="utf-8")
+    Path(SAMPLE).write_text("".join(lines[:SAMPLE_SENTENCES]), encoding="utf-8")
+    run(GRAMMARS, TEXT, "--best", "--max-minutes", "80")
+    run(EDGES, TEXT, "--preset", "segment-edges-small")
+    second = [f"{GRAMMARS}/parts/second-{number}" for number in (1, 2)]
+    synparse(["combine", *second, EDGES, "english-grammar@weight=2", "-o", TEACHER, "--overwrite"])
+    run(TREES, SAMPLE, "--preset", "chart-small", "--teacher", TEACHER, "--max-minutes", "12")
+    run(HEADS, TEXT, "--best", "--heads", "--max-minutes", "11")
+    for name, model in ((TREES, TREES), (HEADS, f"{HEADS}/parts/student-1")):
+        file = f"{name}.synparse"
+        print(synparse(["pack", "-m", model, "--half", "-o", file])[0], end="")
+        print(f"{Path(file).stat().st_size:,} bytes")
+        for gold in golds:
+            print(synparse(["eval", "--gold", gold, "-m", file])[0])
 
 
 if __name__ == "__main__":

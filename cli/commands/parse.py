@@ -125,7 +125,7 @@ def parse(
     from induce.parsing.load import load_parser
     from induce.parsing.writer import Job, TreeOptions
 
-    model = default_model(model)
+    model = default_model(model, heads=form == "conllu")
     call = TextCall("parsing", input, output, models=[model], folder=folder_options["output_dir"])
     parser = load_parser(model, tell=note, decoder=decoder, priors=priors, device=device)
     form = form or ("jsonl" if k else "conllu" if parser.output == "heads" else "brackets")

@@ -48,7 +48,7 @@ MARKERS = {
 
 @dataclass(frozen=True)
 class Located:
-    """A path with its type. The path of the built-in model is its file in the package."""
+    """A path with its type. The path of a built-in model is its file in the package."""
 
     path: Path
     type: PathType
@@ -62,12 +62,12 @@ class Located:
 def locate(name: str | os.PathLike[str]) -> Located:
     """The path that ``name`` refers to, with its type. Reads no more than the directory and the start of a file.
 
-    An existing path always comes first, then the built-in model ``english``, then the names of treebanks.
+    An existing path always comes first, then the built-in models such as ``english``, then the names of treebanks.
     """
     path = Path(name)
     if not os.path.lexists(path):
-        if str(name) == builtin.NAME:
-            return Located(builtin.FILE, PathType.PACKED)
+        if str(name) in builtin.FILES:
+            return Located(builtin.FILES[str(name)], PathType.PACKED)
         from treebank.corpora.catalog import is_name
 
         return Located(path, PathType.TREEBANK if is_name(str(name)) else PathType.MISSING)
@@ -96,13 +96,14 @@ def default_output() -> str:
     return os.environ.get("SYNPARSE_MODEL") or DEFAULT_FOLDER
 
 
-def default_model(report: Callable[[str], None] = lambda line: None) -> str:
-    """The model to use if none is given: that of `default_output`, else the built-in model.
+def default_model(report: Callable[[str], None] = lambda line: None, *, heads: bool = False) -> str:
+    """The model to use if none is given: that of `default_output`, else the built-in model of trees or of ``heads``.
 
     ``report`` is called with a note if it is the built-in one.
     """
     name = default_output()
     if name != DEFAULT_FOLDER or os.path.lexists(name):
         return name
-    report(f"no model given and ./{DEFAULT_FOLDER} does not exist; using the built-in one ({builtin.ORIGIN})")
-    return builtin.NAME
+    built_in = builtin.HEADS if heads else builtin.NAME
+    report(f"no model given and ./{DEFAULT_FOLDER} does not exist; using the built-in {built_in} ({builtin.ORIGIN})")
+    return built_in

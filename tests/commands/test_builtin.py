@@ -32,7 +32,8 @@ def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller)
     code, out, err = call("parse", "in.txt")
     assert code == 0
     assert (
-        err == f"note: no model given and ./synparse-model does not exist; using the built-in one ({builtin.ORIGIN})\n"
+        err
+        == f"note: no model given and ./synparse-model does not exist; using the built-in english ({builtin.ORIGIN})\n"
     )
     trees = out.splitlines()
     assert [re.findall(r"\(W ([^()]+)\)", tree) for tree in trees] == [line.split() for line in TEXT.splitlines()]
@@ -40,14 +41,23 @@ def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller)
     assert "(X (W saw) (X (W the) (X (W old) (W man))))" in trees[0]
     assert call("draw", "in.txt")[0] == 0
     assert call("parse", "in.txt", "-m", "english") == (0, out, "")
-    assert call.result("info", "-m", "english").startswith("english: model npcfg, ")
+    assert call.result("info", "-m", "english").startswith("english: model chart, ")
     assert [str(tree) for tree in synparse.load().parse(TEXT.splitlines())] == trees
+
+
+def test_heads_come_from_another_built_in_model(call: Caller) -> None:
+    code, out, err = call("parse", "in.txt", "--format", "conllu")
+    assert (code, "using the built-in english-heads (" in err) == (0, True)
+    heads = [line.split("\t")[6] for line in out.splitlines() if line[:1].isdigit()]
+    assert heads[0] == "2"  # The teacher
+    assert heads[3:5] == ["5", "6"]  # the old man
+    assert call("parse", "in.txt", "-m", "english-heads") == (0, out, "")
 
 
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
-        (["Kedi köpeği gördü ve sonra eve gitti , çünkü çok yorgundu ."] * 20, "100% of the words are unknown"),
+        (["Kedi köpeği gördü ve sonra eve gitti , çünkü çok yorgundu ."] * 20, "80% of the words are unknown"),
         (["ذهب الولد إلى المدرسة"] * 20, "most letters are Arabic"),
         (["他在北京工作，然后回家了。"] * 20, "the text is not split into words"),
     ],
@@ -62,7 +72,7 @@ def test_text_that_does_not_fit_is_reported_once(call: Caller, lines: list[str],
 
 def test_long_sentence_of_a_grammar_is_reported(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("induce.parsing.model_parser.LONG_COST", 1)
-    code, _, err = call("parse", "in.txt", "-m", "english")
+    code, _, err = call("parse", "in.txt", "-m", "english-grammar")
     assert code == 0
     problem = "takes long, because the time of model 'npcfg' grows with the square or the cube of the length"
     assert err == f"note: in.txt:1: a sentence of 6 words {problem}\nnote: in.txt:2: a sentence of 8 words {problem}\n"
@@ -76,23 +86,27 @@ def test_trained_model_is_preferred_to_built_in_one(call: Caller, monkeypatch: p
     assert default_model() == "mine"
     monkeypatch.setenv("SYNPARSE_MODEL", "english")
     Path("gold.ptb").write_text("(S (NP the old man) (VP (V saw) (NP a dog)))\n", encoding="utf-8")
-    assert "|model:npcfg|" in call.result("eval", "--gold", "gold.ptb")
+    assert "|model:chart|" in call.result("eval", "--gold", "gold.ptb")
     Path("english").mkdir()
     with pytest.raises(SynparseError, match="this folder holds no model"):
         find(Path("english"))
 
 
-def test_file_is_small_and_contains_no_local_paths() -> None:
-    assert builtin.FILE.stat().st_size < LARGEST
-    facts = (find(Path("english")) / "checkpoint.json").read_text(encoding="utf-8")
-    assert '"craft_train.txt.gz"' in facts
+@pytest.mark.parametrize("name", builtin.FILES)
+def test_file_is_small_and_contains_no_local_paths(name: str) -> None:
+    assert builtin.FILES[name].stat().st_size < LARGEST
+    facts = (find(Path(name)) / "checkpoint.json").read_text(encoding="utf-8")
+    assert re.search(r'"(craft_train.txt.gz|english18.txt|english.txt)"', facts)
     assert not re.search(r'"/\w', facts)
 
 
 def test_license_next_to_the_model_names_its_digest() -> None:
-    licence = builtin.FILE.with_name("LICENSE.md").read_text(encoding="utf-8")
-    assert sha256(builtin.FILE.read_bytes()).hexdigest() in licence
-    assert all(said in licence for said in ("CC BY 3.0", "no sentence can be restored", "bench/experiments/builtin.py"))
+    licence = builtin.FILES["english"].with_name("LICENSE.md").read_text(encoding="utf-8")
+    assert all(sha256(file.read_bytes()).hexdigest() in licence for file in builtin.FILES.values())
+    assert all(
+        said in licence
+        for said in ("CC BY-SA 4.0", "CC BY 3.0", "no sentence can be restored", "bench/experiments/builtin.py")
+    )
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert 'license-files = ["LICENSE", "induce/storage/builtin/LICENSE.md"]' in settings
 
@@ -124,7 +138,7 @@ def test_report_names_initial_trees() -> None:
 def test_packed_models_among_predictions_are_scored_as_models(call: Caller) -> None:
     Path("gold.ptb").write_text("(S (NP the old man) (VP (V saw) (NP a dog)))\n", encoding="utf-8")
     for name in ("a.synparse", "b.synparse"):
-        Path(name).write_bytes(builtin.FILE.read_bytes())
-    output = call.result("eval", "--gold", "gold.ptb", "-m", "a.synparse", "b.synparse", "english@decoder=brackets")
-    assert all(name in output for name in ("a.synparse", "b.synparse", "english@decoder=brackets"))
+        Path(name).write_bytes(builtin.FILES["english"].read_bytes())
+    output = call.result("eval", "--gold", "gold.ptb", "-m", "a.synparse", "b.synparse", "english@priors=none")
+    assert all(name in output for name in ("a.synparse", "b.synparse", "english@priors=none"))
     assert len(synparse.evaluate("gold.ptb", "a.synparse", "english").scores) == 2

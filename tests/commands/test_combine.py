@@ -39,7 +39,7 @@ def test_packed_models_and_the_built_in_one_vote(call: Caller, model: Path, tmp_
     vote, packed, text = tmp_path / "vote", tmp_path / "small.synparse", tmp_path / "text.txt"
     text.write_text("The dog saw a cat .\n", encoding="utf-8")
     call.result("pack", "-m", model, "-o", packed)
-    call.result("combine", f"{packed}@layer=1,weight=3", "english", "-o", vote, "--pack")
+    call.result("combine", f"{packed}@layer=1,weight=3", "english-grammar", "-o", vote, "--pack")
     assert call.result("parse", text, "-m", vote) == call.result("parse", text, "-m", f"{model}@layer=1")
     assert "PPL" in call.result("perplexity", text, "-m", vote)
     packed.write_bytes(b"(X no model)")  # the ensemble has a copy

@@ -25,16 +25,16 @@ def folder(working_folder: Path) -> None:
 
 def lines(call: Caller, *options: str) -> list[dict[str, Any]]:
     """JSON lines of the built-in model."""
-    out = call.result("parse", "in.txt", "-m", "english", "--format", "jsonl", *options)
+    out = call.result("parse", "in.txt", "-m", "english-grammar", "--format", "jsonl", *options)
     return [json.loads(line) for line in out.splitlines()]
 
 
 def test_each_phrase_has_a_confidence_and_unsure_phrases_are_flattened(call: Caller) -> None:
     sure = lines(call)
     limit = sorted(value for line in sure for value in line.get("confidences", ()) if value is not None)[3]
-    marked = call.result("parse", "in.txt", "-m", "english", "--mark-confidence").splitlines()
-    plain = call.result("parse", "in.txt", "-m", "english").splitlines()
-    flat = call.result("parse", "in.txt", "-m", "english", "--min-confidence", str(limit)).splitlines()
+    marked = call.result("parse", "in.txt", "-m", "english-grammar", "--mark-confidence").splitlines()
+    plain = call.result("parse", "in.txt", "-m", "english-grammar").splitlines()
+    flat = call.result("parse", "in.txt", "-m", "english-grammar", "--min-confidence", str(limit)).splitlines()
     for line, labelled, tree, flattened in zip(sure, marked, plain, flat, strict=True):
         values = line.get("confidences", [None] * len(line["spans"]))
         assert len(values) == len(line["spans"])
@@ -54,7 +54,9 @@ def test_each_phrase_has_a_confidence_and_unsure_phrases_are_flattened(call: Cal
 
 
 def test_confidences_are_read_again(call: Caller) -> None:
-    Path("trees.jsonl").write_text(call.result("parse", "in.txt", "-m", "english", "--format", "jsonl"), "utf-8")
+    Path("trees.jsonl").write_text(
+        call.result("parse", "in.txt", "-m", "english-grammar", "--format", "jsonl"), "utf-8"
+    )
     for sentence, line in zip(read_sentences(["trees.jsonl"]), lines(call), strict=True):
         assert list(sentence.confidences) == line.get("confidences", [])
 
@@ -68,9 +70,9 @@ def test_k_best_trees_have_falling_scores(call: Caller) -> None:
         assert first["trees"][0]["spans"] == first["spans"]
         assert ("labels" in first) == (decoder == "ranked")
         assert [len(line["trees"]) for line in (empty, short)] == [1, 1]
-    single = call.result("parse", "in.txt", "-m", "english", "--decoder", "brackets")
-    assert call.result("parse", "in.txt", "-m", "english", "--decoder", "ranked") == single
-    ranked = next(synparse.load("english").parse_k_best(["The teacher saw the old man , they think ."], 3))
+    single = call.result("parse", "in.txt", "-m", "english-grammar", "--decoder", "brackets")
+    assert call.result("parse", "in.txt", "-m", "english-grammar", "--decoder", "ranked") == single
+    ranked = next(synparse.load("english-grammar").parse_k_best(["The teacher saw the old man , they think ."], 3))
     assert [list(map(list, tree.spans)) for _, tree in ranked] == [
         tree["spans"] for tree in lines(call, "--k", "3")[0]["trees"]
     ]
@@ -89,13 +91,13 @@ def test_k_best_trees_have_falling_scores(call: Caller) -> None:
     ],
 )
 def test_options_that_do_not_fit(call: Caller, options: tuple[str, ...], message: str) -> None:
-    code, out, err = call("parse", "in.txt", "-m", "english", *options)
+    code, out, err = call("parse", "in.txt", "-m", "english-grammar", *options)
     assert (code != 0, out) == (True, "")
     assert re.search(message, " ".join(err.split()))
 
 
 def test_job_with_other_options_is_not_resumed(call: Caller) -> None:
-    call.result("parse", "in.txt", "-m", "english", "--output-dir", "out", "--min-confidence", "0.5")
-    code, _, err = call("parse", "in.txt", "-m", "english", "--output-dir", "out", "--resume")
+    call.result("parse", "in.txt", "-m", "english-grammar", "--output-dir", "out", "--min-confidence", "0.5")
+    code, _, err = call("parse", "in.txt", "-m", "english-grammar", "--output-dir", "out", "--resume")
     assert code == 1
     assert "min_confidence" in err

@@ -24,7 +24,9 @@ def folder(working_folder: Path) -> None:
 
 
 def lines(call: Caller, *options: str) -> list[dict[str, object]]:
-    return [json.loads(line) for line in call.result("extract", "in.txt", "-m", "english", *options).splitlines()]
+    return [
+        json.loads(line) for line in call.result("extract", "in.txt", "-m", "english-grammar", *options).splitlines()
+    ]
 
 
 def test_extract_writes_probabilities_and_the_scores_that_the_decoder_reads(call: Caller) -> None:
@@ -40,12 +42,14 @@ def test_extract_writes_probabilities_and_the_scores_that_the_decoder_reads(call
 
 @pytest.mark.parametrize("options", [(), ("--priors", "none"), ("--priors", "brackets:2")])
 def test_decoding_what_extract_wrote_gives_the_trees_of_parse(call: Caller, options: tuple[str, ...]) -> None:
-    Path("lines.jsonl").write_text(call.result("extract", "in.txt", "-m", "english", *options), encoding="utf-8")
-    assert call.result("decode", "lines.jsonl") == call.result("parse", "in.txt", "-m", "english", *options)
+    Path("lines.jsonl").write_text(
+        call.result("extract", "in.txt", "-m", "english-grammar", *options), encoding="utf-8"
+    )
+    assert call.result("decode", "lines.jsonl") == call.result("parse", "in.txt", "-m", "english-grammar", *options)
 
 
 def test_confidence_is_a_probability(call: Caller) -> None:
-    out = call.result("parse", "in.txt", "-m", "english", "--format", "jsonl")
+    out = call.result("parse", "in.txt", "-m", "english-grammar", "--format", "jsonl")
     assert all(0 <= json.loads(line)["confidence"] <= 1 for line in out.splitlines())
 
 
@@ -58,12 +62,16 @@ def test_confidence_is_a_probability(call: Caller) -> None:
     ],
 )
 def test_the_signature_names_the_priors(call: Caller, options: tuple[str, ...], expected: str) -> None:
-    document = json.loads(call.result("eval", "--gold", "gold.ptb", "-m", "english", "--format", "json", *options))
+    document = json.loads(
+        call.result("eval", "--gold", "gold.ptb", "-m", "english-grammar", "--format", "json", *options)
+    )
     assert expected in document["scores"][0]["signature"]
 
 
 def test_priors_can_change_trees(call: Caller) -> None:
-    trees = {call.result("parse", "in.txt", "-m", "english", "--priors", text) for text in ("none", "branching:5")}
+    trees = {
+        call.result("parse", "in.txt", "-m", "english-grammar", "--priors", text) for text in ("none", "branching:5")
+    }
     assert len(trees) == 2
 
 
@@ -74,7 +82,7 @@ def test_a_model_specification_can_hold_priors() -> None:
 
 
 def test_members_of_an_ensemble_can_be_without_priors(call: Caller) -> None:
-    call.result("combine", "english", "baseline:left", "-o", "both")
+    call.result("combine", "english-grammar", "baseline:left", "-o", "both")
     assert synparse.load("both", priors="none").decoded.endswith("|priors:none")
     with pytest.raises(SynparseError, match="an ensemble has no priors"):
         synparse.load("both", priors="brackets:1")
@@ -89,6 +97,6 @@ def test_members_of_an_ensemble_can_be_without_priors(call: Caller) -> None:
     ],
 )
 def test_unusable_priors_are_refused(call: Caller, priors: str, problem: str) -> None:
-    code, out, err = call("parse", "in.txt", "-m", "english", "--priors", priors)
+    code, out, err = call("parse", "in.txt", "-m", "english-grammar", "--priors", priors)
     assert (code > 0, out) == (True, "")
     assert problem in err

@@ -10,7 +10,7 @@ from cli.progress import reading
 from cli.views import FORMATS, show
 
 EXAMPLES = [
-    ("synparse analyze grammar -m english", "List preterminals with their words, and rules with examples."),
+    ("synparse analyze grammar -m english-grammar", "List preterminals with their words, and rules with examples."),
     ("synparse analyze grammar -m grammar corpus.txt --arcs 50", "Count arcs in the trees of a text."),
 ]
 

@@ -8,7 +8,7 @@ import pytest
 
 from induce.layers import matrix_library
 from induce.parsing.load import load_parser
-from induce.storage.builtin import NAME as ENGLISH
+from induce.storage.builtin import GRAMMAR
 
 SENTENCE = ["the", "dog", "sees", "a", "cat"]
 
@@ -26,7 +26,7 @@ def test_library_is_chosen_once_and_only_for_many_words(monkeypatch: pytest.Monk
     monkeypatch.setattr(matrix_library, "multiplying", lambda name: used.append(name) or multiplying(name))
     trees = {}
     for count in (3, 600, 900):  # sentences; each parser has its own first block
-        parser = load_parser(ENGLISH, device="cpu")
+        parser = load_parser(GRAMMAR, device="cpu")
         trees[count] = list(parser.parse([SENTENCE] * count))
     assert len(choices) == 2
     assert used[0] == matrix_library.MKL  # three sentences

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from induce.storage.builtin import FILE
+from induce.storage.builtin import FILES
 from induce.storage.locate import PathType, default_model, locate
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -41,8 +41,8 @@ def test_type_of_files_and_names() -> None:
     assert locate("sample").type is PathType.TREEBANK
     assert locate("ctb-dev").type is PathType.TREEBANK
     assert locate("none").type is PathType.MISSING
-    assert locate("english").path == FILE
-    Path("copy").write_bytes(FILE.read_bytes())
+    assert locate("english").path == FILES["english"]
+    Path("copy").write_bytes(FILES["english"].read_bytes())
     assert locate("copy").type is PathType.PACKED
     for name in ("sample", "english"):  # an existing path comes first
         Path(name).write_text("x", encoding="utf-8")

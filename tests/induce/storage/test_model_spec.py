@@ -49,11 +49,11 @@ def test_pattern_keeps_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_specification_is_accepted_by_loading_and_scoring() -> None:
-    assert load_parser("english@decoder=brackets").decoder == "brackets"
+    assert load_parser("english-grammar@decoder=brackets").decoder == "brackets"
     with pytest.raises(SynparseError, match="only the members of an ensemble have a weight"):
-        load_parser("english@weight=2")
+        load_parser("english-grammar@weight=2")
     with pytest.raises(SynparseError, match="leave out @decoder"):
-        read_trained("english@decoder=brackets")
+        read_trained("english-grammar@decoder=brackets")
     gold = "tests/data/none.mrg"
     with pytest.raises(SynparseError, match=r"none\.mrg"):
-        evaluate_systems(gold, ["english@decoder=brackets"])
+        evaluate_systems(gold, ["english-grammar@decoder=brackets"])
