@@ -82,7 +82,7 @@ def test_usage_error_has_code_2(capsys: pytest.CaptureFixture[str], raising: lis
     ("arguments", "message"),
     [
         ("parse --modle mine", "No such option '--modle'. Did you mean '--model'?"),
-        ("parse --layer 2", "No such option '--layer'."),
+        ("parse --zzz 2", "No such option '--zzz'."),
         ("draw", "to parse a sentence, pipe it in: echo 'the cat sat' | synparse …"),
     ],
 )

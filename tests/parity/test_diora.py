@@ -57,7 +57,7 @@ def arrays_of(model: Diora, original: Callable[[str], Tensor]) -> dict[str, Tens
         arrays["root"] = torch.cat(root)
     if model.root_projection is not None:
         arrays["root_projection.weight"] = original("diora.root_mat_out").t()
-    for name in ("inside", "outside"):
+    for name in ("inside",) if model.config.composition == "mlp-shared" else ("inside", "outside"):
         function = f"diora.{name}_compose_func"
         first, second = original(f"{function}.U").chunk(2, 1) if lstm else original(f"{function}.W_0").t().chunk(2, 1)
         arrays[f"{name}.first.weight"], arrays[f"{name}.second.weight"] = first, second
