@@ -14,7 +14,7 @@ import click
 
 from cli.command import option
 from cli.output import wrapped
-from induce.storage import locate
+from induce.storage import builtin, locate
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -230,17 +230,14 @@ class SkippedSentences:
         click.echo(f"skipped: {error}", err=True)
 
 
-def default_model(model: str | None = None, *, heads: bool = False) -> str:
-    """The model to use: ``model``, else $SYNPARSE_MODEL, else ./synparse-model, else a built-in one with a note.
-
-    The built-in one gives ``heads`` or trees.
-    """
-    return model or locate.default_model(note, heads=heads)
+def default_model(model: str | None = None, *, built_in: str = builtin.NAME) -> str:
+    """The model to use: ``model``, else $SYNPARSE_MODEL, else ./synparse-model, else ``built_in`` with a note."""
+    return model or locate.default_model(note, built_in=built_in)
 
 
-def default_models(models: Sequence[str]) -> list[str]:
+def default_models(models: Sequence[str], *, built_in: str = builtin.NAME) -> list[str]:
     """``models``, or the default model if there are none."""
-    return list(models) or [default_model()]
+    return list(models) or [default_model(built_in=built_in)]
 
 
 def input_paths(paths: Sequence[str]) -> list[str]:

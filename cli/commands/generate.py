@@ -7,6 +7,7 @@ import click
 from cli.command import command, option
 from cli.options import default_model, format_option, model_option, output_option, seed_option
 from cli.output import open_output
+from induce.storage import builtin
 
 EXAMPLES = [
     ("synparse generate -m grammar --limit 5", "Draw five trees."),
@@ -45,7 +46,7 @@ def generate(model: str | None, seed: int, limit: int, max_length: int, output: 
     from induce.storage.outputs import check_output
     from treebank.io.write import write_brackets, write_conllu, write_text
 
-    run = default_model(model)
+    run = default_model(model, built_in=builtin.GRAMMAR)
     check_output(output, models=[run])
     writers = {"brackets": write_brackets, "text": write_text, "conllu": write_conllu}
     sentences = draw(run, seed=seed, limit=limit, max_length=max_length, with_heads=form == "conllu")

@@ -9,6 +9,7 @@ import click
 from cli.command import command, option
 from cli.options import INPUT, SCORING, default_models, device_option, format_option, models_option
 from cli.views import FORMATS, show
+from induce.storage import builtin
 
 EXAMPLES = [
     ("synparse pairs marvin-linzen -m mine --folder pairs", "Accuracy on subject-verb agreement and other phenomena."),
@@ -40,6 +41,6 @@ def pairs(
     from induce.likelihood.minimal_pairs import evaluate_pairs
     from induce.storage.model_spec import expand_models
 
-    groups = expand_models(default_models(models))
+    groups = expand_models(default_models(models, built_in=builtin.GRAMMAR))
     evaluation = evaluate_pairs(name, groups, folder=folder, limit=limit, ngram_text=ngram_text, device=device)
     show(evaluation, form)

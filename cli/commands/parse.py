@@ -28,6 +28,7 @@ from cli.options import (
 from cli.output import drawing
 from cli.progress import reading
 from cli.text_call import TextCall
+from induce.storage import builtin
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def parse(
     from induce.parsing.load import load_parser
     from induce.parsing.writer import Job, TreeOptions
 
-    model = default_model(model, heads=form == "conllu")
+    model = default_model(model, built_in=builtin.HEADS if form == "conllu" else builtin.NAME)
     call = TextCall("parsing", input, output, models=[model], folder=folder_options["output_dir"])
     parser = load_parser(model, tell=note, decoder=decoder, priors=priors, device=device)
     form = form or ("jsonl" if k else "conllu" if parser.output == "heads" else "brackets")

@@ -23,6 +23,7 @@ from cli.options import (
 from cli.progress import Counter
 from cli.text_call import TextCall
 from cli.views import FORMATS, show
+from induce.storage import builtin
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import json_text
 
@@ -102,7 +103,7 @@ def perplexity(
     from induce.likelihood.perplexity import NOT_COMPARABLE, evaluate_text
     from induce.storage.model_spec import expand_models
 
-    groups = expand_models(default_models(models))
+    groups = expand_models(default_models(models, built_in=builtin.GRAMMAR))
     counter = Counter("scoring", "tokens")
     try:
         evaluation = evaluate_text(
@@ -172,7 +173,7 @@ def _score_units(
     """Write one line per sentence, or per word with an empty line after each sentence."""
     from induce.likelihood.sentences import SentenceScorer
 
-    runs = default_models(models)
+    runs = default_models(models, built_in=builtin.GRAMMAR)
     if len(runs) > 1:
         raise click.UsageError(f"--per {per} takes one model")
     call = TextCall("scoring", text, output, models=runs)

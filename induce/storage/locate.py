@@ -96,14 +96,14 @@ def default_output() -> str:
     return os.environ.get("SYNPARSE_MODEL") or DEFAULT_FOLDER
 
 
-def default_model(report: Callable[[str], None] = lambda line: None, *, heads: bool = False) -> str:
-    """The model to use if none is given: that of `default_output`, else the built-in model of trees or of ``heads``.
+def default_model(report: Callable[[str], None] = lambda line: None, *, built_in: str = builtin.NAME) -> str:
+    """The model to use if none is given: that of `default_output`, else ``built_in``.
 
     ``report`` is called with a note if it is the built-in one.
     """
     name = default_output()
     if name != DEFAULT_FOLDER or os.path.lexists(name):
         return name
-    built_in = builtin.HEADS if heads else builtin.NAME
-    report(f"no model given and ./{DEFAULT_FOLDER} does not exist; using the built-in {built_in} ({builtin.ORIGIN})")
+    origin = builtin.ORIGINS[built_in]
+    report(f"no model given and ./{DEFAULT_FOLDER} does not exist; using the built-in {built_in} ({origin})")
     return built_in

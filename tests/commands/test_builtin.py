@@ -31,10 +31,8 @@ def empty(working_folder: Path) -> None:
 def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller) -> None:
     code, out, err = call("parse", "in.txt")
     assert code == 0
-    assert (
-        err
-        == f"note: no model given and ./synparse-model does not exist; using the built-in english ({builtin.ORIGIN})\n"
-    )
+    origin = builtin.ORIGINS["english"]
+    assert err == f"note: no model given and ./synparse-model does not exist; using the built-in english ({origin})\n"
     trees = out.splitlines()
     assert [re.findall(r"\(W ([^()]+)\)", tree) for tree in trees] == [line.split() for line in TEXT.splitlines()]
     assert "(X (W The) (W teacher))" in trees[0]  # what any model of English should know
@@ -76,6 +74,13 @@ def test_long_sentence_of_a_grammar_is_reported(call: Caller, monkeypatch: pytes
     assert code == 0
     problem = "takes long, because the time of model 'npcfg' grows with the square or the cube of the length"
     assert err == f"note: in.txt:1: a sentence of 6 words {problem}\nnote: in.txt:2: a sentence of 8 words {problem}\n"
+
+
+@pytest.mark.parametrize("arguments", ["generate --limit 1", "perplexity in.txt", "analyze grammar"])
+def test_commands_for_grammars_take_the_built_in_grammar(call: Caller, arguments: str) -> None:
+    code, out, err = call(*arguments.split())
+    assert (code, "using the built-in english-grammar (it learned from biomedical articles" in err) == (0, True)
+    assert out
 
 
 def test_trained_model_is_preferred_to_built_in_one(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from cli.command import command, option
 from cli.options import OUTPUT, default_model, format_option, model_option
 from cli.progress import reading
 from cli.views import FORMATS, show
+from induce.storage import builtin
 
 EXAMPLES = [
     ("synparse analyze grammar -m english-grammar", "List preterminals with their words, and rules with examples."),
@@ -43,7 +44,7 @@ def grammar(text: tuple[str, ...], model: str | None, member: int, words: int, a
     from treebank.corpora.texts import files_of, read_input
     from treebank.io.read import DEFAULT_INPUT
 
-    if is_pcfg(run := default_model(model)):
+    if is_pcfg(run := default_model(model, built_in=builtin.GRAMMAR)):
         if text or member > 1:
             raise click.UsageError("TEXT and --member are for dmv models; rules are counted in drawn sentences")
         show(describe_rules(run, words=words, rules=arcs), form)
