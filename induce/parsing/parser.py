@@ -36,10 +36,12 @@ def as_sentence(words: Words) -> Sentence:
     """``words`` as a `Sentence`, with a string split at white space. Raises TypeError for anything else."""
     if isinstance(words, Sentence):
         return words
-    split = words.split() if isinstance(words, str) else list(words) if isinstance(words, Iterable) else [None]
-    if not all(isinstance(word, str) for word in split):
+    if isinstance(words, str):
+        return Sentence(tuple(words.split()))
+    listed = tuple(words) if isinstance(words, Iterable) else (None,)
+    if not all(isinstance(word, str) for word in listed):
         raise TypeError(f"a sentence is a string or a list of words, not {words!r}")
-    return Sentence(tuple(split))
+    return Sentence(listed)
 
 
 def each_sentence(sentences: Iterable[Words]) -> Iterator[Sentence]:
