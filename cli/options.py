@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Decorator = Callable[[Any], Any]
 
 MODEL, INPUT, OUTPUT, SCORING, LEARNING = "Model", "Input", "Output", "Scoring", "Learning"
-LABEL_COUNT = 12
 GOLD_HELP = "Treebank: a file, a folder, or a name such as sample or wsj10."
 
 output_option = option("-o", "--output", metavar="FILE", help="Output file instead of standard output.", group=OUTPUT)
@@ -143,10 +142,8 @@ def label_options(source: str, group: str) -> Decorator:
             option(
                 "--label-count",
                 type=click.IntRange(min=2),
-                default=LABEL_COUNT,
-                show_default=True,
                 metavar="N",
-                help="With --labels: number of labels.",
+                help="With --labels: number of labels (default 12).",
                 group=group,
             ),
             option(
@@ -162,9 +159,9 @@ def label_options(source: str, group: str) -> Decorator:
     return decorate
 
 
-def check_label_options(labels: str | None, label_count: int, labels_of: Sequence[str], seed: int) -> None:
+def check_label_options(labels: str | None, label_count: int | None, labels_of: Sequence[str], seed: int) -> None:
     """Raises UsageError for options of labels that have no effect."""
-    if not labels and (labels_of or label_count != LABEL_COUNT):
+    if not labels and (labels_of or label_count):
         raise click.UsageError("--label-count and --labels-of require --labels induced")
 
 

@@ -134,7 +134,9 @@ def convert(
     call.write(converted(treebanks, conversion, report=lambda line: click.echo(line, err=True)))
 
 
-def _learn_labels(treebanks: Treebanks, labels: str, label_count: int, labels_of: Sequence[str], seed: int) -> Relabel:
+def _learn_labels(
+    treebanks: Treebanks, labels: str, label_count: int | None, labels_of: Sequence[str], seed: int
+) -> Relabel:
     """Labels that are learned from the treebanks, or from those in ``labels_of``, in a first reading."""
     from induce.data.phrase_labels import learn_labels
 

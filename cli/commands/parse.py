@@ -106,7 +106,7 @@ def parse(
     mark_confidence: bool,
     k: int | None,
     labels: str | None,
-    label_count: int,
+    label_count: int | None,
     labels_of: Sequence[str],
     seed: int,
     **folder_options: Any,
@@ -156,7 +156,7 @@ def parse(
         click.echo(f"{skipped.count:,} of {written:,} sentences were malformed; their lines are empty", err=True)
 
 
-def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count: int, seed: int) -> Job:
+def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count: int | None, seed: int) -> Job:
     """The job with labels that are learned from ``labels_of``, or in a first reading of the texts ``paths``.
 
     Raises SynparseError if a text cannot be read twice.

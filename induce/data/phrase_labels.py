@@ -118,8 +118,8 @@ class PhraseLabeler:
         return replace(tree, labels=tuple(next(names) if start < end else NO_LABEL for start, end in spans))
 
 
-def learn_labels(sentences: Iterable[Sentence], *, labels: int = LABELS, seed: int = 1) -> PhraseLabeler:
-    """Learn up to ``labels`` labels from the trees of the first `MAX_SENTENCES` sentences.
+def learn_labels(sentences: Iterable[Sentence], *, labels: int | None = None, seed: int = 1) -> PhraseLabeler:
+    """Learn up to ``labels`` (by default `LABELS`) labels from the trees of the first `MAX_SENTENCES` sentences.
 
     Equal sentences and seeds give equal labels. Raises SynparseError if there is no phrase of two or more words.
     """
@@ -129,11 +129,11 @@ def learn_labels(sentences: Iterable[Sentence], *, labels: int = LABELS, seed: i
     if not phrases.edges:
         raise SynparseError("there is no phrase of two or more words from which labels could be learned")
     rows, row_of, weights = np.unique(phrases.features, axis=0, return_inverse=True, return_counts=True)
-    random = np.random.default_rng(seed)
-    mixtures = [_estimate(rows, weights, labels, classes.count, random) for _ in range(STARTS)]
+    random, count = np.random.default_rng(seed), labels or LABELS
+    mixtures = [_estimate(rows, weights, count, classes.count, random) for _ in range(STARTS)]
     best, _ = max(mixtures, key=itemgetter(1))
     assigned = best.scores(rows).argmax(1)[row_of.ravel()]
-    return PhraseLabeler(_names(assigned.tolist(), phrases.edges, labels), classes, best)
+    return PhraseLabeler(_names(assigned.tolist(), phrases.edges, count), classes, best)
 
 
 def _phrases(trees: Sequence[Tree], classes: EdgeClasses) -> Phrases:

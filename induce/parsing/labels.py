@@ -14,7 +14,7 @@ from treebank.core.tree import Tree
 
 
 def learn_from_output(
-    parser: Parser, sentences: Iterable[Words], *, min_confidence: float = -math.inf, labels: int, seed: int
+    parser: Parser, sentences: Iterable[Words], *, min_confidence: float = -math.inf, labels: int | None, seed: int
 ) -> PhraseLabeler:
     """Learn labels from the trees that ``parser`` predicts for the first sentences of a text, as `learn_labels` does.
 
