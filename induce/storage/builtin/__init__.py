@@ -11,6 +11,6 @@ from pathlib import Path
 NAME, HEADS, GRAMMAR = "english", "english-heads", "english-grammar"  # a model of trees, one of heads, and a grammar
 FILES = {name: Path(__file__).with_name(f"{name}.synparse") for name in (NAME, HEADS, GRAMMAR)}
 ORIGINS = {
-    **dict.fromkeys((NAME, HEADS), "it learned from 568,000 words of general English, CC BY-SA 4.0"),
+    **dict.fromkeys((NAME, HEADS), "it learned from 568,000 tokens of general English, CC BY-SA 4.0"),
     GRAMMAR: "it learned from biomedical articles, CC BY 3.0",
 }
