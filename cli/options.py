@@ -6,7 +6,7 @@ import glob
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,9 @@ encoding_option = option("--encoding", metavar="NAME", help="Encoding of files t
 max_length_option = option(
     "--max-length", type=click.IntRange(min=1), metavar="N", help="Use only sentences of at most N words.", group=INPUT
 )
-seed_option = option("--seed", type=int, default=1, show_default=True, metavar="N", help="Random seed.")
+SEED = click.IntRange(0, 2**32 - 1)
+DEFAULT_SEED = 1
+seed_option = option("--seed", type=SEED, default=DEFAULT_SEED, show_default=True, metavar="N", help="Random seed.")
 settings_option = option(
     "--set",
     "settings",
@@ -126,12 +128,31 @@ def parsing_options(command: Any) -> Any:
     return decoder_option(priors_option(device_option(command)))
 
 
+def check_parsing_options(parsing: Mapping[str, Any]) -> None:
+    """Raises UsageError for a decoder or priors in a call without a model."""
+    if parsing["decoder"] or parsing["priors"]:
+        raise click.UsageError("--decoder and --priors require a model that parses text (-m)")
+
+
+def dependent_seed_option(requirement: str, group: str) -> Any:
+    """Add ``--seed`` to a command in which it has an effect only with the option ``requirement``."""
+    help = f"With {requirement}: random seed (default {DEFAULT_SEED})."
+    return option("--seed", type=SEED, metavar="N", help=help, group=group)
+
+
+def dependent_seed(seed: int | None, requirement: str, value: object) -> int:
+    """The seed or the default one. Raises UsageError for a seed if the option ``requirement`` has no ``value``."""
+    if seed is not None and not value:
+        raise click.UsageError(f"--seed requires {requirement}")
+    return DEFAULT_SEED if seed is None else seed
+
+
 def label_options(source: str, group: str) -> Decorator:
     """Add ``--labels``, ``--label-count``, ``--labels-of`` and ``--seed``. ``source`` names the trees in the help."""
 
     def decorate(command: Any) -> Any:
         for decorator in (
-            seed_option,
+            dependent_seed_option("--labels", group),
             option(
                 "--labels-of",
                 multiple=True,
@@ -159,10 +180,11 @@ def label_options(source: str, group: str) -> Decorator:
     return decorate
 
 
-def check_label_options(labels: str | None, label_count: int | None, labels_of: Sequence[str], seed: int) -> None:
-    """Raises UsageError for options of labels that have no effect."""
+def label_seed(labels: str | None, label_count: int | None, labels_of: Sequence[str], seed: int | None) -> int:
+    """The seed of the induction. Raises UsageError for options of labels that have no effect."""
     if not labels and (labels_of or label_count):
         raise click.UsageError("--label-count and --labels-of require --labels induced")
+    return dependent_seed(seed, "--labels induced", labels)
 
 
 def gold_option(required: bool = False) -> Decorator:

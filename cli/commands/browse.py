@@ -13,12 +13,13 @@ from cli.command import command, option
 from cli.commands.search import MATCHES, open_corpus
 from cli.options import (
     OUTPUT,
+    dependent_seed,
+    dependent_seed_option,
     model_option,
     on_error_option,
     parsing_options,
     ptb_option,
     reading_options,
-    seed_option,
 )
 from cli.text_call import TextCall
 
@@ -39,7 +40,7 @@ EXAMPLES = [
 @on_error_option("stop", "skip")
 @ptb_option
 @option("--sample", type=click.IntRange(min=1), metavar="N", help="Only a random sample of N sentences.", group=MATCHES)
-@seed_option
+@dependent_seed_option("--sample", MATCHES)
 @option("-o", "--output", default="corpus.html", show_default=True, metavar="FILE", help="Output file.", group=OUTPUT)
 @option("--title", default="", metavar="TEXT", help="Title of the page.", group=OUTPUT)
 def browse(
@@ -49,7 +50,7 @@ def browse(
     on_error: str,
     ptb: str | None,
     sample: int | None,
-    seed: int,
+    seed: int | None,
     output: str,
     title: str,
     **parsing: Any,
@@ -61,6 +62,7 @@ def browse(
     """
     from induce.reporting.corpus_page import corpus_page
 
+    seed = dependent_seed(seed, "--sample", sample)
     input_options = replace(input_options, keep_annotation=True)  # names of documents
     call = TextCall("reading", input, output, models=[model] if model else [], trees=True)
     try:

@@ -11,9 +11,9 @@ import click
 from cli.command import command, option
 from cli.options import (
     SkippedSentences,
-    check_label_options,
     format_option,
     label_options,
+    label_seed,
     max_length_option,
     on_error_option,
     output_option,
@@ -119,7 +119,7 @@ def convert(
     from treebank.convert.convert import convert as converted
     from treebank.convert.transform import Transformation
 
-    check_label_options(**labeling)
+    labeling["seed"] = label_seed(**labeling)
     if labeling["labels"] and form not in LABELED_FORMATS:
         raise click.UsageError(f"--format {form} has no labels; choose {', '.join(LABELED_FORMATS)}")
     if labeling["labels"] and "labels" in strip:

@@ -14,6 +14,7 @@ from cli.options import (
     INPUT,
     MODEL,
     OUTPUT,
+    check_parsing_options,
     check_plot,
     default_model,
     gold_option,
@@ -79,6 +80,8 @@ def draw(
     treebank = load_gold(gold, ptb=ptb) if gold else None
     paths = list(input) if treebank else input_paths(input)
     parsers = _parsers(models, paths, parsing) if models or not treebank else []
+    if not parsers:
+        check_parsing_options(parsing)
     drawings = pictures(paths, parsers, treebank, choose=choose, input_options=input_options)
     if not output:
         draw_in_terminal(drawings, width)

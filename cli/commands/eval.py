@@ -14,8 +14,10 @@ from cli.options import (
     INPUT,
     OUTPUT,
     SCORING,
+    SEED,
     SkippedSentences,
     baseline_option,
+    check_parsing_options,
     convention_option,
     default_model,
     encoding_option,
@@ -71,7 +73,7 @@ DETAILS = ("length", "height", "relation", "distance")
 )
 @option(
     "--seed",
-    type=int,
+    type=SEED,
     metavar="N",
     help="Draw random baselines once with this seed, instead of computing their expectation.",
     group=SCORING,
@@ -109,6 +111,8 @@ def evaluate(
     """
     if worst and form != "table":
         raise click.UsageError(f"--worst draws trees below a table, so it cannot be combined with --format {form}")
+    if plan_options["seed"] is not None and not any("random" in name.lower() for name in plan_options["baselines"]):
+        raise click.UsageError("--seed requires --baseline random or random-uniform")
     from cli.commands.eval_report import DETAIL_FILES, show
     from induce.parsing.systems import load_systems
     from induce.storage.model_spec import expand_arguments, is_model
@@ -127,6 +131,8 @@ def evaluate(
         **plan_options,
     )
     models = models or ([] if following else _default_models(plan))
+    if not models and not following:
+        check_parsing_options({"decoder": decoder, "priors": priors})
     if details:
         reads = {"inputs": plan.predicted, "gold": plan_options["gold"], "models": [*models, *following]}
         check_output_folder(details, DETAIL_FILES, **reads)

@@ -14,10 +14,10 @@ from cli.command import command, option
 from cli.options import (
     OUTPUT,
     SkippedSentences,
-    check_label_options,
     default_model,
     format_option,
     label_options,
+    label_seed,
     model_option,
     note,
     on_error_option,
@@ -108,7 +108,7 @@ def parse(
     labels: str | None,
     label_count: int | None,
     labels_of: Sequence[str],
-    seed: int,
+    seed: int | None,
     **folder_options: Any,
 ) -> None:
     """Parse text: one sentence per line in, one tree per line out, in the same order.
@@ -118,7 +118,7 @@ def parse(
     writes CoNLL-U.
     """
     _check_usage(output, **folder_options)
-    check_label_options(labels, label_count, labels_of, seed)
+    seed = label_seed(labels, label_count, labels_of, seed)
     if k and (min_confidence is not None or mark_confidence):
         raise click.UsageError("--k writes scores of trees; leave out --min-confidence and --mark-confidence")
     if (k and form not in (None, "jsonl")) or (mark_confidence and form == "jsonl"):

@@ -12,6 +12,9 @@ from cli.command import command, option
 from cli.options import (
     OUTPUT,
     SkippedSentences,
+    check_parsing_options,
+    dependent_seed,
+    dependent_seed_option,
     format_option,
     model_option,
     note,
@@ -20,7 +23,6 @@ from cli.options import (
     parsing_options,
     ptb_option,
     reading_options,
-    seed_option,
 )
 from cli.text_call import TextCall
 from cli.views import print_tables
@@ -70,7 +72,7 @@ class PatternType(click.ParamType):
 @option(
     "--sample", type=click.IntRange(min=1), metavar="N", help="Write a random sample of N sentences.", group=MATCHES
 )
-@seed_option
+@dependent_seed_option("--sample", MATCHES)
 @output_option
 @format_option(
     "brackets",
@@ -126,6 +128,7 @@ def search(
     in_columns = form in ("concordance", "csv")
     if context and form in ("jsonl", "count"):
         raise click.UsageError(f"--format {form} has no context; choose brackets, text, concordance or csv")
+    selection["seed"] = dependent_seed(selection["seed"], "--sample", selection["sample"])
     call = TextCall("searching", input, output, models=[model] if model else [], trees=True)
     parsing = {name: selection.pop(name) for name in ("decoder", "priors", "device")}
     corpus = open_corpus(call, model, input_options, on_error, ptb, parsing)
@@ -145,11 +148,16 @@ def open_corpus(
     ptb: str | None,
     parsing: dict[str, Any],
 ) -> Corpus:
-    """The corpus in the inputs of a call. ``parsing`` are options for loading the model."""
+    """The corpus in the inputs of a call. ``parsing`` are options for loading the model.
+
+    Raises UsageError for a decoder or priors without a model.
+    """
     from induce.parsing.corpus import Corpus
 
     parser = None
-    if model:
+    if not model:
+        check_parsing_options(parsing)
+    else:
         from induce.parsing.load import load_parser
 
         parser = load_parser(model, tell=note, **parsing)

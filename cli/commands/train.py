@@ -15,6 +15,7 @@ from cli.options import (
     INPUT,
     LEARNING,
     OUTPUT,
+    SEED,
     device_option,
     max_minutes_option,
     reading_options,
@@ -53,9 +54,7 @@ dev_option = option(
 run_option = option("-o", "--output", "run", metavar="FOLDER", help="Model folder to write.", group=OUTPUT)
 resume_option = option("--resume", is_flag=True, help="Resume the training run in the output folder.", group=OUTPUT)
 overwrite_option = option("--overwrite", is_flag=True, help="Replace the model in the output folder.", group=OUTPUT)
-training_seed_option = option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", help="Random seed: --set train.seed=N.", group=LEARNING
-)
+training_seed_option = option("--seed", type=SEED, metavar="N", help="Random seed: --set train.seed=N.", group=LEARNING)
 
 
 @command(examples=EXAMPLES)

@@ -117,3 +117,14 @@ def test_examples_run(call: Caller, files: Path, name: str) -> None:
         expanded = [sorted(map(str, Path().glob(word))) if "*" in word else [word] for word in words]
         outputs.append(call.result(*chain.from_iterable(expanded)))
     assert any(OUTPUTS[name] in output for output in outputs)
+
+
+@pytest.mark.parametrize("name", COMMANDS_BY_NAME)
+def test_seeds_have_the_range_of_the_libraries(name: str) -> None:
+    """NumPy refuses negative seeds and torch seeds of more than 64 bits, with errors of their own."""
+    for option in (one for one in COMMANDS_BY_NAME[name].params if "--seed" in one.opts):
+        context = click.Context(COMMANDS_BY_NAME[name])
+        assert option.type.convert("4294967295", option, context) == 2**32 - 1
+        for value in ("-1", "4294967296"):
+            with pytest.raises(click.BadParameter):
+                option.type.convert(value, option, context)

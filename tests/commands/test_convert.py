@@ -136,6 +136,7 @@ def test_induced_labels(call: Caller, penn: Path, tmp_path: Path) -> None:
     assert "has no labels" in call.usage(*induced, "--format", "conllu")
     assert "exclude each other" in call.usage(*induced, "--strip", "labels")
     assert "require --labels" in call.usage("convert", penn, "--label-count", 5)
+    assert "--seed requires --labels" in call.usage("convert", penn, "--seed", 5)
     assert "read twice" in call.refusal("convert", "-", "--labels", "induced")
 
 

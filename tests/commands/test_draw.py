@@ -88,6 +88,10 @@ def test_refusals(call: Caller, arguments: tuple[str, ...], problem: str) -> Non
     assert problem in call.refusal("draw", *arguments)
 
 
+def test_options_of_parsing_require_text_to_parse(call: Caller) -> None:
+    assert "require a model" in call.usage("draw", "trees.txt", "--decoder", "nary")
+
+
 def test_predictions_for_other_sentences_are_refused(call: Caller) -> None:
     Path("short.txt").write_text(TREES.splitlines()[0] + "\n", encoding="utf-8")
     assert "1 sentences for the 2" in call.refusal("draw", "short.txt", "--gold", "gold.mrg")

@@ -74,5 +74,6 @@ def test_files_of_a_folder_have_the_same_labels_also_after_an_interruption(call:
 
 def test_options_that_do_not_fit(call: Caller) -> None:
     assert "require --labels" in call.usage("parse", "-m", "english", "all.txt", "--label-count", "4")
+    assert "--seed requires --labels" in call.usage("parse", "-m", "english", "all.txt", "--seed", "2")
     labeled = ("--labels", "induced", "--decoder", "ranked")
     assert "its phrases have labels, such as NT" in call.refusal("parse", "-m", "english-grammar", "all.txt", *labeled)

@@ -104,6 +104,17 @@ def test_selection(call: Caller, folder: Path) -> None:
     assert "exclude each other" in call.refusal(*sample, "--limit", 2)
 
 
+@pytest.mark.parametrize("command", [("search", "NP"), ("phrases",), ("browse",)])
+def test_options_of_parsing_require_a_model(command: tuple[str, ...], call: Caller, folder: Path) -> None:
+    assert "require a model" in call.usage(*command, "a.trees", "--decoder", "nary")
+    assert "require a model" in call.usage(*command, "a.trees", "--priors", "none")
+
+
+def test_seed_requires_a_sample(call: Caller, folder: Path) -> None:
+    assert "--seed requires --sample" in call.usage("search", "NP", "a.trees", "--seed", 2)
+    assert "--seed requires --sample" in call.usage("browse", "a.trees", "--seed", 2)
+
+
 def test_inputs(call: Caller, folder: Path) -> None:
     (folder / "b.trees.gz").write_bytes(gzip.compress(TREES.encode()))
     assert call.result("search", "PRP < ran|it", "b.trees.gz", "--format", "text") == "b.trees.gz:2\tit ran\n" + (
