@@ -1,4 +1,4 @@
-"""The sentences of a corpus page as numbers, which a script in the page reads (`corpus_page.js`).
+"""The sentences of a corpus page as numbers, which a script in the page reads (``browse/*.js``).
 
 Words, and the labels, tags and relations, are numbered, the most frequent first. Each sentence is a list of nine
 values: the number of its document, its line, words, tags, brackets, their labels, heads, relations and universal tags.

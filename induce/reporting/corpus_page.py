@@ -1,7 +1,7 @@
 """One page of a corpus: search, pictures, phrases and downloads. It needs no network and no other file.
 
-Python counts the phrases and writes the sentences as numbers (`corpus_data`). A script in the page, `corpus_page.js`,
-searches and draws them.
+Python counts the phrases and writes the sentences as numbers (`corpus_data`). The scripts in ``browse/``, which become
+one script of the page, search and draw them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from treebank.search.phrases import PhraseFilter, PhraseRow, PhraseTable, count_
 from treebank.search.search import Match, select
 
 MAX_PHRASES = 2_000  # rows of the table
+SCRIPTS = ("sentences", "pattern_reader", "tree_patterns", "head_patterns", "search", "pictures", "downloads", "page")
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"  # the browser loads nothing else
 STYLE = """
 svg text { font-family: system-ui, sans-serif; text-anchor: middle; }
@@ -103,7 +104,8 @@ def _page(title: str, data: CorpusData, phrases: PhraseTable) -> str:
     parts = _parts(data)
     content = data.to_json() | {"phrases": [_row(row) for row in phrases.rows]}
     packed = json_text(content, compact=True).replace("<", "\\u003c")  # no text can end the script
-    script = (files("induce.reporting") / "corpus_page.js").read_text("utf-8")
+    folder = files("induce.reporting") / "browse"
+    script = "\n".join((folder / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
