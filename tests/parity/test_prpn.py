@@ -13,16 +13,9 @@ from torch import Tensor, nn
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.decoding.distances import biased
 from induce.models.base import NextWords, Query, detach
-from induce.models.language.prpn import (
-    LanguageOutput,
-    Masks,
-    ParsingMasks,
-    ParsingNetwork,
-    ParsingState,
-    Prpn,
-    PrpnConfig,
-)
+from induce.models.language.prpn import LanguageOutput, Masks, Prpn, PrpnConfig
 from induce.models.language.prpn_kernel import attend
+from induce.models.language.prpn_parsing import ParsingMasks, ParsingNetwork, ParsingState
 from induce.models.language.prpn_reading import Cell, LayerMasks, PredictMasks
 from induce.structures import Distances
 from tests.support.reference import Fixture, fixtures, load

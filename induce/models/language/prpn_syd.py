@@ -1,7 +1,7 @@
 """PRPN-SYD: PRPN with a second set of distances that learns from trees (Du et al. 2020, section 6 and appendix A.4).
 
-Only the parsing network differs from ``prpn.py``. No code was published, and the paper names no sizes; our choices are
-listed in ``docs/reference/models/syd.md``.
+Only the parsing network differs from PRPN. No code was published, and the paper names no sizes; our choices are listed
+in ``docs/reference/models/syd.md``.
 
 Shapes: T steps, B sentences or streams, E embedding, H hidden units, P units of the parsing network, L words of
 look-back, S slots.
@@ -19,7 +19,8 @@ from torch.nn import functional
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.layers.dropout import dropped, scaled_mask
 from induce.models.base import Loss, Query, bounded, gold_distances, next_words
-from induce.models.language.prpn import Masks, Parsing, Prpn, PrpnConfig, gate_kind, looked_back, parsing_start
+from induce.models.language.prpn import Masks, Prpn, PrpnConfig
+from induce.models.language.prpn_parsing import Parsing, gate_kind, parsing_from_distances, parsing_start
 from induce.models.language.ranking import SupervisionConfig
 from induce.setting import count
 from induce.structures import Distances
@@ -101,7 +102,7 @@ class ParsingNetwork(nn.Module):
         distance, guess = self._squashed(self.to_distances(gaps)).unbind(-1)
         last = window[len(words) :]
         kind = gate_kind(self.config, training=self.training)
-        parsing = looked_back(distance.t(), guess.t(), last, state, kind, self.config.resolution)
+        parsing = parsing_from_distances(distance.t(), guess.t(), last, state, kind, self.config.resolution)
         supervised = self.to_supervised(gaps)[..., 0].t()
         carried = ParsingState(last, parsing.state.distances, *word_state, *gap_state)
         return parsing._replace(state=carried, supervised=supervised)

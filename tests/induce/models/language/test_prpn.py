@@ -14,8 +14,9 @@ from induce.analysis.memory import rows_of
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.layers.dropout import dropped, dropped_at
 from induce.models.base import Query, detach
-from induce.models.language.prpn import Prpn, PrpnConfig, gate_kind, gates
+from induce.models.language.prpn import Prpn, PrpnConfig
 from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend
+from induce.models.language.prpn_parsing import gate_kind, gates
 from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes
 from induce.parsing.load import load_parser
 from induce.settings.presets import load_preset
