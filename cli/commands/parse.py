@@ -157,9 +157,9 @@ def parse(
 
 
 def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count: int | None, seed: int) -> Job:
-    """The job with labels that are learned from ``labels_of``, or in a first reading of the texts ``paths``.
+    """``job`` with a labeler of phrases, learned from the trees in ``labels_of``, or else from those of ``paths``.
 
-    Raises SynparseError if a text cannot be read twice.
+    Without ``labels_of``, the texts ``paths`` are parsed twice. Raises SynparseError if one of them is a stream.
     """
     from induce.data.phrase_labels import learn_labels
     from induce.parsing.corpus import Corpus

@@ -32,10 +32,14 @@ class SpanSettings(WordBatchSettings):
         0, at_least=0, at_most=1e9, when=BY_GRADIENTS, help="maximum words of a training sentence; 0: no limit"
     )
     first_longest: int = setting(
-        0, at_least=0, at_most=1e9, when=BY_GRADIENTS, help="the same limit in the first epoch; 0: as in all epochs"
+        0,
+        at_least=0,
+        at_most=1e9,
+        when=BY_GRADIENTS,
+        help="maximum words of a training sentence in the first epoch; 0: as later",
     )
     longer: int = setting(
-        2, at_least=0, at_most=1e9, when="loader.first_longest!=0", help="words by which this limit grows per epoch"
+        2, at_least=0, at_most=1e9, when="loader.first_longest!=0", help="words by which the maximum grows per epoch"
     )
     steady: float = setting(
         1.0,
@@ -65,16 +69,20 @@ class FragmentSettings(SpanSettings):
         help="cost in nats of a span that is in no tree of the other parsers (--teacher)",
     )
     focus_share: float = setting(
-        0.4, at_least=0, at_most=1, when=BY_GRADIENTS, help="share of the training with this penalty"
+        0.4, at_least=0, at_most=1, when=BY_GRADIENTS, help="share of the training in which focus_penalty applies"
     )
     focus_fade: float = setting(
-        0.0, at_least=0, at_most=1, when=BY_GRADIENTS, help="share of the training in which it then falls to 0"
+        0.0,
+        at_least=0,
+        at_most=1,
+        when=BY_GRADIENTS,
+        help="share of the training in which focus_penalty then falls to 0",
     )
     reward_weight: float = setting(
         1.0, at_least=0, at_most=1e3, when=BY_GRADIENTS, help="weight of the rewards of spans (--teacher seminfo)"
     )
     reward_growth: float = setting(
-        0.1, at_least=0, at_most=1, when=BY_GRADIENTS, help="share of the training in which it grows from 0"
+        0.1, at_least=0, at_most=1, when=BY_GRADIENTS, help="share of the training in which reward_weight grows from 0"
     )
     reward_matching: str = setting(
         "words",

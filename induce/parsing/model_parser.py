@@ -30,9 +30,9 @@ from treebank.core.sentence import Sentence
 
 BUDGET = 4096  # of a parsing batch, in the units of `Model.parsing_cost`
 LONG_COST = 100 * BUDGET  # of a sentence, above which it is reported
-MANY = 1024  # words of a block from which it matters which library multiplies
-FEW, TYPICAL = 8, 16  # sentences that it is chosen by, and their words
-LARGE_FOR_FEW = 2**21  # multiplications of the mean product for these, from which oneDNN pays for more of them
+MIN_LIBRARY_WORDS = 1024  # words of a block from which the library for matrix products is chosen
+TRIAL_SENTENCES, TRIAL_WORDS = 8, 16  # sentences that are parsed to choose the library, and words of each
+MIN_TRIAL_PRODUCT = 2**21  # mean multiplications per product in the trial from which oneDNN is faster on blocks
 
 
 class ModelParser(Parser):
@@ -73,7 +73,7 @@ class ModelParser(Parser):
         self._all_priors = AppliedPriors(listed, right_probability, self.model.edge_statistics())
         self._text_check = TextCheck(checkpoint.vocabulary, self.token)
         self._library = ""  # of matrix products, for blocks of many words; chosen at the first such block
-        self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
+        self._pool: ThreadPoolExecutor | None = None  # one for all blocks, because new threads would use more memory
 
     def _built_model(self) -> Any:
         """The model with its trained weights, on the device."""
@@ -190,7 +190,10 @@ class ModelParser(Parser):
         return rows
 
     def _without_model(self, index: int, length: int) -> Scores | SynparseError | None:
-        """Scores of a sentence that is too short for the model, the error of one that is too long, or None."""
+        """Result for sentence ``index`` if the model cannot read it, else None.
+
+        A sentence that is too short for the model has trivial scores, and one that is too long an error.
+        """
         if length < max(1, self.model.shortest):
             return Scores(self.structure.trivial(length) if length else [])
         limit = self.model.max_length
@@ -209,18 +212,18 @@ class ModelParser(Parser):
         return characters, Normalized(characters, tuple(range(len(characters))))
 
     def _multiplying(self, words: int) -> AbstractContextManager[None]:
-        """Multiply by the library that suits this model and this number of words, independent of anything else."""
+        """Context in which matrices are multiplied by the library that suits the model and the number of words."""
         from induce.layers.matrix_library import MKL, choose_library, multiplying
 
-        if self.device != "cpu" or words < MANY:
+        if self.device != "cpu" or words < MIN_LIBRARY_WORDS:
             return multiplying(MKL)
         if not self._library:
-            sentence = self.checkpoint.vocabulary.encode(["x"] * TYPICAL), [NOTHING] * TYPICAL
-            self._library = choose_library(lambda: self._rows([sentence] * FEW), LARGE_FOR_FEW)
+            sentence = self.checkpoint.vocabulary.encode(["x"] * TRIAL_WORDS), [NOTHING] * TRIAL_WORDS
+            self._library = choose_library(lambda: self._rows([sentence] * TRIAL_SENTENCES), MIN_TRIAL_PRODUCT)
         return multiplying(self._library)
 
     def _at_once(self, batches: Sequence[Any]) -> Iterator[list[Any]]:
-        """Rows of each batch. On a CPU each thread computes separate batches, as threads hardly speed up one batch."""
+        """Rows of each batch. On a CPU, each thread computes a batch, because several threads hardly speed up one."""
         import torch
 
         threads = torch.get_num_threads()
@@ -232,7 +235,7 @@ class ModelParser(Parser):
         try:
             yield from self._pool.map(self._alone, batches)
         finally:
-            torch.set_num_threads(threads)  # the libraries underneath may have taken the workers' 1 for everyone
+            torch.set_num_threads(threads)  # `_alone` may have set the number for the whole process
 
     def _alone(self, batch: Sequence[Any]) -> list[Any]:
         """Compute one batch in one thread."""

@@ -128,7 +128,7 @@ class FileVoter(Voter):
 
 
 def _trees_in(path: str) -> Iterator[tuple[Sequence[str], Tree]]:
-    """Words and tree of each prediction, with both trees of an ambiguous line, of which only one fits any sentence.
+    """Words and tree of each prediction. A line that can be read in two ways gives both trees.
 
     Raises SynparseError for spans without words.
     """

@@ -68,7 +68,7 @@ class Plan:
     words: int = 0  # of the training text
     text_share: float = 0.0  # of the sentences that the parts learn from; 0: not decided
     vote_share: float = 0.0  # of the sentences that the students of the vote learn from
-    ranks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # members of a part or preset, the likeliest first
+    ranks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # members by group, the lowest perplexity first
 
     @classmethod
     def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None) -> Plan:
@@ -115,7 +115,7 @@ class Plan:
         return self.folder / PARTS / name
 
     def stretch(self, members: Sequence[Member], cores: int) -> float:
-        """The factor on the minutes of each member that uses the training time of ``cores`` cores."""
+        """The factor on the minutes of each member with which they use the training time of ``cores`` cores."""
         return self.minutes * cores * self.recipe.training_share / sum(member.part.minutes for member in members)
 
     def choose_series(self, cores: int, report: Report) -> list[Member]:
@@ -168,7 +168,7 @@ class Plan:
         return self.ranks[group]
 
     def teachers_of(self, member: Member) -> list[str]:
-        """Names of the runs that teach ``member``. Members of a part that teach together are spread over a series."""
+        """Names of the runs that teach ``member``. Members that teach together are evenly spaced in their series."""
         part, name = member.part, member.teachers
         if name in ("", VOTE):
             return [VOTE] if name else []

@@ -41,12 +41,12 @@ class Part:
     presets: tuple[str, ...]  # of the members, in turn
     minutes: float  # of one core, enough for the text that the recipe was made for
     count: int = 1  # members in each series
-    max_passes: int = 0  # over the text, as many as time allows; 0: as the preset says
-    words: int = 0  # to learn from in all passes; 0: as many as time allows
+    max_passes: int = 0  # over the text, fewer if there is less time; 0: as many as in the preset
+    words: int = 0  # to learn from in all passes together; 0: as many as there is time for
     teachers: str = ""  # the part whose members teach, in turn, or "vote"
     teachers_per_student: int = 1  # members of that part that teach together
-    with_teacher: int = 0  # only so many of the members of a series have a teacher; 0: all
-    decoders: tuple[str, ...] = ()  # by each of which a teacher parses
+    with_teacher: int = 0  # members of a series that have a teacher, the first ones; 0: all
+    decoders: tuple[str, ...] = ()  # of the teachers: each parses the text once with each decoder
     settings: tuple[str, ...] = ()  # table.key=value
     votes: bool = True
     weight: float = 1.0  # of each member in the vote
@@ -98,7 +98,7 @@ class Recipe:
     voting_cost: float = 15.0  # time to parse a word by all voters, per time to learn from it
     max_series: int = 1
     voters_per_preset: int = 3  # of each part
-    small_text_words: int = 0  # a text with fewer words is learned from by the recipe ``small_text_recipe``
+    small_text_words: int = 0  # for a text with fewer words, the recipe ``small_text_recipe`` is used instead
     small_text_recipe: str = ""
     result: str = VOTE  # a part, whose member with the lowest perplexity is the result; or "vote" of all voters
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from induce.data.fragments import SpanSettings
 
-SLACK = 2.0  # factor on the minutes of a part whose schedule ends it, for a machine that other programs slow down
+SLACK = 2.0  # factor on the minutes of a part that ends after its passes, in case other programs slow it down
 COMPARED_SENTENCES = 200  # of the text, parsed at the end and compared with right and left branching
 TRIVIAL_AGREEMENT = 90.0  # F1 with right or left branching from which a warning is printed
 
@@ -118,7 +118,7 @@ def _compare_with_branching(plan: Plan, report: Report) -> None:
 
 
 def _count_words(plan: Plan, stop: Stop) -> int:
-    """Words of the training text, as the first part with counted passes reads it, else the first part."""
+    """Number of words in the training text as read by the first part with ``max_passes``, or by the first part."""
     members = plan.recipe.series(1)
     member = next((member for member in members if member.part.max_passes), members[0])
     words: int = load_data(replace(plan.request_of(member), teachers=(), resume=False), stop=stop).training.words
@@ -206,7 +206,7 @@ def _remaining(run: Path, minutes: float) -> float:
 
 
 def _voters(members: Sequence[Member], plan: Plan, report: Report) -> list[str]:
-    """The names of the runs that vote: the likeliest of each part and preset."""
+    """The names of the runs that vote: those of each part and preset with the lowest perplexity."""
     voters = list[str]()
     limit = plan.recipe.voters_per_preset
     groups: dict[str, list[str]] = {}

@@ -40,8 +40,7 @@ def whole(folder: Path) -> Path | None:
 def save(folder: Path, files: Mapping[str, bytes]) -> None:
     """Replace ``folder`` by a folder with ``files``. A link to a folder stays a link.
 
-    Files keep the permissions that they had, and files of other programs are carried over. Raises OSError, the old
-    folder complete and in its place.
+    Files keep their permissions, and files of other programs are copied. After an OSError, the old folder is unchanged.
     """
     target = _real(folder)
     new, old = _sibling(target, NEW), _sibling(target, OLD)

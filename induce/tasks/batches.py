@@ -57,7 +57,7 @@ class ExampleBatch(SentenceBatch):
 
 @dataclass(frozen=True)
 class LabelledBatch(ExampleBatch):
-    """Expressions, or pairs of them, with ``labels`` (B,) and the ``trees`` of all sides."""
+    """Batch of expressions, or of pairs, with class ``labels`` (B,) and the gold ``trees`` of all expressions."""
 
     labels: Tensor
     trees: Sequence[Side]

@@ -17,7 +17,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A sentence of CoNLL-U as its file has it: comment lines, and rows of ten cells, ranges and empty nodes too."""
+    """A sentence as in its CoNLL-U file: comment lines, and rows of ten cells, including ranges and empty nodes."""
 
     comments: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -47,7 +47,7 @@ class Annotation:
         return tokens
 
     def text(self) -> str:
-        """The sentence as running text: what ``# text`` says, else the tokens with their spacing."""
+        """The sentence as running text: the value of ``# text``, else the tokens with their spacing."""
         text = self.comment("text")
         if text is not None:
             return text

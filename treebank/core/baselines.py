@@ -1,8 +1,8 @@
-"""Trees that are built without any knowledge of the language, as baselines. Without recursion.
+"""Baselines of trees, which do not depend on the words. Without recursion.
 
-A baseline is a function from a sentence's gold tree (over the words that a convention counts) and a source of chance
-to brackets. All but ``oracle`` look at nothing but the number of words. A random baseline is drawn over a whole
-treebank in file order from one ``random.Random(seed)``.
+A baseline is a function from the gold tree of a sentence, over the words that a convention counts, and a random number
+generator to brackets. All except ``oracle`` and ``gold`` use only the number of words. A random baseline is drawn for a
+whole treebank, in the order of the file, from one ``random.Random(seed)``.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ BASELINES: dict[str, Baseline] = {
 
 
 def merge_probability(length: int, n: int, at_edge: bool) -> float:
-    """Probability that ``random`` gives a certain bracket over ``length`` of ``n`` words, at an edge or inside."""
+    """Probability that ``random`` gives a bracket over ``length`` words of ``n``, at an edge of the sentence or not."""
     if length == n:
         return 1.0
     return 1 / length if at_edge else 2 / (length * (length + 1))

@@ -32,7 +32,7 @@ HELP_CLOSE = "take it out, or add the missing '('"
 
 
 def _is_lone_leaf(text: str) -> bool:
-    """Whether what stands alone in brackets, ``(dog)``, is a word and not a phrase over nothing, such as ``(NP)``."""
+    """Whether a single token in brackets is a word, as in ``(dog)``, and not an empty phrase, as in ``(NP)``."""
     return text.isalpha() and text != text.upper()
 
 
@@ -44,7 +44,7 @@ class Problem(NamedTuple):
 
 
 def diagnose(text: str) -> Problem:
-    """The first thing wrong with the brackets of ``text``."""
+    """The first error in the brackets of ``text``."""
     depth = start = 0
     for match in _BRACKET_OR_WORD.finditer(text):
         token = match[0]
@@ -106,7 +106,7 @@ def parse(text: str) -> Iterator[Parts]:
 
 
 def scan(text: str) -> Iterator[Parts]:
-    """The trees of ``text``, whatever it looks like."""
+    """The trees of ``text`` in any layout."""
     words: list[str] = []
     tags: list[str] = []
     labels: list[str] = []
@@ -183,7 +183,7 @@ _PIECES = _Pieces()  # shared, since treebanks come in thousands of small files;
 
 
 class _Spans(dict[Span, Span]):
-    """Spans by themselves, so that trees share equal spans, which saves half the memory of a treebank."""
+    """Cache in which each span is its own value, so that trees share equal spans, which halves their memory."""
 
     def __missing__(self, span: Span) -> Span:
         if len(self) < _MAX_ENTRIES:

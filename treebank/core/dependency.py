@@ -60,7 +60,7 @@ def is_projective(heads: Sequence[int]) -> bool:
 
 
 def delete(heads: Sequence[int], mask: Sequence[bool]) -> Heads:
-    """The heads of the words whose ``mask`` is true: each word's nearest ancestor of those, or ``ROOT``.
+    """The heads of the words whose ``mask`` is true: the nearest ancestor of each among these words, or ``ROOT``.
 
     A word whose ancestors lead to no such word, or back to itself, is a root.
     """

@@ -41,7 +41,7 @@ def distances_from_tree(tree: Tree) -> list[int]:
 
 
 def _join(starts: list[int], heights: list[int], distances: list[int], first: int) -> None:
-    """Replace the waiting parts from number ``first`` on by one, joined from the right."""
+    """Join the parts from index ``first`` on, from the right, and replace them by the result."""
     height = heights[-1]
     for part in range(len(starts) - 1, first, -1):
         height = max(height, heights[part - 1]) + 1
@@ -85,7 +85,7 @@ def spans_from_distances(distances: Sequence[float]) -> list[tuple[int, int]]:
 
 
 def nearest_larger(values: Sequence[float]) -> tuple[list[int], list[int]]:
-    """For each value, the last index before it that is at least as large (or -1), the first after it that is larger.
+    """For each value, the last earlier index with a value at least as large (or -1), and the first later larger one.
 
     The two bound the segment in which the value is the first maximum. One pass with a stack; every index is pushed
     and popped once. Where there is no larger value after it, the second is ``len(values)``.

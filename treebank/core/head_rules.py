@@ -121,9 +121,10 @@ Children = Sequence[tuple[int, str]]  # index among the children of a phrase, an
 class HeadRules:
     """Rules for the head child of a phrase and for the child on which each other one depends.
 
-    ``table`` has for each phrase what to look for: from the right or not, and labels of which any will do.
-    ``coordination``: conjunctions change ``nothing``; or a head after one gives way to the ``child before`` it; or each
-    conjunct depends on the one before it, a ``chain``, and conjunctions and commas on the conjunct before them.
+    ``table`` has the searches for the head of each phrase, in order: whether to search from the right, and the labels
+    that are accepted. ``coordination``: ``nothing`` treats conjunctions like other children; with ``child before``, the
+    child before a conjunction is the head instead of the child after it; in a ``chain``, each conjunct depends on the
+    conjunct before it, and so do conjunctions and commas.
     """
 
     name: str
@@ -132,7 +133,7 @@ class HeadRules:
 
     @classmethod
     def parse(cls, name: str, text: str, coordination: Literal["nothing", "child before", "chain"]) -> HeadRules:
-        """Rules from one line a phrase, as above."""
+        """Rules from a text with one line per phrase, in the notation of the tables of this module."""
         table = {}
         for line in text.strip().splitlines():
             phrase, *goals = line.split()
@@ -168,8 +169,8 @@ class HeadRules:
     def conjuncts(self, phrase: str, labels: Sequence[str]) -> list[tuple[int, int]]:
         """Start and head of each conjunct of a phrase, or an empty list for fewer than two conjuncts.
 
-        Conjunctions and punctuation cut the phrase into parts. The part after the last conjunction is a conjunct, and
-        so are those before it whose heads are of its kind.
+        Conjunctions and punctuation divide the phrase into parts. The part after the last conjunction is a conjunct,
+        and so are the earlier parts whose heads have a tag of the same class, such as nouns.
         """
         last = max((i for i, label in enumerate(labels) if label in CONJUNCTIONS), default=0)
         parts: list[list[tuple[int, str]]] = [[]]
@@ -191,7 +192,7 @@ class HeadRules:
 
 
 def _chain(conjuncts: Sequence[tuple[int, int]], count: int) -> tuple[int, ...]:
-    """Arcs among ``count`` children: each conjunct depends on the one before it, all else on the last to have begun."""
+    """Arcs among ``count`` children: each conjunct depends on the one before it, other children on their conjunct."""
     arcs = [conjuncts[0][1]] * count
     before = ROOT
     for start, head in conjuncts:
@@ -226,7 +227,7 @@ def find_rules(name: str) -> HeadRules:
 def heads_from_tree(tree: Tree, rules: str = "collins") -> Heads:
     """The heads of the words of a tree without traces. There is one root, and no arcs cross.
 
-    Each phrase has a head child by the rules named; the heads of the other children depend on its head.
+    Each phrase has a head child, which ``rules`` choose; the heads of the other children depend on its head.
 
     >>> heads_from_tree(Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))"))
     (1, 2, -1)
@@ -252,7 +253,7 @@ class Attachment(NamedTuple):
 
 
 def attachments(tree: Tree, rules: str) -> Iterator[Attachment]:
-    """The dependent children of all phrases of a tree without traces, by the head rules named, phrases last first."""
+    """The dependent children of all phrases of a tree without traces, by these head rules, from the last phrase on."""
     chosen, count = find_rules(rules), len(tree.spans)
     if not tree.words:
         return
@@ -272,5 +273,5 @@ def attachments(tree: Tree, rules: str) -> Iterator[Attachment]:
 
 @lru_cache(maxsize=1 << 12)
 def plain_label(label: str) -> str:
-    """The label as the tables have it: bare, and of a double one such as ``PRT|ADVP`` the first."""
+    """The label as in the tables: without function tags, and only the first of a double label such as ``PRT|ADVP``."""
     return bare_label(label).partition("|")[0]

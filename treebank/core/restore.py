@@ -35,10 +35,10 @@ def restore(tree: Tree, words: Sequence[str], indices: Sequence[int], *, tag: st
 def restore_heads(heads: Sequence[int], indices: Sequence[int], count: int) -> Heads:
     """The heads of ``count`` words, given the ``heads`` of the words at ``indices``.
 
-    The head of a dropped word is the lowest kept word that has the kept words on both sides of it below it, itself
-    included; before the first kept word or after the last it is the root. No arc comes to cross another by it. Where
-    the heads make no tree with one root, it is the kept word before, else that after. With no kept words the first
-    word is the root.
+    The head of a dropped word is the lowest kept word whose subtree contains the kept words on both sides of the
+    dropped one; before the first kept word and after the last, it is the root. Thus no new arc crosses another one. If
+    the heads do not form a tree, the head is the kept word before the dropped one, else the one after it. If no word is
+    kept, the first word is the root.
     """
     if len(heads) != len(indices):
         raise ValueError(f"heads of {len(heads)} words for {len(indices)} kept ones")
@@ -56,7 +56,7 @@ def restore_heads(heads: Sequence[int], indices: Sequence[int], count: int) -> H
 
 
 def _depths(heads: Sequence[int]) -> list[int]:
-    """The depth of each word of a tree below the root, plus one."""
+    """The depth of each word of a tree, which is 1 for the root."""
     depths = [0] * len(heads)
     for word in range(len(heads)):
         path = []
@@ -70,7 +70,7 @@ def _depths(heads: Sequence[int]) -> list[int]:
 
 
 def _between(heads: Sequence[int], left: int, depths: Sequence[int]) -> int:
-    """The lowest word of a tree with both the word ``left`` and the next word below it, or the root at either edge."""
+    """The lowest word whose subtree contains the word ``left`` and the next word, or the root at an edge."""
     if not 0 <= left < len(heads) - 1:
         return heads.index(ROOT)
     first, second = left, left + 1

@@ -255,11 +255,12 @@ def expected_score(
     *,
     details: bool = False,
 ) -> TreeScore:
-    """The exact expectation of a random baseline over binary trees, and the values of some draws.
+    """The expected UF1 of a random baseline over binary trees, with the values of some draws.
 
-    ``probability`` of a bracket is a function of its length, the sentence length, and whether it is at an edge. Every
-    F1 is linear in the number of matched brackets, so the expectation of this number suffices; if only repeated gold
-    brackets count again, the F1 is that of the expected counts. Depth and right/left ratio are means over the draws.
+    ``probability`` is a function of the length of a bracket, the length of the sentence, and whether the bracket is at
+    an edge of it. The F1 is linear in the number of matched brackets, so it follows exactly from the expected number.
+    It does not if a convention counts repeated gold brackets again; the F1 of the expected counts is then an
+    approximation. Depth and right/left ratio are means over the draws ``drawn``.
     """
     convention, keeps_root = reference.convention, reference.convention.root == "keep"
     chance_of = cache(probability)

@@ -283,6 +283,6 @@ def sampling_distribution(counts: np.ndarray) -> np.ndarray:
 
 
 def _penalties(weights: Tensor) -> Penalties:
-    """Logarithms of the ``weights`` (B, N, N + 1) of spans, by the number of words."""
+    """The logs of the weights of all spans, given ``weights`` (B, N, N + 1) by their first word and their end."""
     logs = weights.clamp(min=MIN_WEIGHT).log().permute(1, 2, 0)
     return {width: logs.diagonal(width).t().flatten() for width in range(1, logs.shape[1])}

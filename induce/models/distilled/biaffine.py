@@ -33,7 +33,7 @@ class BiaffineConfig(StudentConfig):
 
     hidden_size: int = setting(100, at_least=1, at_most=1e6, help="units of one direction of the LSTM")
     arc_size: int = setting(
-        100, at_least=1, at_most=1e6, help="units in which a word stands for a head, or for a dependent"
+        100, at_least=1, at_most=1e6, help="units of the vectors of a word as head and as dependent"
     )
     unknown_rate: float = setting(0.3, at_least=0, at_most=0.99, help="share of the words that are unknown in training")
 

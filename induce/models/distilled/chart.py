@@ -1,9 +1,8 @@
 """Chart parser (Stern, Andreas and Klein 2017) that is distilled from the trees predicted by other parsers.
 
 It uses no gold trees. It scores each span from the LSTM states at both its ends, and predicts the tree with the largest
-sum of scores. It parses about five times as fast as the grammars that it is distilled from. The order in this file:
-network, loss. `induce.models.distilled.chart_arrays` computes the same scores without torch. See
-docs/reference/models/chart.md.
+sum of probabilities. It parses about five times as fast as the grammars that it is distilled from.
+`induce.models.distilled.chart_arrays` computes the same scores without torch. See docs/reference/models/chart.md.
 
 Shapes: B sentences, N words, H units of one direction of the LSTM, A of the ends of spans.
 """

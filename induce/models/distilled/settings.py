@@ -29,5 +29,5 @@ class ChartConfig(StudentConfig):
     """Sizes and rates of the chart parser."""
 
     span_size: int = setting(
-        100, at_least=1, at_most=1e6, help="units in which a gap stands for the start or end of a span"
+        100, at_least=1, at_most=1e6, help="units of the vectors of a gap as start and as end of a span"
     )

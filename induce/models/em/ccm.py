@@ -39,17 +39,19 @@ class CcmConfig:
     classes: int = setting(40, at_least=0, at_most=10_000, help="word classes; 0: each word is one, for texts of tags")
     endings: float = setting(1.0, at_least=0, at_most=1e6, help="weight of the last letters of words in their classes")
     longest: int = setting(10, at_least=2, at_most=1000, help="longest sentences that are learned from")
-    passes: int = setting(20, at_least=1, at_most=1e6, help="of expectation maximisation")
+    passes: int = setting(20, at_least=1, at_most=1e6, help="passes of expectation-maximization")
     sentences: int = setting(
-        20_000, at_least=1, at_most=1e9, help="most sentences that are learned from, drawn by the seed"
+        20_000, at_least=1, at_most=1e9, help="maximum sentences that are learned from, drawn by the seed"
     )
     sequences: int = setting(
-        300_000, at_least=1, at_most=1e8, help="most sequences of classes that are counted one by one"
+        300_000, at_least=1, at_most=1e8, help="maximum sequences of classes that are counted separately"
     )
     smooth_constituent: float = setting(
-        2.0, at_least=1e-6, at_most=1e6, help="added to sequences and contexts in the tree"
+        2.0, at_least=1e-6, at_most=1e6, help="count added to sequences and contexts of constituents"
     )
-    smooth_distituent: float = setting(8.0, at_least=1e-6, at_most=1e6, help="and to those that are not")
+    smooth_distituent: float = setting(
+        8.0, at_least=1e-6, at_most=1e6, help="count added to sequences and contexts of other spans"
+    )
 
 
 class Ccm(FittedModel):

@@ -76,8 +76,9 @@ class Dmv(DmvMembers):
         for rows, count in blocks_of_similar_length(lengths, whole, table=TABLE // len(members)):
             size = max(1, TABLE // (count**2 * len(rows)))  # members whose tables fit
             sentences = tokens[rows, :count].T, fragments[rows, :count].T, lengths[rows]
-            for some in (members[start : start + size] for start in range(0, len(members), size)):
-                heads[rows, :count, :count] += self._votes(sums, some, *sentences) / len(members)
+            for start in range(0, len(members), size):
+                votes = self._votes(sums, members[start : start + size], *sentences)
+                heads[rows, :count, :count] += votes / len(members)
         return HeadDistribution(torch.from_numpy(heads).to(batch.tokens.device), batch.lengths)
 
     def _votes(
@@ -90,18 +91,20 @@ class Dmv(DmvMembers):
         names = ("head", "root", "leaning")
         head, root, leaning = (np.concatenate([getattr(block, name) for block in blocks], 1) for name in names)
         copies, all_lengths = len(members), np.tile(lengths, len(members))
-        every = SentenceBlock(np.concatenate(classes, 1), blocks[0].fragments, head, root, all_lengths, copies, leaning)
+        joined = SentenceBlock(
+            np.concatenate(classes, 1), blocks[0].fragments, head, root, all_lengths, copies, leaning
+        )
         tables = (table[members].cpu().numpy() for table in (self.root, self.stop, self.choose))
         grammar = ValenceGrammar(*(table.reshape(-1, *table.shape[2:]) for table in tables))
         bias = np.repeat([self.between("length_bias", member) for member in members], batch)
         sums.preferences = replace(sums.preferences, length_bias=bias)
-        trees = sums.trees(grammar, every)
+        trees = sums.trees(grammar, joined)
         arcs = by_head((trees.first + trees.later).reshape(2, count, count, len(members), batch).sum(3))
         arcs[np.arange(count), np.arange(count)] = trees.root.reshape(count, len(members), batch).sum(1)
         return arcs.transpose(2, 1, 0)
 
     def log_probability(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability of each sentence (B,) in nats: the mean over members of P(classes), P(words | classes).
+        """Log-probability of each sentence (B,) in nats: the mean over members of P(classes) P(words | classes).
 
         The preferences for near, rare or predicate heads are not included, because they are not probabilities.
         """
@@ -127,5 +130,5 @@ class Dmv(DmvMembers):
         return done or [member for member, count in enumerate(passes) if count] or [0]
 
     def parsing_cost(self, length: int) -> float:
-        """Quadratic in the length: a batch fills the tables several times."""
+        """Quadratic in the length, in units in which the largest batch fills the tables several times."""
         return 4096 * max(length, 4) ** 2 / PARSING_TABLE

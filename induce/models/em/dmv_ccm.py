@@ -33,7 +33,7 @@ class DmvCcmConfig(CcmConfig):
     """Settings."""
 
     longest: int = setting(10, at_least=2, at_most=LONGEST, help="longest sentences that are learned from")
-    smooth_choose: float = setting(0.1, at_least=1e-6, at_most=1e6, help="added to expected children of a class")
+    smooth_choose: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every choice of a dependent")
     smooth_stop: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every decision to stop")
     smooth_root: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every root")
 

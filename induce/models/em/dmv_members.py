@@ -16,7 +16,7 @@ from induce.models.em.valence_grammar import Preferences, SentenceBlock, Valence
 from induce.setting import setting
 
 EM = ("soft", "viterbi", "lateen")
-NOT_COMPARED = -1e300  # log-likelihood of a pass that no other is compared with; a checkpoint holds finite numbers
+NOT_COMPARED = -1e300  # log-likelihood of a pass that is not compared with the next one; finite, for checkpoints
 GOLDEN_RATIO = 0.6180339887498949
 #: settings that differ from member to member -> multiples of the golden ratio and of 1/7 between two members, so that
 #: the values of a setting are spread evenly and those of two settings are independent
@@ -32,27 +32,44 @@ class DmvConfig:
 
     members: int = setting(12, at_least=1, at_most=1000, help="grammars that vote")
     classes_low: int = setting(
-        25, at_least=0, at_most=10_000, help="word classes; 0 (with classes_high=0): each word is one"
+        25,
+        at_least=0,
+        at_most=10_000,
+        help="lower end of the range of numbers of word classes; 0, as classes_high: each word is a class",
     )
     classes_high: int = setting(
         45, at_least=0, at_most=10_000, help="upper end of the range of numbers of word classes"
     )
     endings: float = setting(1.0, at_least=0, at_most=1e6, help="weight of the last letters of words in their classes")
-    extended: bool = setting(True, help="which child comes next depends on whether there is one (Headden et al. 2009)")
-    short_length: int = setting(10, at_least=1, at_most=1e6, help="longest sentences at first")
+    extended: bool = setting(
+        True, help="the choice of a dependent depends on whether it is the first on its side (Headden et al. 2009)"
+    )
+    short_length: int = setting(10, at_least=1, at_most=1e6, help="maximum words of a sentence in the first stage")
     short_passes: int = setting(20, at_least=1, at_most=1e6, help="passes over sentences up to short_length")
-    middle_length: int = setting(15, at_least=1, at_most=1e6, help="then")
+    middle_length: int = setting(15, at_least=1, at_most=1e6, help="maximum words of a sentence in the second stage")
     middle_passes: int = setting(5, at_least=0, at_most=1e6, help="passes over sentences up to middle_length")
-    long_length: int = setting(30, at_least=1, at_most=1e6, help="and in the end")
+    long_length: int = setting(30, at_least=1, at_most=1e6, help="maximum words of a sentence in the last stage")
     long_passes: int = setting(5, at_least=0, at_most=1e6, help="passes over sentences up to long_length")
     sentences: int = setting(
-        2000, at_least=1, at_most=1e9, help="most sentences of a pass, sampled again for each stage"
+        2000, at_least=1, at_most=1e9, help="maximum sentences of a pass, sampled again for each stage"
     )
-    length_bias_low: float = setting(0.1, at_least=0, at_most=100, help="an arc weighs exp(-bias (distance - 1))")
-    length_bias_high: float = setting(0.25, at_least=0, at_most=100, help="upper end of the range of length_bias")
-    annealed: float = setting(0.0, at_least=0, at_most=1, help="share of the members that begin with a stronger bias")
+    length_bias_low: float = setting(
+        0.1,
+        at_least=0,
+        at_most=100,
+        help="lower end of the range of biases to near heads; an arc weighs exp(-bias (distance - 1))",
+    )
+    length_bias_high: float = setting(
+        0.25, at_least=0, at_most=100, help="upper end of the range of biases to near heads"
+    )
+    annealed: float = setting(
+        0.0, at_least=0, at_most=1, help="share of the members that begin with a stronger bias to near heads"
+    )
     annealed_bias: float = setting(
-        1.0, at_least=0, at_most=100, help="theirs at first; it falls to their own by the last stage"
+        1.0,
+        at_least=0,
+        at_most=100,
+        help="first bias of these members; it falls to the usual one by the last stage",
     )
     fragment_penalty: float = setting(
         0.1,
@@ -61,22 +78,36 @@ class DmvConfig:
         help="weight of each violation of model.fragment_constraint; 1e-6 forbids violations",
     )
     frequency_scale: float = setting(
-        1e-3, at_least=1e-9, at_most=1, help="share of the text above which words head less"
+        1e-3, at_least=1e-9, at_most=1, help="relative frequency above which a word is a less likely head"
     )
     frequency_power_low: float = setting(
-        0.5, at_least=0, at_most=100, help="lower end of the range of powers by which frequent words head less"
+        0.5,
+        at_least=0,
+        at_most=100,
+        help="lower end of the range of powers of the frequency that makes a word a less likely head",
     )
-    frequency_power_high: float = setting(1.0, at_least=0, at_most=100, help="upper end of the range of these powers")
+    frequency_power_high: float = setting(
+        1.0, at_least=0, at_most=100, help="upper end of the range of powers of the frequency"
+    )
     leaning: float = setting(
-        0.0, at_least=-10, at_most=10, help="weight of the sides to which frequent words lean, by edges of segments"
+        0.0,
+        at_least=-10,
+        at_most=10,
+        help="weight of the side of its head for a frequent word, estimated from the edges of segments",
     )
-    leaning_limit: float = setting(2.0, at_least=0, at_most=10, help="largest log of such a ratio of edges")
+    leaning_limit: float = setting(
+        2.0, at_least=0, at_most=10, help="largest log of the ratio of edges that estimates this side"
+    )
     predicate_root: float = setting(
         1.0, at_least=0, at_most=100, help="power of the predicate ratio in a word's root weight"
     )
-    predicate_head: float = setting(0.1, at_least=0, at_most=100, help="and in its weight as head")
-    predicate_limit: float = setting(20.0, at_least=1, at_most=1e9, help="ratios are kept between 1 / limit and limit")
-    smooth_choose: float = setting(0.5, at_least=1e-6, at_most=1e6, help="added to expected children of a class")
+    predicate_head: float = setting(
+        0.1, at_least=0, at_most=100, help="power of the predicate ratio in a word's weight as head"
+    )
+    predicate_limit: float = setting(
+        20.0, at_least=1, at_most=1e9, help="largest predicate ratio; the smallest one is its inverse"
+    )
+    smooth_choose: float = setting(0.5, at_least=1e-6, at_most=1e6, help="count added to every choice of a dependent")
     smooth_stop: float = setting(1.0, at_least=1e-6, at_most=1e6, help="count added to every decision to stop")
     smooth_root: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every root")
     em: str = setting(
@@ -85,10 +116,13 @@ class DmvConfig:
         help="counts from all trees (soft), from the best tree (viterbi), or alternately (lateen)",
     )
     fragment_constraint: str = setting(
-        "sprawl", choices=CONSTRAINTS, help="what the penalty of fragments applies to (Spitkovsky et al. 2011)"
+        "sprawl", choices=CONSTRAINTS, help="arcs between fragments that are penalized (Spitkovsky et al. 2011)"
     )
     backoff: float = setting(
-        10.0, at_least=0, at_most=1e6, help="uses that choices without regard to valence count for"
+        10.0,
+        at_least=0,
+        at_most=1e6,
+        help="count of the choice that does not depend on valence, with which the extended one is smoothed",
     )
 
     def check(self) -> None:

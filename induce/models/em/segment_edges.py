@@ -34,11 +34,20 @@ class SegmentEdgesConfig:
     """Weights of the tree distribution, for right-branching text: see `SegmentEdges.log_weights`."""
 
     end: float = setting(1.1, at_least=-10, at_most=10, help="weight of the last word of a span as the end of segments")
-    begin: float = setting(0.2, at_least=-10, at_most=10, help="weight of its first word as the beginning of segments")
-    before: float = setting(0.1, at_least=-10, at_most=10, help="weight of the word before it as the end of segments")
-    length: float = setting(0.5, at_least=-10, at_most=10, help="cost of the logarithm of its length")
+    begin: float = setting(
+        0.2, at_least=-10, at_most=10, help="weight of the first word of a span as the beginning of segments"
+    )
+    before: float = setting(
+        0.1, at_least=-10, at_most=10, help="weight of the word before a span as the end of segments"
+    )
+    length: float = setting(0.5, at_least=-10, at_most=10, help="cost of the logarithm of the length of a span")
     pair: float = setting(1.0, at_least=-10, at_most=10, help="gain of a span of two words")
-    limit: float = setting(1.5, at_least=0, at_most=100, help="largest log of a relative frequency, that of an edge")
+    limit: float = setting(
+        1.5,
+        at_least=0,
+        at_most=100,
+        help="log of the relative frequency at the edge of a segment, and the largest one elsewhere",
+    )
     smoothing: float = setting(10.0, at_least=1e-3, at_most=1e6, help="average words added to the counts of each word")
 
 

@@ -20,9 +20,9 @@ from induce.setting import setting
 class CpcfgConfig(GrammarConfig):
     """Sizes of a compound PCFG, with the defaults of the paper."""
 
-    latent_size: int = setting(64, at_least=1, at_most=100_000, help="of a sentence's vector")
+    latent_size: int = setting(64, at_least=1, at_most=100_000, help="size of the vector of a sentence")
     encoder_size: int = setting(
-        512, at_least=1, at_most=100_000, help="of a word and of each direction of the encoder's LSTM"
+        512, at_least=1, at_most=100_000, help="units of a word embedding and of each direction of the encoder's LSTM"
     )
 
 

@@ -87,7 +87,9 @@ class GrammarConfig:
 
     nonterminals: int = setting(30, at_least=1, at_most=10_000, help="nonterminal symbols")
     preterminals: int = setting(60, at_least=1, at_most=10_000, help="preterminal symbols")
-    embedding_size: int = setting(256, at_least=1, at_most=100_000, help="of a symbol, and width of the layers")
+    embedding_size: int = setting(
+        256, at_least=1, at_most=100_000, help="units of the embedding of a symbol and of the layers"
+    )
 
 
 class Grammar(Model):

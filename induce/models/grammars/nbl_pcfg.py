@@ -24,7 +24,7 @@ class NblPcfgConfig(GrammarConfig):
 
     nonterminals: int = setting(15, at_least=1, at_most=10_000, help="nonterminal symbols")
     preterminals: int = setting(30, at_least=1, at_most=10_000, help="preterminal symbols")
-    rank: int = setting(300, at_least=1, at_most=100_000, help="products that the tensor of rules is the sum of")
+    rank: int = setting(300, at_least=1, at_most=100_000, help="rank of the decomposition of the tensor of rules")
 
 
 @dataclass(frozen=True, eq=False)

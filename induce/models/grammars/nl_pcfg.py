@@ -103,7 +103,7 @@ class NlPcfg(HeadedGrammar):
         spread_weights(self)
 
     def tables(self, tokens: Tensor) -> Tables:
-        """Rules of each sentence. Scores of words are log p(word | symbol) of all symbols."""
+        """Rules of the sentences ``tokens``, and log P(word | symbol) of all symbols as the scores of their words."""
         symbols = self.config.nonterminals + self.config.preterminals
         head = self.head(words_with_symbols(self.encoder, self.embedding(tokens), self.nonterminal))
         head = head.softmax(-1).unflatten(-1, (symbols, 2))  # (B, N, S, M, 2): X, and whether Y is left of it

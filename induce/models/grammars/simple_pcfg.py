@@ -22,7 +22,9 @@ class SimplePcfgConfig(GrammarConfig):
 
     nonterminals: int = setting(4096, at_least=1, at_most=100_000, help="nonterminal symbols")
     preterminals: int = setting(8192, at_least=1, at_most=100_000, help="preterminal symbols")
-    embedding_size: int = setting(512, at_least=1, at_most=100_000, help="of a symbol, and width of the layers")
+    embedding_size: int = setting(
+        512, at_least=1, at_most=100_000, help="units of the embedding of a symbol and of the layers"
+    )
 
 
 class SimplePcfg(Grammar):

@@ -24,7 +24,7 @@ class TnPcfgConfig(GrammarConfig):
 
     nonterminals: int = setting(250, at_least=1, at_most=100_000, help="nonterminal symbols")
     preterminals: int = setting(500, at_least=1, at_most=100_000, help="preterminal symbols")
-    rank: int = setting(500, at_least=1, at_most=100_000, help="products that the tensor of rules is the sum of")
+    rank: int = setting(500, at_least=1, at_most=100_000, help="rank of the decomposition of the tensor of rules")
     factors: str = setting(
         "separate",
         choices=("separate", "shared"),

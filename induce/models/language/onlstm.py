@@ -26,7 +26,7 @@ from induce.models.language.onlstm_kernel import recurrence
 from induce.setting import count, dropout_rate, setting
 from induce.structures import Distances
 
-WORDS_PER_PASS = 2**10  # of a batch that pass all layers together in parsing, to reuse memory
+WORDS_PER_PASS = 2**10  # words of a batch that are computed at once in parsing, which limits the memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class SegmentOutput(NamedTuple):
 
 
 class OnLstmLayer(nn.Module):
-    """One layer. Its hidden-to-hidden matrix is ``recurrent.weight``, the one that weight dropout acts on."""
+    """One layer. Weight dropout acts on its hidden-to-hidden matrix, ``recurrent.weight``."""
 
     def __init__(self, input_size: int, units: int, chunk_size: int, *, extra_master_gate: bool = False) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class OnLstm(AwdModel):
         return OnLstmLayer(input_size, units, config.chunk_size, extra_master_gate=config.extra_master_gate)
 
     def used_weight(self, weight: Tensor, mask: Tensor | None) -> Tensor:
-        """``weight`` with dropout, or without dropout times the share kept, as in the released program."""
+        """``weight`` with dropout; outside of training, times 1 - rate instead, as in the released program."""
         return dropped_weight(weight, self.config.weight_dropout, mask)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:

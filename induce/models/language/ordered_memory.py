@@ -63,11 +63,11 @@ class FastDropout(nn.Module):
         self.rate = rate
 
     def mask(self, x: Tensor) -> Tensor:
-        """Factors of the shape of ``x``: 0, or one by the share kept."""
+        """Dropout mask of the shape of ``x``, with the values 0 and 1 / (1 - rate)."""
         return keep_mask(x.shape, self.rate, x.device).to(x.dtype) / (1 - self.rate)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``x``, in training with some of its entries set to 0."""
+        """``x``, with dropout in training."""
         return x * self.mask(x) if self.training and self.rate else x
 
 

@@ -47,11 +47,11 @@ class PrpnConfig:
     slots: int = count(15, "states that can be remembered (N_m)")
     lookback: int = count(5, "words before the current one that its distance depends on (L)")
     resolution: float = weight(0.1, "difference of distances over which a gate closes (1 / tau)")
-    residual_blocks: int = setting(0, at_least=0, at_most=1e9, help="of the predict network")
+    residual_blocks: int = setting(0, at_least=0, at_most=1e9, help="residual blocks of the predict network")
     gate: str = setting(
         "hard", choices=("hard", "soft", "paper"), help="how gates close: hard or soft (as released) or paper (eq. 6)"
     )
-    binary_test: bool = setting(False, help="gates of 0 and 1 when nothing is learned, the limit of a resolution of 0")
+    binary_test: bool = setting(False, help="gates of 0 and 1 outside of training, the limit of a resolution of 0")
     distance: str = setting(
         "sigmoid",
         choices=("sigmoid", "relu"),

@@ -1,8 +1,8 @@
 """UDGN: unsupervised dependency graph network (Shen 2022, thesis, chapter 4), as in the released program.
 
-Read from the top: the settings, the parser, the undirected mask, one layer of the dependency graph network, the masked
-language model. ``docs/reference/models/udgn.md`` maps the thesis's equations to these functions and lists every place
-where the released program, which is followed here, departs from the thesis.
+The order of this file: the settings, the parser, the undirected mask, one layer of the dependency graph network, the
+masked language model. ``docs/reference/models/udgn.md`` maps the thesis's equations to these functions and lists all
+differences between the released program, which is followed here, and the thesis.
 
 Shapes: B sentences, N words, E embedding, K channels, D units of a channel.
 """
@@ -75,7 +75,9 @@ class UdgnConfig(MaskedConfig):
     scaled_bias: bool = setting(
         True, help="whether the position bias is divided by the root of the channel size; false: as in eq. 4.2.16"
     )
-    focus_weight: float = setting(1.0, at_least=0, at_most=1e6, help="ours: of the loss of given heads (--teacher)")
+    focus_weight: float = setting(
+        1.0, at_least=0, at_most=1e6, help="weight of the loss of the heads of teachers (--teacher; not in the thesis)"
+    )
 
     @property
     def has_positions(self) -> bool:

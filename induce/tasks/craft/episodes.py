@@ -36,7 +36,7 @@ class Episodes:
     def __init__(
         self, sketch: str, count: int, *, seed: int, reward: str = "sparse", limit: int = LIMIT, renew: bool = True
     ) -> None:
-        """With ``renew`` an episode that ends is replaced by the next one."""
+        """If ``renew`` is true, an episode that ends is replaced by a new one. ``limit`` is the number of actions."""
         self.sketch, self.reward, self.limit, self.renew = read_sketch(sketch), reward, limit, renew
         self.goals = np.append(goals_of(self.sketch), -1)
         self.rng = np.random.default_rng(seed)

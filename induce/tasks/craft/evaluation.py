@@ -61,7 +61,7 @@ class CraftScore:
         return self.values.get(measure)
 
     def options_table(self) -> Table:
-        """Success of each option at each subtask."""
+        """Table of the success of each option (row) at each subtask (column), in percent."""
         rows: list[list[Cell]] = [[k, *row] for k, row in enumerate(zip(*self.options.values(), strict=True), 1)]
         columns = [Column("Option"), *(Column(name, ".0f") for name in self.options)]
         return Table(f"{self.system}: success of each option by itself, in percent", columns, rows)

@@ -50,7 +50,7 @@ def cosines(vectors: Tensor) -> Tensor:
 
 
 class EncoderPairs(PairModel):
-    """An encoder of expressions whose vectors are trained as vectors of sentences."""
+    """Model of sentence pairs with an encoder of ListOps or logic, whose vectors represent the sentences."""
 
     def __init__(self, encoder: Encoder, dropout: float) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ class StructFormerPairs(SentencePairs):
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerPairsConfig(TransformerConfig, PairsConfig):
-    """Settings of a Transformer, which has no parser to freeze."""
+    """Settings of sentence similarity with a Transformer. It has no parser, so ``frozen`` cannot name one."""
 
     def check(self) -> None:
         """Raises ValueError if the settings do not fit together."""
