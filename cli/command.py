@@ -43,6 +43,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Raises UsageError for an unknown option, and if a model or an output that may occur once is named twice."""
+        args = self._with_values(args)
         try:
             _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         except click.NoSuchOption as error:
@@ -55,6 +56,22 @@ class Command(click.Command):
                 hint = "; to use several models, combine them: synparse combine" if "-m" in repeated[0].opts else ""
                 raise click.UsageError(f"{repeated[0].opts[0]} was given {len(repeated)} times{hint}", ctx)
         return super().parse_args(ctx, args)
+
+    def _with_values(self, args: list[str]) -> list[str]:
+        """``args`` with the default value of each option that is followed by none of its choices, such as --heads."""
+        values = {
+            name: (option.flag_value, option.type.choices)
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag and isinstance(option.type, click.Choice)
+            for name in option.opts
+            if isinstance(option.flag_value, str)
+        }
+        complete = []
+        for index, arg in enumerate(args):
+            value, choices = values.get(arg, ("", ()))
+            is_complete = not value or (index + 1 < len(args) and args[index + 1] in choices)
+            complete.append(arg if is_complete else f"{arg}={value}")
+        return complete
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, records in option_groups(self, ctx):

@@ -55,6 +55,8 @@ def _ensemble(run: Path) -> Iterator[str]:
         yield f"learned from: {description.learned_from}"
     votes = "with their probabilities" if description.sums else "with their trees"
     yield f"votes: {votes}, decoder {description.decoder}, threshold {description.threshold:g}"
+    if description.head_style:
+        yield f"heads: {description.head_style} words"
     yield f"word normalization: {description.normalization}"
     for member in members:
         yield f"  {member.name}" + (f" (sha256 {member.sha256[:12]}…)" if member.sha256 else "")

@@ -27,6 +27,7 @@ from induce.registry import MODELS
 from induce.storage.locate import default_output
 
 if TYPE_CHECKING:
+    from induce.recipes.recipe import Recipe
     from induce.training.events import Event
     from induce.training.request import RunRequest
 
@@ -95,8 +96,12 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
 )
 @option(
     "--heads",
-    is_flag=True,
-    help="With --best: learn dependency heads by the recipe heads, for 10 minutes.",
+    type=click.Choice(["content", "function"]),
+    is_flag=False,
+    flag_value="content",
+    metavar="[STYLE]",
+    help="With --best: learn dependency heads for 10 minutes. Nouns and verbs are heads (content, the default), or "
+    "prepositions and auxiliaries (function).",
     group=LEARNING,
 )
 @dev_option
@@ -125,7 +130,7 @@ def train_model(
     max_minutes: float | None,
     seeds: str | None = None,
     recipe: str | None = None,
-    heads: bool = False,
+    heads: str | None = None,
     **options: Any,
 ) -> None:
     """Train what the options of ``synparse train`` or ``synparse task train`` describe and print its progress."""
@@ -134,9 +139,10 @@ def train_model(
         raise click.UsageError("--resume and --overwrite exclude each other")
     if max_minutes is not None and not max_minutes > 0:  # also excludes NaN
         raise click.UsageError("--max-minutes: give a number of minutes above 0")
-    if heads:
-        recipe = _recipe_of_heads(recipe)
+    if heads and recipe != "best":
+        raise click.UsageError("--heads belongs to --best; other recipes are named by --recipe alone")
     from cli.training_progress import next_steps, with_progress
+    from induce.recipes.recipe import read_recipe
     from induce.training.distributed import join
     from induce.training.events import Finished
     from induce.training.request import RunRequest, UnchangeableError
@@ -146,7 +152,7 @@ def train_model(
     group = join(request.device)
     if group.size > 1 and (seeds or recipe):
         raise click.UsageError("--seeds and --recipe start their own processes; with torchrun, train one model")
-    if _train_several(context, request, seeds, recipe, max_minutes):
+    if _train_several(context, request, seeds, read_recipe("heads", heads) if heads else recipe, max_minutes):
         return
     counter = Counter("reading", hidden=not group.first)
     reading = replace(request.input_options, on_sentence=lambda position: counter.step(None))
@@ -169,15 +175,12 @@ def train_model(
         _print(line)
 
 
-def _recipe_of_heads(recipe: str | None) -> str:
-    """The recipe of ``--best --heads``. Raises UsageError without ``--best``."""
-    if recipe != "best":
-        raise click.UsageError("--heads belongs to --best; other recipes are named by --recipe alone")
-    return "heads"
-
-
 def _train_several(
-    context: click.Context, request: RunRequest, seeds: str | None, recipe: str | None, max_minutes: float | None
+    context: click.Context,
+    request: RunRequest,
+    seeds: str | None,
+    recipe: Recipe | str | None,
+    max_minutes: float | None,
 ) -> bool:
     """Train one model per seed, or a recipe, if the options ask for that. Returns whether they do."""
     from cli.training_progress import next_steps

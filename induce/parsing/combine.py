@@ -64,6 +64,7 @@ class EnsemblePlan:
             members=tuple(map(Member.of, fitted)),
             threshold=self.threshold,
             learned_from="; ".join(dict.fromkeys(voter.learned_from for voter in voters if voter.learned_from)),
+            head_style=_common_style(voters),
         )
         return Ensemble(description, voters)
 
@@ -165,6 +166,12 @@ def _common_decoder(voters: Sequence[Voter], output: Output) -> str:
     }
     shared = names.pop() if len(names) == 1 else ""
     return shared if output == "heads" and shared in decoders_of((HeadDistribution,)) else DECODERS[output]
+
+
+def _common_style(voters: Sequence[Voter]) -> str:
+    """The style of heads of all members that give heads, or "" if they differ."""
+    styles = {voter.head_style for voter in voters if voter.output == "heads"}
+    return styles.pop() if len(styles) == 1 else ""
 
 
 def _with_decoder(spec: ModelSpec, voter: Voter, output: Output, report: Report) -> ModelSpec:

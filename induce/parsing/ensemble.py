@@ -52,6 +52,7 @@ class Ensemble(Parser):
         self.gives = (STRUCTURES[description.output],)
         self.choose(decoder or description.decoder)
         self.learned_from = description.learned_from
+        self.head_style = description.head_style
         self.recipe = RECIPES[description.normalization]
         self.weights = np.array([member.weight for member in description.members])
         self.threshold = description.threshold

@@ -50,6 +50,7 @@ class EnsembleDescription:
     members: tuple[Member, ...]
     threshold: float = 0.0  # share of the votes that a phrase needs; 0 gives binary trees
     learned_from: str = ""
+    head_style: str = ""  # "content" or "function" if all members that give heads state it
 
     def __post_init__(self) -> None:
         """Raises ValueError for names that are not known and a threshold that is not a share."""

@@ -62,6 +62,7 @@ class ModelParser(Parser):
         self.model.right_probability = right_probability
         self.branches_right = right_probability >= CLEAR_PROBABILITY
         self.estimates_root = getattr(kind, "estimates_root", False)
+        self.head_style = config.parse.head_style
         self.distances = distances or config.parse.distances
         self._choose_layer(layer)
         self.choose(decoder or ("" if self.source else config.parse.decoder))
@@ -118,7 +119,7 @@ class ModelParser(Parser):
         parts += [f"distances:{self.distances}"] if entry.sets or self.source else []
         has_priors = any(prior.reads is self.structure for prior in registry.PRIORS.values())
         parts += [f"priors:{self.priors}"] if has_priors else []
-        return "|".join(parts)
+        return "|".join(parts) + self._stated_style
 
     @property
     def priors(self) -> AppliedPriors:

@@ -82,6 +82,7 @@ class Parser:
     distances: str | None = None
     facts: RunFacts | None = None  # of the training run
     learned_from: str = ""  # trees or heads that it was trained with, for signatures
+    head_style: str = ""  # "content" or "function" if the heads are meant to be such words
     tokenization: str = ""  # rule that split the training corpus, if one did
     estimates_root = False  # whether the diagonal of head distributions is P(word is the root)
     branches_right = False  # whether the language clearly branches to the right, for the default decoder
@@ -100,7 +101,11 @@ class Parser:
     @property
     def decoded(self) -> str:
         """The part of a signature that names the model and the way its trees are decoded."""
-        return f"model:{self.name}|decoder:{self.decoder}"
+        return f"model:{self.name}|decoder:{self.decoder}{self._stated_style}"
+
+    @property
+    def _stated_style(self) -> str:
+        return f"|head-style:{self.head_style}" if self.head_style and self.output == "heads" else ""
 
     @property
     def digest(self) -> str:

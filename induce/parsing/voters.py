@@ -38,6 +38,7 @@ class Voter:
     kind: str
     output: Output
     learned_from: str = ""
+    head_style: str = ""
     tokenization: str | None = None
     device: str = "cpu"
 
@@ -55,6 +56,7 @@ class ParserVoter(Voter):
     def __init__(self, name: str, parser: Parser) -> None:
         self.name, self.parser, self.kind, self.device = name, parser, parser.name, parser.device
         self.learned_from, self.tokenization = parser.learned_from, parser.tokenization
+        self.head_style = parser.head_style
 
     @property
     def output(self) -> Output:  # type: ignore[override]

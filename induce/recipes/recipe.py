@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,13 @@ class Part:
             raise ValueError(f"part {self.name!r}: with_teacher is at most count")
         _check_positive(self)
 
+    def in_style(self, style: str) -> Part:
+        """The part with ``style`` instead of {style} in its presets and settings."""
+        presets, settings = (
+            tuple(text.replace("{style}", style) for text in texts) for texts in (self.presets, self.settings)
+        )
+        return replace(self, presets=presets, settings=settings)
+
 
 @dataclass(frozen=True)
 class Member:
@@ -100,6 +107,7 @@ class Recipe:
     voters_per_preset: int = 3  # of each part
     small_text_words: int = 0  # for a text with fewer words, the recipe ``small_text_recipe`` is used instead
     small_text_recipe: str = ""
+    styles: tuple[str, ...] = ()  # values of {style} in presets and settings
     result: str = VOTE  # a part, whose member with the lowest perplexity is the result; or "vote" of all voters
 
     def __post_init__(self) -> None:
@@ -123,6 +131,17 @@ class Recipe:
             raise ValueError(f"the result {self.result!r} is not a part")
         if bool(self.small_text_words) != bool(self.small_text_recipe):
             raise ValueError("small_text_words and small_text_recipe need each other")
+
+    def in_style(self, style: str = "") -> Recipe:
+        """The recipe with ``style``, by default the first of ``styles``, instead of {style} in presets and settings.
+
+        Raises SynparseError for an unknown style.
+        """
+        if style and style not in self.styles:
+            hint = nearest(style, self.styles) if self.styles else "it has none"
+            raise UnknownNameError(f"recipe {self.name!r} has no style {style!r}; {hint}")
+        chosen = style or next(iter(self.styles), "")
+        return replace(self, parts=tuple(part.in_style(chosen) for part in self.parts), styles=())
 
     @property
     def students(self) -> tuple[Part, ...]:
@@ -148,8 +167,11 @@ class Recipe:
             remaining = [member for member in remaining if member not in stage]
 
 
-def read_recipe(name: str) -> Recipe:
-    """The shipped recipe ``name``, or that in the file ``name``. Raises SynparseError if it is missing or invalid."""
+def read_recipe(name: str, style: str = "") -> Recipe:
+    """The shipped recipe ``name``, or that in the file ``name``, in ``style`` (see `Recipe.in_style`).
+
+    Raises SynparseError if it is missing or invalid.
+    """
     path = Path(name)
     if path.suffix != ".toml":
         path = SHIPPED / f"{name}.toml"
@@ -160,7 +182,7 @@ def read_recipe(name: str) -> Recipe:
         content = tomllib.loads(path.read_text("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SynparseError(f"{path}: not valid TOML ({error})") from None
-    return recipe_from(content, str(path))
+    return recipe_from(content, str(path)).in_style(style)
 
 
 def recipe_from(content: Mapping[str, Any], where: str) -> Recipe:

@@ -59,6 +59,11 @@ class ParseConfig:
     priors: tuple[str, ...] = setting(
         (), help="preferences about trees, NAME:STRENGTH each, applied in this order before decoding"
     )
+    head_style: str = setting(
+        "",
+        choices=("", "content", "function"),
+        help="words that the heads are meant to be, for signatures: content words or function words; empty: not stated",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "priors", tuple(self.priors))  # TOML and JSON give lists

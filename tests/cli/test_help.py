@@ -69,6 +69,23 @@ def test_command_has_two_examples_that_can_be_called(name: str) -> None:
             check_arguments(words)
 
 
+@pytest.mark.parametrize(
+    ("typed", "style"),
+    [
+        ("--best --heads", "content"),
+        ("--best --heads corpus.txt", "content"),
+        ("--heads --best corpus.txt", "content"),
+        ("--best --heads function corpus.txt", "function"),
+        ("corpus.txt --best --heads=function", "function"),
+        ("corpus.txt --best", None),
+    ],
+)
+def test_style_of_heads_may_be_left_out(typed: str, style: str | None) -> None:
+    context = COMMANDS_BY_NAME["train"].make_context("train", typed.split())
+    assert context.params["heads"] == style
+    assert context.params["text"] == (("corpus.txt",) if "corpus.txt" in typed else ())
+
+
 @pytest.mark.parametrize("name", COMMANDS_BY_NAME)
 def test_every_option_is_in_one_group(name: str) -> None:
     command = COMMANDS_BY_NAME[name]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+from induce.parsing.ensemble_description import EnsembleDescription
 from tests.support.calls import Caller
 
 
@@ -60,7 +62,11 @@ def test_trees_vote_among_heads(call: Caller, tmp_path: Path) -> None:
         line.split("\t")[6] for line in call.result("parse", text, "-m", vote).splitlines() if line[:1].isdigit()
     ]
     assert head_column == ["0", "1", "2"]
-    assert "2 members, which vote for heads" in call.result("info", "-m", vote)
+    described = call.result("info", "-m", vote)
+    assert "2 members, which vote for heads" in described
+    assert "heads: content words" not in described
+    replace(EnsembleDescription.read(vote), head_style="content").write(vote)
+    assert "heads: content words" in call.result("info", "-m", vote)
     assert "none of these members gives heads" in call.refusal("combine", trees, "--heads", "-o", tmp_path / "no")
 
 

@@ -24,14 +24,25 @@ def test_shipped_recipe_names_existing_presets_and_settings(name: str) -> None:
     assert [part.name for part in recipe.students] == [recipe.result] == ["student"]
 
 
-def test_recipe_of_heads_has_different_grammars_and_a_student() -> None:
-    recipe = read_recipe("heads")
-    settings = {part.name: resolve(preset=part.presets[0], settings=part.settings).model for part in recipe.parts}
+@pytest.mark.parametrize(("requested", "style"), [("", "content"), ("content", "content"), ("function", "function")])
+def test_recipe_of_heads_has_different_grammars_and_a_student(requested: str, style: str) -> None:
+    recipe = read_recipe("heads", requested)
+    configs = {part.name: resolve(preset=part.presets[0], settings=part.settings) for part in recipe.parts}
+    assert {config.parse.head_style for config in configs.values()} == {style}
+    settings = {name: config.model for name, config in configs.items()}
     grammars = [settings[part.name] for part in recipe.parts if part not in recipe.students]
     assert all(first != second for index, first in enumerate(grammars) for second in grammars[:index])
     assert {model["em"] for model in grammars} == {"soft", "lateen", "viterbi"}
+    assert {part.presets for part in recipe.parts} == {(f"dmv-{style}",), ("biaffine-small",)}
     assert [part.presets for part in recipe.students] == [("biaffine-small",)]
     assert recipe.result == "vote"
+
+
+def test_unknown_style_of_a_recipe_is_refused() -> None:
+    with pytest.raises(SynparseError, match="recipe 'heads' has no style 'functions'; did you mean 'function'"):
+        read_recipe("heads", "functions")
+    with pytest.raises(SynparseError, match="recipe 'best' has no style 'content'; it has none"):
+        read_recipe("best", "content")
 
 
 def test_teachers_are_trained_before_their_students() -> None:

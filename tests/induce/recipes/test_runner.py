@@ -168,11 +168,13 @@ def test_interrupted_job_is_resumed_with_the_same_trees(
 def test_recipe_of_heads_is_resumed_and_gives_heads(tmp_path: Path) -> None:
     """A job that is stopped in its second grammar, and continues from the plan."""
     grammars = [
-        Part(em, ("dmv-small",), 1, settings=(*(x for x in TINY["dmv"] if "epochs" not in x), f"model.em={em}"))
+        Part(em, ("dmv-{style}",), 1, settings=(*(x for x in TINY["dmv"] if "epochs" not in x), f"model.em={em}"))
         for em in ("soft", "viterbi")
     ]
-    student = Part("student", ("biaffine-small",), 1, teachers="vote", settings=TINY["biaffine"])
-    recipe, run, events = Recipe("heads", (*grammars, student), minutes=10), tmp_path / "run", list[str]()
+    settings = (*TINY["biaffine"], "parse.head_style={style}")
+    student = Part("student", ("biaffine-small",), 1, teachers="vote", settings=settings)
+    recipe = Recipe("heads", (*grammars, student), minutes=10, styles=("content", "function")).in_style("function")
+    run, events = tmp_path / "run", list[str]()
     for name, _ in train_recipe(request(run), recipe, stop=lambda: "viterbi-1" in events):
         events.append(name)
     assert not (run / "ensemble.json").exists()
@@ -185,6 +187,8 @@ def test_recipe_of_heads_is_resumed_and_gives_heads(tmp_path: Path) -> None:
         "parts/student-1",
     ]
     assert parser.output == "heads"
+    for folder in (run, run / "parts" / "soft-1", run / "parts" / "student-1"):
+        assert load_parser(folder).decoded.endswith("|head-style:function")
     assert all(is_tree(heads) for _, heads in parser.parse_heads(TEXT[:5]))
 
 
