@@ -139,7 +139,7 @@ def test_examples_run(call: Caller, files: Path, name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS_BY_NAME)
 def test_seeds_have_the_range_of_the_libraries(name: str) -> None:
     """NumPy refuses negative seeds and torch seeds of more than 64 bits, with errors of their own."""
-    for option in (one for one in COMMANDS_BY_NAME[name].params if "--seed" in one.opts):
+    for option in (parameter for parameter in COMMANDS_BY_NAME[name].params if "--seed" in parameter.opts):
         context = click.Context(COMMANDS_BY_NAME[name])
         assert option.type.convert("4294967295", option, context) == 2**32 - 1
         for value in ("-1", "4294967296"):
