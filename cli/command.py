@@ -42,7 +42,7 @@ class Command(click.Command):
         self.examples = tuple(examples)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raises UsageError for an unknown option, and if a model or an output that may occur once is named twice."""
+        """Raises UsageError for an unknown option, and if a model, an output or a recipe is named twice."""
         args = self._with_values(args)
         try:
             _, _, order = self.make_parser(ctx).parse_args(args=list(args))
@@ -50,8 +50,11 @@ class Command(click.Command):
             names = [name for parameter in self.params for name in parameter.opts if name.startswith("--")]
             nearest_option = get_close_matches(error.option_name, names, 1)
             raise click.NoSuchOption(error.option_name, possibilities=nearest_option, ctx=ctx) from None
-        for name in ("model", "output"):
+        for name in ("model", "output", "run", "recipe"):
             repeated = [parameter for parameter in order if parameter.name == name and not parameter.multiple]
+            options = list(dict.fromkeys(parameter.opts[0] for parameter in repeated))
+            if len(options) > 1:
+                raise click.UsageError(f"{' and '.join(options)} exclude each other", ctx)
             if len(repeated) > 1:
                 hint = "; to use several models, combine them: synparse combine" if "-m" in repeated[0].opts else ""
                 raise click.UsageError(f"{repeated[0].opts[0]} was given {len(repeated)} times{hint}", ctx)

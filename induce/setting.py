@@ -16,6 +16,7 @@ from dataclasses import field, fields
 from typing import Any
 
 from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.metadata import abbreviate
 from treebank.base.registry import nearest
 
 BY_GRADIENTS = "optimizer.name!=none"  # condition: the model learns by gradients
@@ -87,13 +88,13 @@ def check_values(table: str, settings: Any) -> None:
 def _check_value(name: str, value: Any, declared: Any) -> None:
     kind, about = type(declared.default), declared.metadata
     if type(value) is not kind and not (kind is float and type(value) is int):
-        raise SynparseError(f"setting {name} = {value!r} is of another type ({kind.__name__} was expected)")
+        raise SynparseError(f"setting {name} = {abbreviate(value)} is of another type ({kind.__name__} was expected)")
     if about.get("choices") and value not in about["choices"]:
         hint = nearest(str(value), about["choices"])
-        raise UnknownNameError(f"setting {name}: there is no {declared.name} {value!r}; {hint}")
+        raise UnknownNameError(f"setting {name}: there is no {declared.name} {abbreviate(value)}; {hint}")
     low, high = about.get("at_least"), about.get("at_most")
     if low is not None and high is not None and not low <= value <= high:
-        raise SynparseError(f"setting {name} = {value} must lie between {low:g} and {high:g}")
+        raise SynparseError(f"setting {name} = {abbreviate(value)} must lie between {low:g} and {high:g}")
 
 
 def describe(name: str, declared: Any, value: Any) -> str:

@@ -115,6 +115,8 @@ def test_a_model_or_an_output_named_twice_is_refused(call: Caller, model: Path, 
     problem = call.usage("parse", "-m", model, "-m", model, text)
     assert problem == "Error: -m was given 2 times; to use several models, combine them: synparse combine"
     assert call.usage("parse", "-m", model, text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
+    assert call.usage("train", text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
+    assert call.usage("train", text, "--recipe", "heads", "--best") == "Error: --recipe and --best exclude each other"
     assert not Path("a").exists()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import starmap
 
 from treebank.base.errors import TreebankError
-from treebank.core.brackets import diagnose, parse, root_offsets, scan, scan_regular
+from treebank.core.brackets import diagnose, parse, root_offsets, scan, scan_regular, shorten
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
 from treebank.io.corpussearch import CorpusSearch
@@ -14,6 +14,7 @@ from treebank.io.lines import OnBad, open_blocks, report
 from treebank.io.source import AnyPath, Source
 from treebank.io.tree_splitter import BrokenTree, TreeSplitter
 
+MAX_INCOMPLETE_SHARE = 0.2  # sentences with untagged words per sentence without them; see `read_bracketed`
 Rewrite = Callable[[str], str]  # turns the lines of a dialect into Penn brackets, line for line
 
 
@@ -25,12 +26,32 @@ def parse_trees(text: str) -> Iterator[Tree]:
     return (Tree(*parts) for parts in parse(text))
 
 
-def read_bracketed(path: AnyPath, *, on_bad: OnBad | None = None, rewrite: Rewrite | None = None) -> Iterator[Sentence]:
-    """The sentences of a treebank file: the tree, and the words and tags without empty elements. See `read_trees`."""
+def read_bracketed(
+    path: AnyPath,
+    *,
+    on_bad: OnBad | None = None,
+    rewrite: Rewrite | None = None,
+    notify: Callable[[str], None] = lambda message: None,
+) -> Iterator[Sentence]:
+    """The sentences of a treebank file: the tree, and the words and tags without empty elements. See `read_trees`.
+
+    ``notify`` is called at the end if all words have tags except a few, which may be text that does not belong to a
+    tree, such as the marks of a merge conflict.
+    """
     name = Source.of(path).path
+    complete = incomplete = 0
+    first = ("", 0)
     for tree, line in read_trees(path, on_bad=on_bad, rewrite=rewrite):
+        if "" not in tree.tags:
+            complete += 1
+        elif any(tree.tags):
+            incomplete += 1
+            first = first if incomplete > 1 else (tree.words[tree.tags.index("")], line)
         words, tags = (tree.words, tree.tags) if TRACE not in tree.tags else _without_traces(tree)
         yield Sentence(words, tags if any(tags) else (), tree, location=Location(name, line))
+    if 0 < incomplete <= MAX_INCOMPLETE_SHARE * complete:
+        word, line = first
+        notify(f"{name}:{line}: {shorten(word)} has no tag, unlike nearly all words of this file; is it out of place?")
 
 
 def read_trees(

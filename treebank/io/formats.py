@@ -77,7 +77,7 @@ _TABLE = (
         "trees",
         (".mrg", ".ptb", ".psd", ".tree", ".trees"),
         content.is_bracketed,
-        lambda source, options: read_bracketed(source, on_bad=options.on_bad),
+        lambda source, options: read_bracketed(source, on_bad=options.on_bad, notify=options.notify),
         (("brackets", write_brackets),),
     ),
     Format(

@@ -30,6 +30,7 @@ def test_names_and_switches_are_set_and_stored() -> None:
         ("model.slots=0", "model.slots = 0 must lie between 1 and"),
         ("loader.name=sentence", "there is no loader 'sentence'; did you mean 'sentences'?"),
         ("optimizer.beta1=1", "optimizer.beta1 = 1.0 must lie between 0 and"),
+        (f"parse.branching={'9' * 5000}", f"there is no branching '{'9' * 39}…; known: left, "),
         ("parse.layer=2", "there is no layer 2; this 'prpn' has one set of trees"),
     ],
 )

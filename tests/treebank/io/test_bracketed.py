@@ -160,6 +160,23 @@ def test_blame_falls_on_the_tree_that_lacks_a_bracket(tmp_path: Path, style: str
     assert start <= caught.value.line < start + shapes[style].count("\n")
 
 
+def test_words_without_a_tag_are_reported_if_they_are_exceptions(tmp_path: Path) -> None:
+    tree = "(S\n  (NP (DT the) (NN dog))\n  (VP (VBD sat)))\n"
+    conflict = tree.replace("  (VP", "<<<<<<< HEAD\n  (VP")
+
+    def notes(text: str) -> list[str]:
+        path = write(tmp_path, text)
+        messages: list[str] = []
+        assert list(read_bracketed(path, notify=messages.append))
+        return [message.replace(str(tmp_path), "") for message in messages]
+
+    assert notes(5 * tree) == []
+    assert notes(5 * tree + conflict + tree) == [
+        "/trees.mrg:16: '<<<<<<<' has no tag, unlike nearly all words of this file; is it out of place?"
+    ]
+    assert notes("(S (NP Mary) (VP saw (NP him)))\n" * 5 + tree) == []
+
+
 def test_trees_before_the_error_are_read() -> None:
     trees = read_trees(str(INVALID / "never_closed_indented.mrg"))
     assert next(trees)[1] == 1
