@@ -341,7 +341,7 @@ PRIORS: Registry[PriorEntry] = Registry(
     "prior",
     {
         "prefix-symbols": PriorEntry("induce.decoding.priors:prefix_symbols", SpanScores),
-        "function-words": PriorEntry("induce.decoding.priors:function_words", SpanScores),
+        "segment-edges": PriorEntry("induce.decoding.priors:segment_edges", SpanScores),
         "branching": PriorEntry("induce.decoding.priors:branching_spans", SpanScores),
         "punctuation": PriorEntry("induce.decoding.priors:punctuation", SpanScores),
         "brackets": PriorEntry("induce.decoding.priors:brackets", SpanScores),

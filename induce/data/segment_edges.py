@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from induce.setting import setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,6 +18,28 @@ Array = np.ndarray
 
 BEGIN, END = 0, 1  # rows of the tables below
 MEAN_WORDS = 10.0  # occurrences of an average word added to the counts of each word, which smooths rare words
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentEdgesConfig:
+    """Weights of the tree distribution, for right-branching text: see `span_log_weights`."""
+
+    end: float = setting(1.1, at_least=-10, at_most=10, help="weight of the last word of a span as the end of segments")
+    begin: float = setting(
+        0.2, at_least=-10, at_most=10, help="weight of the first word of a span as the beginning of segments"
+    )
+    before: float = setting(
+        0.1, at_least=-10, at_most=10, help="weight of the word before a span as the end of segments"
+    )
+    length: float = setting(0.5, at_least=-10, at_most=10, help="cost of the logarithm of the length of a span")
+    pair: float = setting(1.0, at_least=-10, at_most=10, help="gain of a span of two words")
+    limit: float = setting(
+        1.5,
+        at_least=0,
+        at_most=100,
+        help="log of the relative frequency at the edge of a segment, and the largest one elsewhere",
+    )
+    smoothing: float = setting(10.0, at_least=1e-3, at_most=1e6, help="average words added to the counts of each word")
 
 
 def words_at_edges(corpus: EncodedCorpus) -> tuple[Array, Array]:
@@ -56,3 +81,29 @@ def segment_starts(segments: Tensor) -> Tensor:
 
     edge = segments.new_ones(len(segments), 1, dtype=torch.bool)
     return torch.cat([edge, segments[:, 1:] != segments[:, :-1], edge], 1)
+
+
+def span_log_weights(logs: Array, edges: Array, right: float, config: SegmentEdgesConfig) -> Array:
+    """Log weight (B, N, N + 1) of each span. The log weight of a tree is the sum over its spans.
+
+    ``logs`` (2, B, N): log of the relative frequency with which each word begins, and ends, a segment. ``edges``
+    (B, N + 1): whether a gap is the edge of a segment. ``right``: probability that the text branches to the right.
+
+    For a span (i, j) of text that branches to the right, with e(g) the value for the end of the word before gap g, and
+    b(g) that for the beginning of the word after it, both at most ``limit``, and equal to it at the edges of segments:
+
+        end e(j) + begin b(i) + before e(i) - length log(j - i) + pair [j - i = 2]
+
+    Text that branches to the left has the mirror image. Both are averaged, weighted by their probabilities.
+    """
+    count = edges.shape[1] - 1
+    words = np.minimum(logs, config.limit)
+    edge = np.full((len(edges), 1), config.limit)
+    begins = np.where(edges, config.limit, np.concatenate([words[BEGIN], edge], 1))  # (B, N + 1): of each gap
+    ends = np.where(edges, config.limit, np.concatenate([edge, words[END]], 1))
+    at_end = right * config.end * ends + (1 - right) * (config.begin * ends + config.before * begins)
+    at_start = right * (config.begin * begins + config.before * ends) + (1 - right) * config.end * begins
+    width = np.arange(count + 1) - np.arange(count)[:, None]
+    fixed = config.pair * (width == 2) - config.length * np.log(np.maximum(width, 1))
+    weights: Array = at_start[:, :-1, None] + at_end[:, None, :] + fixed
+    return weights

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from induce.data.punctuation import JOINED, NOTHING, bracket_conflicts, bracketed, join_conflicts, joined
+from induce.data.segment_edges import SegmentEdgesConfig, span_log_weights
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, is_clear
 from induce.decoding.heads_in_tree import branching, heads_in_tree
 
@@ -98,8 +99,9 @@ def punctuation(scores: Array, evidence: Evidence, strength: float) -> Array:
 def branching_spans(scores: Array, evidence: Evidence, strength: float) -> Array:
     """Prefer the spans of the purely branching tree: those that end (or begin) with the sentence gain 1.
 
-    `branching_spans` and `punctuation` with 0.3 gave a focused English NPCFG three points of F1 on CRAFT; with 0.1,
-    `function_words` and `prefix_symbols` it was seven points (docs/results/constituency.md).
+    `branching_spans` and `punctuation` with 0.3 gave a focused English NPCFG three points of F1 on CRAFT; with 0.1, a
+    penalty for spans that end with function words, and `prefix_symbols`, it was seven points
+    (docs/results/constituency.md).
     """
     return _directed(scores, evidence, strength, _full_bonus)
 
@@ -128,21 +130,18 @@ def _segment_bonus(segments: Array) -> Array:
     return (same & starts).astype(np.float32) - np.float32(CROSSING_COST) * (~same & ~starts)
 
 
-def function_words(scores: Array, evidence: Evidence, strength: float) -> Array:
-    """Penalize spans that end with a word that rarely ends a segment, such as an article or a preposition.
+def segment_edges(scores: Array, evidence: Evidence, strength: float) -> Array:
+    """Prefer spans whose words begin and end segments, and that do not end with an article or a preposition.
 
-    The score is multiplied by min(1, strength x frequency of the word at ends of segments, relative to the mean), or
-    by the frequency at beginnings for the first word in a left-branching language. Spans that end with a segment are
-    unchanged. The strength of 0.5 was chosen on CRAFT (docs/results/constituency.md).
+    A span gains its log weight under the model ``segment-edges``, with its default weights and the counts of this
+    model's training text (docs/reference/models/segment-edges.md).
     """
     if evidence.word_edges is None:
         return scores
-    right = evidence.right_probability
-    begins, ends = np.minimum(np.float32(strength) * evidence.word_edges, 1)
-    starts = segment_starts(segments_of(evidence.gaps))
-    by_end = np.concatenate([np.ones(1, dtype=ends.dtype), ends ** np.float32(right)])
-    by_start = begins ** np.float32(1 - right)
-    return scores * np.where(starts, 1, by_end) * np.where(starts[:-1], 1, by_start)[:, None]
+    logs = np.log(np.maximum(evidence.word_edges, 1e-9))
+    edges = segment_starts(segments_of(evidence.gaps))
+    weights = span_log_weights(logs[:, None], edges[None], evidence.right_probability, SegmentEdgesConfig())
+    return scores + np.float32(strength) * weights[0].astype(scores.dtype)
 
 
 def prefix_symbols(scores: Array, evidence: Evidence, strength: float) -> Array:

@@ -8,7 +8,6 @@ docs/reference/models/segment-edges.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -16,39 +15,16 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch, FragmentBatch
-from induce.data.segment_edges import BEGIN, END, edge_shares, words_at_edges
+from induce.data.segment_edges import BEGIN, END, SegmentEdgesConfig, edge_shares, span_log_weights, words_at_edges
 from induce.models.base import FitStep, FittedModel, Loss, Query
 from induce.models.em.bracket_sums import bracket_counts
 from induce.models.em.ccm import TABLE, blocks_of_one_length
-from induce.setting import setting
 from induce.structures import SpanScores, Structure
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
 LONGEST = 1000  # words of a sentence whose tables fit into a gigabyte
-
-
-@dataclass(frozen=True, kw_only=True)
-class SegmentEdgesConfig:
-    """Weights of the tree distribution, for right-branching text: see `SegmentEdges.log_weights`."""
-
-    end: float = setting(1.1, at_least=-10, at_most=10, help="weight of the last word of a span as the end of segments")
-    begin: float = setting(
-        0.2, at_least=-10, at_most=10, help="weight of the first word of a span as the beginning of segments"
-    )
-    before: float = setting(
-        0.1, at_least=-10, at_most=10, help="weight of the word before a span as the end of segments"
-    )
-    length: float = setting(0.5, at_least=-10, at_most=10, help="cost of the logarithm of the length of a span")
-    pair: float = setting(1.0, at_least=-10, at_most=10, help="gain of a span of two words")
-    limit: float = setting(
-        1.5,
-        at_least=0,
-        at_most=100,
-        help="log of the relative frequency at the edge of a segment, and the largest one elsewhere",
-    )
-    smoothing: float = setting(10.0, at_least=1e-3, at_most=1e6, help="average words added to the counts of each word")
 
 
 class SegmentEdges(FittedModel):
@@ -99,38 +75,18 @@ class SegmentEdges(FittedModel):
         """Probability (B, N, N + 1) of each span. Raises SentenceTooLong above ``max_length`` words."""
         self.check_lengths(batch)
         weights = self.log_weights(batch)
-        score = torch.zeros_like(weights)
+        score = torch.zeros(weights.shape, dtype=torch.float64, device=batch.tokens.device)
         for rows, count in blocks_of_one_length(batch.lengths.cpu().numpy()):
-            table = weights[rows, :count, : count + 1].permute(1, 2, 0).cpu().numpy()
+            table = weights[rows, :count, : count + 1].transpose(1, 2, 0)
             probabilities = torch.from_numpy(bracket_counts(table).probability).permute(2, 0, 1)
             score[rows, :count, : count + 1] = probabilities.to(score)
         return SpanScores(score, batch.lengths)
 
-    def log_weights(self, batch: FragmentBatch) -> Tensor:
-        """Log weight (B, N, N + 1) of each span. The log weight of a tree is the sum over its spans.
-
-        For a span (i, j) of text that branches to the right, with e(g) the log of the relative frequency with which the
-        word before gap g ends a segment, and b(g) that with which the word after it begins one, both at most ``limit``,
-        and equal to it at the edges of segments:
-
-            end e(j) + begin b(i) + before e(i) - length log(j - i) + pair [j - i = 2]
-
-        Text that branches to the left has the mirror image. Both are averaged, weighted by their probabilities.
-        """
-        config, right = self.config, self.right_probability
+    def log_weights(self, batch: FragmentBatch) -> np.ndarray:
+        """Log weight (B, N, N + 1) of each span (`span_log_weights`)."""
         _, edges = self._edges(batch)
-        logs = (self.shares / self.means.clamp(min=1e-9)[:, None]).clamp(min=1e-9).log().clamp(max=config.limit)
-        words = logs[:, batch.tokens]  # (2, B, N)
-        edge = words.new_full((2, len(batch.lengths), 1), config.limit)
-        begins = torch.where(edges, edge[0], torch.cat([words[BEGIN], edge[BEGIN]], 1))  # (B, N + 1): of each gap
-        ends = torch.where(edges, edge[1], torch.cat([edge[END], words[END]], 1))
-        at_end = right * (config.end * ends) + (1 - right) * (config.begin * ends + config.before * begins)
-        at_start = right * (config.begin * begins + config.before * ends) + (1 - right) * (config.end * begins)
-        width = torch.arange(edges.shape[1], device=edges.device) - torch.arange(
-            edges.shape[1] - 1, device=edges.device
-        ).unsqueeze(1)
-        fixed = config.pair * (width == 2) - config.length * width.clamp(min=1).to(words.dtype).log()
-        return at_start[:, :-1, None] + at_end[:, None, :] + fixed
+        logs = (self.shares / self.means.clamp(min=1e-9)[:, None]).clamp(min=1e-9).log()[:, batch.tokens]
+        return span_log_weights(logs.cpu().numpy(), edges.cpu().numpy(), self.right_probability, self.config)
 
     @staticmethod
     def _edges(batch: FragmentBatch) -> tuple[Tensor, Tensor]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 from induce.data.punctuation import JOINED, SEPARATED
+from induce.data.segment_edges import SegmentEdgesConfig
 from induce.decoding import priors
 from induce.decoding.heads_in_tree import branching, heads_in_tree
 from induce.decoding.priors import Evidence
@@ -56,7 +58,7 @@ def test_branching_and_punctuation_prefer_ends_of_sentence_and_segment() -> None
     assert [segments[span] for span in ((2, 5), (0, 2), (1, 4))] == pytest.approx([1, 1, -priors.CROSSING_COST])
 
 
-@pytest.mark.parametrize("prior", [priors.branching_spans, priors.punctuation, priors.function_words])
+@pytest.mark.parametrize("prior", [priors.branching_spans, priors.punctuation, priors.segment_edges])
 def test_left_branching_is_the_mirror_image(prior: Any) -> None:
     draw = np.random.default_rng(0)
     scores = draw.random((5, 6)).astype(np.float32)
@@ -70,11 +72,21 @@ def test_left_branching_is_the_mirror_image(prior: Any) -> None:
             assert left[5 - end, 5 - start] == pytest.approx(right[start, end])
 
 
-def test_span_that_ends_with_a_word_that_rarely_ends_a_segment_loses() -> None:
-    edges = np.array([[1.0] * 5, [9.0, 0.2, 0.6, 9.0, 0.2]], dtype=np.float32)
-    unit_scores = np.ones((5, 6), dtype=np.float32)
-    factors = priors.function_words(unit_scores, Evidence([0, 0, 0, SEPARATED, 0], RIGHT, word_edges=edges), 0.5)[0]
-    assert factors.tolist() == pytest.approx([1, 1, 0.1, 1, 1, 1])  # word 2 ends a segment, word 4 the sentence
+def test_segment_edges_adds_the_log_weights_of_the_model() -> None:
+    edges = np.array([[1.0] * 3, [1.0, 0.2, 1.0]], dtype=np.float32)
+    scores = priors.segment_edges(zeros(3), Evidence([0, 0, 0], RIGHT, word_edges=edges), 0.5)
+    config = SegmentEdgesConfig()
+    fixed = config.pair - config.length * math.log(2)
+    first = config.end * math.log(0.2) + config.begin * config.limit + config.before * config.limit
+    assert scores[0, 2] == pytest.approx(0.5 * (first + fixed))
+    assert scores[1, 3] == pytest.approx(0.5 * (config.end * config.limit + fixed))
+
+
+def test_segment_edges_prefers_spans_that_end_with_segments() -> None:
+    evidence = Evidence([0, 0, SEPARATED, 0], RIGHT, word_edges=np.ones((2, 4), dtype=np.float32))
+    scores = priors.segment_edges(zeros(4), evidence, 1.0)
+    assert scores[0, 2] > scores[1, 3]
+    assert not priors.segment_edges(zeros(4), Evidence([0, 0, SEPARATED, 0], RIGHT), 1.0).any()  # without counts
 
 
 def test_symbol_that_rarely_ends_a_segment_counts_less() -> None:
@@ -96,18 +108,12 @@ def evidence_of(right_probability: float) -> Evidence:
     return Evidence([0, OPEN, JOINED, CLOSE, 0], right_probability, draw.random((2, 5)), symbols, draw.random((2, 2)))
 
 
-@pytest.mark.parametrize("name", ["branching", "punctuation"])
+@pytest.mark.parametrize("name", ["branching", "punctuation", "segment-edges"])
 def test_additive_prior_is_the_mean_of_both_directions(name: str) -> None:
     scores = np.random.default_rng(2).random((5, 6)).astype(np.float32)
     right, left, mean = (load(PRIORS.get(name).location)(scores, evidence_of(p), 0.5) for p in (RIGHT, LEFT, 0.7))
     assert not np.allclose(right, left)
     np.testing.assert_allclose(mean, 0.7 * right + 0.3 * left, rtol=1e-5)
-
-
-def test_factors_of_words_are_averaged_geometrically() -> None:
-    scores = np.random.default_rng(2).random((5, 6)).astype(np.float32)
-    right, left, mean = (priors.function_words(scores, evidence_of(p), 0.5) for p in (RIGHT, LEFT, 0.7))
-    np.testing.assert_allclose(mean, right**0.7 * left**0.3, rtol=1e-5)
 
 
 def test_factors_of_symbols_are_averaged_geometrically() -> None:

@@ -10,9 +10,9 @@ import torch
 
 from induce.data.batches import FragmentBatch
 from induce.data.corpus import read_corpora
-from induce.data.segment_edges import BEGIN, END
+from induce.data.segment_edges import BEGIN, END, SegmentEdgesConfig
 from induce.models.base import Query
-from induce.models.em.segment_edges import SegmentEdges, SegmentEdgesConfig
+from induce.models.em.segment_edges import SegmentEdges
 from induce.structures import SpanScores
 from tests.induce.models.em.test_bracket_sums import trees
 from treebank.core.sentence import Sentence
@@ -69,7 +69,7 @@ def test_probabilities_equal_enumeration() -> None:
     batch = batch_of([[0, 0, 0, COMMA, 0], [0, 0], [0, 0, 0, 0]], tokens)
     weights, scores = model.log_weights(batch), model.structure(batch, Query(SpanScores))
     assert isinstance(scores, SpanScores)
-    for row, probabilities, words in zip(weights.numpy(), scores.score.numpy(), tokens, strict=True):
+    for row, probabilities, words in zip(weights, scores.score.numpy(), tokens, strict=True):
         expected, total = np.zeros_like(row), 0.0
         for spans, _ in trees(0, len(words)):
             weight = math.exp(sum(row[span] for span in spans))
