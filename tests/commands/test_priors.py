@@ -56,7 +56,7 @@ def test_confidence_is_a_probability(call: Caller) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ((), "|priors:segment-edges:0.5,branching:0.1,punctuation:0.1"),
+        ((), "|priors:segment-edges:0.25,branching:0.1,punctuation:0.1"),
         (("--priors", "none"), "|priors:none"),
         (("--priors", "brackets:2,branching:0.5"), "|priors:brackets:2,branching:0.5"),
     ],
