@@ -11,13 +11,14 @@ from typing import Any, Literal
 
 import click
 
-from cli.output import open_output
+from cli.output import open_output, wrapped
 from treebank.base.errors import printable
 from treebank.base.json_text import json_text
 from treebank.base.tables import Result, Table
 
 FORMATS = ("table", "json", "csv", "latex")
 BEST = "*"  # precedes the best number of a table
+SIGNATURE = "|"  # in a footnote that stays one line, so that it can be copied
 MIN_NAME_WIDTH = 12  # columns of a folded name
 
 
@@ -43,8 +44,11 @@ def show(result: Result, form: str, output: str | None = None) -> None:
 
 
 def print_tables(tables: Sequence[Table]) -> None:
-    """Print tables with title and footnotes, colored on a terminal. Escape sequences in words are spelled out."""
-    for number, table in enumerate(tables):
+    """Print tables with title and footnotes, colored on a terminal. Escape sequences in words are spelled out.
+
+    Columns without any value are left out.
+    """
+    for number, table in enumerate(map(Table.without_empty_columns, tables)):
         if number:
             click.echo()
         if table.title:
@@ -52,7 +56,9 @@ def print_tables(tables: Sequence[Table]) -> None:
         header, *rows = [list(map(printable, texts)) for texts in (table.header(), *_marked(table))]
         print_table(header, rows, text_columns=_text_columns(table), dim=table.muted)
         if table.footnotes:
-            click.echo("\n" + "\n".join(map(printable, table.footnotes)))
+            click.echo()
+        for note in map(printable, table.footnotes):
+            click.echo(note if SIGNATURE in note else wrapped(note, sys.stdout))
 
 
 def print_csv(tables: Sequence[Table], *, separator: str = ",") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import synparse
 from induce.registry import DECODERS, MODELS, PRIORS, TASKS, ModelEntry, add_extensions
 from induce.storage import checkpoint
 from tests.support.calls import Caller
+from tests.support.pages import fences
 from tests.support.tiny import sentences
 
 TOYS = sorted(path.stem for path in (Path(__file__).parent / "toys").glob("toy_*.py"))
@@ -160,3 +162,35 @@ def test_installed_package_joins_by_its_entry_point(
     call.result("train", "text.txt", "--model", "toy_distances", "-o", "run")
     assert "model toy_distances" in call.result("info", "-m", "run")
     assert "parity" in TASKS
+
+
+def test_model_of_a_package_that_is_not_installed_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("toy.toml").write_text(import_module("tests.toys.toy_distances").PRESET, "utf-8")
+    Path("text.txt").write_text("\n".join(" ".join(sentence.words) for sentence in sentences(60)) + "\n", "utf-8")
+    with monkeypatch.context() as patch:
+        patch.setitem(MODELS.entries, "toy_distances", ModelEntry("tests.toys.toy_distances:Toy", "toy.toml"))
+        call.result("train", "text.txt", "--model", "toy_distances", "-o", "run")
+    error = call.refusal("info", "-m", "run")
+    assert "there is no model 'toy_distances'" in error
+    assert "install the package that has it" in error
+    assert "damaged" not in error
+
+
+def test_complete_example_of_the_documentation_trains_and_is_found_by_its_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller
+) -> None:
+    page = "docs/development/extending.md"
+    preset, project = fences(page, "toml")
+    (tmp_path / "bigram.py").write_text(fences(page, "python")[0], "utf-8")
+    (tmp_path / "bigram.toml").write_text(preset, "utf-8")
+    (tmp_path / "text.txt").write_text("the old man saw a dog\n" * 40, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(MODELS, "entries", dict(MODELS.entries))
+    module, function = tomllib.loads(project)["project"]["entry-points"]["synparse"]["bigram"].split(":")
+    getattr(import_module(module), function)()
+    call.result("train", "text.txt", "--model", "bigram", "-o", "run")
+    assert call.result("parse", "text.txt", "-m", "run").count("(W dog)") == 40

@@ -88,7 +88,7 @@ def _model(run: Path) -> Iterator[str]:
     yield f"text sha256: {training.sha256}"
     yield f"vocabulary: {len(checkpoint.vocabulary):,} {units}"
     yield f"steps: {facts.step:,} in {facts.seconds / 60:.1f} minutes, on {facts.device}"
-    for line in facts.direction.lines() if facts.direction else ():
+    for line in (*facts.direction.lines(), facts.direction.evidence()) if facts.direction else ():
         yield from wrap(line, width=80, subsequent_indent="  ")
     yield "settings:"
     tables = config.as_dict()

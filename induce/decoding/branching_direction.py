@@ -66,15 +66,21 @@ class Direction:
     sentences: int
 
     def lines(self) -> list[str]:
-        """The evidence as a line for the user, and a warning if it is weak."""
+        """The estimate as a line for the user, and a warning if the evidence is weak."""
         is_right = self.right_probability >= 0.5
         direction, probability = ("right", self.right_probability) if is_right else ("left", 1 - self.right_probability)
-        evidence = (
-            f"branching direction: {direction} with probability {probability:.2f} (frequent words "
-            f"{self.frequent_words:+.1f} points, word classes {self.word_classes:+.2f} nats, segment growth "
-            f"{self.segment_growth:+.2f}; {self.sentences:,} sentences)"
+        estimate = (
+            f"branching direction: {direction} with probability {probability:.2f}, estimated from "
+            f"{self.sentences:,} sentences"
         )
-        return [evidence] if is_clear(self.right_probability) else [evidence, WEAK_EVIDENCE]
+        return [estimate] if is_clear(self.right_probability) else [estimate, WEAK_EVIDENCE]
+
+    def evidence(self) -> str:
+        """The three numbers from which the probability is computed."""
+        return (
+            f"evidence: frequent words {self.frequent_words:+.1f} points, word classes {self.word_classes:+.2f} nats, "
+            f"segment growth {self.segment_growth:+.2f}"
+        )
 
 
 def right_probability(points: float, error: float) -> float:

@@ -23,7 +23,7 @@ from induce.storage.folders import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS, sav
 from induce.storage.locate import CHECKPOINTS, PathType, locate
 from induce.storage.packed import unpack, write_packed
 from treebank.base.digest import FileFacts, describe
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.json_text import json_text
 from treebank.base.metadata import (
     MetadataError,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "build_model", "find", "pack", "read", "save", "settle"]
 
+UNKNOWN_HERE = "install the package that has it, or another version of synparse"  # the checkpoint is not damaged
 HEADER = ("format", "synparse", "torch")  # fields of checkpoint.json about its writer
 MAX_ATTEMPTS = 100  # to open a folder that a training run is replacing
 MAX_VOCABULARY_BYTES = 1 << 28
@@ -289,6 +290,8 @@ def _read_open(folder: Path, descriptor: int) -> Checkpoint:
         raise MetadataError(f"{path}: {error} is missing; {DAMAGED}") from None
     except MetadataError:
         raise
+    except UnknownNameError as error:
+        raise MetadataError(f"{path}: {one_line(error)}; {UNKNOWN_HERE}") from None
     except (SynparseError, ValueError, TypeError) as error:
         raise MetadataError(f"{path}: {one_line(error)}; {DAMAGED}") from None
 

@@ -27,7 +27,7 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal
     assert (process.returncode, out) == (128 + number, b"")
     *rest, finished, decoder, direction, warning, where = err.decode().splitlines()
     assert decoder == "decoder unbiased"
-    assert direction.startswith("branching direction: right with probability 0.56 (")
+    assert direction.startswith("branching direction: right with probability 0.56, estimated")
     assert warning.startswith("warning: the text gives weak evidence")
     assert "stopping and saving the model …" in rest
     assert finished.startswith("interrupted after ")

@@ -55,6 +55,15 @@ class Table(NamedTuple):
             for row in self.rows
         ]
 
+    def without_empty_columns(self) -> Table:
+        """The table without the columns in which every cell is None. ``best`` has the remaining indices."""
+        used = [i for i in range(len(self.columns)) if not self.rows or any(row[i] is not None for row in self.rows)]
+        return self._replace(
+            columns=[self.columns[i] for i in used],
+            rows=[[row[i] for i in used] for row in self.rows],
+            best=frozenset((row, used.index(column)) for row, column in self.best),
+        )
+
     def is_text(self, index: int) -> bool:
         """True if a column holds text, which is aligned to the left."""
         return all(isinstance(row[index], str) for row in self.rows)

@@ -117,7 +117,7 @@ class OnLstm(AwdModel):
         return OnLstmLayer(input_size, units, config.chunk_size, extra_master_gate=config.extra_master_gate)
 
     def used_weight(self, weight: Tensor, mask: Tensor | None) -> Tensor:
-        """``weight`` with dropout; outside of training, times 1 - rate instead, as in the released program."""
+        """``weight`` with dropout, or times 1 - rate outside of training, as in the released program."""
         return dropped_weight(weight, self.config.weight_dropout, mask)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:

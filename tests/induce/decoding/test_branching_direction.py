@@ -85,13 +85,11 @@ def test_text_with_initial_function_words_branches_to_the_right() -> None:
 
 def test_evidence_is_reported_in_one_line_with_a_warning_if_it_is_weak() -> None:
     strong = Direction(-49.4, -0.66, 0.24, 0.0001, 1391)
-    assert strong.lines() == [
-        "branching direction: left with probability 1.00 (frequent words -49.4 points, word classes -0.66 nats, "
-        "segment growth +0.24; 1,391 sentences)"
-    ]
+    assert strong.lines() == ["branching direction: left with probability 1.00, estimated from 1,391 sentences"]
+    assert strong.evidence() == "evidence: frequent words -49.4 points, word classes -0.66 nats, segment growth +0.24"
     assert [is_clear(value) for value in (0.25, 0.26, 0.5, 0.74, 0.75)] == [True, False, False, False, True]
     weak = Direction(7.0, 0.0, 0.0, 0.68, 2000)
-    assert weak.lines()[0].startswith("branching direction: right with probability 0.68 (")
+    assert weak.lines()[0].startswith("branching direction: right with probability 0.68, estimated")
     assert weak.lines()[1].startswith("warning: the text gives weak evidence for a branching direction")
 
 

@@ -33,6 +33,15 @@ def test_records_keep_full_numbers_and_split_intervals() -> None:
     assert list(first) == list(second)
 
 
+def test_columns_without_a_value_are_left_out() -> None:
+    columns = [Column("words"), Column("confidence"), Column("share")]
+    table = Table("", columns, [["a", None, 0.5], ["b", None, None]], best=frozenset({(0, 2)}))
+    assert table.without_empty_columns().header() == ["words", "share"]
+    assert table.without_empty_columns().rows == [["a", 0.5], ["b", None]]
+    assert table.without_empty_columns().best == {(0, 1)}
+    assert table._replace(rows=[], best=frozenset()).without_empty_columns().header() == table.header()
+
+
 def test_percent_of_nothing_is_an_empty_cell() -> None:
     assert percent(1, 4) == 25.0
     assert percent(0, 0) is None
