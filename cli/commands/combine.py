@@ -71,4 +71,5 @@ def combine(
     )
     for member in ensemble.description.members:
         click.echo(member.name)
-    click.echo(f"{run}: {len(members)} members vote for {ensemble.output}, decoder {ensemble.decoder}")
+    votes = "1 member votes" if len(members) == 1 else f"{len(members)} members vote"
+    click.echo(f"{run}: {votes} for {ensemble.output}, decoder {ensemble.decoder}")

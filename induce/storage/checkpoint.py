@@ -21,6 +21,7 @@ from induce.settings.run import RunConfig, model_settings
 from induce.storage.facts import DAMAGED, FORMAT, RunFacts
 from induce.storage.folders import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS, save, settle, whole
 from induce.storage.locate import CHECKPOINTS, PathType, locate
+from induce.storage.model_spec import BASELINE
 from induce.storage.packed import unpack, write_packed
 from treebank.base.digest import FileFacts, describe
 from treebank.base.errors import SynparseError, UnknownNameError
@@ -230,6 +231,8 @@ def _no_model(run: Path, type_: PathType, names: tuple[str, ...]) -> str:
     """The message for a path without a model."""
     if type_ is PathType.ENSEMBLE:
         return f"{run}: this is an ensemble, which can only parse; name one of its members instead"
+    if str(run).startswith(BASELINE):
+        return f"{run}: a baseline is not a model; make it one with: synparse combine {run} -o FOLDER"
     if not run.is_dir():
         return f"{run}: there is no such model; train one with: synparse train -o {run}"
     models = sorted(path.name for path in run.iterdir() if any(whole(path / name) for name in names))

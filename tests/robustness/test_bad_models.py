@@ -21,6 +21,8 @@ def test_no_model(call: Caller, trained: Path) -> None:
     text = trained / "text.txt"
     hint = "train one with: synparse train -o"
     assert call.refusal("parse", "-m", "none", text) == f"none: there is no such model; {hint} none"
+    remedy = "make it one with: synparse combine baseline:right -o FOLDER"
+    assert call.refusal("draw", "-m", "baseline:right", text) == f"baseline:right: a baseline is not a model; {remedy}"
     problem = "file: not a packed model, or a damaged one (File is not a zip file); -m takes the folder of a model"
     assert call.refusal("info", "-m", write("file", "x")).startswith(problem)
     Path("empty").mkdir()
