@@ -34,6 +34,14 @@ def option(*names: str, group: str = GENERAL, **settings: Any) -> Any:
     return click.option(*names, cls=Option, group=group, **settings)
 
 
+def number_option(*names: str, metavar: str = "N", default: int | None = None, **settings: Any) -> Any:
+    """Decorator that adds an option for a number from 1, whose ``default`` is shown in the help."""
+    has_default = default is not None
+    return option(
+        *names, type=click.IntRange(min=1), metavar=metavar, default=default, show_default=has_default, **settings
+    )
+
+
 class Command(click.Command):
     """A command whose help lists options by group and ends with examples."""
 

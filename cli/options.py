@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import option
+from cli.command import number_option, option
 from cli.output import wrapped
 from induce.storage import builtin, locate
 from treebank.base.errors import SynparseError
@@ -54,9 +54,7 @@ models_option = option(
     group=MODEL,
 )
 encoding_option = option("--encoding", metavar="NAME", help="Encoding of files that are not UTF-8.", group=INPUT)
-max_length_option = option(
-    "--max-length", type=click.IntRange(min=1), metavar="N", help="Use only sentences of at most N words.", group=INPUT
-)
+max_length_option = number_option("--max-length", help="Use only sentences of at most N words.", group=INPUT)
 SEED = click.IntRange(0, 2**32 - 1)
 DEFAULT_SEED = 1
 seed_option = option("--seed", type=SEED, default=DEFAULT_SEED, show_default=True, metavar="N", help="Random seed.")

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import command, option
-from cli.commands.search import MATCHES, open_corpus
-from cli.options import (
-    OUTPUT,
-    dependent_seed,
-    dependent_seed_option,
-    model_option,
-    on_error_option,
-    parsing_options,
-    ptb_option,
-    reading_options,
-)
-from cli.text_call import TextCall
-
-if TYPE_CHECKING:
-    from treebank.io.read import InputOptions
+from cli.command import command, number_option, option
+from cli.commands.search import MATCHES
+from cli.corpus_options import CorpusOptions, corpus_options
+from cli.options import OUTPUT, dependent_seed, dependent_seed_option
 
 EXAMPLES = [
     ("synparse browse trees.txt", "Write corpus.html, in which parsed text can be searched."),
@@ -34,26 +20,18 @@ EXAMPLES = [
 
 @command(examples=EXAMPLES)
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
-@model_option
-@parsing_options
-@reading_options
-@on_error_option("stop", "skip")
-@ptb_option
-@option("--sample", type=click.IntRange(min=1), metavar="N", help="Only a random sample of N sentences.", group=MATCHES)
+@corpus_options
+@number_option("--sample", help="Only a random sample of N sentences.", group=MATCHES)
 @dependent_seed_option("--sample", MATCHES)
 @option("-o", "--output", default="corpus.html", show_default=True, metavar="FILE", help="Output file.", group=OUTPUT)
 @option("--title", default="", metavar="TEXT", help="Title of the page.", group=OUTPUT)
 def browse(
     input: Sequence[str],
-    model: str | None,
-    input_options: InputOptions,
-    on_error: str,
-    ptb: str | None,
+    options: CorpusOptions,
     sample: int | None,
     seed: int | None,
     output: str,
     title: str,
-    **parsing: Any,
 ) -> None:
     """Write an HTML page of a corpus: search, pictures, phrases and downloads.
 
@@ -63,10 +41,9 @@ def browse(
     from induce.reporting.corpus_page import corpus_page
 
     seed = dependent_seed(seed, "--sample", sample)
-    input_options = replace(input_options, keep_annotation=True)  # names of documents
-    call = TextCall("reading", input, output, models=[model] if model else [], trees=True)
+    call = options.call("reading", input, output)
     try:
-        corpus = open_corpus(call, model, input_options, on_error, ptb, parsing)
+        corpus = options.open(call, keep_annotation=True)
         page = corpus_page(corpus, title=title or _title(call.paths), sample=sample, seed=seed)
     finally:
         call.counter.close()

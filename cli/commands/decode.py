@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.command import command, option
+from cli.command import command, number_option, option
 from cli.options import OUTPUT, note, output_option
 from cli.output import open_output
 from treebank.base.errors import SynparseError, TreebankError
@@ -42,13 +42,7 @@ EXAMPLES = [
     "most with others).",
     group=STATES,
 )
-@option(
-    "--layer",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Layer, from 1 (default: the one that agrees most with others).",
-    group=STATES,
-)
+@number_option("--layer", help="Layer, from 1 (default: the one that agrees most with others).", group=STATES)
 @option(
     "--priors",
     metavar="LIST",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import command, option
+from cli.command import command, number_option, option
 from cli.options import (
     INPUT,
     OUTPUT,
@@ -82,13 +82,7 @@ DETAILS = ("length", "height", "relation", "distance")
 @option(
     "--details", metavar="DIR", help="Write DIR/scores.json and DIR/sentences.tsv (one row per sentence).", group=OUTPUT
 )
-@option(
-    "--worst",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Draw the N worst trees of the first system next to gold.",
-    group=OUTPUT,
-)
+@number_option("--worst", help="Draw the N worst trees of the first system next to gold.", group=OUTPUT)
 def evaluate(
     predicted: Sequence[str],
     models: Sequence[str],

@@ -26,8 +26,6 @@ from treebank.base.json_text import has_nan, json_text
 
 if TYPE_CHECKING:
     from induce.analysis.vectors import SentenceVector
-    from induce.parsing.parser import Parser
-    from induce.parsing.reading import Reading
     from treebank.io.read import InputOptions
 
 STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
@@ -93,12 +91,7 @@ def extract(
     if content:
         parser.offer(content)
     structures = parser.read(call.sentences(parser.input_options(input_options)))
-    call.write(_structure_line(structure, parser) for structure in structures)
-
-
-def _structure_line(structure: Reading, parser: Parser) -> str:
-    """One line of JSON."""
-    return _line_of_numbers(structure.to_json(parser.decoder))
+    call.write(_line_of_numbers(structure.to_json(parser.decoder)) for structure in structures)
 
 
 def _line_of_numbers(content: dict[str, Any]) -> str:

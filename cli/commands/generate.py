@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cli.command import command, option
+from cli.command import command, number_option, option
 from cli.options import default_model, format_option, model_option, output_option, seed_option
 from cli.output import open_output
 from induce.storage import builtin
@@ -18,7 +18,7 @@ EXAMPLES = [
 @command(examples=EXAMPLES)
 @model_option
 @seed_option
-@option("--limit", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Number of sentences.")
+@number_option("--limit", default=10, help="Number of sentences.")
 @option(
     "--max-length",
     type=click.IntRange(min=2),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from cli.command import command, option
+from cli.command import command, number_option, option
 from cli.options import INPUT, SCORING, default_models, device_option, format_option, models_option
 from cli.views import FORMATS, show
 from induce.storage import builtin
@@ -22,7 +22,7 @@ EXAMPLES = [
 @models_option
 @device_option
 @option("--folder", metavar="DIR", help="Folder of marvin-linzen and blimp (default: $SYNPARSE_PAIRS).", group=INPUT)
-@option("--limit", type=click.IntRange(min=1), metavar="N", help="Use N pairs of each phenomenon.", group=INPUT)
+@number_option("--limit", help="Use N pairs of each phenomenon.", group=INPUT)
 @option("--ngram-text", metavar="FILE", help="Also score a unigram and a 5-gram model of this text.", group=SCORING)
 @format_option(*FORMATS, default="table")
 def pairs(

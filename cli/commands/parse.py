@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import command, option
+from cli.command import command, number_option, option
 from cli.options import (
     OUTPUT,
     SkippedSentences,
@@ -75,22 +75,14 @@ EXAMPLES = [
     help="Write the confidence into the labels of brackets (X=0.93), or into MISC of CoNLL-U (Confidence=0.93).",
     group=OUTPUT,
 )
-@option(
-    "--k",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Write the N best trees of each sentence with their scores, as JSON lines.",
-    group=OUTPUT,
-)
+@number_option("--k", help="Write the N best trees of each sentence with their scores, as JSON lines.", group=OUTPUT)
 @label_options("the parsed text", OUTPUT)
 @option("--output-dir", metavar="DIR", help="Write one output file into DIR for each input file.", group=OUTPUT)
 @option("--resume", is_flag=True, help="With --output-dir: continue an interrupted job.")
 @option(
     "--engine", type=click.Choice(["processes", "ray"]), help="With --output-dir: parse in parallel with this engine."
 )
-@option(
-    "--workers", type=click.IntRange(min=1), metavar="N", help="Number of parallel workers (default: number of cores)."
-)
+@number_option("--workers", help="Number of parallel workers (default: number of cores).")
 @option("--address", metavar="HOST:PORT", help="With --engine ray: address of a running cluster.")
 def parse(
     input: Sequence[str],

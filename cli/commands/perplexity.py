@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.command import command, option
+from cli.command import command, number_option, option
 from cli.options import (
     SCORING,
     default_models,
@@ -52,7 +52,7 @@ EXAMPLES = [
     group=SCORING,
 )
 @option("--compare", is_flag=True, help="Test the difference of each model from the first one.", group=SCORING)
-@option("--batch-size", type=click.IntRange(min=1), metavar="B", help="Read the text in B columns.", group=SCORING)
+@number_option("--batch-size", metavar="B", help="Read the text in B columns.", group=SCORING)
 @option(
     "--cache",
     type=click.IntRange(1, 100_000),
@@ -180,7 +180,7 @@ def _score_units(
     scorer = SentenceScorer(runs[0], device=device)
     if per == "word" and not scorer.gives_words:
         raise SynparseError(f"model {scorer.name!r} has no probabilities of words; use --per sentence")
-    line = _json_line if form == "json" else LINES[per]
+    line = (lambda score: json_text(score.to_json())) if form == "json" else LINES[per]
     call.write(map(line, scorer.score(call.sentences(scorer.input_options(input_options)))))
 
 
@@ -193,10 +193,6 @@ def _word_lines(score: SentenceScore) -> str:
     """One line per word, with ``<unk>`` after unknown words, and an empty line."""
     rows = zip(score.surprisals, [*score.sentence.is_unknown, False], strict=False)
     return "".join(f"{word}\t{bits:.4f}" + "\t<unk>" * is_unknown + "\n" for (word, bits), is_unknown in rows)
-
-
-def _json_line(score: SentenceScore) -> str:
-    return json_text(score.to_json())
 
 
 LINES: dict[str, Callable[[SentenceScore], str]] = {"sentence": _sentence_line, "word": _word_lines}

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from cli.command import command, option
-from cli.commands.search import PatternType, open_corpus
-from cli.options import (
-    INPUT,
-    format_option,
-    model_option,
-    note,
-    on_error_option,
-    output_option,
-    parsing_options,
-    ptb_option,
-    reading_options,
-)
-from cli.text_call import TextCall
+from cli.command import command, number_option, option
+from cli.commands.search import PatternType
+from cli.corpus_options import CorpusOptions, corpus_options
+from cli.options import INPUT, format_option, note, output_option
 from cli.views import FORMATS, show
-
-if TYPE_CHECKING:
-    from treebank.io.read import InputOptions
 
 PHRASES = "Phrases"
 DEFAULT_ROWS = 100
@@ -48,29 +34,11 @@ EXAMPLES = [
     help="Corpus to compare with, by log-likelihood ratio and log ratio (repeatable).",
     group=INPUT,
 )
-@model_option
-@parsing_options
-@reading_options
-@on_error_option("stop", "skip")
-@ptb_option
-@option(
-    "--min-length",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="Only phrases of N words or more.",
-    group=PHRASES,
-)
-@option("--max-length", type=click.IntRange(min=1), metavar="N", help="Only phrases of at most N words.", group=PHRASES)
-@option(
-    "--min-count",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="Only phrases that occur N times or more, in both corpora together.",
-    group=PHRASES,
+@corpus_options
+@number_option("--min-length", default=2, help="Only phrases of N words or more.", group=PHRASES)
+@number_option("--max-length", help="Only phrases of at most N words.", group=PHRASES)
+@number_option(
+    "--min-count", default=2, help="Only phrases that occur N times or more, in both corpora together.", group=PHRASES
 )
 @option(
     "--label",
@@ -81,25 +49,15 @@ EXAMPLES = [
     group=PHRASES,
 )
 @option("--pattern", type=PatternType(), help="Only phrases, or dependents of arcs, that match.", group=PHRASES)
-@option(
-    "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help=f"Largest number of rows (default: {DEFAULT_ROWS} in a table, otherwise all).",
-    group=PHRASES,
+@number_option(
+    "--limit", help=f"Largest number of rows (default: {DEFAULT_ROWS} in a table, otherwise all).", group=PHRASES
 )
 @output_option
 @format_option(*FORMATS, "tsv", default="table")
 def phrases(
     input: Sequence[str],
     against: Sequence[str],
-    model: str | None,
-    decoder: str | None,
-    priors: str | None,
-    device: str,
-    input_options: InputOptions,
-    on_error: str,
-    ptb: str | None,
+    options: CorpusOptions,
     limit: int | None,
     output: str | None,
     form: str,
@@ -113,13 +71,11 @@ def phrases(
     """
     from treebank.search.phrases import PhraseFilter, count_phrases
 
-    input_options = replace(input_options, keep_annotation=True)  # names of documents
     rows = DEFAULT_ROWS if limit is None and form in ("table", "latex") else limit
     filters = PhraseFilter(limit=rows, **choice)
-    call = TextCall("counting", input, output, models=[model] if model else [], reads=against, trees=True)
-    parsing = {"decoder": decoder, "priors": priors, "device": device}
+    call = options.call("counting", input, output, reads=against)
     try:
-        corpus = open_corpus(call, model, input_options, on_error, ptb, parsing)
+        corpus = options.open(call, keep_annotation=True)
         table = count_phrases([corpus, corpus.like(against)] if against else [corpus], filters)
     finally:
         call.counter.close()

@@ -8,28 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import command, option
-from cli.options import (
-    OUTPUT,
-    SkippedSentences,
-    check_parsing_options,
-    dependent_seed,
-    dependent_seed_option,
-    format_option,
-    model_option,
-    note,
-    on_error_option,
-    output_option,
-    parsing_options,
-    ptb_option,
-    reading_options,
-)
+from cli.command import command, number_option, option
+from cli.corpus_options import CorpusOptions, corpus_options
+from cli.options import OUTPUT, dependent_seed, dependent_seed_option, format_option, note, output_option
 from cli.text_call import TextCall
 from cli.views import print_tables
 
 if TYPE_CHECKING:
     from induce.parsing.corpus import Corpus
-    from treebank.io.read import InputOptions
     from treebank.search.output import Highlight
     from treebank.search.search import Query
 
@@ -62,16 +48,10 @@ class PatternType(click.ParamType):
 @command(examples=EXAMPLES)
 @click.argument("query", type=PatternType(), metavar="PATTERN")
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
-@model_option
-@parsing_options
-@reading_options
-@on_error_option("stop", "skip")
-@ptb_option
+@corpus_options
 @option("--invert", is_flag=True, help="Find the sentences that do not match.", group=MATCHES)
-@option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N sentences.", group=MATCHES)
-@option(
-    "--sample", type=click.IntRange(min=1), metavar="N", help="Write a random sample of N sentences.", group=MATCHES
-)
+@number_option("--limit", help="Stop after N sentences.", group=MATCHES)
+@number_option("--sample", help="Write a random sample of N sentences.", group=MATCHES)
 @dependent_seed_option("--sample", MATCHES)
 @output_option
 @format_option(
@@ -103,10 +83,7 @@ class PatternType(click.ParamType):
 def search(
     query: Query,
     input: Sequence[str],
-    model: str | None,
-    input_options: InputOptions,
-    on_error: str,
-    ptb: str | None,
+    options: CorpusOptions,
     output: str | None,
     form: str | None,
     highlight: str,
@@ -129,41 +106,14 @@ def search(
     if context and form in ("jsonl", "count"):
         raise click.UsageError(f"--format {form} has no context; choose brackets, text, concordance or csv")
     selection["seed"] = dependent_seed(selection["seed"], "--sample", selection["sample"])
-    call = TextCall("searching", input, output, models=[model] if model else [], trees=True)
-    parsing = {name: selection.pop(name) for name in ("decoder", "priors", "device")}
-    corpus = open_corpus(call, model, input_options, on_error, ptb, parsing)
+    call = options.call("searching", input, output)
+    corpus = options.open(call)
     if form == "count":
         _count(call, query, corpus, **selection)
         return
     columns = context if in_columns and context is not None else DEFAULT_CONTEXT
     sentences = 0 if in_columns or context is None else context
     _write(call, query, corpus, Writer(form, marks, columns, not no_location), context=sentences, **selection)
-
-
-def open_corpus(
-    call: TextCall,
-    model: str | None,
-    input_options: InputOptions,
-    on_error: str,
-    ptb: str | None,
-    parsing: dict[str, Any],
-) -> Corpus:
-    """The corpus in the inputs of a call. ``parsing`` are options for loading the model.
-
-    Raises UsageError for a decoder or priors without a model.
-    """
-    from induce.parsing.corpus import Corpus
-
-    parser = None
-    if not model:
-        check_parsing_options(parsing)
-    else:
-        from induce.parsing.load import load_parser
-
-        parser = load_parser(model, tell=note, **parsing)
-    on_bad = SkippedSentences() if on_error == "skip" else None
-    options = call.counted(input_options)
-    return Corpus(call.paths, model=parser, input_options=options, ptb=ptb, on_bad=on_bad)
 
 
 def _write(

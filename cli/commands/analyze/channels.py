@@ -7,7 +7,7 @@ from functools import partial
 
 import click
 
-from cli.command import command, option
+from cli.command import command, number_option, option
 from cli.options import (
     SCORING,
     check_plot,
@@ -40,15 +40,7 @@ EXAMPLES = [
     help="Treebank with relations, or Penn trees: name, file, folder or pattern.",
 )
 @ptb_option
-@option(
-    "--min-count",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    metavar="N",
-    help="Leave out relations with fewer arcs.",
-    group=SCORING,
-)
+@number_option("--min-count", default=50, help="Leave out relations with fewer arcs.", group=SCORING)
 @option("--subtypes", is_flag=True, help="Keep relation subtypes such as nmod:poss.", group=SCORING)
 @option("--controls", is_flag=True, help="Add controls: an untrained model and permuted relations.", group=SCORING)
 @format_option(*FORMATS, default="table")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cli.command import command, option
+from cli.command import command, number_option, option
 from cli.options import output_option, seed_option
 from cli.text_call import TextCall
 
@@ -25,15 +25,7 @@ EXAMPLES = [
     help="Number of classes.",
     group=INDUCTION,
 )
-@option(
-    "--min-count",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    metavar="N",
-    help="Replace rarer words by their shape and last letters.",
-    group=INDUCTION,
-)
+@number_option("--min-count", default=3, help="Replace rarer words by their shape and last letters.", group=INDUCTION)
 @option(
     "--endings",
     type=click.FloatRange(min=0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cli.command import command, option
+from cli.command import command, number_option
 from cli.options import OUTPUT, default_model, format_option, model_option
 from cli.progress import reading
 from cli.views import FORMATS, show
@@ -19,18 +19,9 @@ EXAMPLES = [
 @command("grammar", examples=EXAMPLES)
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @model_option
-@option(
-    "--member", type=click.IntRange(min=1), default=1, show_default=True, help="Number of the grammar in the model."
-)
-@option(
-    "--words",
-    type=click.IntRange(min=1),
-    default=8,
-    show_default=True,
-    help="Words listed per class or preterminal.",
-    group=OUTPUT,
-)
-@option("--arcs", type=click.IntRange(min=1), default=30, show_default=True, help="Arcs or rules listed.", group=OUTPUT)
+@number_option("--member", default=1, help="Number of the grammar in the model.")
+@number_option("--words", default=8, help="Words listed per class or preterminal.", group=OUTPUT)
+@number_option("--arcs", default=30, help="Arcs or rules listed.", group=OUTPUT)
 @format_option(*FORMATS, default="table")
 def grammar(text: tuple[str, ...], model: str | None, member: int, words: int, arcs: int, form: str) -> None:
     """List the word classes of dmv or ndmv and which class heads which, or the symbols and rules of a neural PCFG.
