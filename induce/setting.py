@@ -40,9 +40,9 @@ def setting(
     return field(default=default, metadata=metadata)
 
 
-def count(default: int, help: str) -> Any:
+def count(default: int, help: str, *, when: str = "") -> Any:
     """A setting that is a number of things, at least 1."""
-    return setting(default, at_least=1, at_most=1e9, help=help)
+    return setting(default, at_least=1, at_most=1e9, help=help, when=when)
 
 
 def dropout_rate(default: float, help: str) -> Any:
@@ -50,9 +50,14 @@ def dropout_rate(default: float, help: str) -> Any:
     return setting(default, at_least=0.0, at_most=0.99, help=help)
 
 
-def weight(default: float, help: str) -> Any:
+def share(default: float, help: str, *, when: str = "") -> Any:
+    """A setting that is a share, from 0 to 1."""
+    return setting(default, at_least=0.0, at_most=1.0, help=help, when=when)
+
+
+def weight(default: float, help: str, *, when: str = "") -> Any:
     """A setting that is a weight of at least 0."""
-    return setting(default, at_least=0.0, at_most=1e9, help=help)
+    return setting(default, at_least=0.0, at_most=1e9, help=help, when=when)
 
 
 def defaults_of(kind: type) -> dict[str, Any]:

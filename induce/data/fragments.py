@@ -13,7 +13,7 @@ from induce.data.batches import Batch, FragmentBatch, SpanRewardBatch, SpanSuper
 from induce.data.by_length import batches_of_equal_length
 from induce.data.loaders import Step, WordBatchSettings, falling_rate, shuffled
 from induce.data.punctuation import SEPARATED, bracket_conflicts, join_conflicts
-from induce.setting import BY_GRADIENTS, setting
+from induce.setting import BY_GRADIENTS, setting, share
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -41,12 +41,8 @@ class SpanSettings(WordBatchSettings):
     longer: int = setting(
         2, at_least=0, at_most=1e9, when="loader.first_longest!=0", help="words by which the maximum grows per epoch"
     )
-    steady: float = setting(
-        1.0,
-        at_least=0,
-        at_most=1,
-        when=BY_GRADIENTS,
-        help="share of the training after which the learning rate falls evenly to 0.05 of its value",
+    steady: float = share(
+        1.0, "share of the training after which the learning rate falls evenly to 0.05 of its value", when=BY_GRADIENTS
     )
 
 
@@ -68,22 +64,12 @@ class FragmentSettings(SpanSettings):
         when=BY_GRADIENTS,
         help="cost in nats of a span that is in no tree of the other parsers (--teacher)",
     )
-    focus_share: float = setting(
-        0.4, at_least=0, at_most=1, when=BY_GRADIENTS, help="share of the training in which focus_penalty applies"
-    )
-    focus_fade: float = setting(
-        0.0,
-        at_least=0,
-        at_most=1,
-        when=BY_GRADIENTS,
-        help="share of the training in which focus_penalty then falls to 0",
-    )
+    focus_share: float = share(0.4, "share of the training in which focus_penalty applies", when=BY_GRADIENTS)
+    focus_fade: float = share(0.0, "share of the training in which focus_penalty then falls to 0", when=BY_GRADIENTS)
     reward_weight: float = setting(
         1.0, at_least=0, at_most=1e3, when=BY_GRADIENTS, help="weight of the rewards of spans (--teacher seminfo)"
     )
-    reward_growth: float = setting(
-        0.1, at_least=0, at_most=1, when=BY_GRADIENTS, help="share of the training in which reward_weight grows from 0"
-    )
+    reward_growth: float = share(0.1, "share of the training in which reward_weight grows from 0", when=BY_GRADIENTS)
     reward_matching: str = setting(
         "words",
         choices=("words", "characters"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from induce.data.batches import Batch
-from induce.setting import BY_GRADIENTS, setting
+from induce.setting import BY_GRADIENTS, count
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -53,8 +53,8 @@ class Loader(Protocol):
 class BatchSettings:
     """Settings of loaders whose batches have a fixed number of items."""
 
-    batch_size: int = setting(32, at_least=1, at_most=1e6, when=BY_GRADIENTS, help="items per training batch")
-    development_batch_size: int = setting(10, at_least=1, at_most=1e6, help="items per batch of the development set")
+    batch_size: int = count(32, "items per training batch", when=BY_GRADIENTS)
+    development_batch_size: int = count(10, "items per batch of the development set")
 
     def size(self, *, held_out: bool) -> int:
         """Items per batch, in scoring if ``held_out``."""
@@ -65,9 +65,7 @@ class BatchSettings:
 class WordBatchSettings:
     """Settings of loaders whose batches have a limited number of words."""
 
-    batch_words: int = setting(
-        4096, at_least=1, at_most=1e9, help="maximum number of words per batch of several sentences"
-    )
+    batch_words: int = count(4096, "maximum number of words per batch of several sentences")
 
 
 def falling_rate(progress: float, steady: float, lowest: float) -> float:

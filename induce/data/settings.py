@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from induce.data.normalization import RECIPES
 from induce.data.tokens import TOKENS
-from induce.setting import setting
+from induce.setting import count, setting, share
 from treebank.tokenize import TOKENIZATIONS
 
 TEXT = "task.reads_text=true"  # condition: the run learns from text
@@ -34,9 +34,7 @@ class DataConfig:
     vocabulary_size: int = setting(
         10_000, at_least=3, at_most=1e9, when=FREQUENT, help="size of the vocabulary, with two special tokens"
     )
-    minimum_count: int = setting(
-        2, at_least=1, at_most=1e9, when=FREQUENT, help="occurrences below which a token is unknown"
-    )
+    minimum_count: int = count(2, "occurrences below which a token is unknown", when=FREQUENT)
     vocabulary: str = setting(
         "", when=f"{TEXT} and data.token!=class", help="file with one known token per line; empty: frequent tokens"
     )
@@ -46,9 +44,7 @@ class DataConfig:
         when=f"{FREQUENT} and data.token!=class",
         help="symbols for unknown words: one; one for each shape and suffix; or the classes of the Berkeley parser",
     )
-    text_share: float = setting(
-        1.0, at_least=0, at_most=1, when=TEXT, help="share of the training sentences to learn from, evenly spread"
-    )
+    text_share: float = share(1.0, "share of the training sentences to learn from, evenly spread", when=TEXT)
     joining_marks: bool = setting(
         False,
         when="loader.name=fragments|spans",
@@ -63,6 +59,4 @@ class DataConfig:
         when="model.learns_trees=true",
         help="trees to learn from; random trees are a baseline",
     )
-    tree_share: float = setting(
-        1.0, at_least=0, at_most=1, when="model.learns_trees=true", help="share of the treebank whose trees are used"
-    )
+    tree_share: float = share(1.0, "share of the treebank whose trees are used", when="model.learns_trees=true")

@@ -14,7 +14,7 @@ from induce.data.settings import DataConfig
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, Direction, assumed_probability
 from induce.decoding.specification import decoder_entry, fitting_decoder, parse_priors
 from induce.registry import LOADERS, OPTIMIZERS, TASKS, ModelEntry, load, models_of
-from induce.setting import BY_GRADIENTS, check_values, make_settings, setting
+from induce.setting import BY_GRADIENTS, check_values, count, make_settings, setting
 from treebank.base.errors import SynparseError
 from treebank.base.registry import Registry
 
@@ -23,7 +23,7 @@ from treebank.base.registry import Registry
 class TrainConfig:
     """Settings of training that do not depend on the optimizer."""
 
-    epochs: int = setting(40, at_least=1, at_most=1e9, when=BY_GRADIENTS, help="maximum number of training epochs")
+    epochs: int = count(40, "maximum number of training epochs", when=BY_GRADIENTS)
     precision: str = setting(
         "float32",
         choices=("float32", "bfloat16"),
@@ -49,7 +49,7 @@ class ParseConfig:
         help="decoder; empty: the default of the model; for distances, biased if the training text clearly "
         "branches to the right (parse.branching), else unbiased",
     )
-    layer: int = setting(1, at_least=1, at_most=1e9, help="layer whose trees are decoded, counted from 1")
+    layer: int = count(1, "layer whose trees are decoded, counted from 1")
     distances: str = setting("lm", help="distances of the language model (lm) or learned from trees (syd)")
     branching: str = setting(
         "text",

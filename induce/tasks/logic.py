@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from induce.setting import setting
+from induce.setting import count, setting
 from induce.settings.run import TaskSettings
 from induce.tasks.base import CLOSE, OPEN, Example, Expression, Group, bad, binary_tree, distinct, joins, size_groups
 from treebank.base.errors import SynparseError, UnknownNameError
@@ -53,7 +53,7 @@ class LogicSettings(TaskSettings):
 
     reads_text = False
 
-    expressions: int = setting(20_000, at_least=1, at_most=1e9, help="training pairs to generate if no file is given")
+    expressions: int = count(20_000, "training pairs to generate if no file is given")
     operators: int = setting(6, at_least=0, at_most=1e9, help="maximum operators of a training formula")
     partition: str = setting(
         "full", choices=tuple(PARTITIONS), help="training pairs; A, B and C leave out those of table 4"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from induce.setting import setting
+from induce.setting import count, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +23,8 @@ class SgdSettings(GradientSettings):
     decay: float = setting(
         0.5, at_least=1e-3, at_most=1, help="factor on the learning rate when the development loss stops falling"
     )
-    patience: int = setting(1, at_least=1, at_most=1e9, help="checks without progress before the learning rate falls")
-    decays: int = setting(4, at_least=1, at_most=1e9, help="decays of the learning rate after which training ends")
+    patience: int = count(1, "checks without progress before the learning rate falls")
+    decays: int = count(4, "decays of the learning rate after which training ends")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +39,7 @@ class AdamSettings(SgdSettings):
 class NtAsgdSettings(GradientSettings):
     """SGD that switches to averaging (Merity et al. 2017)."""
 
-    nonmonotone: int = setting(
-        5, at_least=1, at_most=1e9, help="checks to look back over before the switch to averaging"
-    )
+    nonmonotone: int = count(5, "checks to look back over before the switch to averaging")
     restart_epoch: int = setting(500, at_least=-1, at_most=1e9, help="epoch at which averaging restarts")
 
 

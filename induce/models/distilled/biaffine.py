@@ -21,7 +21,7 @@ from induce.layers.padding import real_words
 from induce.models.base import Loss, Query
 from induce.models.distilled.settings import StudentConfig
 from induce.models.distilled.student import Student
-from induce.setting import setting
+from induce.setting import count, setting
 from induce.structures import HeadDistribution
 
 MAX_DISTANCE = 10  # in words; larger distances share one weight
@@ -31,10 +31,8 @@ MAX_DISTANCE = 10  # in words; larger distances share one weight
 class BiaffineConfig(StudentConfig):
     """Sizes and rates, with defaults for training on a CPU with about 10,000 sentences."""
 
-    hidden_size: int = setting(100, at_least=1, at_most=1e6, help="units of one direction of the LSTM")
-    arc_size: int = setting(
-        100, at_least=1, at_most=1e6, help="units of the vectors of a word as head and as dependent"
-    )
+    hidden_size: int = count(100, "units of one direction of the LSTM")
+    arc_size: int = count(100, "units of the vectors of a word as head and as dependent")
     unknown_rate: float = setting(0.3, at_least=0, at_most=0.99, help="share of the words that are unknown in training")
 
 

@@ -17,7 +17,7 @@ class StudentConfig:
     """Sizes and rates of the reader, with defaults for training on a CPU."""
 
     embedding_size: int = count(64, "units of a word embedding")
-    hidden_size: int = setting(128, at_least=1, at_most=1e6, help="units of one direction of the LSTM")
+    hidden_size: int = count(128, "units of one direction of the LSTM")
     layers: int = count(1, "layers of the network")
     endings: bool = setting(True, help="whether words are also known by their last letters")
     dropout: float = dropout_rate(0.3, "dropout inside the layers")
@@ -28,6 +28,4 @@ class StudentConfig:
 class ChartConfig(StudentConfig):
     """Sizes and rates of the chart parser."""
 
-    span_size: int = setting(
-        100, at_least=1, at_most=1e6, help="units of the vectors of a gap as start and as end of a span"
-    )
+    span_size: int = count(100, "units of the vectors of a gap as start and as end of a span")

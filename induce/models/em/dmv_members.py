@@ -13,7 +13,7 @@ from induce.data.word_classes import check_words_as_classes
 from induce.models.base import FittedModel
 from induce.models.em.dependency_tables import CONSTRAINTS
 from induce.models.em.valence_grammar import Preferences, SentenceBlock, ValenceGrammar
-from induce.setting import setting
+from induce.setting import count, setting, share, weight
 
 EM = ("soft", "viterbi", "lateen")
 NOT_COMPARED = -1e300  # log-likelihood of a pass that is not compared with the next one; finite, for checkpoints
@@ -40,19 +40,17 @@ class DmvConfig:
     classes_high: int = setting(
         45, at_least=0, at_most=10_000, help="upper end of the range of numbers of word classes"
     )
-    endings: float = setting(1.0, at_least=0, at_most=1e6, help="weight of the last letters of words in their classes")
+    endings: float = weight(1.0, "weight of the last letters of words in their classes")
     extended: bool = setting(
         True, help="the choice of a dependent depends on whether it is the first on its side (Headden et al. 2009)"
     )
-    short_length: int = setting(10, at_least=1, at_most=1e6, help="maximum words of a sentence in the first stage")
-    short_passes: int = setting(20, at_least=1, at_most=1e6, help="passes over sentences up to short_length")
-    middle_length: int = setting(15, at_least=1, at_most=1e6, help="maximum words of a sentence in the second stage")
+    short_length: int = count(10, "maximum words of a sentence in the first stage")
+    short_passes: int = count(20, "passes over sentences up to short_length")
+    middle_length: int = count(15, "maximum words of a sentence in the second stage")
     middle_passes: int = setting(5, at_least=0, at_most=1e6, help="passes over sentences up to middle_length")
-    long_length: int = setting(30, at_least=1, at_most=1e6, help="maximum words of a sentence in the last stage")
+    long_length: int = count(30, "maximum words of a sentence in the last stage")
     long_passes: int = setting(5, at_least=0, at_most=1e6, help="passes over sentences up to long_length")
-    sentences: int = setting(
-        2000, at_least=1, at_most=1e9, help="maximum sentences of a pass, sampled again for each stage"
-    )
+    sentences: int = count(2000, "maximum sentences of a pass, sampled again for each stage")
     length_bias_low: float = setting(
         0.1,
         at_least=0,
@@ -62,9 +60,7 @@ class DmvConfig:
     length_bias_high: float = setting(
         0.25, at_least=0, at_most=100, help="upper end of the range of biases to near heads"
     )
-    annealed: float = setting(
-        0.0, at_least=0, at_most=1, help="share of the members that begin with a stronger bias to near heads"
-    )
+    annealed: float = share(0.0, "share of the members that begin with a stronger bias to near heads")
     annealed_bias: float = setting(
         1.0,
         at_least=0,
@@ -118,11 +114,8 @@ class DmvConfig:
     fragment_constraint: str = setting(
         "sprawl", choices=CONSTRAINTS, help="arcs between fragments that are penalized (Spitkovsky et al. 2011)"
     )
-    backoff: float = setting(
-        10.0,
-        at_least=0,
-        at_most=1e6,
-        help="count of the choice that does not depend on valence, with which the extended one is smoothed",
+    backoff: float = weight(
+        10.0, "count of the choice that does not depend on valence, with which the extended one is smoothed"
     )
 
     def check(self) -> None:

@@ -22,7 +22,7 @@ from induce.layers.layer_norm import layer_norm
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Query
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel
-from induce.setting import count, dropout_rate, setting, weight
+from induce.setting import count, dropout_rate, share, weight
 from induce.structures import Brackets, Distances
 
 CLASS = 0  # index of the class symbol before each sentence: the boundary token, which also pads
@@ -41,10 +41,8 @@ class TreeTransformerConfig(MaskedConfig):
     layers: int = count(10, "layers of the network")
     feedforward_size: int = count(2048, "units of the feed-forward layers")
     dropout: float = dropout_rate(0.1, "dropout inside the layers")
-    threshold: float = setting(0.8, at_least=0, at_most=1, help="strongest link at which a span is split")
-    part_threshold: float = setting(
-        0.7, at_least=0, at_most=1, help="link above which a part of a span is treated one layer lower"
-    )
+    threshold: float = share(0.8, "strongest link at which a span is split")
+    part_threshold: float = share(0.7, "link above which a part of a span is treated one layer lower")
     lowest_layer: int = count(3, "lowest layer, from 1, that splits spans")
 
     has_positions = False  # sinusoids instead of an embedding

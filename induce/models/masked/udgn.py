@@ -75,9 +75,7 @@ class UdgnConfig(MaskedConfig):
     scaled_bias: bool = setting(
         True, help="whether the position bias is divided by the root of the channel size; false: as in eq. 4.2.16"
     )
-    focus_weight: float = setting(
-        1.0, at_least=0, at_most=1e6, help="weight of the loss of the heads of teachers (--teacher; not in the thesis)"
-    )
+    focus_weight: float = weight(1.0, "weight of the loss of the heads of teachers (--teacher; not in the thesis)")
 
     @property
     def has_positions(self) -> bool:

@@ -13,7 +13,7 @@ from induce.data.batches import Batch
 from induce.data.loaders import BatchSettings, falling_rate
 from induce.data.training_data import TrainingData
 from induce.data.vocabulary import BOUNDARY, FIRST, UNKNOWN, Vocabulary
-from induce.setting import BY_GRADIENTS, setting
+from induce.setting import BY_GRADIENTS, count, setting, share
 from induce.settings.run import RunConfig, TaskSettings
 from induce.tasks.base import bad, part_of
 from induce.tasks.batches import DemonstrationBatch
@@ -58,9 +58,7 @@ class CraftSettings(TaskSettings):
 
     reads_text = False
 
-    expressions: int = setting(
-        20_000, at_least=1, at_most=1e9, help="training demonstrations to generate if no file is given"
-    )
+    expressions: int = count(20_000, "training demonstrations to generate if no file is given")
     sketches: str = setting("AC CD DA", help="tasks to learn, each by the letters of its subtasks or by name")
 
     def check_run(self, config: RunConfig) -> None:
@@ -249,12 +247,8 @@ def load_demonstrations(
 class DemonstrationSettings(BatchSettings):
     """Settings of batches of demonstrations, with a linear schedule of the learning rate."""
 
-    steady: float = setting(
-        1.0,
-        at_least=0,
-        at_most=1,
-        when=BY_GRADIENTS,
-        help="share of the training after which the learning rate falls evenly to 0",
+    steady: float = share(
+        1.0, "share of the training after which the learning rate falls evenly to 0", when=BY_GRADIENTS
     )
 
 

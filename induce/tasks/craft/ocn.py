@@ -25,11 +25,11 @@ from induce.tasks.craft.cloning import CloningModel
 class OptionControllerConfig:
     """Sizes of an Option-Controller Network, with the values of the thesis as far as it states them."""
 
-    features: int = setting(1075, at_least=1, at_most=1e6, help="numbers in an observation")
+    features: int = count(1075, "numbers in an observation")
     hidden_size: int = count(128, "units of a hidden layer")
     inner_size: int = count(128, "units inside the network of a cell")
     options: int = setting(3, at_least=1, at_most=1000, help="skills that can be learned")
-    tasks: int = setting(3, at_least=1, at_most=1e6, help="tasks, each with a first state of the controller")
+    tasks: int = count(3, "tasks, each with a first state of the controller")
     temperature: float = setting(10.0, at_least=1e-3, at_most=1e6, help="temperature of the controller's choice")
 
 

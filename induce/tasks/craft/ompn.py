@@ -26,10 +26,10 @@ MIN_PROBABILITY = 1e-9  # probability of being done, or of not being done
 class OrderedMemoryPolicyConfig:
     """Sizes of an Ordered Memory Policy Network. The defaults are those of the published Craft runs."""
 
-    features: int = setting(1075, at_least=1, at_most=1e6, help="numbers in an observation")
+    features: int = count(1075, "numbers in an observation")
     slot_size: int = count(128, "units of a memory slot and of a word embedding")
     slots: int = setting(3, at_least=2, at_most=1000, help="memory slots")
-    tasks: int = setting(3, at_least=1, at_most=1e6, help="tasks, each with its own vector")
+    tasks: int = count(3, "tasks, each with its own vector")
     memory: str = setting(
         "released",
         choices=("released", "paper"),

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.layers.padding import real_words
-from induce.setting import setting
+from induce.setting import count, setting
 from induce.structures import Brackets
 from induce.tasks.batches import ExampleBatch, Side
 from induce.tasks.encoders.base import Encoder
@@ -41,11 +41,9 @@ class GumbelTreeLstmConfig(LeafConfig):
         help="classifier: that of all models of the task, or that of the released program",
         when="task.name!=similarity",
     )
-    head_size: int = setting(
+    head_size: int = count(
         1024,
-        at_least=1,
-        at_most=1e9,
-        help="units of each hidden layer of the released classifier",
+        "units of each hidden layer of the released classifier",
         when="task.name!=similarity and model.head=released",
     )
     head_layers: int = setting(

@@ -38,9 +38,7 @@ class RlSpinnConfig(LeafConfig):
         choices=("value", "mean", "none"),
         help="expected reward, which is subtracted: of a value network, a running mean, or 0",
     )
-    value_size: int = setting(
-        100, at_least=1, at_most=1e9, help="units of the value network", when="model.baseline=value"
-    )
+    value_size: int = count(100, "units of the value network", when="model.baseline=value")
 
 
 class Parser:
