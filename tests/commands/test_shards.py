@@ -17,16 +17,14 @@ from typing import Any
 import pytest
 
 from induce.parsing.load import load_parser
-from induce.parsing.output_lock import TEXTS
 from induce.parsing.writer import Job, parse_into
 from induce.shards.batch import MakeEngine, ShardWork, engine_called, parse_in_shards
 from induce.shards.manifest import NAME
 from induce.storage.lock import RunLock
 from induce.workers.pool import Pool
 from tests.support.calls import Caller, toy_text
-from tests.support.shard_faults import Deadly, Dying
+from tests.support.shards import Deadly, Dying, results, written_by_one_process
 from treebank.base.errors import SynparseError
-from treebank.io.parsed_folder import NOTE
 from treebank.io.read import InputOptions
 
 FORK = multiprocessing.get_context("fork")
@@ -51,16 +49,7 @@ def job(trained: Path) -> Job:
 
 @pytest.fixture(scope="module")
 def expected(source: Path, job: Job, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The files that one process writes."""
-    folder = tmp_path_factory.mktemp("one")
-    parse_into(str(folder), [str(source)], job)
-    return results(folder)
-
-
-def results(folder: Path) -> dict[str, bytes]:
-    """Contents of all files except the notes on finished work."""
-    contents = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: content for name, content in contents.items() if name not in (NOTE, TEXTS, NAME)}
+    return written_by_one_process(source, job, tmp_path_factory.mktemp("one"))
 
 
 def parse(out: Path, source: Path, job: Job, **options: Any) -> int:

@@ -18,15 +18,13 @@ import pytest
 
 import induce.workers.ray
 from induce.parsing.load import load_parser
-from induce.parsing.output_lock import TEXTS
 from induce.parsing.writer import Job, parse_into
 from induce.shards.batch import MakeEngine, ShardWork, engine_called, parse_in_shards
 from induce.shards.manifest import NAME
 from induce.workers.ray import RayPool
 from tests.support.calls import ENVIRONMENT, Caller, start, toy_text
-from tests.support.shard_faults import Deadly, Dying, Full, OnNodes
+from tests.support.shards import Deadly, Dying, Full, OnNodes, results, written_by_one_process
 from treebank.base.errors import SynparseError
-from treebank.io.parsed_folder import NOTE
 from treebank.io.read import InputOptions
 
 ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 'synparse[scale]'")
@@ -85,16 +83,7 @@ def job(trained: Path) -> Job:
 
 @pytest.fixture(scope="module")
 def expected(source: Path, job: Job, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The files that one process writes."""
-    folder = tmp_path_factory.mktemp("one")
-    parse_into(str(folder), [str(source)], job)
-    return results(folder)
-
-
-def results(folder: Path) -> dict[str, bytes]:
-    """Contents of all files except the notes on finished work."""
-    contents = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: content for name, content in contents.items() if name not in (NOTE, TEXTS, NAME)}
+    return written_by_one_process(source, job, tmp_path_factory.mktemp("one"))
 
 
 def parse(out: Path, source: Path, job: Job, make: MakeEngine | None = None, **options: Any) -> int:

@@ -1,4 +1,4 @@
-"""Workers that fail while they parse shards, in a module that workers of Ray can import."""
+"""Files that are written in shards, and workers that fail, in a module that workers of Ray can import."""
 
 from __future__ import annotations
 
@@ -10,8 +10,23 @@ import threading
 import time
 from pathlib import Path
 
-from induce.parsing.writer import Job
+from induce.parsing.output_lock import TEXTS
+from induce.parsing.writer import Job, parse_into
 from induce.shards.batch import Outcome, ShardWork, Task
+from induce.shards.manifest import NAME
+from treebank.io.parsed_folder import NOTE
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    """Contents of all files except the notes on finished work."""
+    contents = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {name: content for name, content in contents.items() if name not in (NOTE, TEXTS, NAME)}
+
+
+def written_by_one_process(source: Path, job: Job, folder: Path) -> dict[str, bytes]:
+    """Contents of the files that one process writes into ``folder`` for the texts in ``source``."""
+    parse_into(str(folder), [str(source)], job)
+    return results(folder)
 
 
 class Dying(ShardWork):
