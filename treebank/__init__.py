@@ -1,1 +1,1 @@
-"""Trees and treebanks: reading, normalising, baselines and scores. Never imports torch."""
+"""Trees and treebanks: reading, normalization, baselines and scores. Never imports torch."""

@@ -55,11 +55,11 @@ class TextModel:
         return with_rule(options, self.config.data.tokenization)
 
     def normalize(self, sentence: Sentence) -> tuple[str, ...]:
-        """The words of a sentence after normalization, whole also in a model of characters."""
+        """The normalized words of a sentence, which are not split into characters."""
         return self.recipe(sentence.words, sentence.tags).forms
 
     def build(self) -> Any:
-        """Build the model on its device. Each call builds another, so that the scorer itself stays small."""
+        """Build the model on its device. It is not stored here, so that the scorer stays small."""
         return build_model(self.checkpoint).to(self.device)
 
 

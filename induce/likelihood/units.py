@@ -177,7 +177,7 @@ def group_units(losses: Iterable[Loss], tokens_read: int) -> Units:
 
 
 def concatenate(units: Iterable[Units]) -> Units:
-    """All units in one."""
+    """``units`` as one object, in order."""
     nats, counts, ends, read = zip(*units, strict=True)
     return Units(np.concatenate(nats), np.concatenate(counts), np.concatenate(ends), sum(read))
 

@@ -1,1 +1,1 @@
-"""The latent-tree models, one file a paper."""
+"""The latent-tree models, one file per paper."""

@@ -25,7 +25,7 @@ class ArrayParser(ModelParser):
         return registry.load(entry_of(self.checkpoint.config).arrays)
 
     def _multiplying(self, words: int) -> AbstractContextManager[None]:
-        """No choice of a library: NumPy has one."""
+        """Context without effect, because NumPy has only one library for matrix products."""
         return nullcontext()
 
     def _at_once(self, batches: Sequence[Any]) -> Iterator[list[Any]]:

@@ -113,7 +113,7 @@ class Parser:
         raise NotImplementedError
 
     def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
-        """The structure of each sentence, in order. Sentences are read in blocks that grow: output starts early."""
+        """The structure of each sentence, in order. Blocks of sentences grow, so that output starts early."""
         return chain.from_iterable(self.read_blocks(sentences))
 
     def read_blocks(self, sentences: Iterable[Words]) -> Iterator[Iterable[Reading]]:
@@ -121,7 +121,7 @@ class Parser:
         return map(self.read_block, self._blocks(sentences))
 
     def _blocks(self, sentences: Iterable[Words]) -> Iterator[list[Sentence]]:
-        """The sentences in blocks, large ones if they are in memory, where nobody waits for the first of them.
+        """The sentences in blocks, which are large if all sentences are in memory already.
 
         An error in reading a sentence is raised after the sentences before it.
         """
@@ -276,7 +276,7 @@ def _until_failure(items: Iterable[Item]) -> tuple[list[Item], Exception | None]
 
 
 def _available(source: Iterable[Item]) -> Iterator[Item]:
-    """The items up to a pause of a person at the keyboard or of a slow pipe: what has come is parsed."""
+    """The items up to a pause in standard input, so that the items before the pause can be parsed."""
     for item in source:
         yield item
         if STANDARD_INPUT.is_idle():

@@ -122,7 +122,7 @@ def _write(path: Path, content: bytes, *, like: Path) -> None:
 
 
 def _exchange(target: Path, new: Path, old: Path) -> None:
-    """``new`` becomes ``target``, and the present folder becomes ``old``. Nothing changes if that fails."""
+    """Rename the folder ``target`` to ``old`` and ``new`` to ``target``. If that fails, nothing is renamed."""
     had = target.exists()
     if had:
         _make_alike(new, target.stat())
@@ -136,7 +136,7 @@ def _exchange(target: Path, new: Path, old: Path) -> None:
 
 
 def _make_alike(folder: Path, before: os.stat_result) -> None:
-    """Give ``folder`` the permissions, group and owner of the one that it replaces, as far as one may."""
+    """Give ``folder`` the permissions and, if allowed, the group and owner of the folder that it replaces."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         make_alike(descriptor, before)
@@ -145,7 +145,7 @@ def _make_alike(folder: Path, before: os.stat_result) -> None:
 
 
 def _discard(folder: Path, into: Path | None = None) -> None:
-    """Remove ``folder``, our files in it deleted, others moved to ``into``.
+    """Remove ``folder``: delete the files of synparse and move all others to ``into``.
 
     Raises SynparseError for something that must not be deleted and cannot be moved.
     """
@@ -162,7 +162,7 @@ def _discard(folder: Path, into: Path | None = None) -> None:
 
 
 def _remove_files(folder: Path) -> None:
-    """Delete our files in ``folder``, that which says that it is whole first."""
+    """Delete the files of synparse in ``folder``, the seal first, so that an interruption leaves it incomplete."""
     for name in FILES:
         with suppress(FileNotFoundError):
             (folder / name).unlink()

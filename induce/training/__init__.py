@@ -1,1 +1,1 @@
-"""Training: the loop, its optimisers, its random numbers."""
+"""Training: the loop, its optimizers, its random numbers."""

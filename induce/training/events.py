@@ -10,7 +10,7 @@ from induce.storage.facts import Check
 
 @dataclass(frozen=True)
 class Started:
-    """Before the first step."""
+    """Event before the first step."""
 
     sentences: int
     words: int  # or characters: tokens, as ``token`` says
@@ -27,7 +27,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Progress:
-    """Every few steps. Loss in nats a token, sentence ends included, averaged over the epoch so far."""
+    """Event every few steps. The loss is the mean of the epoch so far in nats per token, ends of sentences included."""
 
     epoch: int
     epochs: int
@@ -45,7 +45,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Halved:
-    """Memory ran out, and a batch was taken in more parts than any before it."""
+    """Event after memory ran out and a batch was divided into more parts than any earlier one."""
 
     step: int
     parts: int
@@ -53,7 +53,7 @@ class Halved:
 
 @dataclass(frozen=True)
 class Scoring:
-    """While the development text is scored, where that takes long. Not in the log."""
+    """Event while the development text is scored, if that takes long. It is not logged."""
 
     share: float  # of the text
     seconds_left: float
@@ -61,7 +61,7 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Finished:
-    """After the last step."""
+    """Event after the last step."""
 
     reason: str  # "epochs", "no more progress", "time", "interrupted"
     epoch: int

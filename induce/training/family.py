@@ -101,7 +101,7 @@ def _of_seed(request: RunRequest, seed: int) -> RunRequest:
 
 
 def _joined(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[RunRequest, list[int], list[int]]:
-    """The request, on resume that which the family began with. The seeds to train. All seeds of the family.
+    """The request (on resume the stored one), the seeds to train, and all seeds of the family.
 
     Raises SynparseError for seeds that would join those of another training.
     """

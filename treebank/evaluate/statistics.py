@@ -108,7 +108,7 @@ def paired_permutation(
     """Two-sided p-value of the difference if the systems' names are exchanged sentence by sentence at random.
 
     The share of permutations, with one added to both counts, whose difference is at least the one observed
-    (Noreen 1989, approximate randomisation).
+    (Noreen 1989, approximate randomization).
     """
     import numpy as np
 

@@ -145,7 +145,7 @@ class _Chart:
         self.right = self.right_end = bare[:, None, :, RIGHT]
 
     def _widen(self, width: int, spans: int) -> None:
-        """Add all spans of one width, of which there are ``spans``."""
+        """Add all half spans of ``width``, ``spans`` for each sentence, to the tables."""
         inner = slice(1, width)  # widths of nearer dependents
         gap = self.combine(self.right[:, :width, :spans] + self.left_end[:, :width, width:].flip(1))
         self.gap, self.gap_end = self._both(self.gap, self.gap_end, gap)

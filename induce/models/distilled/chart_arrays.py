@@ -175,7 +175,7 @@ class Direction(NamedTuple):
         return cls(scaled[0], scaled[1], (biases[0] + biases[1]) * factor)
 
     def projected(self, inputs: np.ndarray) -> np.ndarray:
-        """The share (K, 4 H) of ``inputs`` (K, E) in the inputs of the gates."""
+        """The part (K, 4 H) of the inputs of the gates that depends on ``inputs`` (K, E)."""
         return inputs @ self.weight + self.bias
 
     def read(self, inputs: np.ndarray, active: np.ndarray, steps: Iterable[int], states: np.ndarray) -> None:

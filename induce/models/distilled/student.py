@@ -38,5 +38,5 @@ class Student(Model):
         self.reader.learn_endings(corpus)
 
     def input_tokens(self, tokens: Tensor, uniforms: Tensor) -> Tensor:
-        """The ``tokens`` (B, N), in training some of them unknown, by random numbers from 0 to 1."""
+        """``tokens`` (B, N), in training with unknown words instead of some, chosen by random numbers from 0 to 1."""
         return some_unknown(tokens, uniforms, self.config.unknown_rate) if self.training else tokens

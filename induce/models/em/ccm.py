@@ -199,7 +199,7 @@ class Ccm(FittedModel):
         return scorer.trees(spans, entries)
 
     def parsing_cost(self, length: int) -> float:
-        """Cost at which a full batch fills the tables."""
+        """A power of the length, in units in which a full batch fills the tables."""
         return float(4096 * max(length, 4) ** self.power / TABLE)
 
 
@@ -216,7 +216,7 @@ class SpanScorer:
         return expected, expected.log_total + fixed - log_tree_count(len(ratios))
 
     def weights(self, spans: Spans, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Log weights of brackets (N, N + 1, B), and the log-likelihood (B,) of all spans without brackets."""
+        """Log weights of brackets (N, N + 1, B), and the log-likelihood (B,) of the spans if none is a constituent."""
         rows = self.sequences[:, entries] + self.contexts[:, spans.contexts]  # (2, S, B)
         count, batch = spans.classes.shape
         words, open_ = spans.ends - spans.starts == 1, spans.open

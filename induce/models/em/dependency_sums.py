@@ -187,7 +187,7 @@ class _Chart:
         return np.where(width > 0, np.log(np.where(width > 0, ends, 1.0)) / np.maximum(width, 1), 0.0)
 
     def outside(self) -> TreeCounts:
-        """Expected uses, computed from wide to narrow spans, after all derivatives that each depends on."""
+        """Expected uses. Spans are visited from wide to narrow, so that each derivative follows its inputs."""
         count, words = self.count, np.arange(self.count)
         beyond = self.words - 1 - words[:, None]  # (N, B): words after each word
         inside, columns = beyond >= 0, np.arange(self.shape[3])

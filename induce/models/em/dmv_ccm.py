@@ -30,7 +30,7 @@ LONGEST = 80  # words of a sentence whose sums fit into a gigabyte
 
 @dataclass(frozen=True, kw_only=True)
 class DmvCcmConfig(CcmConfig):
-    """Settings."""
+    """Settings of DMV+CCM."""
 
     longest: int = setting(10, at_least=2, at_most=LONGEST, help="longest sentences that are learned from")
     smooth_choose: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every choice of a dependent")

@@ -90,7 +90,7 @@ def _maximum(ways: Tensor) -> Tensor:
 
 
 def _fragment_tables(fragments: Fragments | None, like: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Logs of the factors in `Fragments` in their order, but ``crossing`` itself, or zeros without fragments."""
+    """The tables of `Fragments` in their order, as logs except ``crossing``. All are zeros without fragments."""
     if fragments is None:
         return (torch.zeros_like(like),) * 4
     within = np.ones_like(fragments.cover) if fragments.within is None else fragments.within

@@ -99,7 +99,7 @@ class SegmentEdges(FittedModel):
         return gaps[:-1] < lengths, edges
 
     def parsing_cost(self, length: int) -> float:
-        """Cost at which a full batch fills the tables."""
+        """Quadratic in the length, in units in which a full batch fills the tables."""
         return float(4096 * max(length, 4) ** 2 / TABLE)
 
 

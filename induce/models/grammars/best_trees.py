@@ -18,7 +18,7 @@ LabelledSpans = list[tuple[int, int, int]]
 
 
 class Maxima(BestRules, Protocol):
-    """Logarithms of rules, for maxima over children."""
+    """Logs of the rules of a grammar, with the maxima over splits and children that CKY needs."""
 
     def parents(self, lefts: Tensor, rights: Tensor) -> Tensor:
         """Best logarithms (B, spans, S) of parents of children (B, spans, splits, M)."""

@@ -72,7 +72,7 @@ class EncoderLayer(nn.Module):
         return self._attention(self.norm(x), real, mask)[0]
 
     def _attention(self, x: Tensor, real: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Weights (B, K, N, N) and values (B, K, N, D) of normalised states."""
+        """Weights (B, K, N, N) and values (B, K, N, D) of normalized states."""
         batch, count, _ = x.shape
         query, key, value = self.project(x).view(batch, count, 3, self.heads, -1).permute(2, 0, 3, 1, 4)  # (B, K, N, D)
         scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
