@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
 
 from treebank.base.errors import TreebankError
@@ -15,7 +15,7 @@ from treebank.io.source import AnyPath, Source
 from treebank.io.tree_splitter import BrokenTree, TreeSplitter
 
 MAX_INCOMPLETE_SHARE = 0.2  # sentences with untagged words per sentence without them; see `read_bracketed`
-Rewrite = Callable[[str], str]  # turns the lines of a dialect into Penn brackets, line for line
+Rewrite = Callable[[str], str]  # turns lines of a dialect into Penn brackets, line for line; raises ValueError
 
 
 def parse_trees(text: str) -> Iterator[Tree]:
@@ -66,7 +66,7 @@ def read_trees(
     source = Source.of(path)
     texts = _margins(source)
     if rewrite is not None:
-        texts = ((line, rewrite(text)) for line, text in texts)
+        texts = _rewritten(source.path, texts, rewrite, on_bad)
     if on_bad is None:
         return _read_trees(texts, TreeSplitter(source.path))
     return _read_complete_trees(source.path, texts, on_bad)
@@ -105,6 +105,17 @@ def _read_complete_trees(path: str, texts: Iterator[tuple[int, str]], on_bad: On
             pending.clear()
         pending.append((tree, line))
     yield from pending
+
+
+def _rewritten(
+    path: str, texts: Iterable[tuple[int, str]], rewrite: Rewrite, on_bad: OnBad | None
+) -> Iterator[tuple[int, str]]:
+    """The texts in Penn brackets. One in which ``rewrite`` finds an error is reported and left out."""
+    for line, text in texts:
+        try:
+            yield line, rewrite(text)
+        except ValueError as error:
+            report(TreebankError(path, line, str(error)), on_bad)
 
 
 def _margins(source: Source) -> Iterator[tuple[int, str]]:

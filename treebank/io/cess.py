@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from treebank.core.brackets import shorten
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE
 from treebank.io.bracketed import read_bracketed
 from treebank.io.lines import OnBad
 from treebank.io.source import AnyPath
 
+_INNERMOST = re.compile(r"\([^()]*\)")
 _LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+) [^\s()]+\)")
 _ELIDED = re.compile(r"\(([^\s()]+) (\*0\*)\)")
 
@@ -21,6 +23,12 @@ def read_cess(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentenc
 
 
 def to_penn(text: str) -> str:
-    """``text`` in Penn brackets: leaves ``(tag word)``, elided subjects under ``-NONE-``, round brackets ``-LRB-``."""
+    """``text`` in Penn brackets: leaves ``(tag word)``, elided subjects under ``-NONE-``, round brackets ``-LRB-``.
+
+    Raises ValueError for other leaves: without its tag, a word would be taken for the tag of its lemma.
+    """
+    for leaf in _INNERMOST.findall(text):
+        if not (_LEAF.fullmatch(leaf) or _ELIDED.fullmatch(leaf)):
+            raise ValueError(f"a leaf is (tag word lemma), not {shorten(leaf)}")
     text = _ELIDED.sub(rf"(\1 ({TRACE} \2))", _LEAF.sub(r"(\1 \2)", text))
     return text.replace(" -Fpa-)", " -LRB-)").replace(" -Fpt-)", " -RRB-)")

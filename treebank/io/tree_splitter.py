@@ -9,6 +9,7 @@ from treebank.base.errors import TreebankError
 from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, diagnose, outside
 from treebank.io.lines import OnBad, report
 
+MAX_TREE_CHARACTERS = 1 << 26
 _LABEL = re.compile(r"[ \t]*\([ \t]*([^ \t()]*)")
 _OUTERMOST_LABELS = frozenset(("", "ROOT", "TOP", "S1"))  # labels of outermost brackets only
 _COMMENT = re.compile(r"#|%%|\*x\*|<[^()]*>\s*$")
@@ -29,7 +30,7 @@ class TreeSplitter:
     Skipped between trees: blank lines; lines that begin with ``#``, ``%%`` or ``*x*``, or consist of one ``<…>``;
     CorpusSearch comments ``/* … */`` and ``/~* … *~/``. Raises BrokenTree for other text between trees, for an extra
     bracket and for a tree that is never closed (see `_OpenTree`). With ``on_bad``, the error is reported to it and
-    reading continues with the next tree.
+    reading continues with the next tree. Raises TreebankError for a tree of more than ``MAX_TREE_CHARACTERS``.
     """
 
     def __init__(self, path: str, on_bad: OnBad | None = None) -> None:
@@ -90,6 +91,9 @@ class TreeSplitter:
         if self._tree:
             is_interrupted = self._tree.is_interrupted_by(line)
             self._tree.add(number, line)
+            if self._tree.size > MAX_TREE_CHARACTERS:
+                problem = f"this tree has no end within {MAX_TREE_CHARACTERS >> 20} MB; {HELP_OPEN}"
+                raise TreebankError(self.path, self._tree.first, problem)
             if is_interrupted:
                 raise self._never_closed(self._tree.first, self._tree.next_start)
         elif not self._begin(number, line):
@@ -175,7 +179,7 @@ class _OpenTree:
     """
 
     def __init__(self, first: int, line: str) -> None:
-        self.first, self.lines, self.depth = first, [line], _balance(line)
+        self.first, self.lines, self.depth, self.size = first, [line], _balance(line), len(line)
         self._margin, self._label = _indentation(line), _label(line)
         self._is_set_off = False  # there are blank or indented lines
         self._only_opens = not line.strip(" \t(")  # no line has more than opening brackets
@@ -209,6 +213,7 @@ class _OpenTree:
         self._only_opens = self._only_opens and not line.strip(" \t(")
         self.lines.append(line)
         self.depth += _balance(line)
+        self.size += len(line) + 1
 
     def is_interrupted_by(self, line: str) -> bool:
         """Whether ``line`` starts another tree or is a comment, so that this tree lacks a bracket."""

@@ -69,6 +69,10 @@ class MaskedLanguageModel(Model):
         """Normalized final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""
         raise NotImplementedError
 
+    def parsing_cost(self, length: int) -> float:
+        """Quadratic in the length, because of attention, with a small factor: it counts from 1,000 words on."""
+        return length + 2.0 + length**2 / 4096
+
     @property
     def decoder_weight(self) -> Tensor:
         """Output embeddings (V, E), by default those of the input."""

@@ -191,6 +191,15 @@ def test_deep_tree_is_read_without_recursion(tmp_path: Path) -> None:
     assert list(parse_trees(str(tree))) == [tree]
 
 
+def test_tree_without_an_end_is_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treebank.io.tree_splitter.MAX_TREE_CHARACTERS", 2**20)
+    path = write(tmp_path, "(S (A b))\n" + "(S (A b)\n" * 150_000)
+    sentences = read_bracketed(path)
+    assert next(sentences).words == ("b",)
+    with pytest.raises(TreebankError, match=r"trees\.mrg:2: this tree has no end within 1 MB"):
+        list(sentences)
+
+
 def test_large_file_is_cut_anywhere(tmp_path: Path) -> None:
     sentence = "(S\n  (NP (DT the) (NN cat))\n  (VP (VBZ sleeps)))\n"
     count = 12_000  # several blocks of 256 KiB

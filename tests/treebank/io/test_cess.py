@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.files import write
+from treebank.base.errors import TreebankError
 from treebank.io.read import read_sentences
 
 
@@ -13,3 +16,14 @@ def test_cess(tmp_path: Path) -> None:
     (sentence,) = read_sentences([write(tmp_path, text, "a.tbf")])
     assert sentence.words == ("cerrado_con", "-RRB-")
     assert str(sentence.tree) == "(S (sn.e-SUJ (-NONE- *0*)) (grup.verb (vmp cerrado_con)) (Fpt -RRB-))"
+
+
+@pytest.mark.parametrize("leaf", ["( El el)", "(da0ms0 el)", "(da0ms0 El a el)", "(*0*)"])
+def test_leaf_without_tag_word_and_lemma_is_an_error(tmp_path: Path, leaf: str) -> None:
+    tree = "(\n  (S\n    (vmp cerrado cerrar)))\n"
+    path = write(tmp_path, tree + tree.replace("(vmp cerrado cerrar)", leaf) + tree, "a.tbf")
+    with pytest.raises(TreebankError, match=r"a\.tbf:4: a leaf is \(tag word lemma\), not "):
+        list(read_sentences([path]))
+    errors: list[TreebankError] = []
+    assert [sentence.words for sentence in read_sentences([path], on_bad=errors.append)] == [("cerrado",)] * 2
+    assert len(errors) == 1
