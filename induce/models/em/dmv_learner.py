@@ -115,7 +115,7 @@ class DmvLearner:
         tables = {
             "classes": classes,
             "ratio": ratio,
-            "leaning": config.leaning * (1 - weights) * leaning,
+            "leaning": (1 - weights) * leaning,
             "head_weight": weights * limited**config.predicate_head,
             "root_weight": weights * limited**config.predicate_root,
             "word_given_class": smoothed / np.bincount(classes, smoothed)[classes],

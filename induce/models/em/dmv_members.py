@@ -91,8 +91,14 @@ class DmvConfig:
         at_most=10,
         help="weight of the side of its head for a frequent word, estimated from the edges of segments",
     )
+    head_leaning: float = setting(
+        0.0,
+        at_least=-10,
+        at_most=10,
+        help="weight of the side of its dependents for a frequent word, estimated in the same way",
+    )
     leaning_limit: float = setting(
-        2.0, at_least=0, at_most=10, help="largest log of the ratio of edges that estimates this side"
+        2.0, at_least=0, at_most=10, help="largest log of the ratio of edges that estimates both sides"
     )
     predicate_root: float = setting(
         1.0, at_least=0, at_most=100, help="power of the predicate ratio in a word's root weight"
@@ -199,7 +205,13 @@ class DmvMembers(FittedModel):
     def preferences(self, member: int) -> Preferences:
         """Fixed preferences of a member."""
         config = self.config
-        return Preferences(self.between("length_bias", member), config.fragment_penalty, config.fragment_constraint)
+        return Preferences(
+            self.between("length_bias", member),
+            config.fragment_penalty,
+            config.fragment_constraint,
+            config.leaning,
+            config.head_leaning,
+        )
 
     def grammar(self, member: int) -> ValenceGrammar:
         """The probabilities of a member."""

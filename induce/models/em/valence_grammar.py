@@ -29,7 +29,7 @@ TABLE = 200_000  # numbers of a table for one block of sentences: large enough f
 class SentenceBlock:
     """B sentences of up to N words, (N, B) each: classes, indices of fragments, weights as head and as root.
 
-    ``leaning`` is the log of the weight of a head on the right of the word divided by that of a head on its left.
+    ``leaning`` is above 0 for a word that leans to the right (see `Preferences`).
 
     ``lengths`` (B,): the words of each sentence. Padding has any valid class, a fragment index that differs from those
     of the words, and finite weights. If the block contains ``copies`` copies of a set of sentences, one after the
@@ -65,11 +65,16 @@ class Preferences:
 
     An arc has the factor exp(-``length_bias`` (distance - 1)). The bias is one number, or one for each sentence of a
     block (B,). See `Fragments` for ``penalty`` and ``constraint``.
+
+    A word with leaning x has the factor exp(±``leaning`` x / 2) for its head, and exp(±``head_leaning`` x / 2) for each
+    of its dependents; the exponent is positive on the right of the word.
     """
 
     length_bias: float | Array
     penalty: float
     constraint: str = "sprawl"
+    leaning: float = 1.0
+    head_leaning: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -167,8 +172,10 @@ class GrammarSums:
         near[1:] = 1 / np.arange(1, count)
         offsets = np.subtract.outer(np.arange(count), np.arange(count))
         arcs = near[np.abs(offsets)][..., None] * (block.head * inside)[:, None]  # (N, N, B) of [head, child]
-        left, right = self._sides(block)
-        arcs *= np.where(offsets[..., None] > 0, right, left)
+        (left, right), (before, after) = self._sides(block), self._sides_of_heads(block)
+        head_follows = offsets[..., None] > 0
+        arcs *= np.where(head_follows, right, left)
+        arcs *= np.where(head_follows, before[:, None], after[:, None])
         arcs[block.fragments[:, None] != block.fragments] *= self.preferences.penalty
         root = np.where(inside, block.root, 0.0)
         root /= root.sum(0)
@@ -218,7 +225,8 @@ class GrammarSums:
         count, batch = block.classes.shape
         near = np.exp(-np.multiply.outer(np.arange(count) - 1.0, self.preferences.length_bias)).reshape(count, -1)
         near[0] = 0
-        heads = np.stack([_read(block.head, side) for side in (0, 1)])
+        before, after = self._sides_of_heads(block)
+        heads = np.stack([_read(block.head * weights, side) for side, weights in enumerate((after, before))])
         dependents = np.stack([_read(weights, side) for side, weights in enumerate(self._sides(block))])
         arcs = self._tables.empty("arcs", (2, count, count, batch))
         np.multiply(heads[:, :, None], near, out=arcs)
@@ -227,11 +235,18 @@ class GrammarSums:
             arcs[:, count - width :, width] = 0
         return arcs
 
-    @staticmethod
-    def _sides(block: SentenceBlock) -> tuple[Array, Array]:
+    def _sides(self, block: SentenceBlock) -> tuple[Array, Array]:
         """Weights (N, B) of a head on the left, and on the right, of each word."""
-        right = np.exp(np.broadcast_to(np.asarray(block.leaning) / 2, block.classes.shape))
-        return 1 / right, right
+        return _weights_of_sides(block, self.preferences.leaning)
+
+    def _sides_of_heads(self, block: SentenceBlock) -> tuple[Array, Array]:
+        """Weights (N, B) of each dependent on the left, and on the right, of each word."""
+        return _weights_of_sides(block, self.preferences.head_leaning)
+
+
+def _weights_of_sides(block: SentenceBlock, strength: float) -> tuple[Array, Array]:
+    right = np.exp(np.broadcast_to(strength * np.asarray(block.leaning) / 2, block.classes.shape))
+    return 1 / right, right
 
 
 def _read(table: Array, side: int) -> Array:

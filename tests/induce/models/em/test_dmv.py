@@ -140,6 +140,16 @@ def test_words_have_heads_on_the_side_to_which_they_lean(corpus: EncodedCorpus) 
     assert shares[0] < shares[1] < shares[2]
 
 
+def test_words_have_dependents_on_the_side_to_which_they_lean(corpus: EncodedCorpus) -> None:
+    preposition, batch = corpus.vocabulary.id("of"), batch_of(corpus, range(40))
+    shares = []
+    for strength in (-4.0, 0.0, 4.0):
+        heads = heads_of(learned(corpus, head_leaning=strength), batch)
+        after, before = (side.sum(1)[batch.tokens == preposition].mean() for side in (heads.tril(-1), heads.triu(1)))
+        shares.append(float(after / (after + before)))
+    assert shares[0] < shares[1] < shares[2]
+
+
 def test_every_word_has_one_head(corpus: EncodedCorpus, model: Dmv) -> None:
     batch = batch_of(corpus, range(12))
     rows = heads_of(model, batch).sum(2)

@@ -35,8 +35,9 @@ def a_block(count: int, batch: int, seed: int = 0, weighted: bool = False) -> Se
     return SentenceBlock(classes, fragments, *weights, lengths, leaning=leaning)
 
 
-def weights_by_definition(grammar: ValenceGrammar, block: SentenceBlock, length_bias: float) -> TreeWeights:
+def weights_by_definition(grammar: ValenceGrammar, block: SentenceBlock, preferences: Preferences) -> TreeWeights:
     """Weights of trees, computed word by word."""
+    length_bias = preferences.length_bias
     count, batch = block.classes.shape
     first, later = np.zeros((2, 2, count, count, batch))
     stop, root = np.zeros((2, count, 2, batch)), np.zeros((count, batch))
@@ -50,7 +51,9 @@ def weights_by_definition(grammar: ValenceGrammar, block: SentenceBlock, length_
                 for width in range(1, count - position):
                     child = head + width if side == 0 else head - width
                     preference = block.head[head, sentence] * np.exp(-length_bias * (width - 1))
-                    preference *= np.exp((-0.5 if side == 0 else 0.5) * leaning[child, sentence])
+                    lean = preferences.leaning * leaning[child, sentence]
+                    lean -= preferences.head_leaning * leaning[head, sentence]
+                    preference *= np.exp((-0.5 if side == 0 else 0.5) * lean)
                     for v, table in ((0, first), (1, later)):
                         goes_on = 1 - grammar.stop[classes[head], side, v]
                         chosen = grammar.choose[classes[head], side, v, classes[child]]
@@ -62,8 +65,9 @@ def weights_by_definition(grammar: ValenceGrammar, block: SentenceBlock, length_
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_sums_follow_the_definition(count: int) -> None:
     grammar, block = a_grammar(), a_block(count, 2, weighted=True)
-    actual = GrammarSums(Preferences(length_bias=0.3, penalty=0.2)).trees(grammar, block)
-    expected = by_all_trees(weights_by_definition(grammar, block, 0.3), block.fragments, 0.2)
+    preferences = Preferences(length_bias=0.3, penalty=0.2, leaning=0.7, head_leaning=1.5)
+    actual = GrammarSums(preferences).trees(grammar, block)
+    expected = by_all_trees(weights_by_definition(grammar, block, preferences), block.fragments, 0.2)
     for name in ("first", "later", "stop", "root", "log_total"):
         np.testing.assert_allclose(getattr(actual, name), getattr(expected, name), atol=1e-10, err_msg=name)
 
@@ -136,6 +140,16 @@ def test_leaning_words_start_with_heads_on_their_side() -> None:
     arcs = by_head(counts.first + counts.later)[..., 0]
     assert arcs[2, 1] == pytest.approx(4 * arcs[0, 1])
     assert arcs[:, 0] == pytest.approx([0, 2 / 3 * 2 / 3, 2 / 3 / 3])
+
+
+def test_leaning_words_start_with_dependents_on_their_side() -> None:
+    count, leaning = 3, np.array([[0.0], [np.log(4.0)], [0.0]])
+    unweighted, words = np.ones((count, 1)), np.zeros((count, 1), dtype=int)
+    block = SentenceBlock(words, words, unweighted, unweighted, np.array([count]), leaning=leaning)
+    counts = GrammarSums(Preferences(0.0, 1.0, leaning=0.0, head_leaning=1.0)).harmonic_heads(block)
+    arcs = by_head(counts.first + counts.later)[..., 0]
+    assert arcs[0] == pytest.approx([0, 2 / 3 / 2, 2 / 3 / 2 / (1 / 2 + 2)])  # the last word: 1 / distance, and 2
+    assert arcs[1] == pytest.approx([2 / 3 * 0.5 / (0.5 + 0.5), 0, 2 / 3 * 2 / (2 + 0.5)])
 
 
 def test_harmonic_start_ignores_padding() -> None:
