@@ -79,17 +79,17 @@ class Health:
             (
                 token == "word" and self.glued_stops > MAX_GLUED_SHARE,
                 f"this text looks untokenized: {self.glued_stops:.0%} of the lines end in a word with its stop",
-                "split it with --tokenizer, here and for parsing",
+                "split it with --tokenizer unicode (for English: english)",
             ),
             (
                 self.words < MIN_WORDS,
-                f"{self.words:,} words are too little for useful trees",
-                f"give more text: {MIN_WORDS:,} words at the very least, better a million",
+                f"{self.words:,} words are too few for useful trees of most models",
+                f"give more text ({MIN_WORDS:,} words at the very least), or use --model segment-edges",
             ),
             (
                 self.mean_words > MAX_MEAN_WORDS,
                 f"the lines are {self.mean_words:.0f} words long, so they are paragraphs, not sentences",
-                "find the sentences with --tokenizer",
+                "find the sentences with --tokenizer unicode (for English: english)",
             ),
             (
                 0 < self.mean_words < MIN_MEAN_WORDS,

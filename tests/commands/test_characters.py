@@ -30,7 +30,7 @@ def test_training_reports_bits_per_character(call: Caller, tmp_path: Path) -> No
     assert (code, out) == (0, "")
     health, note, start, _, check, *rest = err.splitlines()
     assert "; Latin 100%" in health
-    assert "are too little for useful trees; give more text" in note
+    assert "are too few for useful trees of most models; give more text" in note
     assert "sentences, " in start
     assert " characters (0.0% unknown)" in start
     (logged,) = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").open() if '"check"' in line]

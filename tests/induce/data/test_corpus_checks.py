@@ -27,7 +27,7 @@ def distinct_sentences(count: int, *, words: int = 10) -> list[list[str]]:
 
 
 CASES = {
-    "too little for useful trees": distinct_sentences(300),
+    "too few for useful trees": distinct_sentences(300),
     "looks untokenized": [[*sentence[:-1], "dog."] for sentence in distinct_sentences(3000)],
     "no spaces between words": [["我爱北京天安门很多人都去那里玩所以我们也想去看看"], ["今天天气很好" * 4]] * 2000,
     "one sentence is 50% of all": [sentence for other in distinct_sentences(2000) for sentence in (other, SENTENCE)],
