@@ -29,6 +29,7 @@ from cli.output import drawing
 from cli.progress import reading
 from cli.text_call import TextCall
 from induce.storage import builtin
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -159,8 +160,8 @@ def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count
     from treebank.corpora.texts import files_of, read_input
 
     files = files_of(labels_of or paths)
-    on_bad = _ignore if job.on_bad else None
-    with reading("learning labels", files, replace(job.input_options, notify=_ignore)) as options:
+    on_bad = ignore if job.on_bad else None
+    with reading("learning labels", files, replace(job.input_options, notify=ignore)) as options:
         if labels_of:
             corpus = Corpus(labels_of, model=job.parser, input_options=options, on_bad=on_bad)
             labeler = learn_labels(corpus, labels=count, seed=seed)
@@ -172,10 +173,6 @@ def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count
             min_confidence = job.options.min_confidence
             labeler = learn_from_output(job.parser, text, min_confidence=min_confidence, labels=count, seed=seed)
     return replace(job, options=replace(job.options, labeler=labeler))
-
-
-def _ignore(message: Any) -> None:
-    pass
 
 
 def _write_folder(

@@ -17,6 +17,7 @@ from induce.likelihood.language_model import LanguageModel
 from induce.likelihood.units import EncodedText, Units, concatenate, mean_nats, text_units
 from induce.parsing.ensemble_description import models_of
 from induce.storage.model_spec import system_name
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
@@ -42,10 +43,6 @@ JSON_FIELDS = (
 )
 
 ReportProgress = Callable[[str, int, int], None]  # called with a model folder, scored tokens, and tokens of the text
-
-
-def ignore_progress(run: str, done: int, total: int) -> None:
-    """Progress callback without effect."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +204,7 @@ class TextScorer(LanguageModel):
         self.unknown += encoded.unknown
         self.characters += encoded.characters
 
-    def units(self, data: str, watch: ReportProgress = ignore_progress) -> Iterator[Units]:
+    def units(self, data: str, watch: ReportProgress = ignore) -> Iterator[Units]:
         """The units of the text ``data`` in order. Raises SynparseError if there is no word in it."""
         if not self.sentences:
             problem = f"there is no word in it after normalization {self.config.data.normalization!r}"
@@ -252,7 +249,7 @@ def evaluate_text(
     batch_size: int | None = None,
     cache: Cache | None = None,
     tokenize: bool = False,
-    watch: ReportProgress = ignore_progress,
+    watch: ReportProgress = ignore,
     compare: bool = False,
 ) -> TextEvaluation:
     """The perplexity of a file, or of the built-in ``sample``, under the models in the folders of ``groups``.

@@ -24,6 +24,7 @@ from induce.storage.model_spec import ModelSpec, parse_model_spec
 from induce.storage.run_folder import check_type
 from induce.structures import HeadDistribution
 from treebank.base.atomic_write import sync
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError, placed
 
 DECODERS: dict[Output, str] = {"trees": "mbr", "heads": "mbr-heads"}
@@ -84,7 +85,7 @@ def combine(
     *,
     pack: bool = False,
     overwrite: bool = False,
-    tell: Report = lambda line: None,
+    tell: Report = ignore,
     **plan: object,
 ) -> Ensemble:
     """Write the ensemble of ``members``, which are model specifications, into the folder ``run`` and return it.

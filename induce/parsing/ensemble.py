@@ -23,6 +23,7 @@ from induce.parsing.reading import Reading
 from induce.parsing.voters import Voter, Votes, make_voter
 from induce.structures import HeadDistribution, SpanScores, Structure
 from induce.workers.pool import map_in_workers, worker_count
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 
@@ -58,7 +59,7 @@ class Ensemble(Parser):
         self.threshold = description.threshold
         self.tokenization = common_rule(voter.tokenization for voter in voters)
         self.device = "cpu" if all(voter.device == "cpu" for voter in voters) else "cuda"
-        self.tell: Callable[[str], None] = lambda line: None
+        self.tell: Callable[[str], None] = ignore
 
     @property
     def decoded(self) -> str:

@@ -18,13 +18,14 @@ from induce.decoding import specification
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.impact import Impact
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
-from induce.parsing.parser import ROOT_COUNTED, Parser, ignore
+from induce.parsing.parser import ROOT_COUNTED, Parser
 from induce.parsing.reading import Reading
 from induce.parsing.state_trees import IMPACT, StateSource
 from induce.parsing.text_check import TextCheck
 from induce.settings.run import check_layer, default_layer, entry_of, fitting_to, kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from induce.structures import Distances, Structure
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError, TreebankError, out_of_memory
 from treebank.core.sentence import Sentence
 

@@ -13,6 +13,7 @@ from induce.decoding import specification
 from induce.parsing.reading import Confidences, ConfidentTree, Reading, ScoredHeads, ScoredTree
 from induce.storage.facts import RunFacts
 from induce.structures import Structure
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.dependency import Heads
 from treebank.core.sentence import Sentence
@@ -52,10 +53,6 @@ def each_sentence(sentences: Iterable[Words]) -> Iterator[Sentence]:
     if not isinstance(sentences, Iterable):
         raise TypeError(f"give a list of sentences, not {sentences!r}")
     return map(as_sentence, [sentences] if isinstance(sentences, str | Sentence) else sentences)
-
-
-def ignore(line: str) -> None:
-    pass
 
 
 class ReadHeads(NamedTuple):

@@ -18,6 +18,7 @@ from induce.parsing.applied_priors import AppliedPriors, requested_priors
 from induce.parsing.reading import Reading
 from induce.parsing.states_file import SentenceStates, StatesFile
 from induce.structures import Distances
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
 
@@ -165,7 +166,7 @@ def read_states(
     layer: int = 0,
     decoder: str | None = None,
     priors: str | None = None,
-    tell: Callable[[str], None] = lambda line: None,
+    tell: Callable[[str], None] = ignore,
 ) -> tuple[Iterator[Reading], str]:
     """Readings of the sentences in a file of states, and the name of their decoder.
 

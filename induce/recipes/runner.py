@@ -27,6 +27,7 @@ from induce.training.run import load_data
 from induce.training.run_data import RunData
 from induce.training.sources import read_text
 from induce.workers.pool import worker_count
+from treebank.base.callbacks import ignore
 from treebank.corpora.sample import sample_treebank
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def train_recipe(
     *,
     max_minutes: float | None = None,
     stop: Stop = lambda: False,
-    report: Report = lambda line: None,
+    report: Report = ignore,
 ) -> Iterator[tuple[str, Event]]:
     """Train the parts of ``recipe`` within about ``max_minutes``, by default those of the recipe.
 

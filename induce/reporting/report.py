@@ -20,6 +20,7 @@ from induce.reporting.markup import command, note, report_page
 from induce.reporting.parsed import Compared, Parsed
 from induce.reporting.runs import RunStory
 from induce.storage.model_spec import expand_models, system_name
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 from treebank.base.version import VERSION
 from treebank.core.sentence import Treebank
@@ -79,7 +80,7 @@ class ReportPlan:
 class Report:
     """Data of the sections of a report, computed when first used. Each model parses once."""
 
-    def __init__(self, plan: ReportPlan, *, tell: Callable[[str], None] = lambda line: None, **parsing: Any) -> None:
+    def __init__(self, plan: ReportPlan, *, tell: Callable[[str], None] = ignore, **parsing: Any) -> None:
         self.plan, self.tell, self.parsing = plan, tell, parsing
         self.groups = expand_models(plan.runs)
         self.runs = list(dict.fromkeys(run for group in self.groups.values() for run in group))

@@ -21,6 +21,7 @@ from induce.shards.manifest import Manifest, Result, join, remove_shards, shard_
 from induce.shards.shard import SHARD_BYTES, Shard, first_block, shards_of
 from induce.workers.pool import Pool, WorkerDiedError, cores
 from induce.workers.ray import RayPool
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError, TreebankError, placed
 from treebank.io.read import InputOptions
 from treebank.tokenize import NONE
@@ -48,7 +49,7 @@ class ShardWork:
 
     def __init__(self, job: Job, folder: str) -> None:
         self.folder, self.skip_bad, self.working_folder = folder, job.on_bad is not None, os.getcwd()
-        options = replace(job.input_options, notify=_ignore)  # reported before, when the files were cut
+        options = replace(job.input_options, notify=ignore)  # reported before, when the files were cut
         self.job = replace(job, input_options=options, draw=None, on_bad=None, watch=None)
         self.text_options: InputOptions = replace(options, form="text")
 
@@ -81,10 +82,6 @@ class ShardWork:
                 size += len(data)
         os.replace(part, target)
         return Result(sentences, size, digest.hexdigest())
-
-
-def _ignore(line: str) -> None:
-    pass
 
 
 PAUSE = 10.0  # seconds between two progress messages

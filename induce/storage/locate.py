@@ -12,6 +12,7 @@ from induce.data.corpus_facts import FACTS as CORPUS
 from induce.storage import builtin
 from induce.storage.folders import FILES, SEAL, is_whole, versions
 from induce.storage.packed import is_packed
+from treebank.base.callbacks import ignore
 from treebank.io.parsed_folder import NOTE
 
 DEFAULT_FOLDER = "synparse-model"
@@ -96,7 +97,7 @@ def default_output() -> str:
     return os.environ.get("SYNPARSE_MODEL") or DEFAULT_FOLDER
 
 
-def default_model(report: Callable[[str], None] = lambda line: None, *, built_in: str = builtin.NAME) -> str:
+def default_model(report: Callable[[str], None] = ignore, *, built_in: str = builtin.NAME) -> str:
     """The model to use if none is given: that of `default_output`, else ``built_in``.
 
     ``report`` is called with a note if it is the built-in one.

@@ -17,6 +17,7 @@ from induce.training.parallel import Task, train_tasks
 from induce.training.request import RunRequest, Stop, StoredRequest, UnchangeableError
 from induce.training.run import load_data
 from induce.workers.pool import cores, worker_count
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import MetadataError, read_metadata, write_metadata
 
@@ -66,7 +67,7 @@ def train_family(
     *,
     max_minutes: float | None = None,
     stop: Stop = lambda: False,
-    report: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = ignore,
 ) -> Iterator[FamilyEvent]:
     """Train the runs of all ``seeds``, each for at most ``max_minutes``, and yield their events.
 

@@ -21,6 +21,7 @@ from induce.storage.run_folder import check_free, clear, resumable, settle_run
 from induce.training.request import RunRequest, Stop, continued, resolved_config
 from induce.training.run_data import RunData, load_run_data
 from induce.training.sources import Sources
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -34,11 +35,7 @@ if TYPE_CHECKING:
     from induce.training.state import Run
 
 
-def _ignore(line: str) -> None:
-    """Report nothing."""
-
-
-def load_data(request: RunRequest, report: Callable[[str], None] = _ignore, stop: Stop = lambda: False) -> RunData:
+def load_data(request: RunRequest, report: Callable[[str], None] = ignore, stop: Stop = lambda: False) -> RunData:
     """The data of a new or resumed run. Its folder stays as it is.
 
     Raises KeyboardInterrupt if ``stop`` returns true while a teacher parses the text.
@@ -51,7 +48,7 @@ def load_data(request: RunRequest, report: Callable[[str], None] = _ignore, stop
 
 def prepare_run(
     request: RunRequest,
-    report: Callable[[str], None] = _ignore,
+    report: Callable[[str], None] = ignore,
     data: RunData | None = None,
     group: ProcessGroup | None = None,
 ) -> Trainer:
@@ -68,7 +65,7 @@ def prepare_run(
     from induce.training.loop import Trainer
 
     folder, group = Path(request.run), group or join(request.device)
-    report = report if group.first else _ignore
+    report = report if group.first else ignore
     lock = RunLock(folder) if group.first and request.resume and resumable(folder) else None
     if lock:
         settle_run(folder)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 from treebank.convert.concat_syn import ConcatSyn, count_forms
 from treebank.convert.losses import Losses
@@ -53,7 +54,7 @@ class Treebanks:
 
         Raises SynparseError for a stream, which can be read only once.
         """
-        silent = replace(self.input_options, on_sentence=None, notify=lambda message: None)
+        silent = replace(self.input_options, on_sentence=None, notify=ignore)
         again = replace(self, input_options=silent, on_bad=(lambda error: None) if self.on_bad else None)
         for path in self.paths:
             if not is_name(path) and not all(map(os.path.isfile, again._files(path))):

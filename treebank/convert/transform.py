@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
 
+from treebank.base.callbacks import ignore
 from treebank.core.dependency import delete
 from treebank.core.sentence import Sentence
 from treebank.core.tags import bare_label, tags_are_penn, word_mask
@@ -107,7 +108,7 @@ class Transformation:
     binarize: Direction | None = None
     max_length: int | None = None
 
-    def __call__(self, sentences: Iterable[Sentence], notify: Notify = lambda message: None) -> Iterator[Sentence]:
+    def __call__(self, sentences: Iterable[Sentence], notify: Notify = ignore) -> Iterator[Sentence]:
         """The transformed sentences, streamed.
 
         ``notify`` is called once with a message if the tags do not distinguish words from punctuation.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
 
+from treebank.base.callbacks import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import diagnose, parse, root_offsets, scan, scan_regular, shorten
 from treebank.core.sentence import Location, Sentence
@@ -31,7 +32,7 @@ def read_bracketed(
     *,
     on_bad: OnBad | None = None,
     rewrite: Rewrite | None = None,
-    notify: Callable[[str], None] = lambda message: None,
+    notify: Callable[[str], None] = ignore,
 ) -> Iterator[Sentence]:
     """The sentences of a treebank file: the tree, and the words and tags without empty elements. See `read_trees`.
 

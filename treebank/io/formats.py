@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from treebank.base.callbacks import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Sentence
 from treebank.io import content
@@ -45,7 +46,7 @@ class ReadOptions:
     keep_annotation: bool = False
     needs_tree: bool = False
     on_bad: OnBad | None = None
-    notify: Callable[[str], None] = lambda message: None
+    notify: Callable[[str], None] = ignore
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from treebank.base.callbacks import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
@@ -18,7 +19,7 @@ ROOT_NUMBER = "0"  # parent of top nodes
 
 
 def read_negra(
-    path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = lambda message: None
+    path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = ignore
 ) -> Iterator[Sentence]:
     """The sentences of a file, with phrases made continuous (`Graph.tree`), which ``notify`` reports at the end.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import quoteattr
 
+from treebank.base.callbacks import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Location, Sentence
 from treebank.io.conllu import BLANK
@@ -26,7 +27,7 @@ FOOT = "</body>\n</corpus>"
 
 
 def read_tiger(
-    path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = lambda message: None
+    path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = ignore
 ) -> Iterator[Sentence]:
     """The sentences of a file, with phrases made continuous (`Graph.tree`), which ``notify`` reports at the end.
 
