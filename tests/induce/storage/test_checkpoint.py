@@ -27,7 +27,7 @@ from tests.support.tiny import SETTINGS
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import MetadataError
 
-OLD, NEW = {"a.bin": b"old", "checkpoint.json": b"{}"}, {"a.bin": b"new", "checkpoint.json": b"[]"}
+OLD = {"a.bin": b"old", "checkpoint.json": b"{}"}
 FILES = tuple(name for name in folders.FILES if not name.endswith(".part"))
 
 
