@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from treebank.core.brackets import shorten
 from treebank.core.sentence import Sentence
@@ -17,9 +17,14 @@ _LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+) [^\s()]+\)")
 _ELIDED = re.compile(r"\(([^\s()]+) (\*0\*)\)")
 
 
-def read_cess(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
-    """The sentences of a ``.tbf`` file. Words joined by ``_`` are one word. ``*0*`` is an empty element, not a word."""
-    return read_bracketed(path, on_bad=on_bad, rewrite=to_penn)
+def read_cess(
+    path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = lambda message: None
+) -> Iterator[Sentence]:
+    """The sentences of a ``.tbf`` file. Words joined by ``_`` are one word. ``*0*`` is an empty element, not a word.
+
+    ``notify`` is called with a message about words outside of leaves.
+    """
+    return read_bracketed(path, on_bad=on_bad, rewrite=to_penn, notify=notify)
 
 
 def to_penn(text: str) -> str:

@@ -107,7 +107,13 @@ _TABLE = (
         lambda source, options: read_conllx(source, on_bad=options.on_bad),
     ),
     Format("dp", "heads", (".dp",), content.is_dp, lambda source, options: read_dp(source, on_bad=options.on_bad)),
-    Format("cess", "trees", (".tbf",), _never, lambda source, options: read_cess(source, on_bad=options.on_bad)),
+    Format(
+        "cess",
+        "trees",
+        (".tbf",),
+        _never,
+        lambda source, options: read_cess(source, on_bad=options.on_bad, notify=options.notify),
+    ),
     Format(
         "sinica",
         "trees",

@@ -40,7 +40,7 @@ def read_sinica(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sente
 def parse_sinica(text: str) -> Tree:
     """The tree of ``S(agent:NP(Head:Nab:爸爸)|Head:VE11:問)``: labels ``S`` and ``NP-agent``, tags ``Nab``, ``VE11``.
 
-    Raises ValueError for unbalanced brackets and for leaves that are not ``role:tag:word``.
+    Raises ValueError for unbalanced brackets, for leaves that are not ``role:tag:word``, and for several roles.
     """
     words: list[str] = []
     tags: list[str] = []
@@ -53,6 +53,8 @@ def parse_sinica(text: str) -> Tree:
             if labels and not stack:
                 raise ValueError(f"more than one tree, or a ')' too many; {HELP_CLOSE}")
             *roles, category = piece.split(":")
+            if len(roles) > 1:
+                raise ValueError(f"{piece!r} is not 'role:category' before a bracket; a '|' may be missing")
             stack.append(len(labels))
             labels.append("-".join([category, *roles]))
             starts.append(len(words))

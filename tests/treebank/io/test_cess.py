@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.files import write
 from treebank.base.errors import TreebankError
-from treebank.io.read import read_sentences
+from treebank.io.read import InputOptions, read_sentences
 
 
 def test_cess(tmp_path: Path) -> None:
@@ -27,3 +27,11 @@ def test_leaf_without_tag_word_and_lemma_is_an_error(tmp_path: Path, leaf: str) 
     errors: list[TreebankError] = []
     assert [sentence.words for sentence in read_sentences([path], on_bad=errors.append)] == [("cerrado",)] * 2
     assert len(errors) == 1
+
+
+def test_word_outside_of_a_leaf_is_reported(tmp_path: Path) -> None:
+    tree = "(\n  (S\n    (vmp cerrado cerrar)))\n"
+    path = write(tmp_path, tree * 5 + tree.replace("(vmp", "stray (vmp"), "a.tbf")
+    messages: list[str] = []
+    assert len(list(read_sentences([path], input_options=InputOptions(notify=messages.append)))) == 6
+    assert [message.partition("a.tbf:16: ")[2][:19] for message in messages] == ["'stray' has no tag,"]

@@ -33,6 +33,7 @@ def test_sinica(tmp_path: Path, name: str) -> None:
         ("#1:1.[1] NP(Head:Neu:一))", "a ')' too many"),
         ("#1:1.[1] NP(Head:Neu:一)NP(Head:Neu:一)", "more than one tree"),
         ("#1:1.[1] NP(Head)", "'Head' is not 'role:tag:word'"),
+        ("#1:1.[1] VP(Head:VE2:講xobject:NP(Head:Neu:一))", "'Head:VE2:講xobject:NP' is not 'role:category'"),
         ("#1:1.[1] Head:Neu:一", "'Head:Neu:一' is not"),
         ("#1:1.[1] #。(X)", "there is no tree in this line"),
     ],
