@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.layers.cross_entropy import cross_entropy
-from induce.layers.dropout import keep_mask
+from induce.layers.dropout import FastDropout, keep_mask
 from induce.models.base import Loss, Query, bounded, next_words
 from induce.models.language.next_word_model import NextWordModel
 from induce.models.language.ordered_memory_kernel import CellWeights, fill_slots
@@ -53,22 +53,6 @@ class OrderedMemoryConfig:
         """Raises ValueError if there are fewer than two slots."""
         if self.slots < 2:
             raise ValueError(f"slots = {self.slots} must be at least 2")
-
-
-class FastDropout(nn.Module):
-    """Dropout whose masks cost less than those of torch: they are drawn at every step and slot."""
-
-    def __init__(self, rate: float) -> None:
-        super().__init__()
-        self.rate = rate
-
-    def mask(self, x: Tensor) -> Tensor:
-        """Dropout mask of the shape of ``x``, with the values 0 and 1 / (1 - rate)."""
-        return keep_mask(x.shape, self.rate, x.device).to(x.dtype) / (1 - self.rate)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """``x``, with dropout in training."""
-        return x * self.mask(x) if self.training and self.rate else x
 
 
 class MaskedAttention(nn.Module):
@@ -133,9 +117,10 @@ class RecursiveCell(nn.Module):
     def fill(self, x: Tensor, memory: Tensor, above: Tensor, norm: nn.LayerNorm) -> Tensor:
         """Content of each slot (B, N, D) with the word ``x`` (B, D) in it (eq. 3.5.6, 3.5.7), by `fill_slots`."""
         masks = None
-        if self.training and self.dropout.rate:
+        if self.training and (rate := self.dropout.rate):
             count, size = int((above > 0).sum()), x.shape[1]
-            masks = [self.dropout.mask(x.new_empty(count, width)) for width in (size, size, 4 * size)]
+            shapes = [(count, width) for width in (size, size, 4 * size)]
+            masks = [keep_mask(shape, rate, x.device).to(x.dtype) / (1 - rate) for shape in shapes]
         inner, outer = self.inner, self.outer
         weights = CellWeights(inner.weight, inner.bias, outer.weight, outer.bias, norm.weight, norm.bias)
         return fill_slots(x, memory, above, weights, norm.eps, masks).transpose(0, 1)
