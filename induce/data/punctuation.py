@@ -190,9 +190,9 @@ def join_conflicts(row: Sequence[int]) -> np.ndarray:
 
 def _crossed(phrases: Iterable[tuple[int, int]], count: int) -> np.ndarray:
     """Number, float32, of distinct ``phrases`` of two or more words that each span (N, N + 1) crosses."""
-    start, end = np.arange(count)[:, None], np.arange(count + 1)
     crossed = np.zeros((count, count + 1), dtype=np.float32)
     for i, j in set(phrases):
         if 1 < j - i < count:
-            crossed += ((start < i) & (end > i) & (end < j)) | ((start > i) & (start < j) & (end > j))
+            crossed[:i, i + 1 : j] += 1
+            crossed[i + 1 : j, j + 1 :] += 1
     return crossed

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from induce.data.by_length import batches_of_equal_length
+from induce.data.by_length import batches_of_similar_length
 from treebank.base.errors import SynparseError
 
 MAX_CELLS = 1 << 18  # in a table of the sentences that are decoded together
+MIN_LENGTH_RATIO = 0.9  # of the shortest of these to the longest
 
 ScoreMatrix = NDArray[np.floating] | Sequence[Sequence[float]]
 
@@ -33,13 +34,17 @@ def mbr(score: ScoreMatrix) -> list[tuple[int, int]]:
 
 
 def mbr_together(scores: Sequence[ScoreMatrix]) -> list[list[tuple[int, int]]]:
-    """Brackets of several sentences by `mbr`, with one table for all sentences of a length."""
+    """Brackets of several sentences by `mbr`, with one table for sentences of similar length."""
     matrices = [checked(score) for score in scores]
     trees: list[list[tuple[int, int]]] = [[] for _ in matrices]
     lengths = [len(matrix) for matrix in matrices]
-    for rows, _ in batches_of_equal_length(lengths, lambda count: MAX_CELLS // count**2, min_length=2):
-        for row, splits in zip(rows, best_splits(np.stack([matrices[row] for row in rows])), strict=True):
-            trees[row] = [(start, end) for start, _, end in _splits_from_top(splits.tolist())]
+    batches = batches_of_similar_length(lengths, lambda count: MAX_CELLS // count**2, min_ratio=MIN_LENGTH_RATIO)
+    for rows, longest in batches:
+        padded = np.zeros((len(rows), longest, longest + 1))
+        for table, row in zip(padded, rows, strict=True):
+            table[: lengths[row], : lengths[row] + 1] = matrices[row]
+        for row, splits in zip(rows, best_splits(padded), strict=True):
+            trees[row] = [(start, end) for start, _, end in _splits_from_top(splits[: lengths[row] + 1].tolist())]
     return trees
 
 

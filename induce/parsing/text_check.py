@@ -25,13 +25,15 @@ class TextCheck:
         self.vocabulary, self.token = vocabulary, token
         self.finished = False
         self._words = self._unknown = self._sentences = self._attached = 0
-        self._letters: Counter[str] = Counter()  # script -> number of letters
+        self._characters: Counter[str] = Counter()
 
     def add(self, words: Sequence[str], forms: Sequence[str]) -> None:
         """Count a sentence with its ``words`` and the normalized ``forms`` that the model reads."""
+        if self._words > MAX_WORDS:
+            return
         self._words += len(forms)
         self._unknown += sum(not self.vocabulary.knows(form) for form in forms)
-        self._letters.update(script for word in words for character in word if (script := script_of(character)))
+        self._characters.update("".join(words))
         if words:
             self._sentences += 1
             end = words[-1]
@@ -44,8 +46,9 @@ class TextCheck:
         return text
 
     def _script_problem(self) -> str:
-        letters = self._letters.total()
-        new = {script: count for script, count in self._letters.items() if script not in self._known_scripts}
+        scripts = _scripts(self._characters)
+        letters = scripts.total()
+        new = {script: count for script, count in scripts.items() if script not in self._known_scripts}
         if sum(new.values()) * 2 <= letters:
             return ""
         script = max(new, key=new.__getitem__)
@@ -69,5 +72,14 @@ class TextCheck:
     @cached_property
     def _known_scripts(self) -> frozenset[str]:
         entries = [entry.partition("\t")[2] or entry for entry in self.vocabulary.words if entry[0] != "<"]
-        scripts = Counter(script for entry in entries for character in entry if (script := script_of(character)))
+        scripts = _scripts(Counter("".join(entries)))
         return frozenset(name for name, count in scripts.items() if count >= MIN_SCRIPT_SHARE * scripts.total())
+
+
+def _scripts(characters: Counter[str]) -> Counter[str]:
+    """Number of letters of each script, in the order of their first occurrence."""
+    scripts: Counter[str] = Counter()
+    for character, count in characters.items():
+        if script := script_of(character):
+            scripts[script] += count
+    return scripts

@@ -150,7 +150,7 @@ class ArrayChart:
                 (forward, range(len(tokens)), states[..., :half]),
                 (backward, range(len(tokens) - 1, -1, -1), states[..., half:]),
             ):
-                direction.read(direction.projected(inputs)[inverse], active, steps, part)
+                direction.read(direction.projected(inputs), inverse, active, steps, part)
             inputs, inverse = states.reshape(-1, states.shape[-1]), np.arange(tokens.size).reshape(tokens.shape)
         return states
 
@@ -178,14 +178,19 @@ class Direction(NamedTuple):
         """The part (K, 4 H) of the inputs of the gates that depends on ``inputs`` (K, E)."""
         return inputs @ self.weight + self.bias
 
-    def read(self, inputs: np.ndarray, active: np.ndarray, steps: Iterable[int], states: np.ndarray) -> None:
-        """Write the states (T, B, H) of the active sentences, given the projected ``inputs`` (T, B, 4 H)."""
-        hidden = np.zeros((inputs.shape[1], len(self.recurrent)), dtype=np.float32)
+    def read(
+        self, inputs: np.ndarray, rows: np.ndarray, active: np.ndarray, steps: Iterable[int], states: np.ndarray
+    ) -> None:
+        """Write the states (T, B, H) of the active sentences.
+
+        ``rows`` (T, B) are the rows of the projected ``inputs`` (K, 4 H). Copying them step by step needs less memory.
+        """
+        hidden = np.zeros((rows.shape[1], len(self.recurrent)), dtype=np.float32)
         cell = np.zeros_like(hidden)
         for step in steps:
             count = active[step]
-            gates = hidden[:count] @ self.recurrent
-            gates += inputs[step, :count]
+            gates = inputs[rows[step, :count]]
+            gates += hidden[:count] @ self.recurrent
             np.tanh(gates, out=gates)
             enter, keep, value, leave = gates.reshape(count, GATES, -1).swapaxes(0, 1)
             memory = cell[:count]
