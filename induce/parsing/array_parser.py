@@ -1,22 +1,50 @@
-"""Parser of a model that computes with NumPy, without torch."""
+"""Parser of a model that computes with NumPy, without torch. Large texts are divided among worker processes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 from induce import registry
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.loaders import pad_arrays
 from induce.parsing.model_parser import ModelParser
+from induce.parsing.parser import Result, Words, until_failure
+from induce.parsing.reading import Reading
 from induce.settings.run import entry_of
 from induce.storage.checkpoint import build_array_model
 from induce.structures import Structure
+from induce.workers.pool import Pool, worker_count
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.core.sentence import Sentence
+from treebank.io.streams import STANDARD_INPUT
+
+ATTEMPTS = 2  # to parse a block, if a worker dies
+MIN_BLOCKS = 4  # of a text for which workers are started, which takes as long as parsing a block
+Finish = Callable[[Reading, Any], Result]
+
+
+class BlockResults(NamedTuple):
+    """Results of the sentences of a block in a worker.
+
+    ``messages`` are for ``tell``, ``refused`` for ``on_refused``. ``problem`` is the error after the results, or None.
+    """
+
+    results: list[Any]
+    messages: list[str]
+    refused: list[TreebankError]
+    problem: SynparseError | None
 
 
 class ArrayParser(ModelParser):
-    """A trained model that has a version in NumPy (``ModelEntry.arrays``), with a decoder. It computes on the CPU."""
+    """A trained model that has a version in NumPy (``ModelEntry.arrays``), with a decoder. It computes on the CPU.
+
+    Each worker parses full blocks, which do not depend on the number of workers, so that the trees do not, either.
+    """
+
+    largest_block = 512  # sentences; larger blocks are a little faster, but divide a text of some pages less evenly
 
     def _built_model(self) -> Any:
         return build_array_model(self.checkpoint, self._kind())
@@ -45,3 +73,61 @@ class ArrayParser(ModelParser):
         """The structure that the decoder reads."""
         structure: Structure = self.model.structure(batch)
         return structure
+
+    def _decoded(self, sentences: Iterable[Words], finish: Finish[Result]) -> Iterator[Result]:
+        """``finish`` of the structure of each sentence and its brackets, in order, in workers if the text is large."""
+        blocks, workers = self._blocks(sentences), worker_count()
+        for block in blocks:
+            is_full = workers > 1 and len(block) == self.largest_block
+            following, problem = until_failure(islice(_without_waiting(blocks), MIN_BLOCKS - 1 if is_full else 0))
+            if len(following) == MIN_BLOCKS - 1:
+                yield from self._in_workers(chain([block], following, _without_waiting(blocks)), finish, workers)
+            else:
+                for each in (block, *following):
+                    yield from self._decoded_block(self.read_block(each), finish)
+            if problem:
+                raise problem
+
+    def _in_workers(self, blocks: Iterable[list[Sentence]], finish: Finish[Result], workers: int) -> Iterator[Result]:
+        """``finish`` of each sentence of ``blocks``, in order. Workers are forks, so that ``finish`` is not sent."""
+        problems: list[Exception] = []
+
+        def jobs() -> Iterator[list[Sentence]]:
+            try:
+                for block in blocks:
+                    self._check_text((sentence, self._normalize(sentence)) for sentence in block)
+                    yield block
+            except Exception as error:  # raised after the sentences before it
+                problems.append(error)
+
+        with Pool(lambda job: self._results(job[1], finish), workers, attempts=ATTEMPTS) as pool:
+            for results, messages, refused, problem in pool.run_in_order(jobs()):
+                for message in messages:
+                    self.tell(message)
+                for error in refused:
+                    if self.on_refused:
+                        self.on_refused(error)
+                yield from results
+                if problem:
+                    raise problem
+        for error in problems:
+            raise error
+
+    def _results(self, block: Sequence[Sentence], finish: Finish[Result]) -> BlockResults:
+        """Results of a block in a worker, with the messages and errors that the parent reports."""
+        messages, refused = list[str](), list[TreebankError]()
+        self.tell, self._text_check.finished = messages.append, True
+        self.on_refused = refused.append if self.on_refused else None
+        results, problem = until_failure(self._decoded_block(self.read_block(block), finish))
+        if problem is not None and not isinstance(problem, SynparseError):
+            raise problem
+        return BlockResults(results, messages, refused, problem)
+
+
+def _without_waiting(blocks: Iterator[list[Sentence]]) -> Iterator[list[Sentence]]:
+    """The blocks up to a pause of standard input, after which the parsed sentences are written first."""
+    while not STANDARD_INPUT.is_idle():
+        try:
+            yield next(blocks)
+        except StopIteration:
+            return

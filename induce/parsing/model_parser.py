@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
@@ -163,16 +163,21 @@ class ModelParser(Parser):
 
     def _report_problems(self, block: Sequence[Sentence], normalized: Sequence[tuple[Any, Normalized]]) -> None:
         """Report text that does not fit the model, once, and sentences that will take long."""
-        if not self._text_check.finished:
-            for sentence, (_, read) in zip(block, normalized, strict=True):
-                self._text_check.add(sentence.words, read.forms)
-            if problem := self._text_check.problem():
-                self.tell(problem)
+        self._check_text(zip(block, normalized, strict=True))
         for sentence, (_, read) in zip(block, normalized, strict=True):
             limit = self.model.max_length or len(read.forms)
             if len(read.forms) <= limit and self.model.parsing_cost(len(read.forms)) > LONG_COST:
                 problem = f"a sentence of {len(read.forms):,} words takes long, because the time of model {self.name!r}"
                 self.tell(f"{sentence.location}: {problem} grows with the square or the cube of the length")
+
+    def _check_text(self, sentences: Iterable[tuple[Sentence, tuple[Any, Normalized]]]) -> None:
+        """Check the beginning of a text against the vocabulary, and report a problem once."""
+        if self._text_check.finished:
+            return
+        for sentence, (_, read) in sentences:
+            self._text_check.add(sentence.words, read.forms)
+        if problem := self._text_check.problem():
+            self.tell(problem)
 
     def _rows_of(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
         """The scores of each sentence, or an error. Sentences of similar length share a batch."""

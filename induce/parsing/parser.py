@@ -26,6 +26,7 @@ ROOT_COUNTED = {"root": "counted"}  # option of decoders of head distributions
 
 Words = str | Sequence[str] | Sentence
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def block_after(size: int) -> int:
@@ -83,7 +84,7 @@ class Parser:
     tokenization: str = ""  # rule that split the training corpus, if one did
     estimates_root = False  # whether the diagonal of head distributions is P(word is the root)
     branches_right = False  # whether the language clearly branches to the right, for the default decoder
-    first_block = FIRST_BLOCK
+    first_block, largest_block = FIRST_BLOCK, LARGEST_BLOCK
     tree_count = 1  # trees of each sentence, if the decoder reads the most probable trees of the model
     on_refused: Callable[[TreebankError], None] | None = None  # called with errors of single sentences, if not None
     tell: Callable[[str], None] = staticmethod(ignore)
@@ -125,7 +126,8 @@ class Parser:
         source, problem = each_sentence(sentences), None
         size = LARGEST_BLOCK if isinstance(sentences, list) else self.first_block
         while not problem:
-            block, problem = _until_failure(_available(islice(source, size)))
+            size = min(size, self.largest_block)
+            block, problem = until_failure(_available(islice(source, size)))
             if not block and not problem:
                 return
             yield block
@@ -152,7 +154,7 @@ class Parser:
         Raises SynparseError if the decoder gives heads.
         """
         self.must_give("trees", "parse_heads")
-        return (reading.all_words(spans) for reading, spans in self._decoded(sentences))
+        return self._decoded(sentences, Reading.all_words)
 
     def parse_confident(self, sentences: Iterable[Words], min_confidence: float = -math.inf) -> Iterator[ConfidentTree]:
         """Trees as of ``parse``, with the confidence in each bracket.
@@ -160,7 +162,7 @@ class Parser:
         Phrases with less than ``min_confidence`` are left out, so that their parts join the phrase above.
         """
         self.must_give("trees", "parse_heads")
-        return (reading.confident_tree(spans, min_confidence) for reading, spans in self._decoded(sentences))
+        return self._decoded(sentences, lambda reading, spans: reading.confident_tree(spans, min_confidence))
 
     def parse_heads(self, sentences: Iterable[Words]) -> Iterator[tuple[Sequence[str], Heads]]:
         """The words and their heads, in order, as ``parse`` does. Raises SynparseError if the decoder gives trees."""
@@ -170,22 +172,26 @@ class Parser:
     def parse_confident_heads(self, sentences: Iterable[Words]) -> Iterator[ReadHeads]:
         """The words, heads and confidences of each sentence, as ``parse_heads`` does."""
         self.must_give("heads", "parse")
-        return (
-            ReadHeads(reading.leaves, reading.all_heads(heads), reading.head_confidences(heads))
-            for reading, heads in self._decoded(sentences)
-        )
 
-    def _decoded(self, sentences: Iterable[Words]) -> Iterator[tuple[Reading, Any]]:
-        """The structure of each sentence with its brackets or heads. Those of a block are decoded together.
+        def finish(reading: Reading, heads: Heads) -> ReadHeads:
+            return ReadHeads(reading.leaves, reading.all_heads(heads), reading.head_confidences(heads))
+
+        return self._decoded(sentences, finish)
+
+    def _decoded(self, sentences: Iterable[Words], finish: Callable[[Reading, Any], Result]) -> Iterator[Result]:
+        """``finish`` of the structure of each sentence and its brackets or heads, in order."""
+        return chain.from_iterable(self._decoded_block(block, finish) for block in self.read_blocks(sentences))
+
+    def _decoded_block(self, block: Iterable[Reading], finish: Callable[[Reading, Any], Result]) -> Iterator[Result]:
+        """``finish`` of each sentence of a block. Those of a block are decoded together.
 
         An error in reading a sentence is raised after the sentences before it.
         """
+        readings, problem = until_failure(block)
         decode_all = specification.decoder_together(self.decoder)
-        for block in self.read_blocks(sentences):
-            readings, problem = _until_failure(block)
-            yield from zip(readings, decode_all([reading.scores for reading in readings]), strict=True)
-            if problem:
-                raise problem
+        yield from map(finish, readings, decode_all([reading.scores for reading in readings]))
+        if problem:
+            raise problem
 
     def parse_k_best(self, sentences: Iterable[Words], k: int) -> Iterator[list[ScoredTree]]:
         """The ``k`` best trees of each sentence with their scores, best first, or fewer if there are not so many.
@@ -261,7 +267,7 @@ def with_rule(options: InputOptions, rule: str) -> InputOptions:
     return options if options.tokenize or not rule else replace(options, tokenize=rule)
 
 
-def _until_failure(items: Iterable[Item]) -> tuple[list[Item], Exception | None]:
+def until_failure(items: Iterable[Item]) -> tuple[list[Item], Exception | None]:
     """The items up to the first error in reading them, and this error or None, so that none of them is lost."""
     block: list[Item] = []
     try:

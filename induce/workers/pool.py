@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any, Self, TypeVar
@@ -25,6 +25,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Work = Callable[[Any], Any]
 
+ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 POLL_SECONDS = 0.3  # at most, between two calls of ``poll``
 
 _is_worker = False  # whether this process is a worker
@@ -79,6 +80,21 @@ class Pool:
                     yield message
             poll()
 
+    def run_in_order(self, jobs: Iterable[Any]) -> Iterator[Any]:
+        """The result of each job, in the order of the jobs. The error of a job is raised in its position.
+
+        Jobs are taken from ``jobs`` as workers become idle. ``work`` is called with the number and the job.
+        """
+        finished, following = dict[int, Message](), 0
+        for message in self.run(enumerate(jobs)):
+            finished[message.job[0]] = message
+            while following in finished:
+                result = finished.pop(following)
+                if result.error:
+                    raise result.error
+                yield result.content
+                following += 1
+
     def _hand_out(self, jobs: Iterator[Any]) -> None:
         """Give each idle worker a job while there are jobs."""
         idle = [worker for worker in self._workers if not worker.job]
@@ -113,10 +129,24 @@ class Pool:
     def _start(self) -> _Worker:
         connection, far = self.context.Pipe()
         process = self.context.Process(target=_serve, args=(far, self.work, self.threads), daemon=True)
-        process.start()
+        with _signals_wait():  # an interruption between these lines would leave a worker that nobody ends
+            process.start()
+            self._workers.append(_Worker(process, connection))
         far.close()
-        self._workers.append(_Worker(process, connection))
         return self._workers[-1]
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Delay the signals that end a command until the end of the context. Workers that start in it ignore them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @dataclass
@@ -136,16 +166,8 @@ def map_in_workers(work: Callable[[Item], Result], items: Sequence[Item], count:
     if count < 2:
         yield from map(work, items)
         return
-    results = dict[int, Result]()
-    with Pool(lambda index: work(items[index]), count) as pool:
-        following = 0
-        for message in pool.run(range(len(items))):
-            if message.error:
-                raise message.error
-            results[message.job] = message.content
-            while following in results:
-                yield results.pop(following)
-                following += 1
+    with Pool(lambda job: work(items[job[0]]), count) as pool:
+        yield from pool.run_in_order(range(len(items)))
 
 
 def cores() -> int:
@@ -183,9 +205,8 @@ def begin_worker(threads: int = 1) -> None:
 
 def _serve(connection: Any, work: Work, threads: int) -> None:
     """Entry point of a worker process: do jobs until the pool ends it."""
-    for number in ("SIGINT", "SIGTERM", "SIGHUP"):  # sent to all processes of a terminal; the parent handles them
-        if hasattr(signal, number):
-            signal.signal(getattr(signal, number), signal.SIG_IGN)
+    for number in ENDING_SIGNALS:  # sent to all processes of a terminal; the parent handles them
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     begin_worker(threads)
     with suppress(EOFError, OSError):

@@ -30,6 +30,10 @@ class TreebankError(SynparseError):
         name = "standard input" if self.path == "-" else self.path
         super().__init__(f"{name}:{line}: {message}" if line else f"{name}: {message}")
 
+    def __reduce__(self) -> tuple[type[TreebankError], tuple[str, int, str]]:
+        """Constructor and arguments, so that the error can be sent to another process."""
+        return type(self), (self.path, self.line, self.message)
+
 
 def printable(text: str) -> str:
     """``text`` in one line and without control characters: a space for a line end, ``\\x1b`` for an escape character.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -105,6 +107,25 @@ def test_workers_ignore_signals_and_end_with_their_iterator(number: signal.Signa
         pass
     os.close(reading)
     assert time.monotonic() - began < 30
+
+
+def test_interruption_at_the_start_of_a_worker_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the program would wait for it at its end, because workers ignore signals."""
+    pool = Pool(abs, 1)
+    start = pool.context.Process.start
+
+    def start_and_interrupt(process: Any) -> None:
+        start(process)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def run() -> None:
+        with pool:
+            list(pool.run([1]))
+
+    monkeypatch.setattr(pool.context.Process, "start", start_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert not multiprocessing.active_children()
 
 
 def test_workers_can_start_without_the_memory_of_their_parent() -> None:
