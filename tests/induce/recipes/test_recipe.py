@@ -49,7 +49,7 @@ def test_teachers_are_trained_before_their_students() -> None:
     recipe = read_recipe("best")
     stages = [[member.name for member in stage] for stage in recipe.stages(recipe.series(2))]
     assert stages[0] == [
-        *(f"{name}-{k}" for name in ("onlstm", "segment-edges") for k in (1, 2)),
+        *(f"onlstm-{k}" for k in (1, 2)),
         *(f"first-{k}" for k in (3, 4, 7, 8)),  # not taught
     ]
     assert stages[1] == [f"first-{k}" for k in (1, 2, 5, 6)]
@@ -60,7 +60,6 @@ def test_teachers_are_trained_before_their_students() -> None:
 def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) -> None:
     voters = [member for member in read_recipe("best").series(count) if member.part.votes]
     assert Counter(member.preset for member in voters) == {
-        "segment-edges-small": count,
         "npcfg-small": 4 * count,
         "simple-pcfg-small": 2 * count,
     }
@@ -74,7 +73,7 @@ def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) ->
         ({"name": "x", "minutes": 1, "part": [{**PART, "seeds": 1}]}, "parts: unknown field 'seeds'"),
         ({"name": "x", "minutes": 1, "part": [PART], "small_text_words": 9}, "small_text_recipe need each other"),
         ({"name": "x", "minutes": -1, "part": [PART]}, "minutes cannot be -1"),
-        ({"name": "x", "minutes": 1, "part": [{**PART, "weight": 0}]}, "weight cannot be 0"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "minutes": 0}]}, "minutes cannot be 0"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "minutes": "ten"}]}, "'minutes' cannot be 'ten'"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "presets": [1]}]}, "'presets' cannot be 1"),
         ({"name": "x", "minutes": 1, "part": [{"name": "a", "minutes": 1}]}, "'presets' is missing"),
