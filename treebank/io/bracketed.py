@@ -15,7 +15,7 @@ from treebank.io.lines import OnBad, open_blocks, report
 from treebank.io.source import AnyPath, Source
 from treebank.io.tree_splitter import BrokenTree, TreeSplitter
 
-MAX_INCOMPLETE_SHARE = 0.2  # sentences with untagged words per sentence without them; see `read_bracketed`
+MAX_INCOMPLETE_SHARE = 0.5  # sentences with untagged words per sentence without them; see `read_bracketed`
 Rewrite = Callable[[str], str]  # turns lines of a dialect into Penn brackets, line for line; raises ValueError
 
 
@@ -52,7 +52,7 @@ def read_bracketed(
         yield Sentence(words, tags if any(tags) else (), tree, location=Location(name, line))
     if 0 < incomplete <= MAX_INCOMPLETE_SHARE * complete:
         word, line = first
-        notify(f"{name}:{line}: {shorten(word)} has no tag, unlike nearly all words of this file; is it out of place?")
+        notify(f"{name}:{line}: {shorten(word)} has no tag, unlike all words of most sentences; is it out of place?")
 
 
 def read_trees(

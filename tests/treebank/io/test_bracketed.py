@@ -171,8 +171,9 @@ def test_words_without_a_tag_are_reported_if_they_are_exceptions(tmp_path: Path)
         return [message.replace(str(tmp_path), "") for message in messages]
 
     assert notes(5 * tree) == []
+    assert notes(2 * tree + tree.replace("NN dog", "NN d og")) != []
     assert notes(5 * tree + conflict + tree) == [
-        "/trees.mrg:16: '<<<<<<<' has no tag, unlike nearly all words of this file; is it out of place?"
+        "/trees.mrg:16: '<<<<<<<' has no tag, unlike all words of most sentences; is it out of place?"
     ]
     assert notes("(S (NP Mary) (VP saw (NP him)))\n" * 5 + tree) == []
 
