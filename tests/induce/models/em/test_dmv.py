@@ -150,6 +150,13 @@ def test_words_have_dependents_on_the_side_to_which_they_lean(corpus: EncodedCor
     assert shares[0] < shares[1] < shares[2]
 
 
+def test_large_smoothing_makes_the_grammar_uniform(corpus: EncodedCorpus) -> None:
+    """As in the part "weights" of the recipe for heads."""
+    model = learned(corpus, smooth_choose=1e6, smooth_stop=1e6, extended=False)
+    for table, uniform in ((model.choose, 1 / model.class_count), (model.stop, 0.5)):
+        torch.testing.assert_close(table, torch.full_like(table, uniform), rtol=1e-3, atol=0)
+
+
 def test_every_word_has_one_head(corpus: EncodedCorpus, model: Dmv) -> None:
     batch = batch_of(corpus, range(12))
     rows = heads_of(model, batch).sum(2)
