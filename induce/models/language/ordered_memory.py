@@ -38,7 +38,7 @@ class OrderedMemoryConfig:
     """Sizes and rates of an Ordered Memory language model. The defaults are those of the published ListOps run."""
 
     slot_size: int = count(128, "units of a memory slot and of a word embedding")
-    slots: int = count(21, "memory slots")
+    slots: int = setting(21, at_least=2, at_most=1000, help="memory slots")
     attention: str = setting(
         "released",
         choices=ATTENTIONS,
@@ -48,11 +48,6 @@ class OrderedMemoryConfig:
     dropout: float = dropout_rate(0.1, "dropout inside the recursive cell")
     attention_dropout: float = dropout_rate(0.3, "dropout of attention weights")
     output_dropout: float = dropout_rate(0.2, "dropout before the output layer")
-
-    def check(self) -> None:
-        """Raises ValueError if there are fewer than two slots."""
-        if self.slots < 2:
-            raise ValueError(f"slots = {self.slots} must be at least 2")
 
 
 class MaskedAttention(nn.Module):
@@ -241,7 +236,6 @@ class OrderedMemory(NextWordModel):
 
     def __init__(self, config: OrderedMemoryConfig, vocabulary_size: int) -> None:
         super().__init__()
-        config.check()
         self.config = config
         size = config.slot_size
         self.embedding = nn.Embedding(vocabulary_size, size)

@@ -21,8 +21,8 @@ class MemoryEncoderConfig:
     """Sizes and rates. The defaults are those of the published ListOps run."""
 
     slot_size: int = count(128, "units of a memory slot and of a word embedding")
-    slots: int = count(21, "memory slots")
-    test_slots: int = count(21, "memory slots in testing")
+    slots: int = setting(21, at_least=2, at_most=1000, help="memory slots")
+    test_slots: int = setting(21, at_least=2, at_most=1000, help="memory slots in testing")
     attention: str = setting("released", choices=ATTENTIONS, help="attention over slots: released or paper")
     padding: str = setting(
         "exact", choices=("exact", "released"), help="exact, or released: padding in front, which changes the result"
@@ -31,11 +31,6 @@ class MemoryEncoderConfig:
     dropout: float = dropout_rate(0.1, "dropout inside the layers")
     attention_dropout: float = dropout_rate(0.3, "dropout of attention weights")
     classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
-
-    def check(self) -> None:
-        """Raises ValueError if there are fewer than two slots."""
-        if min(self.slots, self.test_slots) < 2:
-            raise ValueError(f"slots = {min(self.slots, self.test_slots)} must be at least 2")
 
 
 class MemoryEncoder(Encoder):
@@ -46,7 +41,6 @@ class MemoryEncoder(Encoder):
 
     def __init__(self, config: MemoryEncoderConfig, symbols: int) -> None:
         super().__init__()
-        config.check()
         self.config, self.size = config, config.slot_size
         self.embedding = nn.Embedding(symbols, config.slot_size)
         self.dropout = nn.Dropout(config.embedding_dropout)

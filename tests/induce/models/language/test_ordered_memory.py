@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from itertools import product
 
 import pytest
@@ -10,8 +9,10 @@ import torch
 from torch import Tensor
 
 from induce.decoding.stack import shift_reduce
-from induce.models.language.ordered_memory import OrderedMemory, OrderedMemoryConfig, OrderedMemoryLayer
+from induce.models.language.ordered_memory import OrderedMemoryConfig, OrderedMemoryLayer
 from induce.models.language.ordered_memory_kernel import CellWeights, fill_slots
+from induce.setting import make_settings
+from induce.tasks.encoders.ordered_memory import MemoryEncoderConfig
 from treebank.base.errors import SynparseError
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -137,10 +138,14 @@ def test_dropout_acts_in_training_only_and_keeps_the_mean() -> None:
     assert float(dropped.mean()) == pytest.approx(1, abs=0.02)
 
 
-def test_settings_that_do_not_fit() -> None:
-    with pytest.raises(ValueError, match="slots = 1 must be at least 2"):
-        OrderedMemory(OrderedMemoryConfig(slots=1), 10)
-    assert asdict(OrderedMemoryConfig())["slot_size"] == 128
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(OrderedMemoryConfig, "slots"), (MemoryEncoderConfig, "slots"), (MemoryEncoderConfig, "test_slots")],
+)
+@pytest.mark.parametrize("slots", [1, 1001])
+def test_too_few_and_too_many_slots_are_refused(kind: type, name: str, slots: int) -> None:
+    with pytest.raises(SynparseError, match=f"model.{name} = {slots} must lie between 2 and 1000"):
+        make_settings("model", kind, {name: slots})
 
 
 def algorithm_3(slots: tuple[int, ...]) -> set[tuple[int, int]]:
