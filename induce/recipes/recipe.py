@@ -21,7 +21,7 @@ from treebank.base.registry import nearest
 SHIPPED = Path(__file__).parent
 VOTE = "vote"  # of all parts, as a teacher
 MAX_MEMBERS = 1000
-NONZERO = ("minutes", "words_per_second", "teaching_cost", "voting_cost")
+NONZERO = ("minutes", "weight", "words_per_second", "teaching_cost", "voting_cost")
 
 
 def _check_positive(record: Any) -> None:
@@ -50,6 +50,7 @@ class Part:
     settings: tuple[str, ...] = ()  # table.key=value
     style: str = ""  # the only style of the recipe that has this part; empty: all styles
     votes: bool = True
+    weight: float = 1.0  # of each member in the vote
 
     def __post_init__(self) -> None:
         """Raises ValueError for numbers that are out of range, and without a preset."""

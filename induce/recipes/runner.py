@@ -222,9 +222,11 @@ def _voters(members: Sequence[Member], plan: Plan, report: Report) -> list[str]:
 
 
 def _combine(voters: Sequence[str], run: Path, plan: Plan, report: Report) -> None:
-    """Make ``run`` the ensemble of these runs."""
+    """Make ``run`` the ensemble of these runs, each with the weight of its part."""
     from induce.parsing.combine import combine
 
-    combine([str(plan.run_of(name)) for name in voters], str(run), overwrite=True, tell=report)
+    weights = {part.name: f"@weight={part.weight:g}" for part in plan.recipe.parts if part.weight != 1}
+    members = [str(plan.run_of(name)) + weights.get(name.rpartition("-")[0], "") for name in voters]
+    combine(members, str(run), overwrite=True, tell=report)
     content = f"the vote of {len(voters)} members" if len(voters) > 1 else voters[0]
     plan.decide(f"{content} is the run {run}", report)

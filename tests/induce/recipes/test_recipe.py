@@ -75,6 +75,7 @@ def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) ->
         ({"name": "x", "minutes": 1, "part": [PART], "small_text_words": 9}, "small_text_recipe need each other"),
         ({"name": "x", "minutes": -1, "part": [PART]}, "minutes cannot be -1"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "minutes": 0}]}, "minutes cannot be 0"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "weight": 0}]}, "weight cannot be 0"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "minutes": "ten"}]}, "'minutes' cannot be 'ten'"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "presets": [1]}]}, "'presets' cannot be 1"),
         ({"name": "x", "minutes": 1, "part": [{"name": "a", "minutes": 1}]}, "'presets' is missing"),

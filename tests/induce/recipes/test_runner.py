@@ -224,7 +224,7 @@ def test_failed_call_leaves_nothing(tmp_path: Path) -> None:
 def test_two_teach_together_and_the_lowest_perplexity_votes(tmp_path: Path) -> None:
     first = replace(GRAMMAR, name="first", teachers="prpn", with_teacher=1, votes=False)
     second = replace(GRAMMAR, teachers="first", teachers_per_student=2, decoders=())
-    recipe = replace(RECIPE, parts=(PRPN, first, second), voters_per_preset=1)
+    recipe = replace(RECIPE, parts=(replace(PRPN, weight=2.0), first, second), voters_per_preset=1)
     lines: list[str] = []
     scores: dict[str, float] = {}
     run = tmp_path / "run"
@@ -239,8 +239,8 @@ def test_two_teach_together_and_the_lowest_perplexity_votes(tmp_path: Path) -> N
     order = sorted(("grammar-1", "grammar-2"), key=scores.__getitem__)
     line = ", ".join(f"{name} {scores[name]:.1f}" for name in order)
     assert f"perplexity of the development text: {line}; the 1 lowest vote" in lines
-    members = [member.path for member in load_parser(run).description.members]  # type: ignore[union-attr]
-    assert members == ["parts/prpn-1", f"parts/{order[0]}"]
+    members = [(member.path, member.weight) for member in load_parser(run).description.members]  # type: ignore[union-attr]
+    assert members == [("parts/prpn-1", 2), (f"parts/{order[0]}", 1)]
 
 
 def test_unsuitable_folders_and_inputs_are_refused(tmp_path: Path) -> None:
