@@ -18,6 +18,7 @@ Array = np.ndarray
 
 BEGIN, END = 0, 1  # rows of the tables below
 MEAN_WORDS = 10.0  # occurrences of an average word added to the counts of each word, which smooths rare words
+SMALLEST = 1e-9  # relative frequency, so that its log is finite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,9 @@ class SegmentEdgesConfig:
         at_most=100,
         help="log of the relative frequency at the edge of a segment, and the largest one elsewhere",
     )
-    smoothing: float = setting(10.0, at_least=1e-3, at_most=1e6, help="average words added to the counts of each word")
+    smoothing: float = setting(
+        MEAN_WORDS, at_least=1e-3, at_most=1e6, help="average words added to the counts of each word"
+    )
 
 
 def words_at_edges(corpus: EncodedCorpus) -> tuple[Array, Array]:
@@ -68,7 +71,7 @@ def word_edges(corpus: EncodedCorpus, size: int) -> Array:
     A value is the smoothed share of the word's occurrences at the edge, divided by that share for all words.
     """
     shares, means = edge_shares(*words_at_edges(corpus), size)
-    relative: Array = shares / np.maximum(means, 1e-9)[:, None]
+    relative: Array = shares / np.maximum(means, SMALLEST)[:, None]
     return relative
 
 
@@ -83,21 +86,22 @@ def segment_starts(segments: Tensor) -> Tensor:
     return torch.cat([edge, segments[:, 1:] != segments[:, :-1], edge], 1)
 
 
-def span_log_weights(logs: Array, edges: Array, right: float, config: SegmentEdgesConfig) -> Array:
+def span_log_weights(frequencies: Array, edges: Array, right: float, config: SegmentEdgesConfig) -> Array:
     """Log weight (B, N, N + 1) of each span. The log weight of a tree is the sum over its spans.
 
-    ``logs`` (2, B, N): log of the relative frequency with which each word begins, and ends, a segment. ``edges``
+    ``frequencies`` (2, B, N): the relative frequency with which each word begins, and ends, a segment. ``edges``
     (B, N + 1): whether a gap is the edge of a segment. ``right``: probability that the text branches to the right.
 
-    For a span (i, j) of text that branches to the right, with e(g) the value for the end of the word before gap g, and
-    b(g) that for the beginning of the word after it, both at most ``limit``, and equal to it at the edges of segments:
+    For a span (i, j) of text that branches to the right, with e(g) the log of the frequency with which the word before
+    gap g ends a segment, and b(g) that with which the word after it begins one, both at most ``limit``, and equal to it
+    at the edges of segments:
 
         end e(j) + begin b(i) + before e(i) - length log(j - i) + pair [j - i = 2]
 
     Text that branches to the left has the mirror image. Both are averaged, weighted by their probabilities.
     """
     count = edges.shape[1] - 1
-    words = np.minimum(logs, config.limit)
+    words = np.minimum(np.log(np.maximum(frequencies, SMALLEST)), config.limit)
     edge = np.full((len(edges), 1), config.limit)
     begins = np.where(edges, config.limit, np.concatenate([words[BEGIN], edge], 1))  # (B, N + 1): of each gap
     ends = np.where(edges, config.limit, np.concatenate([edge, words[END]], 1))

@@ -138,9 +138,9 @@ def segment_edges(scores: Array, evidence: Evidence, strength: float) -> Array:
     """
     if evidence.word_edges is None:
         return scores
-    logs = np.log(np.maximum(evidence.word_edges, 1e-9))
     edges = segment_starts(segments_of(evidence.gaps))
-    weights = span_log_weights(logs[:, None], edges[None], evidence.right_probability, SegmentEdgesConfig())
+    frequencies, right = evidence.word_edges[:, None], evidence.right_probability
+    weights = span_log_weights(frequencies, edges[None], right, SegmentEdgesConfig())
     return scores + np.float32(strength) * weights[0].astype(scores.dtype)
 
 

@@ -15,7 +15,15 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch, FragmentBatch
-from induce.data.segment_edges import BEGIN, END, SegmentEdgesConfig, edge_shares, span_log_weights, words_at_edges
+from induce.data.segment_edges import (
+    BEGIN,
+    END,
+    SMALLEST,
+    SegmentEdgesConfig,
+    edge_shares,
+    span_log_weights,
+    words_at_edges,
+)
 from induce.models.base import FitStep, FittedModel, Loss, Query
 from induce.models.em.bracket_sums import bracket_counts
 from induce.models.em.ccm import TABLE, blocks_of_one_length
@@ -85,8 +93,8 @@ class SegmentEdges(FittedModel):
     def log_weights(self, batch: FragmentBatch) -> np.ndarray:
         """Log weight (B, N, N + 1) of each span (`span_log_weights`)."""
         _, edges = self._edges(batch)
-        logs = (self.shares / self.means.clamp(min=1e-9)[:, None]).clamp(min=1e-9).log()[:, batch.tokens]
-        return span_log_weights(logs.cpu().numpy(), edges.cpu().numpy(), self.right_probability, self.config)
+        frequencies = (self.shares / self.means.clamp(min=SMALLEST)[:, None])[:, batch.tokens].cpu().numpy()
+        return span_log_weights(frequencies, edges.cpu().numpy(), self.right_probability, self.config)
 
     @staticmethod
     def _edges(batch: FragmentBatch) -> tuple[Tensor, Tensor]:
