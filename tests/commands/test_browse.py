@@ -178,7 +178,7 @@ def test_the_same_from_python(folder: Path) -> None:
 
 def _search(pattern: str) -> str:
     request = {"mode": "pattern", "query": pattern, "label": "", "document": ""}
-    return f"search({json.dumps(request)}).map(([index, matches]) => [index, matches])"
+    return f"(() => {{ const s = new Search({json.dumps(request)}); s.advance(); return s.results }})()"
 
 
 @needs_browser
@@ -371,6 +371,17 @@ def test_20_000_sentences_are_searched_within_3_seconds(browser: Browser, tmp_pa
     assert 0 < _busy_seconds(browser) < 3
     browser.value("element('more').click()")
     assert browser.value("document.querySelectorAll('.results li').length") == 100
+    set_fields(browser, mode="pattern", query="* .. *")
+    first = browser.value(
+        "runSearch(); [element('status').textContent, document.querySelectorAll('.results li').length]"
+    )
+    assert (first[0].partition(":")[0], first[1]) == ("Searching", 50)
+    assert browser.value("element('status').ariaBusy === 'true' && element('download').disabled")
+    set_fields(browser, query="NP < (PP << of)")
+    browser.value("runSearch()")
+    assert status(browser).startswith(tuple("123456789"))
+    assert browser.value("element('status').ariaBusy === 'false' && !element('download').disabled")
+    assert _busy_seconds(browser) < 3
 
 
 def _busy_seconds(browser: Browser) -> float:

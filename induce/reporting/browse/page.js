@@ -1,6 +1,8 @@
 // The controls of the page, and what they show.
 
-let results = [], phrases = [], order = { column: 2, sign: -1 };
+const STEP_MS = 100; // of a search, after which its results are shown and the page reacts
+let latest = null, results = [], shownCount = SHOWN; // the latest search, its results, and how many are shown
+let phrases = [], order = { column: 2, sign: -1 };
 
 function make(name, properties = {}, ...content) {
   const node = document.createElement(name);
@@ -31,30 +33,56 @@ function showProblem(problem, position) {
   box.setSelectionRange(start, start + 1);
 }
 
-function runSearch() {
+/** The search of the controls, or null if its pattern is malformed, which is shown. */
+function newSearch() {
   try {
-    results = search(request());
+    const search = new Search(request());
     showProblem("");
+    return search;
   } catch (error) {
     if (!(error instanceof PatternError)) throw error;
-    results = [];
     showProblem(error.message, error.position);
+    return null;
   }
-  const all = counted(corpus.sentences.length, "sentence");
-  const count = results.length < corpus.sentences.length ? `${number(results.length)} of ${all}` : all;
-  const matches = sum(results.map(([, list]) => list?.length ?? 0));
-  element("status").textContent = matches ? `${count}, ${counted(matches, "match")}` : count;
-  element("download").disabled = !results.length;
+}
+
+/** Search in steps, so that the first results appear early. A new search ends the one before. */
+async function runSearch() {
+  const search = (latest = newSearch());
+  results = search?.results ?? [];
+  shownCount = SHOWN;
   element("results").replaceChildren();
-  showMore();
+  while (search && !search.advance(STEP_MS)) {
+    showResults(true);
+    await new Promise(resolve => setTimeout(resolve));
+    if (search !== latest) return;
+  }
+  showResults(false);
+}
+
+/** Show the number of results and the first of them. Screen readers wait for the end of the search. */
+function showResults(isSearching) {
+  const all = counted(corpus.sentences.length, "sentence"), matches = latest?.matchCount;
+  const count = results.length < corpus.sentences.length ? `${number(results.length)} of ${all}` : all;
+  const text = matches ? `${count}, ${counted(matches, "match")}` : count;
+  element("status").setAttribute("aria-busy", String(isSearching));
+  element("status").textContent = isSearching ? `Searching: ${text}` : text;
+  element("download").disabled = isSearching || !results.length;
+  fillResults();
+}
+
+function fillResults() {
+  const list = element("results"), added = results.slice(list.children.length, shownCount);
+  list.append(...added.map(([index, matches]) => item(new Sentence(index), matches)));
+  const left = results.length - list.children.length;
+  element("more").hidden = left <= 0;
+  element("more").textContent = `Show ${Math.min(left, SHOWN)} more of ${number(left)} sentences`;
 }
 
 function showMore() {
   const list = element("results"), start = list.children.length;
-  list.append(...results.slice(start, start + SHOWN).map(([index, matches]) => item(new Sentence(index), matches)));
-  const left = results.length - list.children.length;
-  element("more").hidden = left <= 0;
-  element("more").textContent = `Show ${Math.min(left, SHOWN)} more of ${number(left)} sentences`;
+  shownCount = start + SHOWN;
+  fillResults();
   return list.children[start];
 }
 

@@ -2,6 +2,8 @@
 // A matcher has `mayMatch(row)`, a quick test of the numbers of a sentence, and `matches(sentence)`: a list of
 // [start, end, label], the label only for patterns.
 
+const MIN_STEP = 200; // sentences that are searched before the clock is read again
+
 function wordMatcher(query, fold) {
   const tokens = query.split(/[ \t\n]+/).map(fold), first = new Set();
   corpus.words.forEach((word, id) => fold(word) === tokens[0] && first.add(id));
@@ -66,23 +68,37 @@ function matcher({ mode, query, matchCase }) {
   return wordMatcher(text, matchCase ? String : word => word.toLowerCase());
 }
 
-/** The sentences that satisfy a search: pairs of an index and its matches, null if nothing was searched for. */
-function search(request) {
-  const match = matcher(request), results = [];
-  corpus.sentences.forEach((row, index) => {
-    if (request.document !== "" && row[0] !== Number(request.document)) return;
-    if (match && !match.mayMatch(row)) return;
-    const sentence = new Sentence(index);
-    if (request.shortest && sentence.words.length < request.shortest) return;
-    if (request.longest && sentence.words.length > request.longest) return;
-    let matches = match?.matches(sentence) ?? null;
-    if (request.label !== "") {
-      matches = matches?.filter(([start, end]) => hasLabel(sentence, start, end, request.label)) ??
-        labeled(sentence, request.label);
+/** A search that can be interrupted. `results` are pairs of the index of a sentence and its matches, null for none. */
+class Search {
+  constructor(request) {
+    Object.assign(this, { request, match: matcher(request), results: [], matchCount: 0, next: 0 });
+  }
+
+  /** Search about this long, and at least `MIN_STEP` sentences. Returns whether all sentences have been searched. */
+  advance(milliseconds = Infinity) {
+    const end = performance.now() + milliseconds, count = corpus.sentences.length;
+    while (this.next < count) {
+      const index = this.next++, matches = this.find(index);
+      if (matches === null || matches.length) this.results.push([index, matches]);
+      this.matchCount += matches?.length ?? 0;
+      if (this.next % MIN_STEP === 0 && performance.now() > end) break;
     }
-    if (matches === null || matches.length) results.push([index, matches]);
-  });
-  return results;
+    return this.next === count;
+  }
+
+  /** The matches in a sentence, null if nothing but the sentence was searched for. */
+  find(index) {
+    const { request, match } = this, row = corpus.sentences[index];
+    if (request.document !== "" && row[0] !== Number(request.document)) return [];
+    if (match && !match.mayMatch(row)) return [];
+    const sentence = new Sentence(index);
+    if (request.shortest && sentence.words.length < request.shortest) return [];
+    if (request.longest && sentence.words.length > request.longest) return [];
+    const matches = match?.matches(sentence) ?? null;
+    if (request.label === "") return matches;
+    return matches?.filter(([start, end]) => hasLabel(sentence, start, end, request.label)) ??
+      labeled(sentence, request.label);
+  }
 }
 
 /** The matches that are not inside another one, from left to right. */

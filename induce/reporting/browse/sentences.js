@@ -8,8 +8,11 @@ const element = id => document.getElementById(id);
 const corpus = JSON.parse(element("corpus").textContent);
 const number = value => value.toLocaleString("en");
 const counted = (value, name) => `${number(value)} ${name}${value === 1 ? "" : name === "match" ? "es" : "s"}`;
-const range = (start, end) => Array.from({ length: Math.max(end - start, 0) }, (_, index) => start + index);
-
+function range(start, end) {
+  const numbers = [];
+  for (let value = start; value < end; value++) numbers.push(value);
+  return numbers;
+}
 
 /** Names of numbered labels. A single number stands for the same label of every word or phrase. */
 function names(value, count) {

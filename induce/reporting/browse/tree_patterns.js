@@ -37,7 +37,15 @@ const above = (tree, node) => {
 const sisters = (tree, node) => parent(tree, node).flatMap(top => children(tree, top)).filter(other => other !== node);
 const child = (tree, node, index) => children(tree, node).slice(index, index + 1 || undefined);
 const only = (tree, node) => (children(tree, node).length === 1 ? [node + 1] : []);
-const following = (tree, node) => range(tree.last[node] + 1, tree.labels.length);
+/** The nodes from `start` to `end`, of which no list is made, because the first one often decides. */
+const nodesBetween = (start, end) => ({
+  some(test) {
+    for (let node = start; node < end; node++) if (test(node)) return true;
+    return false;
+  },
+});
+const descendants = (tree, node) => nodesBetween(node + 1, tree.last[node] + 1);
+const following = (tree, node) => nodesBetween(tree.last[node] + 1, tree.labels.length);
 const preceding = (tree, node) => range(0, node).filter(other => tree.last[other] < node);
 const directlyAfter = (tree, node) => {
   let after = tree.last[node] + 1;
@@ -47,7 +55,7 @@ const directlyAfter = (tree, node) => {
 const TREE_RELATIONS = {
   "<": children,
   ">": parent,
-  "<<": (tree, node) => range(node + 1, tree.last[node] + 1),
+  "<<": descendants,
   ">>": above,
   "<,": (tree, node) => child(tree, node, 0),
   ">,": (tree, node) => parent(tree, node).filter(top => child(tree, top, 0)[0] === node),
