@@ -17,6 +17,7 @@ import torch
 
 from induce.data.loaders import Loader, Step
 from induce.models.base import FittedModel, Model, detach
+from induce.settings.presets import resolve
 from induce.settings.run import RunConfig
 from induce.training.optimizer import EpochEnd, Falling, NtAsgd
 from induce.training.position import Position
@@ -37,6 +38,7 @@ class Learner:
     """A model with the algorithm that trains it. The defaults are those of an algorithm that ends by itself."""
 
     epochs = 1  # to train at most
+    stored_step = 0  # of the state in ``last``
     carried: Any = None  # state carried from batch to batch of a stream, None at its beginning
 
     def updates(self, at: Position) -> Iterator[Update]:
@@ -62,8 +64,8 @@ class Learner:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from ``state_dict``. Raises ValueError or KeyError if it does not fit."""
 
-    def remedy(self) -> str:
-        """Advice to the user after a loss that is not finite."""
+    def remedy(self, step: int) -> str:
+        """Advice to the user after a loss that is not finite, computed from the model of ``step``."""
         return "the last stored model is kept"
 
 
@@ -87,8 +89,7 @@ class GradientLearner(Learner):
         """
         self.model, self.optimizer, self.loader, self.strategy, self.rng = model, optimizer, loader, strategy, rng
         self.epochs, self.clip = config.train.epochs, config.optimizer.clip
-        self.learning_rate = config.optimizer.learning_rate
-        self.folder = folder
+        self.config, self.folder = config, folder
         self.report_every = 20  # updates
 
     def updates(self, at: Position) -> Iterator[Update]:
@@ -106,7 +107,7 @@ class GradientLearner(Learner):
         loss = self.strategy.step(self.model, step.batch, self.carried)
         nll = float(loss.nll.detach())
         if not math.isfinite(nll):
-            raise not_finite("loss", at.step + 1, self.remedy())
+            raise not_finite("loss", at.step + 1, self.remedy(at.step))
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
         self.optimizer.step(step.factor, step.rate)
         self.carried = detach(loss.state) if step.batch.carries_state else None
@@ -133,11 +134,14 @@ class GradientLearner(Learner):
         """Continue from ``state_dict``."""
         self.optimizer.load_state_dict(state)
 
-    def remedy(self) -> str:
-        """A lower learning rate."""
+    def remedy(self, step: int) -> str:
+        """A lower learning rate, to resume with unless the stored state is that of ``step``, which fails again."""
+        change = f"--set optimizer.learning_rate={lower_rate(self.config):g}"
+        if step == self.stored_step:
+            return f"the stored state fails as well: train again with --overwrite {change}"
         return (
             "lower optimizer.learning_rate, and resume from the last stored state: "
-            f"synparse train --resume -o {self.folder} --set optimizer.learning_rate={self.learning_rate / 10:g}"
+            f"synparse train --resume -o {self.folder} {change}; if it fails as well, train again with --overwrite"
         )
 
 
@@ -152,13 +156,25 @@ class FittedLearner(Learner):
         """One update per step of the model's own algorithm."""
         for step in self.model.fit(self.corpus, at.step):
             if not math.isfinite(step.nll):
-                raise not_finite("loss", step.done, self.remedy())
+                raise not_finite("loss", step.done, self.remedy(at.step))
             at.advance(step.nll, step.count, self.words)
             at.step = step.done
             share = step.done / step.total
             yield Update(share, report=True, ends_epoch=step.check)
         if at.count or not at.best_epoch:
             yield Update(1.0, ends_epoch=True)
+
+
+def lower_rate(config: RunConfig) -> float:
+    """The learning rate of the preset if that of ``config`` is higher, else a tenth of it."""
+    rate: float = config.optimizer.learning_rate
+    try:
+        usual: float = resolve(
+            model=config.model_name, preset=config.preset, task=config.task_name
+        ).optimizer.learning_rate
+    except SynparseError:  # a preset file that is gone
+        usual = rate
+    return usual if usual < rate else rate / 10
 
 
 def not_finite(quantity: str, step: int, remedy: str) -> SynparseError:

@@ -27,6 +27,7 @@ from induce.training.position import Clock
 from induce.training.state import Run, log, save_best, save_last, save_unscored
 from induce.training.strategy import Accumulating
 from induce.training.time_limit import ENDINGS, Limits, never
+from treebank.base.errors import NotANumberError
 
 SAVE_SECONDS = 30.0  # between two writings of RUN/last
 SCORING_SECONDS = 1.0  # between two events while the development text is scored
@@ -147,8 +148,6 @@ class Trainer:
             self.scored = score is not None
             if score is None:
                 return EpochEnd()
-            if math.isnan(score.loss):
-                raise not_finite("development loss", at.step, run.learner.remedy())
             event = self._check_event(score, best=score.loss < at.best_loss or not at.best_epoch)
             at.history.append(event)
             if event.best:
@@ -171,6 +170,9 @@ class Trainer:
                 self.scoring_seconds = time.monotonic() - began
                 score: TextScore = end.value
                 return score
+            except NotANumberError:
+                step = run.position.step
+                raise not_finite("development loss", step, run.learner.remedy(step)) from None
             if any(run.group.largest(self.limits.overdue())):
                 return None
             now = time.monotonic()

@@ -6,6 +6,7 @@ any moment and resumed ends with the same weights, bit for bit, as an uninterrup
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,6 +81,7 @@ def restore(run: Run, checkpoint: store.Checkpoint) -> None:
         run.model.load_state_dict(checkpoint.weights(), strict=True)
         run.learner.load_state_dict(trainer["optimizer"])
         run.position = Position.from_stored(trainer["position"])
+        run.learner.stored_step = run.position.step
         run.learner.carried = _carried(run, trainer["state"])
         restore_random_state(run.rng, trainer["random"], run.device)
     except (AttributeError, KeyError, IndexError, TypeError, RuntimeError, ValueError) as error:
@@ -149,6 +151,7 @@ def save_last(run: Run) -> None:
         "random": random_state(run.rng, run.device),
     }
     _store(run, "last", trainer)
+    run.learner.stored_step = run.position.step
 
 
 def _store(run: Run, name: str, trainer: dict[str, Any] | None = None) -> None:
@@ -156,7 +159,7 @@ def _store(run: Run, name: str, trainer: dict[str, Any] | None = None) -> None:
     if run.group.first:
         facts = replace(run.facts, device=run.device, processes=run.group.size, matrix_library=run.matrix_library)
         content = Content(run.model, run.config, run.vocabulary, facts)
-        store_checkpoint(run.folder / name, content, run.position, trainer, remedy=run.learner.remedy())
+        store_checkpoint(run.folder / name, content, run.position, trainer, remedy=run.learner.remedy)
 
 
 class Content(NamedTuple):
@@ -169,15 +172,16 @@ class Content(NamedTuple):
 
 
 def store_checkpoint(
-    folder: Path, content: Content, at: Position, trainer: dict[str, Any] | None, *, remedy: str
+    folder: Path, content: Content, at: Position, trainer: dict[str, Any] | None, *, remedy: Callable[[int], str]
 ) -> None:
-    """Write a checkpoint at the position ``at``. Raises SynparseError, with the ``remedy``, if a weight is not finite.
+    """Write a checkpoint at the position ``at``.
 
-    A model that could not be read again is thus never stored.
+    Raises SynparseError, with the ``remedy`` for a model of this step, if a weight is not finite: a model that could
+    not be read again is never stored.
     """
     model, config, vocabulary, facts = content
     if not all(bool(value.isfinite().all()) for value in model.state_dict().values()):
-        raise not_finite("model", at.step, remedy)
+        raise not_finite("model", at.step, remedy(at.step))
     facts = replace(
         facts,
         epoch=at.epoch,

@@ -250,16 +250,26 @@ def test_no_gpu(call: Caller, trained: Path) -> None:
     assert call.refusal("train", trained / "text.txt", "-o", "new", *TINY, "--device", "cuda") == message
 
 
-def test_advice_after_nan_loss_can_be_followed(call: Caller, trained: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("save_seconds", [30.0, -1.0], ids=["saved once", "saved at each step"])
+def test_advice_after_nan_loss_can_be_followed(
+    call: Caller, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_seconds: float
+) -> None:
+    monkeypatch.setattr("induce.training.loop.SAVE_SECONDS", save_seconds)
     explosive = {"name": "nt-asgd", "learning_rate": "1e6", "weight_decay": "1e3", "clip": "1e9"}
     settings = [part for name, value in explosive.items() for part in ("--set", f"optimizer.{name}={value}")]
-    code, _, err = call("train", trained / "text.txt", "-o", tmp_path / "run", *TINY, *settings)
+    begin = ["train", str(trained / "text.txt"), "-o", str(tmp_path / "run"), *TINY, *settings]
+    code, _, err = call(*begin)
     assert (code, "is no longer a number" in err) == (1, True)
-    advice = err.partition(": synparse ")[2].split()
-    assert advice[-2:] == ["--set", "optimizer.learning_rate=100000"]
-    code, _, err = call(*advice[:-1], "optimizer.learning_rate=1e-4")
-    assert code == 0, err
-    assert '"learning_rate": 0.0001' in (tmp_path / "run" / "last" / "checkpoint.json").read_text("utf-8")
+    resume = ["train", "--resume", "-o", str(tmp_path / "run"), "--set"]
+    if save_seconds > 0:
+        assert err.partition(": synparse ")[2].partition(";")[0].split()[:-1] == resume
+        assert call(*resume, "optimizer.learning_rate=1e-4")[0] == 0
+    else:
+        assert "the stored state fails as well" in err
+        assert call(*resume, "optimizer.learning_rate=1e-9")[0] == 1
+        change = err.partition("--overwrite ")[2].split()
+        assert change == ["--set", "optimizer.learning_rate=0.0015"]  # of the preset
+        assert call(*begin, "--overwrite", *change)[0] == 0
 
 
 def test_standard_input_is_named(trained: Path) -> None:

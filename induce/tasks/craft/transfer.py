@@ -165,7 +165,7 @@ class Transfer:
         )
         trainer = {"position": asdict(at), **learner.state()}
         remedy = "the previous checkpoint is unchanged; start a new run with a lower optimizer.learning_rate"
-        store_checkpoint(self.folder / "last", content, at, trainer, remedy=remedy)
+        store_checkpoint(self.folder / "last", content, at, trainer, remedy=lambda step: remedy)
 
 
 def prepare_transfer(request: TransferRequest) -> Transfer:

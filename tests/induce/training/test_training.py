@@ -24,7 +24,7 @@ from induce.training import loop
 from induce.training.events import Event, Finished, Started
 from tests.support.fork_server import Call
 from tests.support.tiny import assert_equal_weights, corpora, make_trainer, settings, train, trainer, weights
-from treebank.base.errors import SynparseError
+from treebank.base.errors import NotANumberError, SynparseError
 from treebank.core.sentence import Sentence
 
 KILLS = int(os.environ.get("SYNPARSE_KILLS", "5"))  # set it to 20 for a thorough run
@@ -206,6 +206,17 @@ def test_infinite_loss_is_reported(tmp_path: Path) -> None:
     config = settings("onlstm", *explosive)
     with pytest.raises(SynparseError, match=r"no longer a number at step \d+; lower optimizer.learning_rate"):
         train(config, tmp_path / "run")
+
+
+def test_development_loss_that_is_nan_is_reported_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_a_number(units: object) -> None:
+        raise NotANumberError
+
+    monkeypatch.setattr(loop, "mean_nats", not_a_number)
+    with pytest.raises(SynparseError, match=r"the development loss is no longer a number .* train --resume"):
+        train(settings("onlstm", "train.epochs=1"), tmp_path / "run")
 
 
 def test_same_seed_same_weights_other_seed_others(tmp_path: Path) -> None:
