@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from heapq import nsmallest
+from itertools import count, groupby
 from typing import Any, NamedTuple
 
 from treebank.base.errors import SynparseError
@@ -135,13 +136,11 @@ def count_phrases(corpora: Sequence[Iterable[Sentence]], choice: PhraseFilter | 
         for number, corpus in enumerate(corpora):
             counter.start(number)
             _count(corpus, counter, choice)
-        frequent = list(counter.frequent(choice.min_count))
-        words = {phrase.words for phrase in frequent}
+        chosen, omitted = _first(counter.frequent(choice.min_count), counter.totals, choice.limit)
+        words = {phrase.words for phrase in chosen}
         occurrences = [counter.occurrences(number, words) for number in range(len(corpora))]
-        rows = [_row(phrase, counter.totals, occurrences) for phrase in frequent]
-        rows.sort(key=_order)
-        limited = rows if choice.limit is None else rows[: choice.limit]
-        return PhraseTable(tuple(limited), tuple(counter.totals), len(rows) - len(limited))
+        rows = tuple(_row(phrase, counter.totals, occurrences) for phrase in chosen)
+        return PhraseTable(rows, tuple(counter.totals), omitted)
 
 
 def _count(corpus: Iterable[Sentence], counter: PhraseCounter, choice: PhraseFilter) -> None:
@@ -221,14 +220,31 @@ def _row(phrase: Phrase, totals: Sequence[int], occurrences: Sequence[dict[str, 
                 phrase.with_any_label[corpus] / times if times else None,
             )
         )
-    words = phrase.words.replace(ARC_MARK, " ")
     if len(totals) == 1:
-        return PhraseRow(words, phrase.label, tuple(frequencies))
+        return PhraseRow(_shown(phrase), phrase.label, tuple(frequencies))
     counts = frequencies[0].count, frequencies[1].count
     difference = log_likelihood_ratio(*counts, *totals), log_ratio(*counts, *totals)
-    return PhraseRow(words, phrase.label, tuple(frequencies), *difference)
+    return PhraseRow(_shown(phrase), phrase.label, tuple(frequencies), *difference)
 
 
-def _order(row: PhraseRow) -> tuple[Any, ...]:
-    """The order of rows: the largest difference or count first, then by words and label."""
-    return -(row.log_likelihood or 0), -sum(frequency.count for frequency in row.frequencies), row.words, row.label
+def _shown(phrase: Phrase) -> str:
+    """The words of a phrase or arc in the table."""
+    return phrase.words.replace(ARC_MARK, " ")
+
+
+def _first(phrases: Iterable[Phrase], totals: Sequence[int], limit: int | None) -> tuple[list[Phrase], int]:
+    """The phrases in the order of the table up to ``limit``, and the number of the others, which are not stored.
+
+    The largest difference or count is first, then they are ordered by words and label.
+    """
+
+    def order(phrase: Phrase) -> tuple[Any, ...]:
+        counts = [phrase.tallies[corpus].total if corpus in phrase.tallies else 0 for corpus in range(len(totals))]
+        difference = log_likelihood_ratio(counts[0], counts[1], *totals) if len(counts) == 2 else 0.0
+        return -difference, -sum(counts), _shown(phrase), phrase.label
+
+    if limit is None:
+        return sorted(phrases, key=order), 0
+    numbers = count()
+    chosen = nsmallest(limit, (phrase for phrase, _ in zip(phrases, numbers, strict=False)), key=order)
+    return chosen, next(numbers) - len(chosen)

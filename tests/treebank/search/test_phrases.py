@@ -96,10 +96,18 @@ def test_filters() -> None:
     assert {row.label for row in labeled} == {label for _, label in everything if "A" in label.split("+")}
     matching = count_phrases([corpus], PhraseFilter(min_count=1, pattern="/[AB]/ <, a"))
     assert {row.words.split()[0] for row in matching} == {"a"}
-    limited = count_phrases([corpus], PhraseFilter(min_count=1, limit=5))
-    assert (len(limited), limited.omitted) == (5, len(everything) - 5)
     with pytest.raises(SynparseError, match="no phrase has 3 to 2 words"):
         PhraseFilter(min_length=3, max_length=2)
+
+
+@pytest.mark.parametrize("seeds", [(1,), (1, 2)])
+def test_limited_table_has_the_first_rows(seeds: tuple[int, ...]) -> None:
+    corpora = list(map(sentences, seeds))
+    everything = count_phrases(corpora, PhraseFilter(min_count=1))
+    limited = count_phrases(corpora, PhraseFilter(min_count=1, limit=5))
+    assert limited.rows == everything.rows[:5]
+    assert limited.omitted == len(everything) - 5
+    assert count_phrases(corpora, PhraseFilter(min_count=1, limit=len(everything))).omitted == 0
 
 
 def test_empty_elements_are_left_out() -> None:
