@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from sys import intern
 
+from treebank.base.callbacks import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.annotation import Annotation
 from treebank.core.brackets import shorten
 from treebank.core.sentence import ROOT, Location, Sentence
+from treebank.io.damage import OTHER_TEXT, OUTER_SPACE, DamageSigns
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 
@@ -40,15 +42,25 @@ CONLLX = Columns("CoNLL-X", 10, form=1, tag=4, head=6, number=0, coarse=3, relat
 DP = Columns(".dp", 3, form=0, tag=1, head=2)
 
 
-def read_conllu(path: AnyPath, *, on_bad: OnBad | None = None, keep_annotation: bool = False) -> Iterator[Sentence]:
+def read_conllu(
+    path: AnyPath,
+    *,
+    on_bad: OnBad | None = None,
+    keep_annotation: bool = False,
+    notify: Callable[[str], None] = ignore,
+) -> Iterator[Sentence]:
     """The sentences of a CoNLL-U file, streamed: syntactic words, XPOS (UPOS if there is no XPOS), UPOS, heads, DEPREL.
 
     Comments, multiword tokens (1-2) and empty nodes (1.1) are left out, unless ``keep_annotation`` stores them and all
     columns as the ``annotation`` of the sentence. A space in a word becomes U+00A0. If all heads are ``_``, the
     sentence has no heads. Raises TreebankError for a malformed sentence; with ``on_bad``, the error is reported to it
-    and the sentence is skipped. Heads that do not form a tree are accepted.
+    and the sentence is skipped. Heads that do not form a tree are accepted. ``notify`` is called at the end with signs
+    of damage: spaces at the edge of a word, words that are not those of ``# text``, and a repeated ``sent_id``.
     """
-    return _read(Source.of(path), CONLLU, on_bad, keep_annotation)
+    source = Source.of(path)
+    signs = DamageSigns(source.path, notify)
+    yield from _read(source, CONLLU, on_bad, keep_annotation, signs)
+    signs.report()
 
 
 def read_conllx(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
@@ -74,7 +86,13 @@ class _Block:
     is_ended: bool
 
 
-def _read(source: Source, columns: Columns, on_bad: OnBad | None, keep_annotation: bool = False) -> Iterator[Sentence]:
+def _read(
+    source: Source,
+    columns: Columns,
+    on_bad: OnBad | None,
+    keep_annotation: bool = False,
+    signs: DamageSigns | None = None,
+) -> Iterator[Sentence]:
     for block in _blocks(source, columns.universal):
         if not block.rows:
             problem = f"after this sentence the file ends with a comment; {_TRUNCATED}"
@@ -87,6 +105,8 @@ def _read(source: Source, columns: Columns, on_bad: OnBad | None, keep_annotatio
         except TreebankError as error:
             report(error, on_bad)
             continue
+        if signs:
+            _add_signs(signs, sentence, block)
         if keep_annotation:
             rows = tuple(tuple(line.split("\t")) for line in block.rows)
             annotation = Annotation(tuple(block.comments), rows)
@@ -119,11 +139,35 @@ def _check_complete(sentence: Sentence, block: _Block) -> None:
     path, last = sentence.location.path, sentence.location.line + len(block.rows) - 1
     if sentence.heads and ROOT not in sentence.heads:
         raise TreebankError(path, last, f"the file ends and no word of its last sentence is the root; {_TRUNCATED}")
-    text = next((line.partition("=")[2] for line in block.comments if re.match("# *text *=", line)), "")
+    text = _comment(block, "text")
     expected, surface = "".join(text.split()), "".join(_surface(block.rows).split())
     if expected != surface and expected.startswith(surface):
         rest = shorten(expected[len(surface) :])
         raise TreebankError(path, last, f"the file ends before {rest} of # text; {_TRUNCATED}")
+
+
+def _add_signs(signs: DamageSigns, sentence: Sentence, block: _Block) -> None:
+    """Count spaces at the edges of words, and comments that do not fit the words or repeat an id."""
+    joined = "".join(sentence.words)
+    if BLANK in joined and any(word[0] == BLANK or word[-1] == BLANK for word in sentence.words):
+        signs.add(OUTER_SPACE, block.first)
+    if any(line.startswith("# newdoc") for line in block.comments):
+        signs.begin_document()
+    if name := _comment(block, "sent_id"):
+        signs.add_id(name, block.first)
+    text = "".join(_comment(block, "text").split())
+    is_same = text == joined.replace(BLANK, "")  # unless there are multiword tokens
+    if text and not is_same and text != "".join(_surface(block.rows).split()):
+        signs.add(OTHER_TEXT, block.first)
+
+
+def _comment(block: _Block, key: str) -> str:
+    """The value of the comment ``# key = value``, or ""."""
+    for line in block.comments:
+        name, _, value = line[1:].partition("=")
+        if name.strip() == key:
+            return value.strip()
+    return ""
 
 
 def _surface(lines: Iterable[str]) -> str:

@@ -96,7 +96,9 @@ _TABLE = (
         "heads",
         (".conllu",),
         content.is_conllu,
-        lambda source, options: read_conllu(source, keep_annotation=options.keep_annotation, on_bad=options.on_bad),
+        lambda source, options: read_conllu(
+            source, keep_annotation=options.keep_annotation, on_bad=options.on_bad, notify=options.notify
+        ),
         (("conllu", write_conllu),),
     ),
     Format(
@@ -119,7 +121,7 @@ _TABLE = (
         "trees",
         (".sinica",),
         content.is_sinica,
-        lambda source, options: read_sinica(source, on_bad=options.on_bad),
+        lambda source, options: read_sinica(source, on_bad=options.on_bad, notify=options.notify),
     ),
     Format(
         "negra",

@@ -31,6 +31,12 @@ class Graph:
     labels: dict[str, str] = field(default_factory=dict)
     edges: dict[str, list[Edge]] = field(default_factory=dict)
 
+    def new(self, node: str) -> str:
+        """The id ``node``. Raises ValueError if a word or phrase has it already."""
+        if node in self.words or node in self.labels:
+            raise ValueError(f"two words or phrases have the id {node!r}")
+        return node
+
     def tree(self) -> tuple[Tree, int]:
         """The tree of the graph, and the number of its discontinuous phrases.
 

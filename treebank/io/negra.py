@@ -9,6 +9,7 @@ from treebank.base.callbacks import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
+from treebank.io.damage import DamageSigns
 from treebank.io.graph_trees import NOTHING, Edge, Graph, nodes_of
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
@@ -16,17 +17,21 @@ from treebank.io.source import AnyPath, Source
 _PHRASE = re.compile(r"#[0-9]{3,}")
 _CELLS = re.compile(r"[\t ]+")
 ROOT_NUMBER = "0"  # parent of top nodes
+OUT_OF_ORDER = "a word follows a phrase, or the numbers of phrases do not increase; are lines exchanged?"
 
 
 def read_negra(
     path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = ignore
 ) -> Iterator[Sentence]:
-    """The sentences of a file, with phrases made continuous (`Graph.tree`), which ``notify`` reports at the end.
+    """The sentences of a file, with phrases made continuous (`Graph.tree`).
 
-    Morphology, lemmas, functions of words and secondary edges are left out. Raises TreebankError with file and line for
-    a malformed sentence; with ``on_bad``, the error is reported to it and the sentence is skipped.
+    ``notify`` is called at the end with their number, and with signs of damage: repeated numbers of sentences, and
+    lines that are out of order. Morphology, lemmas, functions of words and secondary edges are left out. Raises
+    TreebankError with file and line for a malformed sentence; with ``on_bad``, the error is reported to it and the
+    sentence is skipped.
     """
     source = Source.of(path)
+    signs, name = DamageSigns(source.path, notify), ""
     version, first, changed = 3, 0, 0
     rows: list[str] = []
     for number, line in open_lines(source):
@@ -35,16 +40,21 @@ def read_negra(
         elif line.startswith("#BOS"):
             if first:
                 report(TreebankError(source.path, first, "this sentence has no #EOS"), on_bad)
-            first, rows = number, []
+            first, rows, name = number, [], _number_of(line)
         elif line.startswith("#EOS"):
             try:
                 if not first:
                     raise ValueError("#EOS without #BOS")
+                if _number_of(line) != name:
+                    raise ValueError(f"the sentence begins with #BOS {name} and ends with {line.strip()}")
                 tree, discontinuous = _graph(rows, version).tree()
             except ValueError as error:
                 report(TreebankError(source.path, first or number, str(error)), on_bad)
             else:
                 changed += discontinuous
+                signs.add_number(name, first)
+                if not _is_ordered(rows):
+                    signs.add(OUT_OF_ORDER, first)
                 plain = tree.without_traces()
                 yield Sentence(plain.words, plain.tags, tree, location=Location(source.path, first))
             first = 0
@@ -54,6 +64,19 @@ def read_negra(
         report(TreebankError(source.path, first, "this sentence has no #EOS; the file seems to be cut"), on_bad)
     if changed:
         notify(f"{source.path}: discontinuous phrases that were made continuous: {changed:,}")
+    signs.report()
+
+
+def _number_of(line: str) -> str:
+    """The number of the sentence in a line ``#BOS 1 0 0 0`` or ``#EOS 1``, or "" if there is none."""
+    return "".join(line.split()[1:2])
+
+
+def _is_ordered(rows: list[str]) -> bool:
+    """Whether the words precede the phrases, whose numbers increase."""
+    names = [_CELLS.split(row.strip(), 1)[0] for row in rows]
+    numbers = [int(name[1:]) if _PHRASE.fullmatch(name) else 0 for name in names]
+    return numbers == sorted(numbers)
 
 
 def _graph(rows: list[str], version: int) -> Graph:
@@ -68,7 +91,7 @@ def _graph(rows: list[str], version: int) -> Graph:
             raise ValueError(f"expected word, tag, morphology, function and parent: {row.strip()[:40]!r}")
         name, tag, _, function, parent = cells[:5]
         if _PHRASE.fullmatch(name):
-            node = name[1:]
+            node = graph.new(name[1:])
             graph.labels[node] = tag
         else:
             node = f"w{index}"

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from treebank.base.callbacks import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, shorten
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree, assemble
+from treebank.io.damage import DamageSigns
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 
-_LINE = re.compile(r"#\d+:[^ \[]*\[\d+\] ([^#]*)(?:#.*)?")
+_LINE = re.compile(r"(#(\d+):[^ \[]*\[\d+\]) ([^#]*)(?:#.*)?")
 _PIECE = re.compile(r"([^()|]*)([()|]|$)")
 
 
-def read_sinica(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+def read_sinica(
+    path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = ignore
+) -> Iterator[Sentence]:
     """The sentences of a file. The punctuation after a tree (``#。``) is not part of it, and not a word.
 
     Raises TreebankError with file and line for a malformed tree; with ``on_bad``, the error is reported to it and the
-    tree is skipped.
+    tree is skipped. ``notify`` is called at the end if numbers are repeated.
     """
     source = Source.of(path)
+    signs = DamageSigns(source.path, notify)
     for number, line in open_lines(source):
         if not line.strip():
             continue
@@ -30,11 +35,13 @@ def read_sinica(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sente
             match = _LINE.fullmatch(line.strip())
             if match is None:
                 raise ValueError(f"this line is not '#number:number.[number] tree': {shorten(line)}")
-            tree = parse_sinica(match[1])
+            tree = parse_sinica(match[3])
         except ValueError as error:
             report(TreebankError(source.path, number, str(error)), on_bad)
         else:
+            signs.add_number(match[2], number, match[1])
             yield Sentence(tree.words, tree.tags, tree, location=Location(source.path, number))
+    signs.report()
 
 
 def parse_sinica(text: str) -> Tree:

@@ -10,6 +10,7 @@ from treebank.base.callbacks import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Location, Sentence
 from treebank.io.conllu import BLANK
+from treebank.io.damage import DamageSigns
 from treebank.io.graph_trees import NOTHING, ROOT_LABEL, Edge, Graph, nodes_of
 from treebank.io.lines import OnBad, report
 from treebank.io.source import AnyPath, Source
@@ -29,14 +30,15 @@ FOOT = "</body>\n</corpus>"
 def read_tiger(
     path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = ignore
 ) -> Iterator[Sentence]:
-    """The sentences of a file, with phrases made continuous (`Graph.tree`), which ``notify`` reports at the end.
+    """The sentences of a file, with phrases made continuous (`Graph.tree`).
 
-    Morphology, lemmas, functions of words and secondary edges are left out. A space in a word becomes U+00A0. Raises
+    ``notify`` is called at the end with their number, and with repeated ids of sentences. Morphology, lemmas, functions
+    of words and secondary edges are left out. A space in a word becomes U+00A0. Raises
     TreebankError with file and line for malformed XML, and for a malformed sentence; with ``on_bad``, the error of a
     sentence is reported to it and the sentence is skipped.
     """
     source = Source.of(path)
-    changed = 0
+    changed, signs = 0, DamageSigns(source.path, notify)
     for line, element in read_elements(source, "s"):
         try:
             tree, discontinuous = _graph(element).tree()
@@ -44,23 +46,26 @@ def read_tiger(
             report(TreebankError(source.path, line, str(error)), on_bad)
         else:
             changed += discontinuous
+            if name := element.get("id"):
+                signs.add_id(name, line)
             plain = tree.without_traces()
             yield Sentence(plain.words, plain.tags, tree, location=Location(source.path, line))
+    signs.report()
     if changed:
         notify(f"{source.path}: discontinuous phrases that were made continuous: {changed:,}")
 
 
 def _graph(sentence: Element) -> Graph:
-    """The graph of an element ``s``. Raises ValueError if it has no graph or an attribute is missing."""
+    """The graph of an element ``s``. Raises ValueError if it has none, and for a missing attribute or repeated id."""
     if sentence.find("graph") is None:
         raise ValueError("this sentence has no <graph>, as in TIGER-XML")
     graph = Graph()
     for terminal in sentence.iter("t"):
-        graph.words[_attribute(terminal, "id")] = BLANK.join(_attribute(terminal, "word").split())
+        graph.words[graph.new(_attribute(terminal, "id"))] = BLANK.join(_attribute(terminal, "word").split())
         tag = terminal.get("pos", "")
         graph.tags.append("" if tag == NOTHING else tag)
     for phrase in sentence.iter("nt"):
-        name = _attribute(phrase, "id")
+        name = graph.new(_attribute(phrase, "id"))
         graph.labels[name] = phrase.get("cat", NOTHING)
         graph.edges[name] = [
             Edge(_attribute(edge, "idref"), edge.get("label", NOTHING)) for edge in phrase.findall("edge")

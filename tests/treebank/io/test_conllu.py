@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -187,3 +187,46 @@ def test_predicted_heads(tmp_path: Path) -> None:
     assert second.line == 14
     with pytest.raises(TreebankError, match=r"a\.conllu:1: this sentence has no heads"):
         read_prediction_heads(write(tmp_path, row(1, head="_")))
+
+
+def notes_of(path: str) -> list[str]:
+    notes: list[str] = []
+    list(read_conllu(path, notify=notes.append))
+    return notes
+
+
+RANGE = "\t".join(["1-2", "ab", *["_"] * 8])
+TWO_WORDS = f"# sent_id = {{}}\n# text = ab c\n{RANGE}\n{row(1, 'a')}{row(2, 'b', 1)}{row(3, 'c', 1)}\n"
+
+
+@pytest.mark.parametrize(
+    ("damage", "line"),
+    [
+        (lambda text: text.replace("# text = ab c", "# text = ab d", 1), 3),
+        (lambda text: text.replace(row(3, "c", 1), row(3, "x", 1), 1), 3),
+        (lambda text: text.replace(row(3, "c", 1), "", 1), 3),
+    ],
+    ids=["other text", "changed word", "lost last line"],
+)
+def test_words_that_are_not_those_of_the_text_are_reported(
+    tmp_path: Path, damage: Callable[[str], str], line: int
+) -> None:
+    text = TWO_WORDS.format(1) + TWO_WORDS.format(2)
+    assert notes_of(write(tmp_path, text)) == []
+    path = write(tmp_path, damage(text))
+    assert notes_of(path) == [f"{path}:{line}: the words are not those of # text; is a line lost, repeated or changed?"]
+
+
+def test_repeated_sent_id_is_reported_within_a_document(tmp_path: Path) -> None:
+    first, second = TWO_WORDS.format(1), TWO_WORDS.format(2)
+    path = write(tmp_path, first + second + first + second)
+    (note,) = notes_of(path)
+    assert note.startswith(f"{path}:17: this sentence has the id of an earlier one")
+    assert note.endswith("(1 more like this)")
+    assert notes_of(write(tmp_path, f"# newdoc\n{first}{second}# newdoc\n{first}{second}")) == []
+
+
+@pytest.mark.parametrize("word", ["a ", " a"])
+def test_space_at_the_edge_of_a_word_is_reported(tmp_path: Path, word: str) -> None:
+    path = write(tmp_path, f"{row(1, 'a b')}{row(2)}\n{row(1)}{row(2, word, 1)}\n")
+    assert notes_of(path) == [f"{path}:4: a word of this sentence begins or ends with a space"]

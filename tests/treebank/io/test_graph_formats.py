@@ -120,3 +120,39 @@ def test_malformed_xml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: st
 def test_word_like_a_phrase_is_refused_in_the_export_format() -> None:
     with pytest.raises(TreebankError, match="would be read as a phrase"):
         list(WRITERS["negra"]([Sentence(()).with_tree(Tree.from_text("(S (A #500) (B b))"))], ""))
+
+
+def notes_of(path: Path, text: str) -> list[str]:
+    path.write_text(text, encoding="utf-8")
+    notes: list[str] = []
+    list(read_sentences([str(path)], input_options=InputOptions(notify=notes.append)))
+    return [note.removeprefix(f"{path}:") for note in notes if "discontinuous" not in note and "read as" not in note]
+
+
+def test_lines_that_are_out_of_order_and_repeated_sentences_are_reported(tmp_path: Path) -> None:
+    lines = NEGRA.splitlines(keepends=True)
+    assert notes_of(tmp_path / "a.export", NEGRA) == []
+    swapped = "".join([*lines[:9], lines[10], lines[9], *lines[11:]])
+    (note,) = notes_of(tmp_path / "a.export", swapped)
+    assert note.startswith("3: a word follows a phrase, or the numbers of phrases do not increase")
+    again = "".join(lines[2:])
+    assert [note.partition(" ha")[0] for note in notes_of(tmp_path / "a.export", NEGRA + again)] == [
+        "14: this sentence"
+    ]
+    sentence = TIGER[TIGER.index("<s id") : TIGER.index("</body>")]
+    repeated = TIGER.replace(sentence, sentence + "\n" + sentence)
+    assert [note.partition(" ha")[0] for note in notes_of(tmp_path / "a.xml", repeated)] == ["14: this sentence"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.export", NEGRA.replace("#501\t--", "#500\t--"), "two words or phrases have the id '500'"),
+        ("a.export", NEGRA.replace("#EOS 1", "#EOS 2"), "begins with #BOS 1 and ends with #EOS 2"),
+        ("a.xml", TIGER.replace('t id="s1_2"', 't id="s1_1"'), "two words or phrases have the id 's1_1'"),
+    ],
+)
+def test_repeated_numbers_in_a_sentence_are_errors(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(TreebankError, match=message):
+        list(read_sentences([str(tmp_path / name)]))

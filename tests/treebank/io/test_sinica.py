@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.files import write
 from treebank.base.errors import TreebankError
-from treebank.io.read import read_sentences
+from treebank.io.read import InputOptions, read_sentences
 
 SINICA = """\
 #1:1.[4257] NP(Head:Neu:一)#。(PERIODCATEGORY)
@@ -45,3 +45,13 @@ def test_sinica_errors(tmp_path: Path, line: str, message: str) -> None:
     assert [str(error)[: len(f"{path}:4: {message}")] for error in errors] == [f"{path}:4: {message}"]
     with pytest.raises(TreebankError):
         list(read_sentences([path]))
+
+
+def test_repeated_line_is_reported(tmp_path: Path) -> None:
+    notes: list[str] = []
+    path = write(tmp_path, SINICA + SINICA.splitlines()[2] + "\n", "a.sinica")
+    assert len(list(read_sentences([path], input_options=InputOptions(notify=notes.append)))) == 3
+    assert [note.partition(";")[0] for note in notes] == [f"{path}:4: this sentence has the id of an earlier one"]
+    notes.clear()
+    list(read_sentences([write(tmp_path, SINICA * 2, "b.sinica")], input_options=InputOptions(notify=notes.append)))
+    assert notes == []  # the numbers of a second document begin again
