@@ -13,7 +13,6 @@ from torch import Tensor
 from induce.data.batches import SentenceBatch
 from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
-from induce.data.tokens import split
 from induce.likelihood.language_model import TextModel
 from induce.models.base import Model, has_memory
 from induce.parsing.parser import LARGEST_BLOCK
@@ -65,7 +64,7 @@ class MemoryReader(TextModel):
 
     def read(self, sentences: Iterable[Sentence]) -> Iterator[SentenceMemory]:
         """Gates and attention of each sentence, in order. The text is streamed."""
-        source = (split(self.normalize(sentence), self.token) for sentence in sentences)
+        source = (self.read_units(sentence, self.normalize(sentence)) for sentence in sentences)
         cost = self.model.parsing_cost
         while block := list(islice(source, LARGEST_BLOCK)):
             yield from map_by_length(

@@ -36,10 +36,15 @@ class StateReader(TextModel):
 
     def read(self, sentences: Iterable[Sentence]) -> Iterator[SentenceStates]:
         """The states of the words of each sentence that the model reads, in order. The text is streamed."""
-        source = ((sentence.words, self.recipe(sentence.words, sentence.tags)) for sentence in sentences)
+        source = map(self._normalized, sentences)
         cost = self.model.parsing_cost
         while block := list(islice(source, BLOCK_SENTENCES)):
             yield from map_by_length(self._states, block, length=_length, min_length=1, cost=cost, short=_no_states)
+
+    def _normalized(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
+        read = self.recipe(sentence.words, sentence.tags)
+        self.read_units(sentence, read.forms)
+        return sentence.words, read
 
     @torch.inference_mode()
     def _states(self, sentences: Sequence[tuple[Sequence[str], Normalized]]) -> list[SentenceStates]:

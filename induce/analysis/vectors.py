@@ -13,7 +13,6 @@ import torch
 from induce.data.batches import SentenceBatch
 from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
-from induce.data.tokens import split
 from induce.likelihood.language_model import TextModel
 from induce.models.base import has_vectors
 from induce.models.build import class_of
@@ -43,7 +42,7 @@ class Embedder(TextModel):
 
     def embed(self, sentences: Iterable[Sentence]) -> Iterator[SentenceVector]:
         """The vector of each sentence, in order. The text is streamed."""
-        source = (split(self.normalize(sentence), self.token) for sentence in sentences)
+        source = (self.read_units(sentence, self.normalize(sentence)) for sentence in sentences)
         while block := list(islice(source, LARGEST_BLOCK)):
             yield from self.embed_words(block)
 

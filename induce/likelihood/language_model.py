@@ -9,13 +9,13 @@ from typing import Any
 from induce.data.batches import Batch, MaskedBatch, StreamBatch
 from induce.data.normalization import RECIPES
 from induce.data.tokens import split
-from induce.models.base import scores_sentences, scores_words
+from induce.models.base import SentenceTooLong, scores_sentences, scores_words
 from induce.parsing.load import choose_device, read_trained
 from induce.parsing.parser import with_rule
 from induce.registry import LOADERS
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
 from treebank.io.read import InputOptions
 
@@ -57,6 +57,18 @@ class TextModel:
     def normalize(self, sentence: Sentence) -> tuple[str, ...]:
         """The normalized words of a sentence, which are not split into characters."""
         return self.recipe(sentence.words, sentence.tags).forms
+
+    def read_units(self, sentence: Sentence, forms: tuple[str, ...]) -> Sequence[str]:
+        """The words or characters of ``forms``, the normalized words of ``sentence``.
+
+        Raises TreebankError, or SentenceTooLong without a file, if these are more than the model can read.
+        """
+        units = split(forms, self.token)
+        limit = getattr(self.model_type, "max_length", None)
+        if limit is not None and len(units) > limit:
+            error = SentenceTooLong(0, len(units), limit)
+            raise TreebankError(*sentence.location, str(error)) if sentence.location.path else error
+        return units
 
     def build(self) -> Any:
         """Build the model on its device. It is not stored here, so that the scorer stays small."""
@@ -100,7 +112,7 @@ class LanguageModel(TextModel):
     def encode(self, sentence: Sentence) -> EncodedSentence:
         """The sentence as the model reads it."""
         forms = self.normalize(sentence)
-        words = split(forms, self.token)
+        words = self.read_units(sentence, forms)
         is_unknown = tuple(not self.vocabulary.knows(word) for word in words)
         characters = sum(map(len, forms)) + len(forms)
         return EncodedSentence(words, tuple(self.vocabulary.encode(words)), is_unknown, characters)

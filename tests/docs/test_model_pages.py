@@ -18,6 +18,14 @@ SECTIONS = ("When to use", "Command", "Settings", "Scores")
 SETTING = re.compile(rf"\b((?:model|{'|'.join((*TABLES, *COMPONENTS))})\.(?!py\b|name\b)[a-z_]+)\b")
 
 
+def test_the_longest_sentences_of_the_models_are_listed() -> None:
+    text = (ROOT / "docs/reference/models/index.md").read_text(encoding="utf-8").partition("\n## Longest sentences")[2]
+    rows = [line.split("|")[1:3] for line in text.splitlines() if line.startswith("| `")]
+    listed = {name: limit.strip() for names, limit in rows for name in re.findall("`([^`]+)`", names)}
+    limits = {name: load(entry.location).max_length for name, entry in MODELS.items()}
+    assert listed == {name: f"{limit:,}" if limit else "any" for name, limit in limits.items()}
+
+
 def definitions() -> tuple[set[str], dict[str, set[str]]]:
     """Names of all functions and classes, and for each class the names in its body and those of its bases."""
     functions, members, bases = set(), {}, {}

@@ -150,10 +150,10 @@ def test_memory_that_runs_out_in_parsing(call: Caller, warm: str) -> None:
     options = [part for setting in UDGN for part in ("--set", f"model.{setting}")]
     Path("text.txt").write_text("the dog saw a cat\na man met the dog\n" * 20)
     assert call("train", "text.txt", "--model", "udgn", "-o", "run", *options, "--set", "train.epochs=1")[0] == 0
-    Path("in.txt").write_text("the dog saw a cat\n" * 40 + "dog " * 20_000 + "\nthe cat\n")
+    Path("in.txt").write_text("the dog saw a cat\n" * 40 + "dog " * 10_000 + "\nthe cat\n")
     code, out, err = limited(warm, "masked.udgn", 450, "extract", "-m", "run", "in.txt")
     assert (code, out.count("\n")) == (1, 40)
-    assert err == "synparse: in.txt:41: memory ran out on a sentence of 20,000 words; leave it out\n"
+    assert err == "synparse: in.txt:41: memory ran out on a sentence of 10,000 words; leave it out\n"
 
 
 def test_a_lost_blank_line_in_three_columns(call: Caller) -> None:
@@ -189,3 +189,17 @@ def test_files_that_are_nested_too_deeply(call: Caller, arguments: tuple[str, ..
 def test_a_text_that_looks_like_nested_json(call: Caller, model: Path) -> None:
     Path("a.txt").write_text(f"{DEEP}\na dog\n")
     assert call.result("parse", "-m", model, "a.txt").count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    "command", ["parse", "extract", "perplexity", "perplexity --per sentence", "extract --what vectors"]
+)
+def test_too_long_sentence_is_refused_at_its_line(
+    call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr("induce.models.language.onlstm.OnLstm.max_length", 5)
+    Path("in.txt").write_text("the dog saw a cat\n" * 3 + "the big dog saw a cat\na cat\n")
+    message = "in.txt:4: 6 words are too many for this model, which parses at most 5"
+    code, out, err = call(*command.split(), "-m", model, "in.txt")
+    assert (code, err) == (1, f"synparse: {message}\n")
+    assert out.count("\n") == (3 if command in ("parse", "extract") else 0)

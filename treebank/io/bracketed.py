@@ -16,6 +16,7 @@ from treebank.io.source import AnyPath, Source
 from treebank.io.tree_splitter import BrokenTree, TreeSplitter
 
 MAX_INCOMPLETE_SHARE = 0.5  # sentences with untagged words per sentence without them; see `read_bracketed`
+MAX_UNTAGGED_SHARE = 0.05  # untagged words per word, in a file of a few sentences
 Rewrite = Callable[[str], str]  # turns lines of a dialect into Penn brackets, line for line; raises ValueError
 
 
@@ -37,22 +38,25 @@ def read_bracketed(
     """The sentences of a treebank file: the tree, and the words and tags without empty elements. See `read_trees`.
 
     ``notify`` is called at the end if all words have tags except a few, which may be text that does not belong to a
-    tree, such as the marks of a merge conflict.
+    tree, such as the marks of a merge conflict, or a label that has lost its bracket.
     """
     name = Source.of(path).path
-    complete = incomplete = 0
+    complete = incomplete = words_read = untagged = 0
     first = ("", 0)
     for tree, line in read_trees(path, on_bad=on_bad, rewrite=rewrite):
+        words_read += len(tree.words)
         if "" not in tree.tags:
             complete += 1
         elif any(tree.tags):
             incomplete += 1
+            untagged += tree.tags.count("")
             first = first if incomplete > 1 else (tree.words[tree.tags.index("")], line)
         words, tags = (tree.words, tree.tags) if TRACE not in tree.tags else _without_traces(tree)
         yield Sentence(words, tags if any(tags) else (), tree, location=Location(name, line))
-    if 0 < incomplete <= MAX_INCOMPLETE_SHARE * complete:
+    is_exception = incomplete <= MAX_INCOMPLETE_SHARE * complete or untagged <= MAX_UNTAGGED_SHARE * words_read
+    if incomplete and is_exception:
         word, line = first
-        notify(f"{name}:{line}: {shorten(word)} has no tag, unlike all words of most sentences; is it out of place?")
+        notify(f"{name}:{line}: {shorten(word)} has no tag, unlike most words; is it out of place?")
 
 
 def read_trees(

@@ -8,6 +8,7 @@ MAX_IDS = 100_000  # ids of one document that are compared
 REPEATED_ID = "this sentence has the id of an earlier one; is a part of the file repeated?"
 OTHER_TEXT = "the words are not those of # text; is a line lost, repeated or changed?"
 
+INNER_MARK = "a word of this sentence contains a byte-order mark (U+FEFF), as at the joints of concatenated files"
 OUTER_SPACE = "a word of this sentence begins or ends with a space"
 
 

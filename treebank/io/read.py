@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from treebank.base.errors import TreebankError, UnknownNameError
 from treebank.core.sentence import Location, Sentence
+from treebank.io.damage import INNER_MARK, DamageSigns
 from treebank.io.expand import expand
 from treebank.io.formats import BRACKETS, FORMATS, TEXT, Format, ReadOptions, detect, format_by_suffix
 from treebank.io.lines import OnBad
@@ -16,6 +17,7 @@ from treebank.io.source import AnyPath, Source
 from treebank.io.streams import STDIN
 from treebank.tokenize import DEFAULT, NONE, tokenization
 
+MARK = "\ufeff"  # byte-order mark
 OnSentence = Callable[[Location], None]  # called with the location of each sentence that was read
 
 
@@ -93,8 +95,11 @@ def _read_all(
     rule = "" if options.tokenize == NONE else options.tokenize
     read_options = ReadOptions(rule, options.paragraphs, options.keep_annotation, trees, on_bad, options.notify)
     for source in sources:
+        signs = DamageSigns(source.path, options.notify)
         try:
             for sentence in _input_format(source, options, trees).read(source, read_options):
+                if MARK in "".join(sentence.words):
+                    signs.add(INNER_MARK, sentence.location.line)
                 yield sentence
                 if options.on_sentence:
                     options.on_sentence(sentence.location)
@@ -102,6 +107,7 @@ def _read_all(
             if on_bad is None or len(sources) == 1:
                 raise
             on_bad(TreebankError(error.path, error.line, f"{error.message}; the rest of this file is left out"))
+        signs.report()
 
 
 def _input_format(source: Source, options: InputOptions, trees: bool) -> Format:

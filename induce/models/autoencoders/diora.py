@@ -13,7 +13,7 @@ ordered by start and then by sentence, and the K ways to make a cell from two ot
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -83,6 +83,7 @@ class Diora(Model):
     reads = (FragmentBatch, SpanSupervisedBatch)
     gives = (SpanScores, Brackets)
     shortest = 2
+    max_length: ClassVar[int | None] = 2_000  # whose chart fits into a few gigabytes
     measure = "reconstruction loss"
     word_distribution: Tensor  # (V,): of sampled words
 

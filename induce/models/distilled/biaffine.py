@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +44,7 @@ class Biaffine(Student):
     reads = (HeadSupervisedBatch,)
     gives = (HeadDistribution,)
     estimates_root = True
+    max_length: ClassVar[int | None] = 2_000  # whose heads are decoded in some seconds
 
     def __init__(self, config: BiaffineConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)

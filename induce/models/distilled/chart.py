@@ -10,6 +10,7 @@ Shapes: B sentences, N words, H units of one direction of the LSTM, A of the end
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +19,7 @@ from torch.nn import functional
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
 from induce.data.punctuation import GAP_FEATURES, gap_features
 from induce.models.base import Loss, Query, bounded
-from induce.models.distilled.settings import MAX_WIDTH, ChartConfig
+from induce.models.distilled.settings import LONGEST, MAX_WIDTH, ChartConfig
 from induce.models.distilled.student import Student
 from induce.structures import SpanScores
 
@@ -30,6 +31,7 @@ class Chart(Student):
     reads = (SpanTargetBatch,)
     gives = (SpanScores,)
     shortest = 2
+    max_length: ClassVar[int | None] = LONGEST
 
     def __init__(self, config: ChartConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)

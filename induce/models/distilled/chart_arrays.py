@@ -19,7 +19,7 @@ import numpy as np
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.punctuation import GAP_FEATURES, gap_features
 from induce.layers.endings import BUCKETS, ENDINGS
-from induce.models.distilled.settings import MAX_WIDTH, ChartConfig
+from induce.models.distilled.settings import LONGEST, MAX_WIDTH, ChartConfig
 from induce.structures import SpanScores
 
 GATES = 4  # of an LSTM: input, forget, cell, output
@@ -73,7 +73,7 @@ class ArrayChart:
     gives = (SpanScores,)
     estimates_root = False
     shortest = 2
-    max_length = None
+    max_length = LONGEST
 
     def __init__(self, config: ChartConfig, vocabulary_size: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Raises ValueError if settings and weights do not fit together."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from induce.setting import count, dropout_rate, setting
 
 MAX_WIDTH = 40  # of spans with their own weight in the chart parser, in words; wider spans share one
+LONGEST = 3_000  # words of a sentence that is decoded by the chart parser in some ten seconds
 
 
 @dataclass(frozen=True, kw_only=True)

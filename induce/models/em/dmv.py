@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
 PARSING_TABLE = 2_000_000  # the same for the sentences of one parsing batch
-LONGEST = 2000  # words of a sentence whose tables fit into a few gigabytes
+LONGEST = 500  # words of a sentence whose tables fit into half a gigabyte
 
 
 class Dmv(DmvMembers):

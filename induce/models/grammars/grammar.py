@@ -98,6 +98,7 @@ class Grammar(Model):
     reads = (FragmentBatch, SpanSupervisedBatch, SpanRewardBatch)
     gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores, Brackets, RankedTrees)
     shortest = 2
+    max_length: ClassVar[int | None] = 2_000  # whose spans are decoded in some ten seconds
     shares_rules: ClassVar[bool] = True  # whether all sentences have one grammar
     config: Any  # settings with the numbers of nonterminals and preterminals
     growth: Tensor

@@ -90,6 +90,7 @@ class Rnng(Model):
     reads: ClassVar[tuple[type[Batch], ...]] = (SpanTargetBatch,)
     gives = (Brackets, SpanScores)  # the most probable tree first, as published
     shortest = 2
+    max_length: ClassVar[int | None] = 3_000  # whose spans fit into a gigabyte
     config: Any
 
     def __init__(self, config: RnngConfig, vocabulary_size: int) -> None:

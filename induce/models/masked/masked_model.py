@@ -40,6 +40,7 @@ class MaskedLanguageModel(Model):
 
     reads: ClassVar[tuple[type[Batch], ...]] = (MaskedBatch,)
     rounds = True
+    max_length: ClassVar[int | None] = 10_000  # whose attention or heads fit into a few gigabytes
     max_positions: ClassVar[int] = 500  # positions with their own embedding; later ones share the last
     config: Any
     norm: nn.Module  # of the final states

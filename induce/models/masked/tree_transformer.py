@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -151,6 +151,7 @@ class TreeTransformer(MaskedLanguageModel):
 
     Config = TreeTransformerConfig
     gives = (Brackets, Distances)
+    max_length: ClassVar[int | None] = 5_000  # whose priors fit into a few gigabytes
 
     def __init__(self, config: TreeTransformerConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)

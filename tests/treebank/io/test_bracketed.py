@@ -173,9 +173,13 @@ def test_words_without_a_tag_are_reported_if_they_are_exceptions(tmp_path: Path)
     assert notes(5 * tree) == []
     assert notes(2 * tree + tree.replace("NN dog", "NN d og")) != []
     assert notes(5 * tree + conflict + tree) == [
-        "/trees.mrg:16: '<<<<<<<' has no tag, unlike all words of most sentences; is it out of place?"
+        "/trees.mrg:16: '<<<<<<<' has no tag, unlike most words; is it out of place?"
     ]
     assert notes("(S (NP Mary) (VP saw (NP him)))\n" * 5 + tree) == []
+    long = f"(S {'(NN dog) ' * 30}(VP (VBD sat)))\n"
+    assert notes(long + long.replace("(VP (VBD sat))", "VP (VBD sat)")) == [
+        "/trees.mrg:2: 'VP' has no tag, unlike most words; is it out of place?"
+    ]
 
 
 def test_trees_before_the_error_are_read() -> None:

@@ -129,3 +129,15 @@ def test_reading_trees_loads_no_heavy_library() -> None:
         "assert not {'torch', 'nltk', 'numpy', 'regex'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.mrg"])
+def test_byte_order_mark_inside_a_file_is_reported(tmp_path: Path, name: str) -> None:
+    line = "(S (A a) (B b))\n" if name == "a.mrg" else "a b\n"
+    path = tmp_path / name
+    path.write_text("\ufeff" + line + line.replace("b", "b\ufeff") + line, encoding="utf-8")
+    notes: list[str] = []
+    assert len(list(read_sentences([path], input_options=InputOptions(notify=notes.append)))) == 3
+    assert [note.partition(" (")[0] for note in notes] == [
+        f"{path}:2: a word of this sentence contains a byte-order mark"
+    ]

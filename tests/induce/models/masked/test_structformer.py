@@ -17,7 +17,6 @@ from induce.models.base import Query
 from induce.models.masked.masked_model import without_self
 from induce.models.masked.structformer import StructFormer, StructFormerConfig, block_ends, heads_of_blocks, margins
 from induce.models.masked.transformer import EncoderLayer, Transformer, TransformerConfig
-from induce.parsing.model_parser import LONG_COST
 from induce.structures import Distances, HeadDistribution, Heights
 from tests.support.masked_weights import check_gradients, give_weights
 from tests.support.reference import Fixture, fixtures, load
@@ -381,7 +380,7 @@ def test_settings_that_do_not_fit(changes: dict[str, Any], message: str) -> None
             Transformer(replace(TINY_TRANSFORMER, **changes), 20)
 
 
-def test_sentences_of_many_thousand_words_are_reported_as_slow() -> None:
+def test_parsing_cost_is_linear_up_to_hundreds_of_words() -> None:
     model = Transformer(TransformerConfig(), 10)
     assert model.parsing_cost(100) == pytest.approx(102, rel=0.03)
-    assert model.parsing_cost(10_000) < LONG_COST < model.parsing_cost(40_000)
+    assert model.parsing_cost(10_000) > 30_000
