@@ -111,7 +111,7 @@ class _Chart:
 
     def __init__(self, weights: TreeWeights, fragments: Fragments | None, scale: Array, workspace: Workspace) -> None:
         self.shape: tuple[int, ...] = weights.first.shape
-        self._zeros = lambda *names: [workspace.zeros(name, self.shape) for name in names]
+        self._workspace = workspace
         self.count = self.shape[1]
         self.fragments = fragments
         self.scale = scale
@@ -119,7 +119,6 @@ class _Chart:
         self.later = np.multiply(weights.later, self.scale, out=workspace.empty("later", self.shape))
         self.stop, self.root, self.words = weights.stop, weights.root, weights.words
         # Entries outside the triangle of a table are arbitrary: each is multiplied by a derivative of 0.
-        self._any = lambda *names: [workspace.empty(name, self.shape) for name in names]
         self.same, self.open, self.done_end = self._any("same", "open", "done_end")
         self.rest, self.done = self._zeros("rest", "done")
         self.done[:, :, 0] = self.done_end[:, :, 0] = weights.stop[:, :, 0]
@@ -138,6 +137,14 @@ class _Chart:
             if fragments.within is not None:
                 self.done_outer, self.done_outer_end = self._any("done_outer", "done_outer_end")
                 self.done_outer[:, :, 0] = self.done_outer_end[:, :, 0] = self.done[:, :, 0]
+
+    def _zeros(self, *names: str) -> list[Array]:
+        """Tables of the workspace filled with 0."""
+        return [self._workspace.zeros(name, self.shape) for name in names]
+
+    def _any(self, *names: str) -> list[Array]:
+        """Tables of the workspace with arbitrary content."""
+        return [self._workspace.empty(name, self.shape) for name in names]
 
     def inside(self) -> None:
         """Fill the tables from narrow to wide."""

@@ -111,8 +111,9 @@ class Dmv(DmvMembers):
         tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
         members = self.ready()
         logs = np.zeros((len(members), len(lengths)))
+        sums = GrammarSums(Preferences(0.0, 1.0))
         for index, member in enumerate(members):
-            sums, words = GrammarSums(Preferences(0.0, 1.0)), np.log(self.word_given_class[member].cpu().numpy())
+            words = np.log(self.word_given_class[member].cpu().numpy())
             for rows, count in blocks_of_similar_length(lengths, np.ones(len(lengths), dtype=bool)):
                 ids = tokens[rows, :count].T
                 unweighted = np.ones(ids.shape)

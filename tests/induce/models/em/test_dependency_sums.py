@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import torch
@@ -257,6 +260,19 @@ def test_reused_workspace_gives_equal_counts() -> None:
         assert_same(used, new, 1e-12)
         weights.first[:] = 1e200
         tree_counts(weights, fragments, workspace=workspace)
+
+
+def test_tables_are_released_without_a_search_for_cycles() -> None:
+    workspace = Workspace()
+    released = weakref.ref(workspace)
+    gc.disable()
+    try:
+        counts = tree_counts(random_weights(6, 2), workspace=workspace)
+        del workspace
+        assert released() is None
+        assert np.isfinite(counts.log_total).all()
+    finally:
+        gc.enable()
 
 
 def test_infinite_numbers_of_an_earlier_batch_have_no_effect() -> None:
