@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -192,6 +192,7 @@ class StructFormer(Transformer):
 
     Config = StructFormerConfig
     gives = (Distances, HeadDistribution, Heights)
+    max_length: ClassVar[int | None] = 5_000  # whose heads are computed in some ten seconds
 
     def build(self, symbols: int) -> None:
         """Create the parser and the layers."""
