@@ -22,8 +22,9 @@ from treebank.io.formats import FORMATS, WRITERS
 from treebank.io.read import InputOptions, read_sentences
 
 UD = {
-    "UD dev sets": (
+    "UD": (
         "UD_English-EWT/en_ewt-ud-dev.conllu",
+        "UD_German-PUD/de_pud-ud-test.conllu",
         "UD_Turkish-IMST/tr_imst-ud-dev.conllu",
         "UD_Tamil-TTB/ta_ttb-ud-dev.conllu",
         "UD_Vietnamese-VTB/vi_vtb-ud-dev.conllu",
