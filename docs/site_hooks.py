@@ -141,6 +141,15 @@ def on_post_page(output: str, **_: Any) -> str:
     return output.replace("</head>", f"{sheets}</head>", 1)
 
 
+def on_post_build(config: Any, **_: Any) -> None:
+    """Let the search take options and other text with signs, which its index reads as operators."""
+    path = Path(config.site_dir) / "search" / "worker.js"
+    script = path.read_text(encoding="utf-8")
+    query = script.replace("index.search(query)", "index.search(query.replace(/[-+:^~*]/g, ' '))")
+    assert query != script, "the search of MkDocs has changed"
+    path.write_text(query, encoding="utf-8")
+
+
 def _code(match: re.Match[str]) -> str:
     if len(unescape(match[1])) <= SHORT:
         return f'<code class="whole">{match[1]}</code>'

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -54,6 +58,42 @@ def test_color_menu_works(site: Path, tmp_path: Path) -> None:
             browser.value(f"document.querySelector('[data-bs-theme-value={mode}]').click()")
             assert browser.value("document.documentElement.getAttribute('data-bs-theme')") == mode
         assert not [problem for problem in browser.problems if "darkmode" in problem]
+
+
+@needs_browser
+def test_search_accepts_options(site: Path, tmp_path: Path) -> None:
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, Browser(tmp_path) as browser:
+        Thread(target=server.serve_forever, daemon=True).start()
+        browser.send("Page.navigate", url=f"http://127.0.0.1:{server.server_port}/index.html?q=--max-minutes")
+        script = "[...document.querySelectorAll('#mkdocs-search-results a')].map(link => link.textContent)"
+        for _ in range(300):
+            if titles := browser.value(script):
+                break
+            time.sleep(0.1)
+        server.shutdown()
+    assert "Train a model" in titles
+    assert not [problem for problem in browser.problems if "QueryParseError" in problem]
+
+
+@needs_browser
+def test_narrow_menu_opens_and_scrolls(site: Path, tmp_path: Path) -> None:
+    with Browser(tmp_path) as browser:
+        browser.send("Emulation.setDeviceMetricsOverride", width=400, height=700, deviceScaleFactor=1, mobile=True)
+        browser.open(site / "index.html")
+        for selector in (".navbar-toggler", ".navbar .dropdown-toggle", ".navbar .dropdown-submenu > a"):
+            browser.value(f"document.querySelectorAll('{selector}').forEach(element => element.click())")
+            time.sleep(0.5)
+        menu = "document.querySelector('.navbar-collapse.show')"
+        assert browser.value(f"getComputedStyle({menu}).overflowY") == "auto"  # a long menu scrolls
+        assert browser.value(f"{menu}.getBoundingClientRect().bottom <= innerHeight + 1")
+        assert not [problem for problem in browser.problems if "search/main.js" not in problem]  # it needs a server
+
+
+def test_anchors_begin_with_a_letter(site: Path) -> None:
+    """Other anchors stop the scripts of the theme, which read them as selectors."""
+    for page in set(site.rglob("*.html")) - {site / "404.html"}:
+        assert not re.search(r'<h\d id="\d', page.read_text(encoding="utf-8")), page
 
 
 @needs_browser
