@@ -221,13 +221,13 @@ def _row(phrase: Phrase, totals: Sequence[int], occurrences: Sequence[dict[str, 
             )
         )
     if len(totals) == 1:
-        return PhraseRow(_shown(phrase), phrase.label, tuple(frequencies))
+        return PhraseRow(_table_text(phrase), phrase.label, tuple(frequencies))
     counts = frequencies[0].count, frequencies[1].count
     difference = log_likelihood_ratio(*counts, *totals), log_ratio(*counts, *totals)
-    return PhraseRow(_shown(phrase), phrase.label, tuple(frequencies), *difference)
+    return PhraseRow(_table_text(phrase), phrase.label, tuple(frequencies), *difference)
 
 
-def _shown(phrase: Phrase) -> str:
+def _table_text(phrase: Phrase) -> str:
     """The words of a phrase or arc in the table."""
     return phrase.words.replace(ARC_MARK, " ")
 
@@ -241,7 +241,7 @@ def _first(phrases: Iterable[Phrase], totals: Sequence[int], limit: int | None) 
     def order(phrase: Phrase) -> tuple[Any, ...]:
         counts = [phrase.tallies[corpus].total if corpus in phrase.tallies else 0 for corpus in range(len(totals))]
         difference = log_likelihood_ratio(counts[0], counts[1], *totals) if len(counts) == 2 else 0.0
-        return -difference, -sum(counts), _shown(phrase), phrase.label
+        return -difference, -sum(counts), _table_text(phrase), phrase.label
 
     if limit is None:
         return sorted(phrases, key=order), 0
