@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cli.main import run as run_cli
-from tests.support.calls import Caller, toy_text
-from tests.support.tiny import SETTINGS, sentences
+from tests.support.calls import Caller
+from tests.support.tiny import sentences
 
 LABELS = {"big": "amod", "old": "amod", "red": "amod", ".": "punct"}
 
@@ -31,14 +31,9 @@ def conllu(count: int = 60) -> str:
     return "".join(result)
 
 
-@pytest.fixture(scope="module")
-def udgn(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A UDGN trained for a moment, which tests only read."""
-    folder = tmp_path_factory.mktemp("channels")
-    (folder / "text.txt").write_text(toy_text(60), encoding="utf-8")
-    tiny = [part for setting in [*SETTINGS["udgn"], "train.epochs=1"] for part in ("--set", setting)]
-    assert run_cli(["train", str(folder / "text.txt"), "-o", str(folder / "run"), "--model", "udgn", *tiny]) == 0
-    return folder / "run"
+@pytest.fixture
+def udgn(tiny_model: Callable[..., Path]) -> Path:
+    return tiny_model("udgn")
 
 
 @pytest.fixture(autouse=True)
@@ -85,13 +80,8 @@ def test_controls_and_several_models(call: Caller, udgn: Path) -> None:
     several = call.json(*arguments, "-m", "again")
     assert several["relations"]["det"]["PCC"]["mean"] == pytest.approx(plain["relations"][0]["correlation"])
     assert several["relations"]["det"]["Permuted"]["sd"] == 0
-    assert call.result(*arguments, "-m", "again").splitlines()[0].split()[:5] == [
-        "Relation",
-        "Models",
-        "PCC",
-        "PCC",
-        "SD",
-    ]
+    header = call.result(*arguments, "-m", "again").splitlines()[0]
+    assert header.split()[:5] == ["Relation", "Models", "PCC", "PCC", "SD"]
     assert call.usage(*arguments, "-m", "again", "--plot", "map.svg").endswith("--plot draws the channels of one model")
 
 

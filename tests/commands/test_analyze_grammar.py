@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cli.main import run as run_cli
 from tests.support.calls import Caller, toy_text
-from tests.support.tiny import SETTINGS, settings, train
 
 
-@pytest.fixture(scope="module")
-def dmv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A DMV trained for a moment, which tests only read."""
-    folder = tmp_path_factory.mktemp("grammar")
-    (folder / "text.txt").write_text(toy_text(60), encoding="utf-8")
-    tiny = [part for setting in SETTINGS["dmv"] for part in ("--set", setting)]
-    assert run_cli(["train", str(folder / "text.txt"), "-o", str(folder / "run"), "--model", "dmv", *tiny]) == 0
-    return folder / "run"
+@pytest.fixture
+def dmv(tiny_model: Callable[..., Path]) -> Path:
+    return tiny_model("dmv")
 
 
 def test_classes_of_a_text(call: Caller, tmp_path: Path) -> None:
@@ -72,25 +66,25 @@ def test_sentences_drawn_from_a_dmv(call: Caller, dmv: Path) -> None:
     assert "it can be written as text, and as conllu" in call.refusal(*options, "--format", "brackets")
 
 
-def test_grammar_of_a_neural_dmv(call: Caller, tmp_path: Path) -> None:
-    train(settings("ndmv", "train.epochs=1"), tmp_path / "run")
-    grammar = call.json("analyze", "grammar", "-m", tmp_path / "run", "--arcs", "1000")
+def test_grammar_of_a_neural_dmv(call: Caller, tmp_path: Path, tiny_model: Callable[..., Path]) -> None:
+    run = tiny_model("ndmv", "train.epochs=1")
+    grammar = call.json("analyze", "grammar", "-m", run, "--arcs", "1000")
     assert sum(entry["share"] for entry in grammar["classes"]) == pytest.approx(1)
     assert sum(entry["root"] for entry in grammar["classes"]) == pytest.approx(1)
     assert {"dog", "the"} <= {word for entry in grammar["classes"] for word in entry["words"]}
-    lines = call.result("generate", "-m", tmp_path / "run", "--limit", "1000", "--format", "text").splitlines()
+    lines = call.result("generate", "-m", run, "--limit", "1000", "--format", "text").splitlines()
     words = sum(len(line.split()) for line in lines)
     assert sum(arc["rate"] for arc in grammar["arcs"]) == pytest.approx((words - 1000) / words)
     (tmp_path / "new.txt").write_text("The dog saw a cat .\n", encoding="utf-8")
-    parsed = call.result("parse", tmp_path / "new.txt", "-m", tmp_path / "run", "--decoder", "ranked-arcs", "--k", "3")
+    parsed = call.result("parse", tmp_path / "new.txt", "-m", run, "--decoder", "ranked-arcs", "--k", "3")
     line = json.loads(parsed)
     scores = [tree["score"] for tree in line["trees"]]
     assert scores == sorted(scores, reverse=True)
     assert line["trees"][0]["arcs"] == line["arcs"]
     assert len({tuple(tree["arcs"]) for tree in line["trees"]}) == 3
-    best = call.result("parse", tmp_path / "new.txt", "-m", tmp_path / "run", "--decoder", "arcs", "--format", "jsonl")
+    best = call.result("parse", tmp_path / "new.txt", "-m", run, "--decoder", "arcs", "--format", "jsonl")
     assert json.loads(best)["arcs"] == line["arcs"]
-    expected = call.result("parse", tmp_path / "new.txt", "-m", tmp_path / "run", "--decoder", "mbr-heads", "--k", "2")
+    expected = call.result("parse", tmp_path / "new.txt", "-m", run, "--decoder", "mbr-heads", "--k", "2")
     assert len(json.loads(expected)["trees"]) == 2
 
 
@@ -111,10 +105,10 @@ def test_a_dmv_parses_extracts_and_decodes(call: Caller, dmv: Path, tmp_path: Pa
     assert call.result("parse", text, "-m", dmv, "--decoder", "heads-to-tree").count("\n") == 3
 
 
-def test_rules_of_a_pcfg(call: Caller, tmp_path: Path) -> None:
+def test_rules_of_a_pcfg(call: Caller, tiny_model: Callable[..., Path]) -> None:
     """Shares of preterminals and of the rules of one parent sum to 1, and each tree has one rule less than words."""
-    train(settings("npcfg"), tmp_path / "npcfg")
-    report = call.json("analyze", "grammar", "-m", tmp_path / "npcfg", "--arcs", "1000", "--words", "3")
+    run = tiny_model("npcfg")
+    report = call.json("analyze", "grammar", "-m", run, "--arcs", "1000", "--words", "3")
     assert sum(entry["share"] for entry in report["preterminals"]) == pytest.approx(1)
     assert all(1 <= len(entry["words"]) <= 3 for entry in report["preterminals"])
     shares: dict[str, float] = {}
@@ -124,8 +118,8 @@ def test_rules_of_a_pcfg(call: Caller, tmp_path: Path) -> None:
     assert list(shares.values()) == pytest.approx([1.0] * len(shares))
     rates = [rule["rate"] for rule in report["rules"]]
     assert rates == sorted(rates, reverse=True)
-    lines = call.result("generate", "-m", tmp_path / "npcfg", "--limit", "1000", "--format", "text").splitlines()
+    lines = call.result("generate", "-m", run, "--limit", "1000", "--format", "text").splitlines()
     assert sum(rates) == pytest.approx(sum(len(line.split()) - 1 for line in lines) / 1000)
-    assert "Per sentence" in call.result("analyze", "grammar", "-m", tmp_path / "npcfg")
-    code, _, message = call("analyze", "grammar", "-m", tmp_path / "npcfg", "--member", "2")
+    assert "Per sentence" in call.result("analyze", "grammar", "-m", run)
+    code, _, message = call("analyze", "grammar", "-m", run, "--member", "2")
     assert (code, "rules are counted in drawn sentences" in message) == (2, True)

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cli.main import run as run_cli
-from tests.support.calls import Caller, toy_text
-from tests.support.tiny import SETTINGS
+from tests.support.calls import Caller
 
 
-@pytest.fixture(scope="module")
-def spelling(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of characters trained for a moment, which tests only read."""
-    folder = tmp_path_factory.mktemp("spelling")
-    (folder / "text.txt").write_text(toy_text(40), encoding="utf-8")
-    tiny = [*SETTINGS["prpn"], "train.epochs=1", "data.token=character"]
-    flags = [part for setting in tiny for part in ("--set", setting)]
-    assert run_cli(["train", str(folder / "text.txt"), "--model", "prpn", "-o", str(folder / "run"), *flags]) == 0
-    return folder / "run"
+@pytest.fixture
+def spelling(tiny_model: Callable[..., Path]) -> Path:
+    """A model of characters."""
+    return tiny_model("prpn", "train.epochs=1", "data.token=character")
 
 
 def test_a_table_and_a_correlation(call: Caller, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

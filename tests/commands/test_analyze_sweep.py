@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
 
-from cli.main import run as run_cli
 from tests.commands.test_analyze_channels import conllu
-from tests.support.calls import Caller, toy_text
-from tests.support.tiny import SETTINGS
+from tests.support.calls import Caller
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(tiny_model: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Models of two mask rates, the first with two seeds, which tests only read."""
     folder = tmp_path_factory.mktemp("sweep")
-    (folder / "text.txt").write_text(toy_text(60), encoding="utf-8")
-    for name, changes in (
-        ("a", ["model.mask_rate=0.3"]),
-        ("b", ["model.mask_rate=0.3", "train.seed=2"]),
-        ("c", ["model.mask_rate=0.125"]),
-    ):
-        tiny = [part for setting in [*SETTINGS["udgn"], "train.epochs=1", *changes] for part in ("--set", setting)]
-        assert run_cli(["train", str(folder / "text.txt"), "-o", str(folder / name), "--model", "udgn", *tiny]) == 0
+    for name, changes in (("a", []), ("b", ["train.seed=2"]), ("c", ["model.mask_rate=0.125"])):
+        (folder / name).symlink_to(tiny_model("udgn", *changes))
     return folder
 
 
@@ -58,26 +51,13 @@ def test_means_by_value(call: Caller, runs: Path) -> None:
     assert table[0].split() == ["model.mask_rate", "Models", "UAS", "UAS", "SD", "UUAS", "UUAS", "SD"]
     assert table[2].split()[:2] == ["0.125", "1"]
     assert len(table[2].split()) == 4  # one model has no deviation
-    assert table[3].split() == [
-        "0.3",
-        "2",
-        *(f"{sweep['scores'][i][key]:.2f}" for i in (1, 3) for key in ("mean", "sd")),
-    ]
+    cells = [f"{sweep['scores'][i][key]:.2f}" for i in (1, 3) for key in ("mean", "sd")]
+    assert table[3].split() == ["0.3", "2", *cells]
 
 
 def test_several_conventions_and_other_settings(call: Caller, runs: Path) -> None:
-    arguments = (
-        "eval",
-        "--gold",
-        "gold.conllu",
-        "--convention",
-        "udgn",
-        "--convention",
-        "all-tokens",
-        "--format",
-        "json",
-    )
-    Path("two.json").write_text(call.result(*arguments, "-m", runs / "a"), encoding="utf-8")
+    command = "eval --gold gold.conllu --convention udgn --convention all-tokens --format json -m"
+    Path("two.json").write_text(call.result(*command.split(), runs / "a"), encoding="utf-8")
     header = call.result("analyze", "sweep", "two.json", "--setting", "train.seed").splitlines()[0]
     assert header.split("  ")[0] == "train.seed"
     assert all(name in header for name in ("UAS udgn", "UUAS udgn", "UAS all-tokens", "UUAS all-tokens"))
@@ -90,15 +70,14 @@ def test_several_conventions_and_other_settings(call: Caller, runs: Path) -> Non
     assert [row["mean"] for row in scores] == [entry["value"] for entry in document["scores"]]
 
 
-def test_models_that_differ_in_more_than_the_setting(call: Caller, runs: Path) -> None:
+def test_models_that_differ_in_more_than_the_setting(call: Caller, runs: Path, tiny_model: Callable[..., Path]) -> None:
     out = call.result("analyze", "sweep", "scores.json", "--setting", "train.seed")
     assert out.endswith("note: these models also differ in model.mask_rate\n")
     code, _, err = call("analyze", "sweep", "scores.json", "--setting", "train.seed", "--format", "json")
     assert (code, err) == (0, "note: these models also differ in model.mask_rate\n")
     assert call("analyze", "sweep", "scores.json", "--setting", "model.mask_rate")[2] == ""
-    tiny = [part for setting in SETTINGS["structformer"] for part in ("--set", setting)]
-    call.result("train", runs / "text.txt", "-o", "other", "--model", "structformer", "--max-minutes", 0.01, *tiny)
-    arguments = ("--gold", "gold.conllu", "--format", "json", "--decoder", "argmax", "-m", runs / "a", "-m", "other")
+    other = tiny_model("structformer")
+    arguments = ("--gold", "gold.conllu", "--format", "json", "--decoder", "argmax", "-m", runs / "a", "-m", other)
     Path("scores.json").write_text(call.result("eval", *arguments), encoding="utf-8")
     problem = call.refusal("analyze", "sweep", "scores.json", "--setting", "model.mask_rate")
     assert problem.startswith(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cli.main import run as run_cli
-from tests.support.calls import Caller, toy_text
-from tests.support.tiny import SETTINGS
+from tests.support.calls import Caller
 from treebank.core.dependency import is_tree
 from treebank.core.sentence import ROOT
 from treebank.io.conllu import read_conllu
@@ -17,18 +16,10 @@ from treebank.io.conllu import read_conllu
 TEXT = "The dog saw a cat .\n\n.\nman\nThe old girl , met the 12 .\n"
 
 
-def trained(folder: Path, model: str) -> Path:
-    """A model trained for a moment."""
-    (folder / "text.txt").write_text(toy_text(), encoding="utf-8")
-    tiny = [part for setting in SETTINGS[model] for part in ("--set", setting)]
-    assert run_cli(["train", str(folder / "text.txt"), "-o", str(folder / "run"), "--model", model, *tiny]) == 0
-    return folder / "run"
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of distances and heads, which tests only read."""
-    return trained(tmp_path_factory.mktemp("both"), "structformer")
+@pytest.fixture
+def both(tiny_model: Callable[..., Path]) -> Path:
+    """A model of distances and heads."""
+    return tiny_model("structformer")
 
 
 @pytest.fixture(autouse=True)
@@ -103,8 +94,8 @@ def test_the_decoder_decides_what_is_written(call: Caller, both: Path) -> None:
     assert problem == f"{gives} (try --format conllu or decoder 'unbiased')"
 
 
-def test_a_model_without_trees(call: Caller, tmp_path: Path) -> None:
-    run = trained(tmp_path, "transformer")
+def test_a_model_without_trees(call: Caller, tiny_model: Callable[..., Path]) -> None:
+    run = tiny_model("transformer")
     problem = "model 'transformer' gives no trees; score it with synparse perplexity"
     assert call.refusal("parse", "-m", run, "in.txt") == problem
     assert call.refusal("extract", "-m", run, "in.txt") == problem

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cli.main import run
-from tests.support.calls import TINY, Caller, toy_text
-from tests.support.tiny import SETTINGS
+from tests.support.calls import TINY, Caller, set_options, toy_text
+
+CHANGES = ("data.token=character", "data.normalization=raw", "train.epochs=1")
+LETTERS = set_options(*CHANGES)
 
 
-@pytest.fixture(scope="module")
-def spelling(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with ``text.txt`` and a model of its characters in ``run``, which tests only read."""
-    folder = tmp_path_factory.mktemp("spelling")
-    (folder / "text.txt").write_text(toy_text(40), encoding="utf-8")
-    assert run(["train", str(folder / "text.txt"), "-o", str(folder / "run"), *TINY, *LETTERS]) == 0
-    return folder
-
-
-LETTERS = ["--set", "data.token=character", "--set", "data.normalization=raw", "--set", "train.epochs=1"]
+@pytest.fixture
+def spelling(tiny_model: Callable[..., Path]) -> Path:
+    """A folder with ``text.txt`` and a model of its characters in ``run``."""
+    return tiny_model("onlstm", *CHANGES).parent
 
 
 def test_training_reports_bits_per_character(call: Caller, tmp_path: Path) -> None:
@@ -78,14 +74,12 @@ def test_error_in_first_line_is_reported(call: Caller, spelling: Path, tmp_path:
     assert "input.txt:1: " in call.refusal("parse", tmp_path / "input.txt", "-m", spelling / "run")
 
 
-def test_heads_are_of_characters(call: Caller, tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text(toy_text(40), encoding="utf-8")
-    sizes = [part for setting in SETTINGS["udgn"] for part in ("--set", setting)]
-    call.result("train", tmp_path / "text.txt", "-o", tmp_path / "run", "--model", "udgn", *sizes, *LETTERS)
+def test_heads_are_of_characters(call: Caller, tmp_path: Path, tiny_model: Callable[..., Path]) -> None:
+    run = tiny_model("udgn", *CHANGES)
     (tmp_path / "input.txt").write_text("a dog\n", encoding="utf-8")
-    out = call.result("parse", tmp_path / "input.txt", "-m", tmp_path / "run")
+    out = call.result("parse", tmp_path / "input.txt", "-m", run)
     assert [line.split("\t")[1] for line in out.splitlines() if "\t" in line] == ["a", *"dog"]
-    refusal = call.refusal("eval", "--gold", "sample", "-m", tmp_path / "run", "--convention", "udgn")
+    refusal = call.refusal("eval", "--gold", "sample", "-m", run, "--convention", "udgn")
     assert "are over characters" in refusal
 
 

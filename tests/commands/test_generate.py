@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.calls import Caller
-from tests.support.tiny import settings, train
 from treebank.core.tree import Tree
 
 
-@pytest.fixture(scope="module")
-def grammar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lexicalized grammar, which tests only read."""
-    run = tmp_path_factory.mktemp("grammar") / "nbl"
-    train(settings("nbl-pcfg", "train.epochs=1"), run)
-    return run
+@pytest.fixture
+def grammar(tiny_model: Callable[..., Path]) -> Path:
+    """A lexicalized grammar."""
+    return tiny_model("nbl-pcfg", "train.epochs=1")
 
 
 def test_formats_agree_and_the_seed_determines_the_sentences(call: Caller, grammar: Path, tmp_path: Path) -> None:
@@ -37,11 +35,8 @@ def test_formats_agree_and_the_seed_determines_the_sentences(call: Caller, gramm
     assert call.result("generate", *options, "--seed", "2") != brackets
 
 
-def test_model_that_cannot_be_drawn_from_is_refused(call: Caller, grammar: Path, tmp_path: Path) -> None:
-    train(settings("npcfg", "train.epochs=1"), tmp_path / "npcfg")
-    refusal = call.refusal("generate", "-m", tmp_path / "npcfg", "--format", "conllu")
+def test_model_that_cannot_be_drawn_from_is_refused(call: Caller, tiny_model: Callable[..., Path]) -> None:
+    refusal = call.refusal("generate", "-m", tiny_model("npcfg"), "--format", "conllu")
     assert refusal.endswith("model 'npcfg' is not a grammar with head words; use one of nl-pcfg, nbl-pcfg, dmv, ndmv")
-    train(settings("lstm", "train.epochs=1"), tmp_path / "lstm")
-    assert "model 'lstm' is not a grammar to draw from; use one of npcfg, " in call.refusal(
-        "generate", "-m", tmp_path / "lstm"
-    )
+    refusal = call.refusal("generate", "-m", tiny_model("lstm", "train.epochs=1"))
+    assert "model 'lstm' is not a grammar to draw from; use one of npcfg, " in refusal

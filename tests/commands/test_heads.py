@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cli.main import run as run_cli
 from tests.support.calls import Caller, toy_text
-from tests.support.tiny import SETTINGS
 from treebank.core.dependency import is_tree
 from treebank.io.conllu import read_conllu
 from treebank.io.read import read_sentences
@@ -18,14 +17,10 @@ from treebank.io.read import read_sentences
 TEXT = "The dog saw a cat .\n\n.\nman\nThe old girl , met the 12 .\n"
 
 
-@pytest.fixture(scope="module")
-def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of heads trained for a moment, which tests only read."""
-    folder = tmp_path_factory.mktemp("heads")
-    (folder / "text.txt").write_text(toy_text(), encoding="utf-8")
-    tiny = [part for setting in SETTINGS["udgn"] for part in ("--set", setting)]
-    assert run_cli(["train", str(folder / "text.txt"), "-o", str(folder / "run"), "--model", "udgn", *tiny]) == 0
-    return folder / "run"
+@pytest.fixture
+def parser(tiny_model: Callable[..., Path]) -> Path:
+    """A model of heads."""
+    return tiny_model("udgn")
 
 
 @pytest.fixture(autouse=True)
@@ -133,20 +128,18 @@ def test_heads_of_a_model_of_trees_are_refused(call: Caller, model: Path) -> Non
     assert problem == "model 'onlstm': the decoder 'unbiased' gives trees, not heads (try another --format)"
 
 
-def test_tags_of_other_treebanks_do_not_fit_the_published_recipe(call: Caller) -> None:
-    tiny = [part for setting in (*SETTINGS["udgn"], "data.normalization=ptb") for part in ("--set", setting)]
-    Path("text.txt").write_text(toy_text(), encoding="utf-8")
-    call.result("train", "text.txt", "-o", "run", "--model", "udgn", *tiny)
+def test_tags_of_other_treebanks_do_not_fit_the_published_recipe(call: Caller, tiny_model: Callable[..., Path]) -> None:
+    run = tiny_model("udgn", "data.normalization=ptb")
     words, tags = ("the", "dog", "saw", "a", "cat"), ("ART", "NN", "VVFIN", "ART", "NN")
     rows = [f"{i} {word} _ X {tag} _ {i - 1} dep _ _" for i, (word, tag) in enumerate(zip(words, tags, strict=True), 1)]
     Path("foreign.conllu").write_text("\n".join([*rows, "", ""]).replace(" ", "\t"), encoding="utf-8")
     Path("plain.txt").write_text(" ".join(words) + "\n", encoding="utf-8")
     heads = []
     for path in ("foreign.conllu", "plain.txt"):
-        Path("out.conllu").write_text(call.result("parse", "-m", "run", path), encoding="utf-8")
+        Path("out.conllu").write_text(call.result("parse", "-m", run, path), encoding="utf-8")
         heads.append([sentence.heads for sentence in read_conllu("out.conllu")])
     assert heads[0] == heads[1]
-    (score,) = call.json("perplexity", "foreign.conllu", "-m", "run")["scores"]
+    (score,) = call.json("perplexity", "foreign.conllu", "-m", run)["scores"]
     assert score["words"] == len(words)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.calls import Caller, toy_text
+from tests.support.calls import Caller, set_options, toy_text
 
 NOTE = Path("out/synparse-batch.json")
 
@@ -50,10 +50,9 @@ def test_it_votes(call: Caller, pack: bool) -> None:
 
 def test_it_is_focused_on(call: Caller) -> None:
     tiny = ["model.embedding_size=8", "model.hidden_size=8", "model.span_size=6", "train.epochs=1"]
-    chosen = [part for setting in tiny for part in ("--set", setting)]
     text = Path("text.txt")
     text.write_text(Path("in/deep/b.txt").read_text("utf-8") + Path("in/a.txt").read_text("utf-8"), encoding="utf-8")
-    call.result("train", text, "-o", "pupil", "--model", "chart", "--teacher", "out", *chosen)
+    call.result("train", text, "-o", "pupil", "--model", "chart", "--teacher", "out", *set_options(*tiny))
     assert "parsed trees" in call.result("info", "-m", "pupil")
 
 

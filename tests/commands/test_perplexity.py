@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import gzip
-import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cli.main import run as run_cli
 from tests.support.calls import Caller, toy_text
-from tests.support.tiny import SETTINGS, sentences
+from tests.support.tiny import sentences
 from treebank.core.sentence import Treebank
 
 HEADER = ["System", "PPL", "Nats", "Bits/char.", "Unk.", "%", "Words", "Vocab."]
 NO_TREES = "model 'lstm' gives no trees; score it with synparse perplexity"
 
 
-@pytest.fixture(scope="module")
-def lstm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model without trees trained for a moment, which tests only read."""
-    return trained(tmp_path_factory.mktemp("lstm"), toy_text())
-
-
-def trained(folder: Path, text: str) -> Path:
-    """A model of ``text``."""
-    (folder / "text.txt").write_text(text, encoding="utf-8")
-    tiny = [part for setting in (*SETTINGS["lstm"], "train.epochs=1") for part in ("--set", setting)]
-    assert run_cli(["train", str(folder / "text.txt"), "-o", str(folder / "run"), "--model", "lstm", *tiny]) == 0
-    return folder / "run"
+@pytest.fixture
+def lstm(tiny_model: Callable[..., Path]) -> Path:
+    """A model without trees."""
+    return tiny_model("lstm", "train.epochs=1")
 
 
 @pytest.fixture(autouse=True)
@@ -75,8 +66,8 @@ def test_members_of_an_ensemble_are_scored(call: Caller, lstm: Path, model: Path
     assert "no member of this ensemble is a model" in call.refusal("perplexity", "in.txt", "-m", "files")
 
 
-def test_different_vocabularies_are_reported(call: Caller, lstm: Path) -> None:
-    other = trained(Path(), toy_text(30).replace("dog", "ox"))
+def test_different_vocabularies_are_reported(call: Caller, lstm: Path, tiny_model: Callable[..., Path]) -> None:
+    other = tiny_model("lstm", "train.epochs=1", "data.minimum_count=30")
     assert "the models have different vocabularies" in call.result("perplexity", "in.txt", "-m", lstm, "-m", other)
     code, _, err = call("perplexity", "in.txt", "-m", lstm, "-m", other, "--format", "json")
     assert code == 0
@@ -179,20 +170,14 @@ def test_comparison_of_models(call: Caller, lstm: Path, model: Path) -> None:
     assert call.refusal("perplexity", text, "-m", lstm, "--compare").startswith("nothing to compare")
 
 
-def test_masked_models_and_sentences_are_compared_in_groups(call: Caller, tmp_path: Path) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text(toy_text(120), encoding="utf-8")
-    for name, more in (("transformer", ()), ("onlstm", ("loader.name=sentences",))):
-        for seed in (1, 2):
-            sizes = [setting for setting in SETTINGS[name] if not more or "segment_length" not in setting]
-            tiny = [*sizes, "train.epochs=1", f"train.seed={seed}", *more]
-            flags = [part for setting in tiny for part in ("--set", setting)]
-            assert run_cli(["train", str(text), "--model", name, "-o", f"{name}-{seed}", *flags]) == 0
-        command = ("perplexity", text, "-m", f"{name}-1", "-m", f"{name}-2", "--compare", "--format", "json")
-        report = json.loads(call.result(*command))
-        values = [score["value"] for score in report["scores"]]
-        assert [comparison["units"] for comparison in report["comparisons"]] == ["sentences", "segments"][
-            -1 - bool(more) :
-        ]
-        for comparison in report["comparisons"]:
-            assert comparison["difference"] == pytest.approx(values[1] - values[0], rel=1e-3, abs=1e-3)
+@pytest.mark.parametrize(("name", "units"), [("transformer", ["segments"]), ("prpn", ["sentences", "segments"])])
+def test_masked_models_and_sentences_are_compared_in_groups(
+    call: Caller, tiny_model: Callable[..., Path], name: str, units: list[str]
+) -> None:
+    Path("text.txt").write_text(toy_text(120), encoding="utf-8")
+    models = [part for seed in (1, 2) for part in ("-m", tiny_model(name, f"train.seed={seed}"))]
+    report = call.json("perplexity", "text.txt", *models, "--compare")
+    values = [score["value"] for score in report["scores"]]
+    assert [comparison["units"] for comparison in report["comparisons"]] == units
+    for comparison in report["comparisons"]:
+        assert comparison["difference"] == pytest.approx(values[1] - values[0], rel=1e-3, abs=1e-3)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cli.main import run as run_cli
-from tests.support.calls import Caller, toy_text
-from tests.support.tiny import SETTINGS
+from tests.support.calls import Caller, set_options, toy_text
 
 OTHER = "A man met a dog ."
 PAIRS = "".join(
@@ -18,23 +18,16 @@ PAIRS = "".join(
     for number, line in enumerate(toy_text(24).splitlines())
     for genre, rating in [("news", 5 - 4 * (number // 2 % 2)) if number % 2 else ("forums", 5 - 4 * (number // 2 % 2))]
 )
-TUNED = ("--set", "train.epochs=2", "--set", "loader.batch_size=4", "--set", "optimizer.learning_rate=0.01")
-
-
-def options(name: str) -> list[str]:
-    """The settings of a tiny model as options."""
-    return [part for setting in [*SETTINGS[name], "train.epochs=1"] for part in ("--set", setting)]
+TUNED = set_options("train.epochs=2", "loader.batch_size=4", "optimizer.learning_rate=0.01")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tiny_model: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with a tiny UDGN and a copy fine-tuned with its parser frozen. Tests must not change it."""
     path = tmp_path_factory.mktemp("similarity")
-    (path / "text.txt").write_text(toy_text(60), encoding="utf-8")
     (path / "pairs.csv").write_text(PAIRS, encoding="utf-8")
-    text = ["train", str(path / "text.txt"), "--model", "udgn", "-o", str(path / "udgn"), *options("udgn")]
-    assert run_cli(text) == 0
-    pretrained = ["--set", f"task.pretrained={path / 'udgn'}", "--set", "model.frozen=parser"]
+    (path / "udgn").symlink_to(tiny_model("udgn"))
+    pretrained = set_options(f"task.pretrained={path / 'udgn'}", "model.frozen=parser")
     tuned = ["task", "train", "similarity", str(path / "pairs.csv"), "-o", str(path / "tuned"), *pretrained, *TUNED]
     assert run_cli(tuned) == 0
     return path
@@ -52,10 +45,8 @@ def test_extract_writes_a_vector_per_sentence(call: Caller, model: Path, tmp_pat
     assert arrays["words"].tolist() == [5, 0, 2]
     np.testing.assert_allclose(arrays["vectors"], [line["vector"] for line in lines], atol=1e-6)
     (tmp_path / "empty.txt").write_text(".\n", encoding="utf-8")
-    assert (
-        json.loads(call.result("extract", "--what", "vectors", tmp_path / "empty.txt", "-m", model))["vector"]
-        == [0] * 16
-    )
+    empty = call.result("extract", "--what", "vectors", tmp_path / "empty.txt", "-m", model)
+    assert json.loads(empty)["vector"] == [0] * 16
 
 
 def test_fine_tuning_keeps_words_settings_and_frozen_trees(call: Caller, folder: Path) -> None:

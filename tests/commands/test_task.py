@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,7 @@ import pytest
 from cli.main import run as run_cli
 from induce.analysis.sweep import sweep
 from induce.tasks.encoders.ordered_memory import MemoryEncoder
-from tests.support.calls import Caller, sealed_json, toy_text
-from tests.support.tiny import SETTINGS
+from tests.support.calls import Caller, sealed_json, set_options
 
 TINY = ("task.expressions=60", "train.epochs=1", "loader.batch_size=16")
 SHORT = "task.longest=12"  # of listops
@@ -20,23 +20,15 @@ FEW = "task.operators=2"  # of logic
 OM = ("model.slot_size=8", "model.slots=4", "model.test_slots=5")
 
 
-def options(*settings: str) -> list[str]:
-    """``settings`` as options."""
-    return [part for setting in settings for part in ("--set", setting)]
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tiny_model: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with tiny models of both tasks and of plain text. Tests must not change it."""
     path = tmp_path_factory.mktemp("tasks")
-    (path / "text.txt").write_text(toy_text(60), encoding="utf-8")
-    tiny = options(*SETTINGS["ordered-memory"], "train.epochs=1")
-    runs = [["listops", *options(*TINY, SHORT, *OM)], ["logic", *options(*TINY, FEW, *OM)]]
-    runs.append(["listops", "--model", "lstm", *options(*TINY, SHORT, "model.hidden_size=8")])
+    (path / "text").symlink_to(tiny_model("ordered-memory"))
+    runs = [["listops", *set_options(*TINY, SHORT, *OM)], ["logic", *set_options(*TINY, FEW, *OM)]]
+    runs.append(["listops", "--model", "lstm", *set_options(*TINY, SHORT, "model.hidden_size=8")])
     for name, (task, *rest) in zip(("listops", "logic", "lstm"), runs, strict=True):
         assert run_cli(["task", "train", task, "-o", str(path / name), *rest]) == 0
-    text = ["train", str(path / "text.txt"), "--model", "ordered-memory", "-o", str(path / "text"), *tiny]
-    assert run_cli(text) == 0
     return path
 
 
@@ -101,12 +93,12 @@ def test_malformed_stack_is_reported(call: Caller, line: str, problem: str) -> N
 
 def test_sweep_groups_accuracy_by_a_setting(call: Caller, folder: Path) -> None:
     Path("test.tsv").write_text("9\t( ( ( [MAX 2 ) 9 ) ] )\n7\t7\n1\t( ( ( [MIN 2 ) 1 ) ] )\n", encoding="utf-8")
-    scores = call.result("task", "eval", "listops", "test.tsv", "-m", folder / "listops", "--format", "json")
-    (score,) = json.loads(scores)["scores"]
+    document = call.json("task", "eval", "listops", "test.tsv", "-m", folder / "listops")
+    (score,) = document["scores"]
     low, high = score["interval"]
     assert 0 <= low <= score["value"] <= high <= 100
     assert high - low > 30  # there are only three examples
-    Path("scores.json").write_text(scores, encoding="utf-8")
+    Path("scores.json").write_text(json.dumps(document), encoding="utf-8")
     report = call.json("analyze", "sweep", "scores.json", "--setting", "task.expressions")
     rows = {row["metric"]: (row["setting"], row["mean"]) for row in report["scores"]}
     assert rows == {"accuracy": (60, score["value"]), "UF1": (60, score["trees"]["value"])}
@@ -139,26 +131,22 @@ def test_eval_reports_accuracy_by_size_and_tree_scores(call: Caller, folder: Pat
     out = call.result("task", "eval", "listops", "test.tsv", "-m", folder / "listops", "-m", folder / "lstm")
     assert "accuracy|task:listops|data:test.tsv|sha256:" in out
     assert "UF1|conv:evalb|" in out
-    document = json.loads(
-        call.result(
-            "task", "eval", "listops", "test.tsv", "-m", folder / "listops", "-m", folder / "lstm", "--format", "json"
-        )
-    )
+    document = call.json("task", "eval", "listops", "test.tsv", "-m", folder / "listops", "-m", folder / "lstm")
     memory, lstm = document["scores"]
     assert memory["groups"]["learned"][1] == memory["groups"]["1-10"][1] == 12
     assert memory["trees"]["sentences"] == 12
     assert "trees" not in lstm
-    shorter = call.result(
-        "task", "eval", "listops", "test.tsv", "-m", folder / "lstm", "--max-length", 1, "--format", "json"
-    )
-    assert json.loads(shorter)["scores"][0]["groups"]["learned"][1] == 4
+    shorter = call.json("task", "eval", "listops", "test.tsv", "-m", folder / "lstm", "--max-length", 1)
+    assert shorter["scores"][0]["groups"]["learned"][1] == 4
 
 
 @pytest.mark.parametrize("name", ["gumbel-tree-lstm", "crvnn", "rl-spinn"])
 def test_model_that_learns_trees_from_answers_is_scored_and_parses(call: Caller, name: str) -> None:
     lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "1\t( ( ( [MIN ( ( ( [MAX 2 ) 9 ) ] ) ) 1 ) ] )", "7\t7"]
     Path("test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    call.result("task", "train", "listops", "--model", name, "-o", "run", *options(*TINY, SHORT, "model.hidden_size=8"))
+    call.result(
+        "task", "train", "listops", "--model", name, "-o", "run", *set_options(*TINY, SHORT, "model.hidden_size=8")
+    )
     (score,) = call.json("task", "eval", "listops", "test.tsv", "-m", "run")["scores"]
     assert (score["groups"]["learned"][1], score["trees"]["sentences"]) == (3, 3)
     trees = call.result("parse", "-m", "run", "in.txt").splitlines()
@@ -179,7 +167,7 @@ def test_eval_generates_pairs_without_a_file(call: Caller, folder: Path, monkeyp
 def test_training_on_files_can_be_resumed(call: Caller) -> None:
     lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "2\t( ( ( [MIN 2 ) 9 ) ] )"] * 30
     Path("train.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    arguments = ["listops", "train.tsv", "-o", "run", *options(*TINY, SHORT, *OM)]
+    arguments = ["listops", "train.tsv", "-o", "run", *set_options(*TINY, SHORT, *OM)]
     code, _, err = call("task", "train", *arguments)
     assert code == 0, err
     assert "training on 57 examples, " in err
@@ -208,7 +196,7 @@ def test_incompatible_models_and_options_are_refused(call: Caller, folder: Path)
 
 
 def test_model_of_a_task_is_refused_by_text_commands(call: Caller) -> None:
-    settings = options("task.expressions=40", "task.longest=6", "train.epochs=1", "model.hidden_size=8")
+    settings = set_options("task.expressions=40", "task.longest=6", "train.epochs=1", "model.hidden_size=8")
     call.result("task", "train", "listops", "--model", "tree-lstm", "-o", "run", *settings)
     problem = (
         "run: this 'tree-lstm' was trained on the task listops, not on text; score it with synparse task eval listops"

@@ -10,12 +10,11 @@ import pytest
 
 from induce.settings.presets import load_preset
 from induce.tasks.craft.demonstrations import Craft, CraftSettings
-from tests.support.calls import Caller
+from tests.support.calls import Caller, set_options
 
-SMALL = [
-    *("--set", "task.expressions=45", "--set", "model.hidden_size=6", "--set", "model.inner_size=6"),
-    *("--set", "loader.batch_size=15", "--set", "train.epochs=2"),
-]
+SMALL = set_options(
+    *("task.expressions=45", "model.hidden_size=6", "model.inner_size=6", "loader.batch_size=15", "train.epochs=2")
+)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +111,7 @@ def test_baselines_are_trained_scored_and_parse(
 ) -> None:
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 3)
     size = ["model.slot_size=6"] if model == "ompn" else ["model.hidden_size=6"]
-    settings = [word for setting in (*size, "task.expressions=15", "train.epochs=1") for word in ("--set", setting)]
+    settings = set_options(*size, "task.expressions=15", "train.epochs=1")
     call.result("task", "train", "craft", "--model", model, *settings, "-o", tmp_path / "run")
     score = call.json("task", "eval", "craft", "-m", tmp_path / "run", demonstrations)["scores"][0]
     assert ("NMI" in score["values"]) == (model != "ompn")
@@ -162,12 +161,8 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     score = call.json("task", "eval", "craft", "-m", run)["scores"][0]
     assert {"success DCA", "calls DCA", "NMI"} <= score["values"].keys()
     assert "calls of the options of" in call.result("info", "-m", run)
-    for arguments in (
-        [],
-        ["-m", trained, "--from-scratch"],
-        ["--from-scratch", "--unfrozen"],
-        ["--resume", "-m", trained],
-    ):
+    exclusive = ["-m", trained, "--from-scratch"], ["--from-scratch", "--unfrozen"], ["--resume", "-m", trained]
+    for arguments in ([], *exclusive):
         assert call("task", "transfer", *arguments, "-o", run)[0] == 2
     assert "transfer --resume" in call.refusal("train", "--resume", "-o", run)
 

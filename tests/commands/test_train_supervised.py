@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from cli.main import run as run_cli
-from tests.support.calls import Caller, toy_text
+from tests.support.calls import Caller, set_options, toy_text
 from tests.support.tiny import SETTINGS, sentences, with_trees
 
-TINY = [part for setting in (*SETTINGS["onlstm-syd"], "loader.batch_size=4") for part in ("--set", setting)]
+TINY = set_options(*SETTINGS["onlstm-syd"], "loader.batch_size=4")
 TREES = "".join(f"{sentence.tree}\n" for sentence in with_trees(sentences(100, seed=3)))
 
 

@@ -14,7 +14,7 @@ import pytest
 from cli.progress import Counter
 from induce.likelihood.pair_files import read_pairs
 from induce.tasks.logic import Logic
-from tests.support.calls import ENVIRONMENT, Caller, reseal
+from tests.support.calls import ENVIRONMENT, Caller, reseal, set_options
 from tests.support.file_faults import limited_memory
 from tests.support.fork_server import Call
 from treebank.base.errors import BadLineError, TreebankError
@@ -147,9 +147,9 @@ UDGN = ["embedding_size=16", "channels=2", "channel_size=8", "layers=2", "parser
 
 def test_memory_that_runs_out_in_parsing(call: Caller, warm: str) -> None:
     """The lines before the sentence that is too long are written."""
-    options = [part for setting in UDGN for part in ("--set", f"model.{setting}")]
+    options = set_options(*(f"model.{setting}" for setting in UDGN), "train.epochs=1")
     Path("text.txt").write_text("the dog saw a cat\na man met the dog\n" * 20)
-    assert call("train", "text.txt", "--model", "udgn", "-o", "run", *options, "--set", "train.epochs=1")[0] == 0
+    assert call("train", "text.txt", "--model", "udgn", "-o", "run", *options)[0] == 0
     Path("in.txt").write_text("the dog saw a cat\n" * 40 + "dog " * 10_000 + "\nthe cat\n")
     code, out, err = limited(warm, "masked.udgn", 450, "extract", "-m", "run", "in.txt")
     assert (code, out.count("\n")) == (1, 40)

@@ -11,6 +11,7 @@ from induce.registry import MODELS
 from induce.storage.checkpoint import build_model, read
 from induce.storage.folders import whole
 from induce.storage.lock import NAME as LOCK
+from tests.support.calls import set_options
 from tests.support.tiny import SETTINGS, sentences, with_trees
 from treebank.base.atomic_write import PART
 
@@ -46,11 +47,7 @@ def training(model: str, *changes: str, resume: bool = False, run: str = "run") 
     has_epochs = model in TASKS or "train.epochs=3" in settings
     settings = [*(setting for setting in settings if setting != "train.epochs=3"), *changes]
     settings += ["train.epochs=1"] if has_epochs else []
-    return [*command, *inputs, *(["--resume"] if resume else []), "-o", run, *_set(settings)]
-
-
-def _set(settings: list[str]) -> list[str]:
-    return [part for setting in settings for part in ("--set", setting)]
+    return [*command, *inputs, *(["--resume"] if resume else []), "-o", run, *set_options(*settings)]
 
 
 def files(folder: Path, name: str) -> Digests:

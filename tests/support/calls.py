@@ -23,13 +23,20 @@ from tests.support.tiny import SETTINGS, sentences
 from treebank.base.digest import describe
 from treebank.base.metadata import encode, seal
 
-TINY = [part for setting in SETTINGS["onlstm"] for part in ("--set", setting)]
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("SYNPARSE_")},
     "PYTHONPATH": str(ROOT),
     "OMP_NUM_THREADS": "1",
 }
 PROGRAM = [sys.executable, "-m", "synparse"]
+
+
+def set_options(*settings: str) -> list[str]:
+    """``settings`` as options of the command line."""
+    return [part for setting in settings for part in ("--set", setting)]
+
+
+TINY = set_options(*SETTINGS["onlstm"])
 
 
 def sealed_json(content: dict[str, Any]) -> bytes:

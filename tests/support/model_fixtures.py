@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from cli.main import run
-from tests.support.calls import TINY, Caller, toy_text
+from tests.support.calls import TINY, Caller, set_options, toy_text
+from tests.support.tiny import SETTINGS
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +21,25 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "text.txt").write_text(toy_text(), encoding="utf-8")
     assert run(["train", str(folder / "text.txt"), "-o", str(folder / "run"), *TINY]) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Folder of a tiny model by its name and changes of its settings, trained once on ``text.txt`` next to the folder.
+
+    Tests only read it.
+    """
+
+    @cache
+    def train(name: str, *changes: str) -> Path:
+        folder = tmp_path_factory.mktemp(name)
+        text, model = folder / "text.txt", folder / "run"
+        text.write_text(toy_text(), encoding="utf-8")
+        arguments = ["train", str(text), "--model", name, "-o", str(model)]
+        assert run([*arguments, *set_options(*SETTINGS[name], *changes)]) == 0
+        return model
+
+    return train
 
 
 @pytest.fixture

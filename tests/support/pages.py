@@ -15,7 +15,7 @@ import pytest
 
 from cli.main import run
 from induce.settings.presets import load_preset
-from tests.support.calls import shell
+from tests.support.calls import set_options, shell
 from tests.support.reference import ROOT
 from tests.support.tiny import SETTINGS
 from treebank.core.sentence import Treebank
@@ -98,9 +98,9 @@ def shrunk(arguments: list[str]) -> list[str]:
             sizes += CRAFT[named.get("--model", "ocn")]
         elif task in LIMITS:
             sizes += [*TASK, LIMITS[task], *SIZES.get(named.get("--model", "ordered-memory"), [])]
-        return [*arguments, *_options(sizes)]  # the last setting counts: the page's sizes are large
+        return [*arguments, *set_options(*sizes)]  # the last setting counts: the page's sizes are large
     if arguments[:2] == ["task", "transfer"]:
-        return [*arguments, *_options(["loader.batch_size=32", "train.epochs=1"])]
+        return [*arguments, *set_options("loader.batch_size=32", "train.epochs=1")]
     if arguments[0] != "train" or "--resume" in arguments:
         return arguments
     if "--best" in arguments:
@@ -108,7 +108,7 @@ def shrunk(arguments: list[str]) -> list[str]:
     preset = load_preset(named["--preset"]) if "--preset" in named else None
     model = named.get("--model") or (preset.model_name if preset else "onlstm")
     if arguments[1:2] in ([], ["--seed"]):  # no text
-        return [*arguments, *_options(SAMPLE)]
+        return [*arguments, *set_options(*SAMPLE)]
     settings = [*SETTINGS[model], *(["model.layers=3", "parse.layer=3"] if model == "onlstm-syd" else [])]
     if "loader.name=sentences" in arguments:
         settings = [setting for setting in settings if "segment_length" not in setting]
@@ -116,11 +116,7 @@ def shrunk(arguments: list[str]) -> list[str]:
         settings.append("model.output_size=12")
     if model not in ("segment-edges", "ccm", "dmv", "dmv-ccm"):
         settings.append("train.epochs=1")
-    return [arguments[0], *_options(settings), *arguments[1:]]
-
-
-def _options(settings: list[str]) -> list[str]:
-    return [part for setting in settings for part in ("--set", setting)]
+    return [arguments[0], *set_options(*settings), *arguments[1:]]
 
 
 def write_files(folder: Path) -> None:
