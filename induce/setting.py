@@ -40,6 +40,16 @@ def setting(
     return field(default=default, metadata=metadata)
 
 
+def limited(default: float, low: float, high: float, help: str, *, when: str = "") -> Any:
+    """A setting that is a number from ``low`` to ``high``."""
+    return setting(default, at_least=low, at_most=high, help=help, when=when)
+
+
+def choice(default: str, choices: Iterable[str], help: str, *, when: str = "") -> Any:
+    """A setting that is one of several names."""
+    return setting(default, choices=choices, help=help, when=when)
+
+
 def count(default: int, help: str, *, when: str = "") -> Any:
     """A setting that is a number of things, at least 1."""
     return setting(default, at_least=1, at_most=1e9, help=help, when=when)

@@ -13,7 +13,7 @@ from induce.data.batches import Batch, FragmentBatch, SpanRewardBatch, SpanSuper
 from induce.data.by_length import batches_of_equal_length
 from induce.data.loaders import Step, WordBatchSettings, falling_rate, shuffled
 from induce.data.punctuation import SEPARATED, bracket_conflicts, join_conflicts
-from induce.setting import BY_GRADIENTS, setting, share
+from induce.setting import BY_GRADIENTS, choice, limited, share
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -28,19 +28,11 @@ MIN_RATE = 0.05  # share of the learning rate at the end of a schedule
 class SpanSettings(WordBatchSettings):
     """Settings of batches of sentences of one length, with a curriculum and a learning rate schedule."""
 
-    longest: int = setting(
-        0, at_least=0, at_most=1e9, when=BY_GRADIENTS, help="maximum words of a training sentence; 0: no limit"
+    longest: int = limited(0, 0, 1e9, "maximum words of a training sentence; 0: no limit", when=BY_GRADIENTS)
+    first_longest: int = limited(
+        0, 0, 1e9, "maximum words of a training sentence in the first epoch; 0: as later", when=BY_GRADIENTS
     )
-    first_longest: int = setting(
-        0,
-        at_least=0,
-        at_most=1e9,
-        when=BY_GRADIENTS,
-        help="maximum words of a training sentence in the first epoch; 0: as later",
-    )
-    longer: int = setting(
-        2, at_least=0, at_most=1e9, when="loader.first_longest!=0", help="words by which the maximum grows per epoch"
-    )
+    longer: int = limited(2, 0, 1e9, "words by which the maximum grows per epoch", when="loader.first_longest!=0")
     steady: float = share(
         1.0, "share of the training after which the learning rate falls evenly to 0.05 of its value", when=BY_GRADIENTS
     )
@@ -50,31 +42,21 @@ class SpanSettings(WordBatchSettings):
 class FragmentSettings(SpanSettings):
     """Settings of batches of sentences of one length, in which some spans may cost more."""
 
-    crossing_penalty: float = setting(
-        0.0,
-        at_least=0,
-        at_most=1e3,
-        when=BY_GRADIENTS,
-        help="cost in nats of a span that crosses a bracket or separates joined words",
+    crossing_penalty: float = limited(
+        0.0, 0, 1e3, "cost in nats of a span that crosses a bracket or separates joined words", when=BY_GRADIENTS
     )
-    focus_penalty: float = setting(
-        4.0,
-        at_least=0,
-        at_most=1e3,
-        when=BY_GRADIENTS,
-        help="cost in nats of a span that is in no tree of the other parsers (--teacher)",
+    focus_penalty: float = limited(
+        4.0, 0, 1e3, "cost in nats of a span that is in no tree of the other parsers (--teacher)", when=BY_GRADIENTS
     )
     focus_share: float = share(0.4, "share of the training in which focus_penalty applies", when=BY_GRADIENTS)
     focus_fade: float = share(0.0, "share of the training in which focus_penalty then falls to 0", when=BY_GRADIENTS)
-    reward_weight: float = setting(
-        1.0, at_least=0, at_most=1e3, when=BY_GRADIENTS, help="weight of the rewards of spans (--teacher seminfo)"
-    )
+    reward_weight: float = limited(1.0, 0, 1e3, "weight of the rewards of spans (--teacher seminfo)", when=BY_GRADIENTS)
     reward_growth: float = share(0.1, "share of the training in which reward_weight grows from 0", when=BY_GRADIENTS)
-    reward_matching: str = setting(
+    reward_matching: str = choice(
         "words",
-        choices=("words", "characters"),
+        ("words", "characters"),
+        "whether a phrase is in a paraphrase if its words are, or its characters (as in the released program)",
         when=BY_GRADIENTS,
-        help="whether a phrase is in a paraphrase if its words are, or its characters (as in the released program)",
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from induce.data.normalization import RECIPES
 from induce.data.tokens import TOKENS
-from induce.setting import count, setting, share
+from induce.setting import choice, count, limited, setting, share
 from treebank.tokenize import TOKENIZATIONS
 
 TEXT = "task.reads_text=true"  # condition: the run learns from text
@@ -17,32 +17,30 @@ FREQUENT = f"{TEXT} and data.vocabulary="  # condition: the vocabulary consists 
 class DataConfig:
     """Settings of the text: normalization, tokens, vocabulary and the share to learn from."""
 
-    normalization: str = setting("words", choices=tuple(RECIPES), when=TEXT, help="normalization recipe")
-    tokenization: str = setting(
+    normalization: str = choice("words", tuple(RECIPES), "normalization recipe", when=TEXT)
+    tokenization: str = choice(
         "",
-        choices=("", *TOKENIZATIONS),
+        ("", *TOKENIZATIONS),
+        "rule that splits raw text into sentences and words, in training and parsing; empty: the text is split",
         when=TEXT,
-        help="rule that splits raw text into sentences and words, in training and parsing; empty: the text is split",
     )
-    token: str = setting(
+    token: str = choice(
         "word",
-        choices=tuple(TOKENS),
+        tuple(TOKENS),
+        "unit of the model: words; classes of words, induced from the training corpus; or characters",
         when=TEXT,
-        help="unit of the model: words; classes of words, induced from the training corpus; or characters",
     )
-    classes: int = setting(40, at_least=1, at_most=10_000, when="data.token=class", help="number of word classes")
-    vocabulary_size: int = setting(
-        10_000, at_least=3, at_most=1e9, when=FREQUENT, help="size of the vocabulary, with two special tokens"
-    )
+    classes: int = limited(40, 1, 10_000, "number of word classes", when="data.token=class")
+    vocabulary_size: int = limited(10_000, 3, 1e9, "size of the vocabulary, with two special tokens", when=FREQUENT)
     minimum_count: int = count(2, "occurrences below which a token is unknown", when=FREQUENT)
     vocabulary: str = setting(
         "", when=f"{TEXT} and data.token!=class", help="file with one known token per line; empty: frequent tokens"
     )
-    unknown: str = setting(
+    unknown: str = choice(
         "one",
-        choices=("one", "shape", "berkeley"),
+        ("one", "shape", "berkeley"),
+        "symbols for unknown words: one; one for each shape and suffix; or the classes of the Berkeley parser",
         when=f"{FREQUENT} and data.token!=class",
-        help="symbols for unknown words: one; one for each shape and suffix; or the classes of the Berkeley parser",
     )
     text_share: float = share(1.0, "share of the training sentences to learn from, evenly spread", when=TEXT)
     joining_marks: bool = setting(
@@ -50,13 +48,10 @@ class DataConfig:
         when="loader.name=fragments|spans",
         help="whether punctuation that occurs in repeated word pairs, such as a hyphen, joins words",
     )
-    development_share: float = setting(
-        0.05, at_least=0, at_most=0.5, help="share of the training sentences to set aside without a development text"
+    development_share: float = limited(
+        0.05, 0, 0.5, "share of the training sentences to set aside without a development text"
     )
-    trees: str = setting(
-        "gold",
-        choices=("gold", "random"),
-        when="model.learns_trees=true",
-        help="trees to learn from; random trees are a baseline",
+    trees: str = choice(
+        "gold", ("gold", "random"), "trees to learn from; random trees are a baseline", when="model.learns_trees=true"
     )
     tree_share: float = share(1.0, "share of the treebank whose trees are used", when="model.learns_trees=true")

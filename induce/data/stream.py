@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from induce.data.batches import Batch, StreamBatch, SupervisedStreamBatch
 from induce.data.loaders import BatchSettings, Step
-from induce.setting import BY_GRADIENTS, setting
+from induce.setting import BY_GRADIENTS, limited, setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -52,9 +52,7 @@ def columns(stream: Tensor, count: int) -> Tensor:
 class StreamSettings(BatchSettings):
     """Settings of a stream, whose batches have ``batch_size`` columns."""
 
-    segment_length: int = setting(
-        35, at_least=2, at_most=1e6, help="steps of truncated backpropagation through time, on average"
-    )
+    segment_length: int = limited(35, 2, 1e6, "steps of truncated backpropagation through time, on average")
     vary_segments: bool = setting(
         True, when=BY_GRADIENTS, help="whether segment lengths are random (Merity et al. 2017) or all the same"
     )

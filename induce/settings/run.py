@@ -14,7 +14,7 @@ from induce.data.settings import DataConfig
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, Direction, assumed_probability
 from induce.decoding.specification import decoder_entry, fitting_decoder, parse_priors
 from induce.registry import LOADERS, OPTIMIZERS, TASKS, ModelEntry, load, models_of
-from induce.setting import BY_GRADIENTS, check_values, count, make_settings, setting
+from induce.setting import BY_GRADIENTS, check_values, choice, count, limited, make_settings, setting
 from treebank.base.errors import SynparseError
 from treebank.base.registry import Registry
 
@@ -24,20 +24,20 @@ class TrainConfig:
     """Settings of training that do not depend on the optimizer."""
 
     epochs: int = count(40, "maximum number of training epochs", when=BY_GRADIENTS)
-    precision: str = setting(
+    precision: str = choice(
         "float32",
-        choices=("float32", "bfloat16"),
+        ("float32", "bfloat16"),
+        "number format of the factors of large products in training; sums, weights and scores stay in float32",
         when=BY_GRADIENTS,
-        help="number format of the factors of large products in training; sums, weights and scores stay in float32",
     )
-    products: str = setting(
+    products: str = choice(
         "auto",
-        choices=("auto", "mkl", "onednn"),
-        when=BY_GRADIENTS,
-        help="library that multiplies matrices on a CPU; auto: oneDNN if the processor is not Intel's, oneDNN is exact "
+        ("auto", "mkl", "onednn"),
+        "library that multiplies matrices on a CPU; auto: oneDNN if the processor is not Intel's, oneDNN is exact "
         "on it, and the model's products are large; else MKL",
+        when=BY_GRADIENTS,
     )
-    seed: int = setting(1, at_least=0, at_most=2**32 - 1, help="seed of all random numbers")
+    seed: int = limited(1, 0, 2**32 - 1, "seed of all random numbers")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,18 +51,18 @@ class ParseConfig:
     )
     layer: int = count(1, "layer whose trees are decoded, counted from 1")
     distances: str = setting("lm", help="distances of the language model (lm) or learned from trees (syd)")
-    branching: str = setting(
+    branching: str = choice(
         "text",
-        choices=("text", "right", "left"),
-        help="branching direction for priors and for the default decoder; text: estimated from the training text",
+        ("text", "right", "left"),
+        "branching direction for priors and for the default decoder; text: estimated from the training text",
     )
     priors: tuple[str, ...] = setting(
         (), help="preferences about trees, NAME:STRENGTH each, applied in this order before decoding"
     )
-    head_style: str = setting(
+    head_style: str = choice(
         "",
-        choices=("", "content", "function"),
-        help="words that the heads are meant to be, for signatures: content words or function words; empty: not stated",
+        ("", "content", "function"),
+        "words that the heads are meant to be, for signatures: content words or function words; empty: not stated",
     )
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from induce.setting import count, setting
+from induce.setting import count, limited
 from induce.settings.run import TaskSettings
 from induce.tasks.base import Example, Expression, Group, bad, binary_tree, distinct, size_groups
 from treebank.core.sentence import Location
@@ -36,7 +36,7 @@ class ListOpsSettings(TaskSettings):
     reads_text = False
 
     expressions: int = count(20_000, "training expressions to generate if no file is given")
-    longest: int = setting(0, at_least=0, at_most=1e9, help="maximum tokens of a training expression; 0: no limit")
+    longest: int = limited(0, 0, 1e9, "maximum tokens of a training expression; 0: no limit")
 
     @property
     def max_size(self) -> int:

@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from induce.setting import count, setting
+from induce.setting import choice, count, limited
 from induce.settings.run import TaskSettings
 from induce.tasks.base import CLOSE, OPEN, Example, Expression, Group, bad, binary_tree, distinct, joins, size_groups
 from treebank.base.errors import SynparseError, UnknownNameError
@@ -54,10 +54,8 @@ class LogicSettings(TaskSettings):
     reads_text = False
 
     expressions: int = count(20_000, "training pairs to generate if no file is given")
-    operators: int = setting(6, at_least=0, at_most=1e9, help="maximum operators of a training formula")
-    partition: str = setting(
-        "full", choices=tuple(PARTITIONS), help="training pairs; A, B and C leave out those of table 4"
-    )
+    operators: int = limited(6, 0, 1e9, "maximum operators of a training formula")
+    partition: str = choice("full", tuple(PARTITIONS), "training pairs; A, B and C leave out those of table 4")
 
     @property
     def max_size(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from induce.setting import setting
+from induce.setting import limited
 from induce.settings.run import TaskSettings
 from induce.tasks.base import Example, Expression, Group, distinct, size_groups
 
@@ -33,8 +33,8 @@ class ParitySettings(TaskSettings):
 
     reads_text = False
 
-    expressions: int = setting(60, at_least=1, at_most=1e6, help="training examples to generate")
-    max_size: int = setting(8, at_least=1, at_most=100, help="maximum bits of a training example")
+    expressions: int = limited(60, 1, 1e6, "training examples to generate")
+    max_size: int = limited(8, 1, 100, "maximum bits of a training example")
 
 
 class Parity:

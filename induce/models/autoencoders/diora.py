@@ -25,7 +25,7 @@ from induce.models.autoencoders.composition import Composition
 from induce.models.autoencoders.split_scores import best_trees, span_probabilities
 from induce.models.base import Loss, Model, Query
 from induce.models.grammars.grammar import pieces, same_length
-from induce.setting import count, setting
+from induce.setting import choice, count
 from induce.structures import Brackets, SpanScores, Structure
 
 if TYPE_CHECKING:
@@ -43,25 +43,23 @@ class DioraConfig:
 
     embedding_size: int = count(100, "units of a word vector")
     hidden_size: int = count(64, "units of the vector of a span")
-    composition: str = setting(
+    composition: str = choice(
         "mlp",
-        choices=("mlp", "mlp-shared", "tree-lstm"),
-        help="function from two vectors to one; mlp-shared: the same one inside and outside",
+        ("mlp", "mlp-shared", "tree-lstm"),
+        "function from two vectors to one; mlp-shared: the same one inside and outside",
     )
-    objective: str = setting(
-        "softmax", choices=("softmax", "margin"), help="loss that separates each word from sampled words"
-    )
+    objective: str = choice("softmax", ("softmax", "margin"), "loss that separates each word from sampled words")
     negatives: int = count(50, "sampled words per batch")
-    initialization: str = setting(
+    initialization: str = choice(
         "fan-in",
-        choices=("fan-in", "normal"),
-        help="fan-in: variance 1 / inputs; normal: variance 1, as published for pretrained word vectors",
+        ("fan-in", "normal"),
+        "fan-in: variance 1 / inputs; normal: variance 1, as published for pretrained word vectors",
     )
-    normalization: str = setting("unit", choices=("unit", "none"), help="length of the vectors of spans")
-    root: str = setting(
+    normalization: str = choice("unit", ("unit", "none"), "length of the vectors of spans")
+    root: str = choice(
         "learned",
-        choices=("learned", "inside"),
-        help="outside vector of the full sentence: learned, or a product of its inside vector",
+        ("learned", "inside"),
+        "outside vector of the full sentence: learned, or a product of its inside vector",
     )
 
 

@@ -27,7 +27,7 @@ from induce.models.dependency.initial_trees import harmonic_rules, tree_scores, 
 from induce.models.dependency.k_best_trees import k_best_trees
 from induce.models.dependency.outward_sums import RuleScores, best_heads, log_total, tree_arcs
 from induce.ranked_trees import RankedHeads
-from induce.setting import count, setting, weight
+from induce.setting import choice, count, limited, setting, weight
 from induce.structures import HeadDistribution, Heads, Structure
 
 if TYPE_CHECKING:
@@ -40,17 +40,15 @@ LONGEST = 200  # words of a sentence whose rules fit into a gigabyte
 class NeuralDmvConfig:
     """Classes and start of a neural dependency model."""
 
-    classes: int = setting(40, at_least=0, at_most=1000, help="induced word classes; 0: each word is one")
+    classes: int = limited(40, 0, 1000, "induced word classes; 0: each word is one")
     endings: float = weight(1.0, "weight of the last letters of words in their classes")
-    start: str = setting(
-        "harmonic",
-        choices=("harmonic", "random"),
-        help="harmonic: begin with near heads, or with the heads of --teacher",
+    start: str = choice(
+        "harmonic", ("harmonic", "random"), "harmonic: begin with near heads, or with the heads of --teacher"
     )
-    start_epochs: int = setting(5, at_least=1, at_most=1e4, help="passes over the initial trees")
-    start_length: int = setting(10, at_least=1, at_most=200, help="longest sentences whose initial trees are learned")
+    start_epochs: int = limited(5, 1, 1e4, "passes over the initial trees")
+    start_length: int = limited(10, 1, 200, "longest sentences whose initial trees are learned")
     start_sentences: int = count(256, "sentences per batch of initial trees")
-    start_rate: float = setting(1e-3, at_least=1e-9, at_most=1, help="learning rate of Adam for the initial trees")
+    start_rate: float = limited(1e-3, 1e-9, 1, "learning rate of Adam for the initial trees")
     released_counts: bool = setting(
         False, help="count the decisions of root words in initial trees as the released program does"
     )

@@ -22,7 +22,7 @@ from induce.layers.padding import real_words
 from induce.models.base import Loss, Query
 from induce.models.distilled.settings import StudentConfig
 from induce.models.distilled.student import Student
-from induce.setting import count, setting
+from induce.setting import count, limited
 from induce.structures import HeadDistribution
 
 MAX_DISTANCE = 10  # in words; larger distances share one weight
@@ -34,7 +34,7 @@ class BiaffineConfig(StudentConfig):
 
     hidden_size: int = count(100, "units of one direction of the LSTM")
     arc_size: int = count(100, "units of the vectors of a word as head and as dependent")
-    unknown_rate: float = setting(0.3, at_least=0, at_most=0.99, help="share of the words that are unknown in training")
+    unknown_rate: float = limited(0.3, 0, 0.99, "share of the words that are unknown in training")
 
 
 class Biaffine(Student):

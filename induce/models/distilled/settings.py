@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from induce.setting import count, dropout_rate, setting
+from induce.setting import count, dropout_rate, limited, setting
 
 MAX_WIDTH = 40  # of spans with their own weight in the chart parser, in words; wider spans share one
 LONGEST = 3_000  # words of a sentence that is decoded by the chart parser in some ten seconds
@@ -22,7 +22,7 @@ class StudentConfig:
     layers: int = count(1, "layers of the network")
     endings: bool = setting(True, help="whether words are also known by their last letters")
     dropout: float = dropout_rate(0.3, "dropout inside the layers")
-    unknown_rate: float = setting(0.2, at_least=0, at_most=0.99, help="share of the words that are unknown in training")
+    unknown_rate: float = limited(0.2, 0, 0.99, "share of the words that are unknown in training")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from induce.data.word_classes import FlatText, check_words_as_classes, word_clas
 from induce.models.base import FitStep, FittedModel, Loss, Query
 from induce.models.em.bracket_sums import BracketCounts, bracket_counts, random_split_probability
 from induce.models.em.span_model import CONSTITUENT, DISTITUENT, UNUSED, Spans, SpanTables, frequent_keys
-from induce.setting import setting
+from induce.setting import limited
 from induce.structures import SpanScores, Structure
 
 if TYPE_CHECKING:
@@ -36,22 +36,14 @@ TABLE = 2_000_000  # numbers of the largest table of a block of sentences
 class CcmConfig:
     """Settings of the constituent-context model."""
 
-    classes: int = setting(40, at_least=0, at_most=10_000, help="word classes; 0: each word is one, for texts of tags")
-    endings: float = setting(1.0, at_least=0, at_most=1e6, help="weight of the last letters of words in their classes")
-    longest: int = setting(10, at_least=2, at_most=1000, help="longest sentences that are learned from")
-    passes: int = setting(20, at_least=1, at_most=1e6, help="passes of expectation-maximization")
-    sentences: int = setting(
-        20_000, at_least=1, at_most=1e9, help="maximum sentences that are learned from, drawn by the seed"
-    )
-    sequences: int = setting(
-        300_000, at_least=1, at_most=1e8, help="maximum sequences of classes that are counted separately"
-    )
-    smooth_constituent: float = setting(
-        2.0, at_least=1e-6, at_most=1e6, help="count added to sequences and contexts of constituents"
-    )
-    smooth_distituent: float = setting(
-        8.0, at_least=1e-6, at_most=1e6, help="count added to sequences and contexts of other spans"
-    )
+    classes: int = limited(40, 0, 10_000, "word classes; 0: each word is one, for texts of tags")
+    endings: float = limited(1.0, 0, 1e6, "weight of the last letters of words in their classes")
+    longest: int = limited(10, 2, 1000, "longest sentences that are learned from")
+    passes: int = limited(20, 1, 1e6, "passes of expectation-maximization")
+    sentences: int = limited(20_000, 1, 1e9, "maximum sentences that are learned from, drawn by the seed")
+    sequences: int = limited(300_000, 1, 1e8, "maximum sequences of classes that are counted separately")
+    smooth_constituent: float = limited(2.0, 1e-6, 1e6, "count added to sequences and contexts of constituents")
+    smooth_distituent: float = limited(8.0, 1e-6, 1e6, "count added to sequences and contexts of other spans")
 
 
 class Ccm(FittedModel):

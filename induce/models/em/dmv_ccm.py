@@ -22,7 +22,7 @@ from induce.models.em.dependency_tables import by_head
 from induce.models.em.joint_sums import JointCounts, joint_counts
 from induce.models.em.span_model import Spans
 from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
-from induce.setting import setting
+from induce.setting import limited
 from induce.structures import HeadDistribution, SpanScores, Structure
 
 LONGEST = 80  # words of a sentence whose sums fit into a gigabyte
@@ -32,10 +32,10 @@ LONGEST = 80  # words of a sentence whose sums fit into a gigabyte
 class DmvCcmConfig(CcmConfig):
     """Settings of DMV+CCM."""
 
-    longest: int = setting(10, at_least=2, at_most=LONGEST, help="longest sentences that are learned from")
-    smooth_choose: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every choice of a dependent")
-    smooth_stop: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every decision to stop")
-    smooth_root: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every root")
+    longest: int = limited(10, 2, LONGEST, "longest sentences that are learned from")
+    smooth_choose: float = limited(0.1, 1e-6, 1e6, "count added to every choice of a dependent")
+    smooth_stop: float = limited(0.1, 1e-6, 1e6, "count added to every decision to stop")
+    smooth_root: float = limited(0.1, 1e-6, 1e6, "count added to every root")
 
 
 class DmvCcm(Ccm):

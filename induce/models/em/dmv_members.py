@@ -13,7 +13,7 @@ from induce.data.word_classes import check_words_as_classes
 from induce.models.base import FittedModel
 from induce.models.em.dependency_tables import CONSTRAINTS
 from induce.models.em.valence_grammar import Preferences, SentenceBlock, ValenceGrammar
-from induce.setting import count, setting, share, weight
+from induce.setting import choice, count, limited, setting, share, weight
 
 EM = ("soft", "viterbi", "lateen")
 NOT_COMPARED = -1e300  # log-likelihood of a pass that is not compared with the next one; finite, for checkpoints
@@ -30,16 +30,11 @@ class DmvConfig:
     Values between ``…_low`` and ``…_high`` differ between members; a single member uses the mean of both.
     """
 
-    members: int = setting(12, at_least=1, at_most=1000, help="grammars that vote")
-    classes_low: int = setting(
-        25,
-        at_least=0,
-        at_most=10_000,
-        help="lower end of the range of numbers of word classes; 0, as classes_high: each word is a class",
+    members: int = limited(12, 1, 1000, "grammars that vote")
+    classes_low: int = limited(
+        25, 0, 10_000, "lower end of the range of numbers of word classes; 0, as classes_high: each word is a class"
     )
-    classes_high: int = setting(
-        45, at_least=0, at_most=10_000, help="upper end of the range of numbers of word classes"
-    )
+    classes_high: int = limited(45, 0, 10_000, "upper end of the range of numbers of word classes")
     endings: float = weight(1.0, "weight of the last letters of words in their classes")
     extended: bool = setting(
         True, help="the choice of a dependent depends on whether it is the first on its side (Headden et al. 2009)"
@@ -47,78 +42,42 @@ class DmvConfig:
     short_length: int = count(10, "maximum words of a sentence in the first stage")
     short_passes: int = count(20, "passes over sentences up to short_length")
     middle_length: int = count(15, "maximum words of a sentence in the second stage")
-    middle_passes: int = setting(5, at_least=0, at_most=1e6, help="passes over sentences up to middle_length")
+    middle_passes: int = limited(5, 0, 1e6, "passes over sentences up to middle_length")
     long_length: int = count(30, "maximum words of a sentence in the last stage")
-    long_passes: int = setting(5, at_least=0, at_most=1e6, help="passes over sentences up to long_length")
+    long_passes: int = limited(5, 0, 1e6, "passes over sentences up to long_length")
     sentences: int = count(2000, "maximum sentences of a pass, sampled again for each stage")
-    length_bias_low: float = setting(
-        0.1,
-        at_least=0,
-        at_most=100,
-        help="lower end of the range of biases to near heads; an arc weighs exp(-bias (distance - 1))",
+    length_bias_low: float = limited(
+        0.1, 0, 100, "lower end of the range of biases to near heads; an arc weighs exp(-bias (distance - 1))"
     )
-    length_bias_high: float = setting(
-        0.25, at_least=0, at_most=100, help="upper end of the range of biases to near heads"
-    )
+    length_bias_high: float = limited(0.25, 0, 100, "upper end of the range of biases to near heads")
     annealed: float = share(0.0, "share of the members that begin with a stronger bias to near heads")
-    annealed_bias: float = setting(
-        1.0,
-        at_least=0,
-        at_most=100,
-        help="first bias of these members; it falls to the usual one by the last stage",
+    annealed_bias: float = limited(
+        1.0, 0, 100, "first bias of these members; it falls to the usual one by the last stage"
     )
-    fragment_penalty: float = setting(
-        0.1,
-        at_least=1e-9,
-        at_most=1,
-        help="weight of each violation of model.fragment_constraint; 1e-6 forbids violations",
+    fragment_penalty: float = limited(
+        0.1, 1e-9, 1, "weight of each violation of model.fragment_constraint; 1e-6 forbids violations"
     )
-    frequency_scale: float = setting(
-        1e-3, at_least=1e-9, at_most=1, help="relative frequency above which a word is a less likely head"
+    frequency_scale: float = limited(1e-3, 1e-9, 1, "relative frequency above which a word is a less likely head")
+    frequency_power_low: float = limited(
+        0.5, 0, 100, "lower end of the range of powers of the frequency that makes a word a less likely head"
     )
-    frequency_power_low: float = setting(
-        0.5,
-        at_least=0,
-        at_most=100,
-        help="lower end of the range of powers of the frequency that makes a word a less likely head",
+    frequency_power_high: float = limited(1.0, 0, 100, "upper end of the range of powers of the frequency")
+    leaning: float = limited(
+        0.0, -10, 10, "weight of the side of its head for a frequent word, estimated from the edges of segments"
     )
-    frequency_power_high: float = setting(
-        1.0, at_least=0, at_most=100, help="upper end of the range of powers of the frequency"
+    head_leaning: float = limited(
+        0.0, -10, 10, "weight of the side of its dependents for a frequent word, estimated in the same way"
     )
-    leaning: float = setting(
-        0.0,
-        at_least=-10,
-        at_most=10,
-        help="weight of the side of its head for a frequent word, estimated from the edges of segments",
-    )
-    head_leaning: float = setting(
-        0.0,
-        at_least=-10,
-        at_most=10,
-        help="weight of the side of its dependents for a frequent word, estimated in the same way",
-    )
-    leaning_limit: float = setting(
-        2.0, at_least=0, at_most=10, help="largest log of the ratio of edges that estimates both sides"
-    )
-    predicate_root: float = setting(
-        1.0, at_least=0, at_most=100, help="power of the predicate ratio in a word's root weight"
-    )
-    predicate_head: float = setting(
-        0.1, at_least=0, at_most=100, help="power of the predicate ratio in a word's weight as head"
-    )
-    predicate_limit: float = setting(
-        20.0, at_least=1, at_most=1e9, help="largest predicate ratio; the smallest one is its inverse"
-    )
-    smooth_choose: float = setting(0.5, at_least=1e-6, at_most=1e6, help="count added to every choice of a dependent")
-    smooth_stop: float = setting(1.0, at_least=1e-6, at_most=1e6, help="count added to every decision to stop")
-    smooth_root: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every root")
-    em: str = setting(
-        "soft",
-        choices=EM,
-        help="counts from all trees (soft), from the best tree (viterbi), or alternately (lateen)",
-    )
-    fragment_constraint: str = setting(
-        "sprawl", choices=CONSTRAINTS, help="arcs between fragments that are penalized (Spitkovsky et al. 2011)"
+    leaning_limit: float = limited(2.0, 0, 10, "largest log of the ratio of edges that estimates both sides")
+    predicate_root: float = limited(1.0, 0, 100, "power of the predicate ratio in a word's root weight")
+    predicate_head: float = limited(0.1, 0, 100, "power of the predicate ratio in a word's weight as head")
+    predicate_limit: float = limited(20.0, 1, 1e9, "largest predicate ratio; the smallest one is its inverse")
+    smooth_choose: float = limited(0.5, 1e-6, 1e6, "count added to every choice of a dependent")
+    smooth_stop: float = limited(1.0, 1e-6, 1e6, "count added to every decision to stop")
+    smooth_root: float = limited(0.1, 1e-6, 1e6, "count added to every root")
+    em: str = choice("soft", EM, "counts from all trees (soft), from the best tree (viterbi), or alternately (lateen)")
+    fragment_constraint: str = choice(
+        "sprawl", CONSTRAINTS, "arcs between fragments that are penalized (Spitkovsky et al. 2011)"
     )
     backoff: float = weight(
         10.0, "count of the choice that does not depend on valence, with which the extended one is smoothed"

@@ -13,16 +13,16 @@ from torch import Tensor, nn
 
 from induce.models.grammars.full_rules import FullRules
 from induce.models.grammars.grammar import Grammar, GrammarConfig, Tables, perceptron, spread_weights
-from induce.setting import setting
+from induce.setting import limited
 
 
 @dataclass(frozen=True, kw_only=True)
 class CpcfgConfig(GrammarConfig):
     """Sizes of a compound PCFG, with the defaults of the paper."""
 
-    latent_size: int = setting(64, at_least=1, at_most=100_000, help="size of the vector of a sentence")
-    encoder_size: int = setting(
-        512, at_least=1, at_most=100_000, help="units of a word embedding and of each direction of the encoder's LSTM"
+    latent_size: int = limited(64, 1, 100_000, "size of the vector of a sentence")
+    encoder_size: int = limited(
+        512, 1, 100_000, "units of a word embedding and of each direction of the encoder's LSTM"
     )
 
 

@@ -26,7 +26,7 @@ from induce.models.base import Loss, Model, Query
 from induce.models.grammars.rules import Rules, word_costs
 from induce.models.grammars.span_rewards import reward_loss
 from induce.ranked_trees import RankedTrees
-from induce.setting import setting
+from induce.setting import limited
 from induce.structures import Brackets, SpanScores, Structure
 
 if TYPE_CHECKING:
@@ -85,11 +85,9 @@ def spread_weights(model: nn.Module, draw: Callable[[Tensor], Tensor] = nn.init.
 class GrammarConfig:
     """Sizes of a neural grammar, with the defaults of Kim, Dyer & Rush (2019)."""
 
-    nonterminals: int = setting(30, at_least=1, at_most=10_000, help="nonterminal symbols")
-    preterminals: int = setting(60, at_least=1, at_most=10_000, help="preterminal symbols")
-    embedding_size: int = setting(
-        256, at_least=1, at_most=100_000, help="units of the embedding of a symbol and of the layers"
-    )
+    nonterminals: int = limited(30, 1, 10_000, "nonterminal symbols")
+    preterminals: int = limited(60, 1, 10_000, "preterminal symbols")
+    embedding_size: int = limited(256, 1, 100_000, "units of the embedding of a symbol and of the layers")
 
 
 class Grammar(Model):

@@ -15,16 +15,16 @@ from induce.models.grammars.grammar import GrammarConfig, Residual, Tables, perc
 from induce.models.grammars.headed_grammar import HeadedGrammar, words_with_symbols
 from induce.models.grammars.headed_rules import HeadedChildren, HeadedRules
 from induce.models.grammars.rules import draw_index
-from induce.setting import setting
+from induce.setting import limited
 
 
 @dataclass(frozen=True, kw_only=True)
 class NblPcfgConfig(GrammarConfig):
     """Sizes of an NBL-PCFG, with the defaults of the paper."""
 
-    nonterminals: int = setting(15, at_least=1, at_most=10_000, help="nonterminal symbols")
-    preterminals: int = setting(30, at_least=1, at_most=10_000, help="preterminal symbols")
-    rank: int = setting(300, at_least=1, at_most=100_000, help="rank of the decomposition of the tensor of rules")
+    nonterminals: int = limited(15, 1, 10_000, "nonterminal symbols")
+    preterminals: int = limited(30, 1, 10_000, "preterminal symbols")
+    rank: int = limited(300, 1, 100_000, "rank of the decomposition of the tensor of rules")
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,18 +13,16 @@ from torch import Tensor, nn
 
 from induce.models.grammars.grammar import Grammar, GrammarConfig, Tables, perceptron, spread_weights
 from induce.models.grammars.simple_rules import SimpleRules
-from induce.setting import setting
+from induce.setting import limited
 
 
 @dataclass(frozen=True, kw_only=True)
 class SimplePcfgConfig(GrammarConfig):
     """Sizes of a simple PCFG, with the largest ones of the paper as defaults."""
 
-    nonterminals: int = setting(4096, at_least=1, at_most=100_000, help="nonterminal symbols")
-    preterminals: int = setting(8192, at_least=1, at_most=100_000, help="preterminal symbols")
-    embedding_size: int = setting(
-        512, at_least=1, at_most=100_000, help="units of the embedding of a symbol and of the layers"
-    )
+    nonterminals: int = limited(4096, 1, 100_000, "nonterminal symbols")
+    preterminals: int = limited(8192, 1, 100_000, "preterminal symbols")
+    embedding_size: int = limited(512, 1, 100_000, "units of the embedding of a symbol and of the layers")
 
 
 class SimplePcfg(Grammar):

@@ -15,20 +15,20 @@ from torch import Tensor, nn
 
 from induce.models.grammars.grammar import Grammar, GrammarConfig, Tables, perceptron, spread_weights
 from induce.models.grammars.rank_rules import FlooredRankRules, RankRules
-from induce.setting import setting
+from induce.setting import choice, limited, setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class TnPcfgConfig(GrammarConfig):
     """Sizes of a TN-PCFG, with the defaults of the paper of 2021."""
 
-    nonterminals: int = setting(250, at_least=1, at_most=100_000, help="nonterminal symbols")
-    preterminals: int = setting(500, at_least=1, at_most=100_000, help="preterminal symbols")
-    rank: int = setting(500, at_least=1, at_most=100_000, help="rank of the decomposition of the tensor of rules")
-    factors: str = setting(
+    nonterminals: int = limited(250, 1, 100_000, "nonterminal symbols")
+    preterminals: int = limited(500, 1, 100_000, "preterminal symbols")
+    rank: int = limited(500, 1, 100_000, "rank of the decomposition of the tensor of rules")
+    factors: str = choice(
         "separate",
-        choices=("separate", "shared"),
-        help="whether words have vectors of preterminals of their own and each factor its own projection (2021), or "
+        ("separate", "shared"),
+        "whether words have vectors of preterminals of their own and each factor its own projection (2021), or "
         "all share them (2022)",
     )
     floors: bool = setting(False, help="add 1e-9 to the factors of each span, as the released program of 2022 does")

@@ -19,7 +19,7 @@ from induce.layers.awd_dropout import Masks, activation_penalty, draw_masks, tem
 from induce.layers.cross_entropy import cross_entropy, target_log_probabilities
 from induce.layers.softmax_mixture import SoftmaxMixture, mixture_cross_entropy, mixture_log_probabilities
 from induce.models.base import Loss, Model, NextWords, next_words
-from induce.setting import count, dropout_rate, setting, weight
+from induce.setting import count, dropout_rate, limited, setting, weight
 
 
 class NextWordModel(Model):
@@ -96,20 +96,20 @@ class AwdConfig:
     hidden_size: int = count(1150, "units of a hidden layer")
     layers: int = count(3, "layers of the network")
     tied_embeddings: bool = setting(True, help="whether the output layer shares the embedding table")
-    output_size: int = setting(
+    output_size: int = limited(
         0,
-        at_least=0,
-        at_most=1e9,
-        help="units of the last layer if embeddings are not tied or there are several softmaxes; "
+        0,
+        1e9,
+        "units of the last layer if embeddings are not tied or there are several softmaxes; "
         "0: hidden_size, or embedding_size if tied",
     )
     softmaxes: int = count(1, "softmaxes whose mixture predicts the next word (Yang et al. 2018)")
-    softmax_dropout: float = setting(
+    softmax_dropout: float = limited(
         0.0,
-        at_least=0.0,
-        at_most=0.99,
+        0.0,
+        0.99,
+        "dropout of the vectors of a mixture of softmaxes, one mask for all steps",
         when="model.softmaxes!=1",
-        help="dropout of the vectors of a mixture of softmaxes, one mask for all steps",
     )
     embedding_dropout: float = dropout_rate(0.1, "dropout of whole rows of the embedding table")
     input_dropout: float = dropout_rate(0.4, "dropout of the embedded words, one mask for all steps")

@@ -22,7 +22,7 @@ from induce.models.base import Loss, Query, gold_distances, next_words
 from induce.models.language.onlstm import LayerState, OnLstm, OnLstmConfig, SegmentOutput
 from induce.models.language.onlstm_kernel import cumax
 from induce.models.language.ranking import SupervisionConfig
-from induce.setting import count, setting
+from induce.setting import choice, count
 from induce.structures import Distances
 from treebank.base.errors import SynparseError
 
@@ -32,15 +32,15 @@ class OnLstmSydConfig(SupervisionConfig, OnLstmConfig):
     """Settings of ON-LSTM, and of the supervision. The defaults are the paper's (section 5.1)."""
 
     supervised_layer: int = count(3, "layer whose distances learn from trees, counted from 1")
-    supervised_head: str = setting(
+    supervised_head: str = choice(
         "split",
-        choices=("split", "shared", "hidden"),
-        help="supervised distances (table 4): split (map of the gate), shared (gate) or hidden (map of states)",
+        ("split", "shared", "hidden"),
+        "supervised distances (table 4): split (map of the gate), shared (gate) or hidden (map of states)",
     )
-    distance_scale: str = setting(
+    distance_scale: str = choice(
         "units",
-        choices=("units", "share"),
-        help="scale of distances in the ranking loss: units (0 to length, eq. 17) or share (0 to 1, as released)",
+        ("units", "share"),
+        "scale of distances in the ranking loss: units (0 to length, eq. 17) or share (0 to 1, as released)",
     )
 
     def check(self) -> None:

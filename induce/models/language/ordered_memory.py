@@ -25,7 +25,7 @@ from induce.layers.dropout import FastDropout, keep_mask
 from induce.models.base import Loss, Query, bounded, next_words
 from induce.models.language.next_word_model import NextWordModel
 from induce.models.language.ordered_memory_kernel import CellWeights, fill_slots
-from induce.setting import count, dropout_rate, setting
+from induce.setting import choice, count, dropout_rate, limited
 from induce.structures import StackDecisions
 
 MIN_OPEN_SHARE = 1e-5  # a slot with a smaller value of the mask is closed
@@ -38,11 +38,11 @@ class OrderedMemoryConfig:
     """Sizes and rates of an Ordered Memory language model. The defaults are those of the published ListOps run."""
 
     slot_size: int = count(128, "units of a memory slot and of a word embedding")
-    slots: int = setting(21, at_least=2, at_most=1000, help="memory slots")
-    attention: str = setting(
+    slots: int = limited(21, 2, 1000, "memory slots")
+    attention: str = choice(
         "released",
-        choices=ATTENTIONS,
-        help="attention over slots: released, or paper (tanh of one linear map, over the root of the number of slots)",
+        ATTENTIONS,
+        "attention over slots: released, or paper (tanh of one linear map, over the root of the number of slots)",
     )
     embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
     dropout: float = dropout_rate(0.1, "dropout inside the recursive cell")

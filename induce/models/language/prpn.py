@@ -32,7 +32,7 @@ from induce.models.language.prpn_parsing import (
     parsing_start,
 )
 from induce.models.language.prpn_reading import LayerMasks, PredictMasks, PredictNetwork, Reading, ReadingLayer, Tapes
-from induce.setting import count, dropout_rate, setting, weight
+from induce.setting import choice, count, dropout_rate, limited, setting, weight
 from induce.structures import Distances
 from treebank.base.errors import SynparseError
 
@@ -47,20 +47,18 @@ class PrpnConfig:
     slots: int = count(15, "states that can be remembered (N_m)")
     lookback: int = count(5, "words before the current one that its distance depends on (L)")
     resolution: float = weight(0.1, "difference of distances over which a gate closes (1 / tau)")
-    residual_blocks: int = setting(0, at_least=0, at_most=1e9, help="residual blocks of the predict network")
-    gate: str = setting(
-        "hard", choices=("hard", "soft", "paper"), help="how gates close: hard or soft (as released) or paper (eq. 6)"
+    residual_blocks: int = limited(0, 0, 1e9, "residual blocks of the predict network")
+    gate: str = choice(
+        "hard", ("hard", "soft", "paper"), "how gates close: hard or soft (as released) or paper (eq. 6)"
     )
     binary_test: bool = setting(False, help="gates of 0 and 1 outside of training, the limit of a resolution of 0")
-    distance: str = setting(
-        "sigmoid",
-        choices=("sigmoid", "relu"),
-        help="how distances are computed: sigmoid (as released) or relu (eq. 8 and 13)",
+    distance: str = choice(
+        "sigmoid", ("sigmoid", "relu"), "how distances are computed: sigmoid (as released) or relu (eq. 8 and 13)"
     )
-    attention: str = setting(
+    attention: str = choice(
         "masked",
-        choices=("masked", "modulated"),
-        help="attention over slots: masked (softmax over open slots, as released) or modulated (eq. 10 and 11)",
+        ("masked", "modulated"),
+        "attention over slots: masked (softmax over open slots, as released) or modulated (eq. 10 and 11)",
     )
     parsing_network: bool = setting(
         True, help="whether distances open and close gates; without it all gates stay open (table 3)"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from induce.models.base import Loss
-from induce.setting import setting, weight
+from induce.setting import choice, weight
 
 RANKINGS = ("sentence", "column", "batch")
 
@@ -18,10 +18,10 @@ class SupervisionConfig:
 
     tree_weight: float = weight(0.75, "weight of the loss of trees (alpha of eq. 19)")
     lm_weight: float = weight(1.0, "weight of the loss of the language model")
-    ranking: str = setting(
+    ranking: str = choice(
         "sentence",
-        choices=RANKINGS,
-        help="pairs of distances that are compared with trees: sentence (as in the paper), column or batch",
+        RANKINGS,
+        "pairs of distances that are compared with trees: sentence (as in the paper), column or batch",
     )
     ranking_margin: float = weight(1.0, "margin between the distances of a pair")
 

@@ -27,7 +27,7 @@ from induce.models.language.rnng import (
     importance_bound,
     with_end,
 )
-from induce.setting import setting, weight
+from induce.setting import limited, weight
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class UrnngConfig(RnngConfig):
     """Sizes and rates. The defaults are those of the paper."""
 
-    samples: int = setting(8, at_least=2, at_most=10_000, help="trees that are sampled for a sentence in training")
+    samples: int = limited(8, 2, 10_000, "trees that are sampled for a sentence in training")
     kl_epochs: float = weight(2.0, "epochs in which the weight of actions and entropy rises from 0 to 1")
     inference_epochs: float = weight(1.0, "epochs in which the inference network learns")
 

@@ -25,7 +25,7 @@ from induce.layers.padding import real_words
 from induce.models.base import Query
 from induce.models.masked.masked_model import without_self
 from induce.models.masked.transformer import Transformer, TransformerConfig
-from induce.setting import count, dropout_rate, setting
+from induce.setting import choice, count, dropout_rate, setting
 from induce.structures import Distances, HeadDistribution, Heights
 
 BEYOND = 1e9  # distance of a gap at the edge of the sentence; minus this, the height of padding
@@ -53,10 +53,10 @@ class StructFormerConfig(TransformerConfig):
     relations: str = setting(
         "parent+child", help="relations mixed in the attention mask: parent, child, sibling, joined by +"
     )
-    calibration: str = setting(
+    calibration: str = choice(
         "sentence",
-        choices=("sentence", "batch"),
-        help="how distances are centered: by sentence, or by batch as in the released program",
+        ("sentence", "batch"),
+        "how distances are centered: by sentence, or by batch as in the released program",
     )
     xavier: bool = setting(False, help="whether convolutions of the parser start with Glorot initialization")
 

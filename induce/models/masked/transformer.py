@@ -21,7 +21,7 @@ from induce.data.batches import SentenceBatch
 from induce.layers.padding import real_words
 from induce.models.base import LayerStates
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, distributions
-from induce.setting import count, dropout_rate, setting
+from induce.setting import choice, count, dropout_rate, setting
 
 RELATIVE_BIASES = ("none", "distance", "scrambled")
 MAX_DISTANCE = 256  # words; pairs that are farther apart share one relative bias
@@ -112,10 +112,8 @@ class TransformerConfig(MaskedConfig):
     dropout: float = dropout_rate(0.1, "dropout inside the layers")
     attention_dropout: float = dropout_rate(0.0, "dropout of attention weights")
     positions: bool = setting(True, help="whether a trained embedding of the position is added to that of the word")
-    relative_bias: str = setting(
-        "none",
-        choices=RELATIVE_BIASES,
-        help="whether and how attention depends on the distance between words (see `EncoderLayer`)",
+    relative_bias: str = choice(
+        "none", RELATIVE_BIASES, "whether and how attention depends on the distance between words (see `EncoderLayer`)"
     )
     affine: bool = setting(True, help="whether layer normalization has gain and bias")
 

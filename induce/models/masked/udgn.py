@@ -25,7 +25,7 @@ from induce.layers.padding import real_words
 from induce.models.base import LayerStates, Loss, Query
 from induce.models.distilled.biaffine import head_loss
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, distributions, without_self
-from induce.setting import count, dropout_rate, setting, weight
+from induce.setting import choice, count, dropout_rate, limited, setting, weight
 from induce.structures import HeadDistribution
 
 EDGE = 1e-6  # added to the mask, so that each pair of words stays connected
@@ -56,17 +56,15 @@ class UdgnConfig(MaskedConfig):
     layers: int = count(8, "layers of the network")
     parser_layers: int = count(3, "layers of the parser")
     locality: float = weight(0.0, "preference for near words as heads; 0 as published")
-    tags: int = setting(
-        0, at_least=0, at_most=1e9, help="embeddings shared among words (eq. 4.2.1); 5 before the release"
-    )
+    tags: int = limited(0, 0, 1e9, "embeddings shared among words (eq. 4.2.1); 5 before the release")
     dropout: float = dropout_rate(0.2, "dropout inside the layers")
     parser_dropout: float = dropout_rate(0.2, "dropout in the parser")
     channel_dropout: float = dropout_rate(0.1, "dropout of the weight of a channel for a pair of words")
-    activation: str = setting(
-        "tanh", choices=ACTIVATIONS, help="activation of the messages of a channel: tanh, identity, relu or elu"
+    activation: str = choice(
+        "tanh", ACTIVATIONS, "activation of the messages of a channel: tanh, identity, relu or elu"
     )
     gates: bool = setting(True, help="whether channels have gates")
-    competition: str = setting("softmax", choices=COMPETITIONS, help="how channels share an arc: softmax or sigmoid")
+    competition: str = choice("softmax", COMPETITIONS, "how channels share an arc: softmax or sigmoid")
     positions: str = setting(
         "bias",  # of the direction, for each channel (section 4.2.4); the released program with an embedding: both
         choices=("bias", "embedding", "both"),

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from induce.data.vocabulary import FIRST
 from induce.models.base import Loss
-from induce.setting import count, setting, weight
+from induce.setting import count, limited, weight
 from induce.tasks.batches import DemonstrationBatch
 from induce.tasks.craft.cloning import CloningModel, targets_of
 
@@ -32,11 +32,11 @@ class CompileConfig:
 
     features: int = count(1075, "numbers in an observation")
     hidden_size: int = count(128, "units of a hidden layer")
-    options: int = setting(3, at_least=1, at_most=1000, help="types of segments")
-    segments: int = setting(2, at_least=1, at_most=1000, help="segments of each demonstration")
+    options: int = limited(3, 1, 1000, "types of segments")
+    segments: int = limited(2, 1, 1000, "segments of each demonstration")
     tasks: int = count(3, "tasks in the demonstrations; not used by the model")
-    rate: float = setting(3.0, at_least=1e-3, at_most=1e6, help="prior mean of the number of steps in a segment")
-    temperature: float = setting(1.0, at_least=1e-3, at_most=1e6, help="temperature of samples")
+    rate: float = limited(3.0, 1e-3, 1e6, "prior mean of the number of steps in a segment")
+    temperature: float = limited(1.0, 1e-3, 1e6, "temperature of samples")
     end_weight: float = weight(0.1, "weight of the divergence of ends from their prior")
     kind_weight: float = weight(0.1, "weight of the divergence of types from uniform")
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from induce.data.vocabulary import FIRST
 from induce.models.base import Model
-from induce.setting import count, setting
+from induce.setting import count, limited
 from induce.tasks.craft.cloning import CloningModel
 
 
@@ -28,9 +28,9 @@ class OptionControllerConfig:
     features: int = count(1075, "numbers in an observation")
     hidden_size: int = count(128, "units of a hidden layer")
     inner_size: int = count(128, "units inside the network of a cell")
-    options: int = setting(3, at_least=1, at_most=1000, help="skills that can be learned")
+    options: int = limited(3, 1, 1000, "skills that can be learned")
     tasks: int = count(3, "tasks, each with a first state of the controller")
-    temperature: float = setting(10.0, at_least=1e-3, at_most=1e6, help="temperature of the controller's choice")
+    temperature: float = limited(10.0, 1e-3, 1e6, "temperature of the controller's choice")
 
 
 class CellOutput(NamedTuple):

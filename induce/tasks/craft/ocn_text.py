@@ -20,7 +20,7 @@ from torch.nn import functional
 from induce.data.batches import SentenceBatch
 from induce.layers.softmax_mixture import mixture_cross_entropy, mixture_log_probabilities
 from induce.models.base import Loss, Query
-from induce.setting import count, dropout_rate, setting
+from induce.setting import count, dropout_rate, limited
 from induce.structures import Distances
 from induce.tasks.craft.ocn import Move, OptionProgram
 
@@ -34,8 +34,8 @@ class OptionWordsConfig:
     embedding_size: int = count(64, "units of a word embedding")
     hidden_size: int = count(128, "units of a hidden layer")
     inner_size: int = count(128, "units inside the network of a cell")
-    options: int = setting(4, at_least=1, at_most=1000, help="types of segments that can be learned")
-    temperature: float = setting(30.0, at_least=1e-3, at_most=1e6, help="temperature of the controller's choice")
+    options: int = limited(4, 1, 1000, "types of segments that can be learned")
+    temperature: float = limited(30.0, 1e-3, 1e6, "temperature of the controller's choice")
     dropout: float = dropout_rate(0.1, "dropout of the embedded words and before the output layer")
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.vocabulary import FIRST
-from induce.setting import count, setting
+from induce.setting import choice, count, limited
 from induce.tasks.craft.cloning import CloningModel
 
 MIN_PROBABILITY = 1e-9  # probability of being done, or of not being done
@@ -28,12 +28,12 @@ class OrderedMemoryPolicyConfig:
 
     features: int = count(1075, "numbers in an observation")
     slot_size: int = count(128, "units of a memory slot and of a word embedding")
-    slots: int = setting(3, at_least=2, at_most=1000, help="memory slots")
+    slots: int = limited(3, 2, 1000, "memory slots")
     tasks: int = count(3, "tasks, each with its own vector")
-    memory: str = setting(
+    memory: str = choice(
         "released",
-        choices=("released", "paper"),
-        help="content of slots above the chosen one: released, the candidates, as in the program; "
+        ("released", "paper"),
+        "content of slots above the chosen one: released, the candidates, as in the program; "
         "paper, their previous content",
     )
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.layers.padding import real_words
-from induce.setting import count, setting
+from induce.setting import choice, count, limited, setting
 from induce.structures import Brackets
 from induce.tasks.batches import ExampleBatch, Side
 from induce.tasks.encoders.base import Encoder
@@ -33,12 +33,12 @@ FORGET = 1.0  # added to both forget gates of the composition
 class GumbelTreeLstmConfig(LeafConfig):
     """Sizes and rates. The defaults are those of ListOps in Nangia and Bowman (2018)."""
 
-    temperature: float = setting(1.0, at_least=0.01, at_most=100.0, help="temperature of the choice in training")
+    temperature: float = limited(1.0, 0.01, 100.0, "temperature of the choice in training")
     scaled: bool = setting(True, help="divide scores of pairs by the root of hidden_size (released) or not (paper)")
-    head: str = setting(
+    head: str = choice(
         "task",
-        choices=("task", "released"),
-        help="classifier: that of all models of the task, or that of the released program",
+        ("task", "released"),
+        "classifier: that of all models of the task, or that of the released program",
         when="task.name!=similarity",
     )
     head_size: int = count(
@@ -46,12 +46,8 @@ class GumbelTreeLstmConfig(LeafConfig):
         "units of each hidden layer of the released classifier",
         when="task.name!=similarity and model.head=released",
     )
-    head_layers: int = setting(
-        1,
-        at_least=0,
-        at_most=100,
-        help="hidden layers of the released classifier",
-        when="task.name!=similarity and model.head=released",
+    head_layers: int = limited(
+        1, 0, 100, "hidden layers of the released classifier", when="task.name!=similarity and model.head=released"
     )
     head_norm: bool = setting(
         True,

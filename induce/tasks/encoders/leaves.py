@@ -12,7 +12,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from induce.setting import count, dropout_rate, setting
+from induce.setting import choice, count, dropout_rate, limited
 from treebank.core.tree import Span
 
 LEAVES = {"lstm": 1, "bidirectional": 2, "linear": 0}  # number of LSTMs that compute the states of words
@@ -23,8 +23,8 @@ class LeafConfig:
     """Sizes and rates of encoders with states of words."""
 
     hidden_size: int = count(128, "units of a node")
-    embedding_size: int = setting(0, at_least=0, at_most=1e9, help="units of the embedded tokens; 0: hidden_size")
-    leaf: str = setting("lstm", choices=tuple(LEAVES), help="states of the words: LSTM, two LSTMs, or linear map")
+    embedding_size: int = limited(0, 0, 1e9, "units of the embedded tokens; 0: hidden_size")
+    leaf: str = choice("lstm", tuple(LEAVES), "states of the words: LSTM, two LSTMs, or linear map")
     embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
     classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
 

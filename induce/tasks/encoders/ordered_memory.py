@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from induce.layers.padding import last_real, real_words
 from induce.models.language.ordered_memory import ATTENTIONS, OrderedMemoryLayer
-from induce.setting import count, dropout_rate, setting
+from induce.setting import choice, count, dropout_rate, limited
 from induce.structures import StackDecisions
 from induce.tasks.batches import Side
 from induce.tasks.encoders.base import Encoder
@@ -21,11 +21,11 @@ class MemoryEncoderConfig:
     """Sizes and rates. The defaults are those of the published ListOps run."""
 
     slot_size: int = count(128, "units of a memory slot and of a word embedding")
-    slots: int = setting(21, at_least=2, at_most=1000, help="memory slots")
-    test_slots: int = setting(21, at_least=2, at_most=1000, help="memory slots in testing")
-    attention: str = setting("released", choices=ATTENTIONS, help="attention over slots: released or paper")
-    padding: str = setting(
-        "exact", choices=("exact", "released"), help="exact, or released: padding in front, which changes the result"
+    slots: int = limited(21, 2, 1000, "memory slots")
+    test_slots: int = limited(21, 2, 1000, "memory slots in testing")
+    attention: str = choice("released", ATTENTIONS, "attention over slots: released or paper")
+    padding: str = choice(
+        "exact", ("exact", "released"), "exact, or released: padding in front, which changes the result"
     )
     embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
     dropout: float = dropout_rate(0.1, "dropout inside the layers")

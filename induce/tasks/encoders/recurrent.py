@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from induce.layers.padding import last_real
 from induce.models.language.onlstm import OnLstmLayer
-from induce.setting import count, setting
+from induce.setting import count, limited
 from induce.structures import Distances
 from induce.tasks.batches import Side
 from induce.tasks.encoders.base import Encoder, EncoderConfig
@@ -22,7 +22,7 @@ class LstmEncoderConfig(EncoderConfig):
     """Sizes and rates."""
 
     depth: int = count(1, "layers of the encoder")
-    embedding_size: int = setting(0, at_least=0, at_most=1e9, help="units of the embedded tokens; 0: hidden_size")
+    embedding_size: int = limited(0, 0, 1e9, "units of the embedded tokens; 0: hidden_size")
 
 
 class LstmEncoder(Encoder):

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from induce.setting import count, setting, weight
+from induce.setting import choice, count, weight
 from induce.structures import Brackets
 from induce.tasks.batches import Side
 from induce.tasks.encoders.base import Decisions, Encoder, Encoding
@@ -33,10 +33,10 @@ class RlSpinnConfig(LeafConfig):
 
     tracking_size: int = count(64, "units of the LSTM that follows stack and buffer")
     policy_weight: float = weight(42.0, "weight of the loss of the policy")
-    baseline: str = setting(
+    baseline: str = choice(
         "value",
-        choices=("value", "mean", "none"),
-        help="expected reward, which is subtracted: of a value network, a running mean, or 0",
+        ("value", "mean", "none"),
+        "expected reward, which is subtracted: of a value network, a running mean, or 0",
     )
     value_size: int = count(100, "units of the value network", when="model.baseline=value")
 

@@ -18,7 +18,7 @@ from induce.models.base import Loss, Model, Query
 from induce.models.masked.structformer import StructFormer, StructFormerConfig
 from induce.models.masked.transformer import Transformer, TransformerConfig
 from induce.models.masked.udgn import Udgn, UdgnConfig
-from induce.setting import setting
+from induce.setting import choice
 from induce.settings.run import RunConfig
 from induce.structures import Structure
 from induce.tasks.batches import RatedBatch
@@ -29,7 +29,7 @@ from induce.tasks.encoders.base import Encoder
 class PairsConfig:
     """Setting of fine-tuning."""
 
-    frozen: str = setting("none", choices=("none", "parser"), help="part that fine-tuning does not change")
+    frozen: str = choice("none", ("none", "parser"), "part that fine-tuning does not change")
 
 
 class PairModel(Model):
