@@ -184,7 +184,15 @@ def _write_folder(
     workers: int | None,
     address: str | None,
 ) -> int:
-    """Write one output file for each input file and return the number of sentences."""
+    """Write one output file for each input file and return the number of sentences.
+
+    Raises SynparseError for the name of a treebank, which has no file of its own.
+    """
+    from treebank.corpora.catalog import is_name
+
+    for path in filter(is_name, call.paths):
+        remedy = f"write its text first: synparse convert {path} --format text -o {path}.txt"
+        raise SynparseError(f"{path}: --output-dir needs files, and this is the name of a treebank; {remedy}")
     try:
         if not engine and not workers:
             from induce.parsing.writer import parse_into

@@ -182,3 +182,11 @@ def test_wrong_usage(call: Caller, model: Path) -> None:
     assert "exclude each other" in call.usage("parse", "-m", model, "in", "--output-dir", "x", "-o", "y")
     assert "--resume, --engine and --workers require --output-dir" in call.usage("parse", "-m", model, "in", "--resume")
     assert "trees of standard input have no file name" in call.refusal("parse", "-m", model, "-", "--output-dir", "x")
+
+
+def test_name_of_a_treebank_is_refused_with_the_command_that_writes_a_file(call: Caller, model: Path) -> None:
+    problem = call.refusal("parse", "-m", model, "sample", "--output-dir", "out")
+    assert problem.startswith("sample: --output-dir needs files")
+    command = problem.partition(": synparse ")[2].split()
+    assert call(*command)[0] == 0
+    assert call("parse", "-m", model, "sample.txt", "--output-dir", "out")[0] == 0

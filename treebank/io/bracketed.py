@@ -11,6 +11,7 @@ from treebank.core.brackets import diagnose, parse, root_offsets, scan, scan_reg
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
 from treebank.io.corpussearch import CorpusSearch
+from treebank.io.damage import DamageSigns
 from treebank.io.lines import OnBad, open_blocks, report
 from treebank.io.source import AnyPath, Source
 from treebank.io.tree_splitter import BrokenTree, TreeSplitter
@@ -43,7 +44,8 @@ def read_bracketed(
     name = Source.of(path).path
     complete = incomplete = words_read = untagged = 0
     first = ("", 0)
-    for tree, line in read_trees(path, on_bad=on_bad, rewrite=rewrite):
+    signs = DamageSigns(name, notify)
+    for tree, line in read_trees(path, on_bad=on_bad, rewrite=rewrite, signs=signs):
         words_read += len(tree.words)
         if "" not in tree.tags:
             complete += 1
@@ -57,28 +59,31 @@ def read_bracketed(
     if incomplete and is_exception:
         word, line = first
         notify(f"{name}:{line}: {shorten(word)} has no tag, unlike most words; is it out of place?")
+    signs.report()
 
 
 def read_trees(
-    path: AnyPath, *, on_bad: OnBad | None = None, rewrite: Rewrite | None = None
+    path: AnyPath, *, on_bad: OnBad | None = None, rewrite: Rewrite | None = None, signs: DamageSigns | None = None
 ) -> Iterator[tuple[Tree, int]]:
     """The trees of a file, each with the number of the line where it starts, streamed.
 
     Comments between trees are skipped (see `TreeSplitter`). The ID, CODE and METADATA nodes and the lemmas of
     CorpusSearch files are removed. Raises TreebankError with file and line for unbalanced brackets; with ``on_bad``,
-    the error is reported to it and the tree is skipped.
+    the error is reported to it and the tree is skipped. Repeated ids of CorpusSearch are added to ``signs``.
     """
     source = Source.of(path)
     texts = _margins(source)
     if rewrite is not None:
         texts = _rewritten(source.path, texts, rewrite, on_bad)
     if on_bad is None:
-        return _read_trees(texts, TreeSplitter(source.path))
-    return _read_complete_trees(source.path, texts, on_bad)
+        return _read_trees(texts, TreeSplitter(source.path), signs)
+    return _read_complete_trees(source.path, texts, on_bad, signs)
 
 
-def _read_trees(texts: Iterator[tuple[int, str]], splitter: TreeSplitter) -> Iterator[tuple[Tree, int]]:
-    corpus_search = CorpusSearch()
+def _read_trees(
+    texts: Iterator[tuple[int, str]], splitter: TreeSplitter, signs: DamageSigns | None
+) -> Iterator[tuple[Tree, int]]:
+    corpus_search = CorpusSearch(signs)
     for number, text in texts:
         parts = scan_regular(text) if splitter.is_between_trees else None
         if parts is not None:
@@ -91,7 +96,9 @@ def _read_trees(texts: Iterator[tuple[int, str]], splitter: TreeSplitter) -> Ite
         yield from _parse_block(splitter, line, block, corpus_search)
 
 
-def _read_complete_trees(path: str, texts: Iterator[tuple[int, str]], on_bad: OnBad) -> Iterator[tuple[Tree, int]]:
+def _read_complete_trees(
+    path: str, texts: Iterator[tuple[int, str]], on_bad: OnBad, signs: DamageSigns | None
+) -> Iterator[tuple[Tree, int]]:
     """The trees that no error concerns.
 
     Each is held back until the next tree starts at the margin, because an extra ')' is detected only after its tree.
@@ -104,7 +111,7 @@ def _read_complete_trees(path: str, texts: Iterator[tuple[int, str]], on_bad: On
         on_bad(error)
 
     splitter = TreeSplitter(path, drop)
-    for tree, line in _read_trees(texts, splitter):
+    for tree, line in _read_trees(texts, splitter, signs):
         if line == splitter.margin_line:
             yield from pending
             pending.clear()
@@ -140,6 +147,7 @@ def _parse_block(
     """The trees of a block of balanced brackets that starts in ``line``."""
     try:
         if corpus_search.matches(text):
+            corpus_search.add_ids(text, line)
             all_trees = starmap(Tree, scan(corpus_search.plain(text)))
             trees = [corpus_search.without_lemmas(tree) for tree in all_trees if len(tree)]
         else:

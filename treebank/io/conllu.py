@@ -190,10 +190,12 @@ def _sentence(path: str, first: int, lines: list[str], columns: Columns) -> Sent
         if len(row) != columns.count:
             raise TreebankError(path, line, _wrong_count(row, columns))
     if columns.universal and not all(row[0].isdecimal() for row in rows):
+        all_numbers, all_rows = numbers, rows
         words_only = [i for i, row in enumerate(rows) if not _NO_WORD.fullmatch(row[0])]
         numbers, rows = [numbers[i] for i in words_only], [rows[i] for i in words_only]
         if not rows:
             raise TreebankError(path, first, "this sentence has no words, only multiword tokens or empty nodes")
+        _check_positions(path, all_numbers, [row[0] for row in all_rows])
     cells = list(zip(*rows, strict=True))
     if columns.number is not None:
         _check_count(path, numbers, cells[columns.number])
@@ -231,6 +233,19 @@ def _wrong_count(row: list[str], columns: Columns) -> str:
     if len(row) == 1 and " " in row[0]:
         return f"{counts}; columns are separated by tabs, not by spaces: {shorten(row[0])}"
     return f"{counts}, separated by tabs; a blank line separates sentences: {shorten(' '.join(row))}"
+
+
+def _check_positions(path: str, numbers: Sequence[int], ids: Sequence[str]) -> None:
+    """Raises unless each multiword token (1-2) precedes its words, and each empty node (1.1) follows its word."""
+    words = 0
+    for line, name in zip(numbers, ids, strict=True):
+        words += name.isdecimal()
+        if _NO_WORD.fullmatch(name):
+            first, last = map(int, re.split("[-.]", name))
+            is_range = "-" in name
+            if (is_range and not words + 1 == first < last) or (not is_range and first != words):
+                place = "before its words" if is_range else "after its word"
+                raise TreebankError(path, line, f"the line {shorten(name)} is not {place}; are lines exchanged?")
 
 
 def _check_count(path: str, numbers: Sequence[int], ids: Sequence[str]) -> None:

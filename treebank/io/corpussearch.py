@@ -9,22 +9,32 @@ from __future__ import annotations
 import re
 
 from treebank.core.tree import TRACE, Tree
+from treebank.io.damage import DamageSigns
 
 _FORMAT = re.compile(r"\(ID\s[^()]*\)\s*\)\s*\Z|\A\s*\(\s*\((?:CODE|METADATA)\s")
+_ID = re.compile(r"\(ID\s+([^()]*)\)")
 _OUTSIDE = re.compile(r"\((?:ID|CODE)\s[^()]*\)|\(METADATA(?:[^()]|\([^()]*\))*\)")
 # 0 is a number if its tag is NUM or CD (Keyaki), else an empty complementizer or operator
 _EMPTY = re.compile(r"\(([^\s()]+)\s+(\*[^\s()]*|(?<!NUM )(?<!CD )0)\s*\)")
 
 
 class CorpusSearch:
-    """The reader's state for one file: whether leaves carry lemmas, judged by all leaves so far."""
+    """The reader's state for one file: whether leaves carry lemmas, judged by all leaves so far, and the ids."""
 
-    def __init__(self) -> None:
+    def __init__(self, signs: DamageSigns | None = None) -> None:
         self.leaves = self.hyphenated = 0
+        self._signs = signs
 
     def matches(self, text: str) -> bool:
         """Whether a block of text is in this format."""
         return _FORMAT.search(text) is not None
+
+    def add_ids(self, text: str, line: int) -> None:
+        """Count ids in a block of text, which begins in ``line``, that occurred before."""
+        if self._signs is None:
+            return
+        for match in _ID.finditer(text):
+            self._signs.add_id(match[1], line + text.count("\n", 0, match.start()))
 
     def plain(self, text: str) -> str:
         """The trees as Penn brackets: without ID, CODE, METADATA, and with empty elements under the tag ``-NONE-``."""

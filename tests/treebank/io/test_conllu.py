@@ -230,3 +230,10 @@ def test_repeated_sent_id_is_reported_within_a_document(tmp_path: Path) -> None:
 def test_space_at_the_edge_of_a_word_is_reported(tmp_path: Path, word: str) -> None:
     path = write(tmp_path, f"{row(1, 'a b')}{row(2)}\n{row(1)}{row(2, word, 1)}\n")
     assert notes_of(path) == [f"{path}:4: a word of this sentence begins or ends with a space"]
+
+
+@pytest.mark.parametrize("names", ["1 2 1-2", "2-3 1 2 3", "1-1 1 2", "2-1 1 2", "1.1 1 2", "1 2 1.1"])
+def test_token_or_empty_node_at_another_word_is_an_error(tmp_path: Path, names: str) -> None:
+    rows = [row(name, head=0 if name == "1" else 1) for name in names.split()]
+    with pytest.raises(TreebankError, match=r"the line '.*' is not (before its words|after its word)"):
+        list(read_conllu(write(tmp_path, "".join(rows) + "\n")))
