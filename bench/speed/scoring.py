@@ -17,7 +17,7 @@ from treebank.corpora.catalog import load_whole
 from treebank.evaluate.align import Bracketing, view_treebank
 from treebank.evaluate.averaging import average_score
 from treebank.evaluate.conventions import CONVENTIONS
-from treebank.evaluate.uf1 import count_spans, counted_spans
+from treebank.evaluate.span_counts import count_spans, counted_spans
 from treebank.io.bracketed import read_bracketed
 
 ROUNDS = 3

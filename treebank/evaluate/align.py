@@ -185,12 +185,15 @@ class TreeView:
 
 def view_treebank(treebank: Treebank, rule: str) -> list[TreeView]:
     """A view of each sentence, with the words selected by ``rule``. Raises SynparseError if a sentence has no tree."""
-    views = []
+    check_has_trees(treebank)
+    return [TreeView.of(sentence, sentence.tree, rule) for sentence in treebank.sentences if sentence.tree is not None]
+
+
+def check_has_trees(treebank: Treebank) -> None:
+    """Raises SynparseError if a sentence has no tree."""
     for sentence in treebank.sentences:
         if sentence.tree is None:
             raise SynparseError(f"{sentence.location}: this sentence has no tree to score against")
-        views.append(TreeView.of(sentence, sentence.tree, rule))
-    return views
 
 
 def _readings(predicted: PredictedTree) -> Iterator[Tree]:
@@ -289,14 +292,14 @@ def reduce_all(
     """
     indices = range(len(views)) if len(predicted) == len(views) else list(compress(range(len(views)), included))
     if len(predicted) != len(indices):
-        raise SynparseError(_miscount(name, predicted, views, included, noun))
+        raise SynparseError(miscount(name, predicted, views, included, noun))
     reduced = [empty] * len(views)
     for i, prediction in zip(indices, predicted, strict=True):
         reduced[i] = views[i].reduce(prediction)
     return reduced
 
 
-def _miscount(
+def miscount(
     name: str, predicted: Sequence[Any], views: Sequence[GoldView], included: Sequence[bool], noun: str
 ) -> str:
     """The error message for a wrong number of predictions: the first sentence that differs, is missing or extra."""

@@ -8,7 +8,7 @@ brackets have the same span, the outermost gives the label.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -54,34 +54,50 @@ class LabelScores:
         }
 
 
-def label_scores(gold: Iterable[Constituents], predicted: Sequence[Bracketing]) -> LabelScores | None:
-    """The scores of predicted labels, or None if there are fewer than two different ones.
+class LabelCounts:
+    """Counts of pairs of a predicted and a gold label, to which sentences are added one by one."""
 
-    ``gold`` and ``predicted`` have one entry per sentence, in pre-order.
-    """
-    if len(set().union(*(brackets.labels for brackets in predicted)) - {""}) < 2:
-        return None
-    pairs, totals = Counter[tuple[str, str]](), Counter[str]()
+    def __init__(self) -> None:
+        self._predicted = set[str]()
+        self._pairs, self._totals = Counter[tuple[str, str]](), Counter[str]()
+
+    def add(self, gold: Constituents, predicted: Bracketing) -> None:
+        """Add the constituents of one sentence, both in pre-order."""
+        self._predicted.update(predicted.labels)
+        reference = _outermost(gold)
+        self._totals.update(reference.values())
+        if predicted.labels:
+            induced = _outermost(zip(predicted.spans, predicted.labels, strict=True))
+            self._pairs.update([(induced[span], label) for span, label in reference.items() if span in induced])
+
+    def scores(self) -> LabelScores | None:
+        """The scores of the predicted labels, or None if there are fewer than two different ones."""
+        if len(self._predicted - {""}) < 2:
+            return None
+        pairs, meanings = self._pairs, dict[str, str]()
+        for cluster, label in sorted(pairs, key=lambda pair: (-pairs[pair], pair)):
+            meanings.setdefault(cluster, label)
+        correct = Counter[str]()
+        for (cluster, label), number in pairs.items():
+            correct[label] += number if meanings[cluster] == label else 0
+        shared = pairs.total()
+        inverse = Counter({(label, cluster): number for (cluster, label), number in pairs.items()})
+        return LabelScores(
+            homogeneity=100 * _explained(pairs),
+            completeness=100 * _explained(inverse),
+            many_to_one=100 * correct.total() / shared if shared else 0.0,
+            constituents=shared,
+            meanings=meanings,
+            recall={label: (correct[label], number) for label, number in label_order(self._totals).items()},
+        )
+
+
+def label_scores(gold: Iterable[Constituents], predicted: Iterable[Bracketing]) -> LabelScores | None:
+    """The scores of predicted labels of several sentences, or None if there are fewer than two different ones."""
+    counts = LabelCounts()
     for constituents, brackets in zip(gold, predicted, strict=True):
-        reference = _outermost(constituents)
-        totals.update(reference.values())
-        induced = _outermost(zip(brackets.spans, brackets.labels, strict=True)) if brackets.labels else {}
-        pairs.update((induced[span], label) for span, label in reference.items() if span in induced)
-    meanings: dict[str, str] = {}
-    for cluster, label in sorted(pairs, key=lambda pair: (-pairs[pair], pair)):
-        meanings.setdefault(cluster, label)
-    correct = Counter[str]()
-    for (cluster, label), number in pairs.items():
-        correct[label] += number if meanings[cluster] == label else 0
-    shared = pairs.total()
-    return LabelScores(
-        homogeneity=100 * _explained(pairs),
-        completeness=100 * _explained(Counter({(label, cluster): pairs[cluster, label] for cluster, label in pairs})),
-        many_to_one=100 * correct.total() / shared if shared else 0.0,
-        constituents=shared,
-        meanings=meanings,
-        recall={label: (correct[label], number) for label, number in label_order(totals).items()},
-    )
+        counts.add(constituents, brackets)
+    return counts.scores()
 
 
 def _outermost(brackets: Iterable[tuple[Span, str]]) -> dict[Span, str]:

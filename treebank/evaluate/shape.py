@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -63,42 +64,30 @@ class Shape(NamedTuple):
     right_left: float
     right_left_no_apostrophe: float
 
-    @classmethod
-    def of(cls, shapes: Sequence[SentenceShape]) -> Shape:
+
+class ShapeSums:
+    """Sums of the shapes of sentences, which are added one by one."""
+
+    def __init__(self) -> None:
+        self._depths = array("d")
+        self._first = self._last = self._first_without = self._last_without = 0
+
+    def add(self, shape: SentenceShape) -> None:
+        """Add one sentence."""
+        self._depths.append(shape.depth)
+        self._first += shape.first
+        self._last += shape.last
+        self._first_without += shape.first_without
+        self._last_without += shape.last_without
+
+    def shape(self) -> Shape:
         """The averages over sentences."""
-        _, _, depths, first, last, first_without, last_without = zip(*shapes, strict=True)
-        return cls(fmean(depths), _ratio(first, last), _ratio(first_without, last_without))
+        ratios = _ratio(self._first, self._last), _ratio(self._first_without, self._last_without)
+        return Shape(fmean(self._depths), *ratios)
 
 
-def _ratio(first: Iterable[int], last: Iterable[int]) -> float:
-    divisor = sum(last)
-    return sum(first) / divisor if divisor else 1.0
-
-
-def recall_by_label(gold: Sequence[Constituents], phrases: Iterable[Collection[Span]]) -> dict[str, tuple[float, int]]:
-    """For each gold label, the number of constituents among the predicted phrases, and their total.
-
-    (Williams et al. 2018; ON-LSTM, table 2.)
-    """
-    pairs = zip(gold, phrases, strict=True)
-    hits = Counter(label for constituents, predicted in pairs for span, label in constituents if span in predicted)
-    return {label: (hits[label], number) for label, number in _totals(gold).items()}
-
-
-def expected_recall(gold: Sequence[Constituents], chances: Iterable[Sequence[float]]) -> dict[str, tuple[float, int]]:
-    """For each gold label, the expected number of predicted constituents, and their total.
-
-    ``chances`` has the probability of each gold constituent.
-    """
-    hits = dict[str, float]()
-    for constituents, probabilities in zip(gold, chances, strict=True):
-        for (_, label), probability in zip(constituents, probabilities, strict=True):
-            hits[label] = hits.get(label, 0.0) + probability
-    return {label: (hits[label], number) for label, number in _totals(gold).items()}
-
-
-def _totals(gold: Iterable[Constituents]) -> dict[str, int]:
-    return label_order(Counter(label for constituents in gold for _, label in constituents))
+def _ratio(first: int, last: int) -> float:
+    return first / last if last else 1.0
 
 
 def label_order(totals: Counter[str]) -> dict[str, int]:
@@ -106,20 +95,22 @@ def label_order(totals: Counter[str]) -> dict[str, int]:
     return {label: totals[label] for label in LABELS if label in totals} | dict(totals.most_common())
 
 
-def precision_by_height(
-    predicted: Iterable[tuple[Collection[Span], int]], gold: Iterable[Collection[Span]]
-) -> dict[int, tuple[int, int]]:
-    """For each height, the number of predicted phrases that are gold phrases, and their total (Du et al., figure 4).
+class HeightCounts:
+    """For each height, numbers of predicted phrases and of those that are gold phrases (Du et al., figure 4)."""
 
-    ``predicted`` has the phrases and the length of each sentence. The full sentence is left out.
-    """
-    hits, totals = Counter[int](), Counter[int]()
-    for (phrases, length), reference in zip(predicted, gold, strict=True):
+    def __init__(self) -> None:
+        self._hits, self._totals = Counter[int](), Counter[int]()
+
+    def add(self, phrases: Collection[Span], length: int, gold: Collection[Span]) -> None:
+        """Add the phrases of one sentence of this length. The full sentence is left out."""
         for span, height in heights(phrases).items():
             if span != (0, length):
-                totals[height] += 1
-                hits[height] += span in reference
-    return {height: (hits[height], totals[height]) for height in sorted(totals)}
+                self._totals[height] += 1
+                self._hits[height] += span in gold
+
+    def precision(self) -> dict[int, tuple[int, int]]:
+        """For each height, the number of predicted phrases that are gold phrases, and their total."""
+        return {height: (self._hits[height], self._totals[height]) for height in sorted(self._totals)}
 
 
 def heights(spans: Collection[Span]) -> dict[Span, int]:

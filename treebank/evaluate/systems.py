@@ -97,10 +97,10 @@ def baseline(name: str, seed: int | None = None) -> System:
     return System(SystemInfo(name, seed if random else None), "trees", draws=DRAWS if random and seed is None else ())
 
 
-def baseline_brackets(name: str, gold: Sequence[Tree], seed: int | None) -> list[Bracketing]:
-    """The brackets of a baseline for each gold tree. A random one draws once over the whole treebank, in order."""
+def baseline_draw(name: str, seed: int | None) -> Callable[[Tree], Bracketing]:
+    """A function that returns the brackets of a baseline for one gold tree after the other of a treebank."""
     build, chance = BASELINES[name], Random(1 if seed is None else seed)
-    return [Bracketing(len(tree), build(tree, chance)) for tree in gold]
+    return lambda tree: Bracketing(len(tree), build(tree, chance))
 
 
 def file_system(path: str, encoding: str = "") -> System:

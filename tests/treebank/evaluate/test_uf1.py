@@ -27,7 +27,7 @@ from treebank.core.tags import WORD_TAGS
 from treebank.core.tree import Tree
 from treebank.evaluate.averaging import Counts, pooled_score, sentence_score
 from treebank.evaluate.conventions import CONVENTIONS, ScoringConvention, find_convention
-from treebank.evaluate.shape import heights, precision_by_height
+from treebank.evaluate.shape import HeightCounts, heights
 from treebank.evaluate.systems import System, baseline
 from treebank.evaluate.uf1 import score_trees
 
@@ -337,9 +337,9 @@ def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
     for span, value in plain.items():
         if span != (0, n):
             expected.setdefault(value, []).append(span in truth)
-    assert precision_by_height([(set(plain), n)], [truth]) == {
-        value: (sum(expected[value]), len(expected[value])) for value in sorted(expected)
-    }
+    counts = HeightCounts()
+    counts.add(set(plain), n, truth)
+    assert counts.precision() == {value: (sum(expected[value]), len(expected[value])) for value in sorted(expected)}
 
 
 @settings(deadline=None, max_examples=20)

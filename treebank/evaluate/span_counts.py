@@ -1,0 +1,64 @@
+"""Counts of the brackets that a predicted tree and a gold tree have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+from treebank.core.tree import Span
+from treebank.evaluate.align import Bracketing
+from treebank.evaluate.averaging import Counts
+from treebank.evaluate.conventions import ScoringConvention
+
+GOLD_REPEATS = ("missed", "gold")  # rules by which repeated brackets count in gold trees only
+
+
+def counted_spans(brackets: Bracketing, convention: ScoringConvention, *, gold: bool) -> Collection[Span]:
+    """The spans that a convention counts: a set, or a list with repeated spans if these may count separately.
+
+    If only the bracket of the root node is dropped, a prediction loses all full-sentence brackets, because unary chains
+    over the whole sentence come from deleted words there.
+    """
+    shortest = 1 if convention.trivial == "keep" else 2
+    whole = (0, brackets.length)
+    once = convention.repeats == "once" or (convention.repeats in GOLD_REPEATS and not gold)
+    drops_whole = convention.root == "drop" or (convention.root == "node" and once and not gold)
+    if once and drops_whole:
+        return {span for span in brackets.spans if span[1] - span[0] >= shortest and span != whole}
+    spans = [span for span in brackets.spans if span[1] - span[0] >= shortest and not (drops_whole and span == whole)]
+    if convention.root == "node" and whole in spans:
+        spans.remove(whole)
+    return set(spans) if once else spans
+
+
+def count_spans(predicted: Collection[Span], gold: Collection[Span], repeats: str = "once") -> Counts:
+    """The counts of one sentence. A repeated span matches as often as both sides repeat it.
+
+    Two published programs count lists without this rule, so that a repeated gold bracket counts again only if it was
+    ``missed``, or counts as often as it occurs in ``gold``, also as a predicted one.
+    """
+    if repeats in GOLD_REPEATS:
+        return _repeated_gold(Counter(gold), dict.fromkeys(predicted, 1), len(predicted), repeats)
+    spans, reference = (side if isinstance(side, set) else set(side) for side in (predicted, gold))
+    matched = len(spans & reference)
+    if len(spans) < len(predicted) and len(reference) < len(gold):
+        matched = (Counter(predicted) & Counter(gold)).total()
+    return Counts(matched, len(predicted), len(gold))
+
+
+def _repeated_gold(gold: Counter[Span], chances: Mapping[Span, float], predicted: int, repeats: str) -> Counts:
+    """The expected counts of one sentence if spans are predicted with ``chances``, ``predicted`` spans in total."""
+    once = sum(chances.get(span, 0) for span in gold)
+    often = sum(times * chances.get(span, 0) for span, times in gold.items())
+    if repeats == "missed":
+        return Counts(once, predicted, gold.total() - often + once)
+    return Counts(often, predicted - once + often, gold.total())
+
+
+def expected_counts(
+    gold: Collection[Span], chances: Mapping[Span, float], predicted: int, repeats: str = "once"
+) -> Counts:
+    """The expected counts of one sentence if spans are predicted with ``chances``, ``predicted`` spans in total."""
+    if repeats in GOLD_REPEATS:
+        return _repeated_gold(Counter(gold), chances, predicted, repeats)
+    return Counts(sum(chances.values()), predicted, len(gold))

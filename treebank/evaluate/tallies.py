@@ -1,0 +1,203 @@
+"""Counts of predicted trees, to which sentences are added one by one, so that their brackets need not be stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from statistics import fmean
+from typing import NamedTuple
+
+from treebank.core.tags import bare_label
+from treebank.core.tree import Span, Tree
+from treebank.evaluate.align import Bracketing, TreeView
+from treebank.evaluate.averaging import Counts, average_score, by_length, columns, statistic
+from treebank.evaluate.conventions import ScoringConvention
+from treebank.evaluate.labels import LabelCounts
+from treebank.evaluate.score import Recall, Runs, TreeScore
+from treebank.evaluate.shape import (
+    Constituents,
+    HeightCounts,
+    SentenceShape,
+    Shape,
+    ShapeSums,
+    label_order,
+    sentence_shape,
+)
+from treebank.evaluate.span_counts import count_spans, counted_spans, expected_counts
+from treebank.evaluate.statistics import bootstrap_interval
+from treebank.evaluate.systems import SystemInfo
+
+
+@dataclass(frozen=True)
+class GoldSentence:
+    """The gold brackets of a sentence under one rule for words.
+
+    ``constituents`` are the labeled spans of two or more words, each once, without function tags. ``apostrophes`` are
+    the indices of the words with an apostrophe.
+    """
+
+    view: TreeView
+    constituents: Constituents
+    apostrophes: frozenset[int]
+
+    @classmethod
+    def of(cls, view: TreeView) -> GoldSentence:
+        return cls(view, _constituents(view.brackets), _apostrophes(view))
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The gold tree over the words that count."""
+        return self.view.tree
+
+
+def _constituents(brackets: Bracketing) -> Constituents:
+    spans = brackets.spans
+    named = zip(spans, map(bare_label, brackets.labels), strict=True)
+    pairs = [(span, label) for span, label in named if label and span[1] - span[0] > 1]
+    return pairs if len(set(spans)) == len(spans) else list(dict.fromkeys(pairs))
+
+
+def _apostrophes(view: TreeView) -> frozenset[int]:
+    if "'" not in "".join(view.gold.words):
+        return frozenset()
+    return frozenset(i for i, word in enumerate(view.words) if "'" in word)
+
+
+class PredictedSentence(NamedTuple):
+    """The brackets of a system over the words of one gold sentence, and their shape."""
+
+    brackets: Bracketing
+    shape: SentenceShape
+
+    @classmethod
+    def of(cls, brackets: Bracketing, gold: GoldSentence) -> PredictedSentence:
+        return cls(brackets, sentence_shape(brackets, gold.apostrophes))
+
+
+class ScoredSentences:
+    """The gold sentences that a convention scores: their indices in the treebank named ``data``, and their lengths."""
+
+    def __init__(self, convention: ScoringConvention, data: str) -> None:
+        self.convention, self.data = convention, data
+        self.indices, self.lengths = list[int](), list[int]()
+
+
+class RunCounts:
+    """The counts of brackets, and the shapes, of one run of a system under one convention."""
+
+    def __init__(self, convention: ScoringConvention) -> None:
+        self.convention = convention
+        self.counts, self.shapes = list[Counts](), ShapeSums()
+        self._counts_phrases = (
+            convention.trivial == "drop" and convention.repeats == "once" and convention.root != "keep"
+        )
+
+    def add(self, counted: Collection[Span], predicted: PredictedSentence) -> None:
+        """Add a sentence with the ``counted`` gold spans."""
+        brackets, shape = predicted
+        if self._counts_phrases:
+            spans: Collection[Span] = shape.phrases - {(0, shape.length)}
+        else:
+            spans = counted_spans(brackets, self.convention, gold=False)
+        self.counts.append(count_spans(spans, counted, self.convention.repeats))
+        self.shapes.add(shape)
+
+
+class Tally:
+    """UF1 of one system under one convention, and the secondary measures, with those of ``labels`` if they differ."""
+
+    def __init__(self, convention: ScoringConvention, *, labels: bool, details: bool) -> None:
+        self.run = RunCounts(convention)
+        self._hits, self._totals = Counter[str](), Counter[str]()
+        self._labels, self._predicted = LabelCounts() if labels else None, list[Sequence[Span]]()
+        self._heights = HeightCounts() if details else None
+
+    def add(self, gold: GoldSentence, counted: Collection[Span], runs: Mapping[str, PredictedSentence]) -> None:
+        """Add a sentence with the ``counted`` gold spans and the only run of the system."""
+        predicted = runs[""]
+        self.run.add(counted, predicted)
+        phrases = predicted.shape.phrases
+        self._hits.update([label for span, label in gold.constituents if span in phrases])
+        self._totals.update([label for _, label in gold.constituents])
+        if self._labels is not None:
+            self._labels.add(gold.constituents, predicted.brackets)
+        self._predicted.append(predicted.brackets.spans)
+        if self._heights is not None:
+            self._heights.add(phrases, predicted.shape.length, sentence_shape(gold.view.brackets).phrases)
+
+    def score(self, info: SystemInfo, scored: ScoredSentences) -> TreeScore:
+        """The score of the sentences that were added."""
+        recall = {label: (self._hits[label], number) for label, number in label_order(self._totals).items()}
+        details = self._heights is not None
+        return replace(
+            _score(info, scored, self.run.counts, self.run.shapes.shape(), recall, details),
+            by_height=self._heights.precision() if self._heights is not None else None,
+            predicted=self._predicted,
+            labels=self._labels.scores() if self._labels is not None else None,
+        )
+
+
+class ExpectedTally:
+    """The expected UF1 of a random baseline over binary trees, with the values of some draws.
+
+    ``probability`` is a function of the length of a bracket, the length of the sentence, and whether the bracket is at
+    an edge of it. The F1 is linear in the number of matched brackets, so it follows exactly from the expected number.
+    It does not if a convention counts repeated gold brackets again; the F1 of the expected counts is then an
+    approximation. Depth and right/left ratio are means over the draws.
+    """
+
+    def __init__(
+        self, convention: ScoringConvention, probability: Callable[[int, int, bool], float], *, details: bool
+    ) -> None:
+        self.convention, self.details = convention, details
+        self._chance_of = cache(probability)
+        self._counts, self._totals, self._hits = list[Counts](), Counter[str](), dict[str, float]()
+        self._draws: dict[str, RunCounts] = {}
+
+    def add(self, gold: GoldSentence, counted: Collection[Span], runs: Mapping[str, PredictedSentence]) -> None:
+        """Add a sentence with the ``counted`` gold spans and the draws of the baseline."""
+        length, keeps_root = gold.view.brackets.length, self.convention.root == "keep"
+        chances = {span: self._chance(span, length) for span in counted if keeps_root or span != (0, length)}
+        predicted = max(length - 1 - (not keeps_root), 0)
+        self._counts.append(expected_counts(counted, chances, predicted, self.convention.repeats))
+        for span, label in gold.constituents:
+            self._hits[label] = self._hits.get(label, 0.0) + self._chance(span, length)
+        self._totals.update([label for _, label in gold.constituents])
+        for name, run in runs.items():
+            self._draws.setdefault(name, RunCounts(self.convention)).add(counted, run)
+
+    def _chance(self, span: Span, length: int) -> float:
+        size = span[1] - span[0]
+        return self._chance_of(size, length, span[0] == 0 or span[1] == length) if size > 1 else 0.0
+
+    def score(self, info: SystemInfo, scored: ScoredSentences) -> TreeScore:
+        """The score of the sentences that were added."""
+        recall = {label: (self._hits[label], number) for label, number in label_order(self._totals).items()}
+        shape = Shape(*map(fmean, zip(*(run.shapes.shape() for run in self._draws.values()), strict=True)))
+        draws = {name: 100 * average_score(run.counts, self.convention).f1 for name, run in self._draws.items()}
+        return replace(_score(info, scored, self._counts, shape, recall, self.details), draws=Runs(draws))
+
+
+def _score(
+    info: SystemInfo, scored: ScoredSentences, counts: Sequence[Counts], shape: Shape, by_label: Recall, details: bool
+) -> TreeScore:
+    """The score that follows from the counts of the scored sentences."""
+    convention = scored.convention
+    precision, recall, f1 = average_score(counts, convention)
+    low, high = bootstrap_interval(columns(counts, convention), statistic(convention))
+    return TreeScore(
+        info=info,
+        convention=convention,
+        data=scored.data,
+        value=100 * f1,
+        bracket_precision=100 * precision,
+        bracket_recall=100 * recall,
+        interval=(100 * low, 100 * high),
+        counts=counts,
+        indices=scored.indices,
+        shape=shape,
+        by_label=by_label,
+        by_length=by_length(counts, scored.lengths, convention) if details else None,
+    )
