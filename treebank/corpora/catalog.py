@@ -253,8 +253,9 @@ def up_to(gold: Treebank, bound: int | None) -> Treebank:
 
 def digest(gold: Treebank) -> str:
     """SHA-256 of the gold trees, or of words and heads, independent of the layout of the file."""
-    lines = (
-        f"{sentence.tree}\n" if sentence.tree else " ".join([*sentence.words, *map(str, sentence.heads), "\n"])
-        for sentence in gold.sentences
-    )
-    return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+    sha256 = hashlib.sha256()
+    for sentence in gold.sentences:
+        tree = sentence.tree
+        line = f"{tree}\n" if tree else " ".join([*sentence.words, *map(str, sentence.heads), "\n"])
+        sha256.update(line.encode("utf-8", "surrogatepass"))
+    return sha256.hexdigest()

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.brackets import diagnose, root_offsets, shorten
@@ -54,7 +53,7 @@ def parse_bare(text: str, *, label: str = "X", tag: str = "W") -> Tree:
     return Tree.from_spans(words, spans, label=label, tag=tag)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PredictedTree:
     """One predicted tree, with the text from which it can be read in a second way.
 
@@ -82,7 +81,7 @@ class PredictedTree:
             raise SynparseError(f"{self.path}:{self.line}: {problem}, but the gold sentence has {len(words)} words")
         return Tree.from_spans(words, self.spans or ())
 
-    @cached_property
+    @property
     def bare(self) -> Tree:
         """The tree if every token is a word."""
         return parse_bare(self.text)

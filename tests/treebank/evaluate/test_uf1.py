@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import tracemalloc
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import fields, replace
@@ -25,10 +26,11 @@ from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tags import WORD_TAGS
 from treebank.core.tree import Tree
+from treebank.corpora.catalog import load_whole
 from treebank.evaluate.averaging import Counts, pooled_score, sentence_score
 from treebank.evaluate.conventions import CONVENTIONS, ScoringConvention, find_convention
 from treebank.evaluate.shape import HeightCounts, heights
-from treebank.evaluate.systems import System, baseline
+from treebank.evaluate.systems import System, baseline, given_trees
 from treebank.evaluate.uf1 import score_trees
 
 leaves = st.sampled_from([("NN", "n"), ("VB", "v"), (".", "."), ("-NONE-", "*"), ("$", "$")])
@@ -363,3 +365,16 @@ def test_sentences_that_are_too_long_leave_no_trace(golds: list[Node]) -> None:
 def test_without_sentences_nothing_can_be_scored(system: System) -> None:
     with pytest.raises(SynparseError, match="nothing: no sentence is left to score"):
         score_trees(Treebank("nothing", []), [system], [CONVENTIONS["km"]])
+
+
+def test_memory_does_not_grow_with_the_brackets_of_scored_sentences() -> None:
+    gold = load_whole("sample")
+    system = given_trees("again", [str(sentence.tree) for sentence in gold.sentences])
+    tracemalloc.start()
+    try:
+        with without_intervals():
+            score_trees(gold, [system], [CONVENTIONS["on-lstm"]])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak / len(gold) < 1_200  # bytes
