@@ -140,7 +140,10 @@ def reading(
 
 
 class FilePositions:
-    """Positions of lines as fractions of several files, whose lines are counted at the first request."""
+    """How far the reading of several files is: the fraction of all lines up to a given line.
+
+    The lines are counted when a fraction is first requested.
+    """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths

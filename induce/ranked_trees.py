@@ -42,7 +42,7 @@ class RankedTrees(Structure):
 
     @classmethod
     def words_of(cls, row: Sequence[tuple[float, Sequence[tuple[Any, ...]]]]) -> int:
-        """Largest end of a span, because the spans do not state the number of words."""
+        """Number of words of a sentence, taken from the largest end of its spans."""
         return max((Brackets.words_of(spans) for _, spans in row), default=0)
 
 

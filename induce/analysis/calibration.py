@@ -1,4 +1,4 @@
-"""Calibration: how often the parts of which a model is more or less confident are in the gold annotation."""
+"""Calibration: precision of brackets or arcs against gold annotation, by the confidence of the model in them."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class ClassArc:
 
 @dataclass(frozen=True)
 class GrammarReport:
-    """One grammar of a model: classes by their share, arcs by their rate."""
+    """Description of one grammar: word classes by their share of the words, and arcs between classes by frequency."""
 
     run: str
     member: int  # from 1

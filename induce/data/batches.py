@@ -107,7 +107,10 @@ class SentenceBatch(Batch):
 
 @dataclass(frozen=True)
 class MaskedBatch(SentenceBatch):
-    """Sentences with the random numbers ``uniforms`` (B, N) in [0, 1) that decide which words are masked."""
+    """Sentences with a random number in [0, 1) for each word, ``uniforms`` (B, N).
+
+    A model masks the words whose number is below its mask rate, so the choice does not depend on the order of batches.
+    """
 
     uniforms: Tensor
 

@@ -92,7 +92,11 @@ class EncodedCorpus:
 
 
 class Beginning(NamedTuple):
-    """First sentences of a text. Index k (from 1) in ``ids`` is ``words[k - 1]``, and 0 ends a sentence."""
+    """First sentences of a text as word indices.
+
+    An entry k > 0 of ``ids`` is the word ``words[k - 1]``; 0 ends a sentence. Sentence i has the entries from
+    ``offsets[i]`` to before ``offsets[i + 1]``.
+    """
 
     words: Sequence[str]
     ids: np.ndarray  # (words + sentences,)

@@ -1,1 +1,4 @@
-"""From a model's structures to trees. Never imports models."""
+"""Decoders: algorithms that convert the output of a model (distances, head probabilities) into trees or heads.
+
+The modules do not import models.
+"""

@@ -19,7 +19,10 @@ TINY = 1e-30  # added to probabilities before their logarithm is taken
 
 
 def piece_shares(word_of_piece: Array) -> Array:
-    """Matrix (N, P): 1 where piece p belongs to word n. Pieces of the word `SPECIAL` belong to none."""
+    """Matrix (N, P) with 1 if subword piece p belongs to word n, else 0.
+
+    Pieces that are marked `SPECIAL`, such as [CLS], belong to no word.
+    """
     count = int(word_of_piece.max(initial=SPECIAL)) + 1
     return (np.arange(count)[:, None] == word_of_piece).astype(float)
 

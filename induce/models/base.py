@@ -264,7 +264,7 @@ def has_layer_states(kind: type[Model]) -> bool:
 
 
 def has_memory(kind: type[Model]) -> bool:
-    """Whether models of this class give gates and attention over earlier states."""
+    """Whether models of this class give gates and attention over earlier states, as PRPN does."""
     return kind.memory_weights is not Model.memory_weights
 
 

@@ -67,7 +67,10 @@ def _line(sentence: Sentence, words: Sequence[str], parts: dict[str, Any], confi
 
 
 def with_confidence_labels(parsed: ConfidentTree) -> Tree:
-    """The tree with the confidence at the end of the labels, ``X=0.93``, where there is one."""
+    """The tree with the confidence of each bracket appended to its label: ``X=0.93``.
+
+    Labels of brackets without a confidence are unchanged.
+    """
     pairs = zip(parsed.tree.labels, parsed.confidences, strict=True)
     labels = [label if value is None else f"{label}={value:.{DECIMALS}f}" for label, value in pairs]
     return replace(parsed.tree, labels=tuple(labels))

@@ -29,7 +29,10 @@ def learn_from_output(
 
 
 def unlabeled(tree: Tree, parser: Parser) -> Tree:
-    """``tree``, which has no labels. Raises SynparseError if it has, because ``parser`` is a grammar."""
+    """Return ``tree`` if its constituents have no labels.
+
+    Raises SynparseError if they have, which means that ``parser`` is a grammar with symbols of its own.
+    """
     label = next((label for label in tree.labels if label != NO_LABEL), None)
     if label:
         raise SynparseError(f"model {parser.name!r}: its phrases have labels, such as {label}; leave out --labels")

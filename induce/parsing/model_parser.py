@@ -37,7 +37,7 @@ MIN_TRIAL_PRODUCT = 2**21  # mean multiplications per product in the trial from 
 
 
 class ModelParser(Parser):
-    """A trained model with a decoder."""
+    """Parser that applies a decoder to the structures of a trained model."""
 
     layer: int
     distances: str

@@ -61,7 +61,7 @@ class Part:
         _check_positive(self)
 
     def in_style(self, style: str) -> Part:
-        """The part with ``style`` instead of {style} in its presets and settings."""
+        """The part with the placeholder ``{style}`` in its presets and settings replaced by ``style``."""
         presets, settings = (
             tuple(text.replace("{style}", style) for text in texts) for texts in (self.presets, self.settings)
         )

@@ -92,29 +92,29 @@ class CorpusData:
 
 
 class Numbering:
-    """Strings, numbered as they come, and again by frequency when all are known."""
+    """Table of strings: indices in the order of first occurrence, and ranks by frequency at the end."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._counts = Counter[int]()
 
     def numbers(self, texts: Iterable[str]) -> list[int]:
-        """The number of each text in the order of first occurrence."""
+        """Count the texts and return the index of each: 0 for the first distinct text added, then 1, 2, …"""
         numbers = [self._numbers.setdefault(text, len(self._numbers)) for text in texts]
         self._counts.update(numbers)
         return numbers
 
     def _order(self) -> list[int]:
-        """The numbers, the most frequent first."""
+        """The indices of all texts, most frequent first."""
         return sorted(self._counts, key=lambda number: (-self._counts[number], number))
 
     def ordered(self) -> list[str]:
-        """The texts, the most frequent first."""
+        """All distinct texts, most frequent first."""
         texts = list(self._numbers)
         return [texts[number] for number in self._order()]
 
     def ranks(self) -> list[int]:
-        """The position in `ordered` of each number."""
+        """For each index from `numbers`, the position of its text in `ordered`."""
         ranks = [0] * len(self._numbers)
         for rank, number in enumerate(self._order()):
             ranks[number] = rank

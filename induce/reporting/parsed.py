@@ -1,4 +1,4 @@
-"""Analyses of the same sentences by several models, and what can be measured of them without gold annotation."""
+"""Analyses of the same sentences by several models, and their measures that need no gold annotation."""
 
 from __future__ import annotations
 

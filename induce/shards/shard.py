@@ -30,7 +30,10 @@ _MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Shard:
-    """Complete lines of a file, from byte ``start`` to ``end``, or all of a file that cannot be divided (``whole``)."""
+    """A part of a text file that one worker parses: complete lines, from byte ``start`` to before byte ``end``.
+
+    If ``whole`` is true, the shard is an undivided file, such as a treebank or a compressed file.
+    """
 
     path: str
     number: int  # in its file, from 0

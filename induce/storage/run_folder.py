@@ -19,9 +19,9 @@ def resumable(run: Path) -> bool:
 
 
 def check_type(folder: Path, *allowed: PathType) -> None:
-    """Raises SynparseError if ``folder`` holds something of another type than those ``allowed``, or is in a model.
+    """Raises SynparseError if ``folder`` contains output of a type that is not ``allowed``, or is inside a model.
 
-    A folder with two types would be read as one of them, and the other would be silently ignored.
+    If a folder contained outputs of two types, such as a model and an ensemble, one of them would be silently ignored.
     """
     for type_ in folder_types(folder):
         if type_ not in allowed:

@@ -1,4 +1,4 @@
-"""Weights in a safetensors file, and memory limits for settings from untrusted models."""
+"""Weights in a safetensors file, and limits on the size of models whose settings are untrusted."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tasks with a structure that can be known: expressions, their values, and the trees that give these values."""
+"""Tasks other than parsing text, with known structures: ListOps, logic, Craft and sentence similarity."""

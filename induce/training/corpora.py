@@ -58,11 +58,11 @@ def load_corpora(
     references: References | None = None,
     watch: Watch | None = None,
 ) -> tuple[TrainingData, TrainingData]:
-    """Normalized training and development text.
+    """Read and normalize the training text and the development text.
 
-    The only annotation are the trees of ``treebank``. ``references`` yields the trees or heads of teachers for each
-    sentence. For separate development text it is called only if the model learns from teachers alone. ``watch`` counts
-    the sentences of the text.
+    Annotation in the text is ignored. Models that learn from gold trees use those of ``treebank``. ``references``
+    yields the trees or heads of teachers for each sentence. For separate development text, it is called only if the
+    model learns from teachers alone. ``watch`` describes the sentences while they are read.
     """
     if any(map(is_corpus, sources.text)):
         return _prepared(config, sources)

@@ -44,11 +44,11 @@ class ProcessGroup(CountSharing):
         return self.rank == 0
 
     def share(self, items: Sequence[Item]) -> Sequence[Item]:
-        """The part of ``items`` that this process counts in."""
+        """The items that this process works on: every ``size``-th one, from index ``rank``."""
         return items[self.rank :: self.size]
 
     def add(self, values: Tensor) -> None:
-        """Replace ``values`` by their sum over all processes. The bits are the same in each."""
+        """Replace ``values`` by their sum over all processes. All processes get exactly the same numbers."""
         if self.size > 1:
             with self._reporting():
                 distributed.all_reduce(values)

@@ -62,7 +62,10 @@ class Learner:
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from ``state_dict``. Raises ValueError or KeyError if it does not fit."""
+        """Restore the ``state`` that `state_dict` returned.
+
+        Raises ValueError or KeyError if it belongs to another algorithm or to a model of another size.
+        """
 
     def remedy(self, step: int) -> str:
         """Advice to the user after a loss that is not finite, computed from the model of ``step``."""

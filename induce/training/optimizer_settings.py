@@ -43,4 +43,4 @@ class NtAsgdSettings(GradientSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class NoSettings:
-    """A model that learns without gradients has no optimizer."""
+    """Empty settings for models that learn without gradients and have no optimizer."""

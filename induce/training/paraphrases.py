@@ -58,9 +58,9 @@ def reward_references(name: str, config: RunConfig) -> Callable[[Iterable[Senten
 
 
 def read_paraphrases(path: str, sentences: int) -> list[list[Words]]:
-    """The paraphrases of each of so many ``sentences``, one line per sentence, separated by tabs.
+    """Read the paraphrases of the sentences of a text: line i has those of sentence i, separated by tabs.
 
-    Raises TreebankError if the number of lines differs.
+    ``sentences`` is the number of sentences of the text. Raises TreebankError if the number of lines differs.
     """
     with Source.of(path).open() as stream:
         lines = [line.decode("utf-8").rstrip("\r\n") for line in stream]

@@ -178,7 +178,10 @@ def cores() -> int:
 
 
 def worker_count(device: str = "cpu") -> int:
-    """Number of workers that share the work: one for each core, or 1 on a GPU, in a worker, and without fork."""
+    """Number of worker processes to use: one per core.
+
+    It is 1 if ``device`` is "cuda", if this process is a worker itself, or if the system cannot fork.
+    """
     return 1 if device == "cuda" or _is_worker or not can_fork() else cores()
 
 
@@ -188,7 +191,7 @@ def can_fork() -> bool:
 
 
 def use_threads(count: int) -> None:
-    """Compute with ``count`` threads from here on, in this process and in those that it starts."""
+    """Set the number of threads for torch and NumPy in this process and in the processes that it starts."""
     os.environ["OMP_NUM_THREADS"] = str(count)  # read by torch when it is loaded
     if "torch" in sys.modules:
         import torch

@@ -30,7 +30,7 @@ def parse_json(data: str | bytes) -> Any:
 
 
 def finite(value: Any) -> Any:
-    """``value`` with None instead of infinities and NaN, also inside lists and objects."""
+    """``value`` with infinities and NaN, which JSON lacks, replaced by None, also inside lists and dictionaries."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

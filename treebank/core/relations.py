@@ -44,7 +44,11 @@ BELOW_ALL = {
 
 
 class Dependent(NamedTuple):
-    """A dependent part: its label and function tags, the word and tag of its head, and the tag of its last word."""
+    """Child of a constituent that does not contain the head, with the properties that determine its relation.
+
+    ``label`` and ``functions`` are those of the child, ``word`` and ``tag`` those of its head word, and ``last_tag`` is
+    the tag of its last word.
+    """
 
     label: str
     functions: frozenset[str]
@@ -52,8 +56,8 @@ class Dependent(NamedTuple):
     tag: str
     last_tag: str
     is_word: bool
-    is_before: bool  # the part on which it depends
-    is_conjunct: bool  # but the first
+    is_before: bool  # whether it precedes the child that contains the head
+    is_conjunct: bool  # whether it is a second or later conjunct
 
 
 def with_relations(sentence: Sentence) -> Sentence:

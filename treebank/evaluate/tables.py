@@ -57,7 +57,10 @@ def evaluation_tables(
 
 
 def tree_table(scores: Sequence[TreeScore]) -> Table:
-    """UF1 with interval, precision, recall and shape: one row per system and convention."""
+    """Table of UF1 with 95 % interval, precision and recall in percent, one row per system and convention.
+
+    It also has the mean depth and the right-to-left ratio of the trees.
+    """
     columns = [*NAMES, *_percentages("UF1", "95 % int.", "P", "R"), Column("Sent.")]
     rows: list[list[Cell]] = [
         [
@@ -77,7 +80,10 @@ def tree_table(scores: Sequence[TreeScore]) -> Table:
 
 
 def head_table(scores: Sequence[HeadScore]) -> Table:
-    """UAS and UUAS with intervals: one row per system and convention."""
+    """Table of UAS and UUAS in percent with 95 % intervals, one row per system and convention.
+
+    ``scores`` must contain both metrics for each system, in the same order.
+    """
     directed = [score for score in scores if score.metric == "UAS"]
     undirected = [score for score in scores if score.metric == "UUAS"]
     columns = [
@@ -97,7 +103,7 @@ def head_table(scores: Sequence[HeadScore]) -> Table:
 
 
 def spread_table(spreads: Sequence[Spread]) -> Table:
-    """Mean, standard deviation and maximum over models."""
+    """Table of mean, standard deviation and maximum over the models of a pattern, in percent."""
     columns = [
         Column("Models"),
         Column("Convention"),
@@ -116,7 +122,7 @@ def spread_table(spreads: Sequence[Spread]) -> Table:
 
 
 def word_table(scores: Sequence[WordScore]) -> Table:
-    """Words that are leaves, for trees over characters."""
+    """Table of the word segmentation of trees over characters: F1, precision and recall in percent."""
     rows: list[list[Cell]] = [
         [score.info.name, score.value, score.precision, score.recall, score.in_brackets] for score in scores
     ]
@@ -126,7 +132,10 @@ def word_table(scores: Sequence[WordScore]) -> Table:
 
 
 def label_tables(scores: Sequence[TreeScore]) -> Iterator[Table]:
-    """Recall by gold label, and the scores of predicted labels. Both are the same under every convention."""
+    """Tables of recall by gold label and, if the predictions have labels, of V-measure and many-to-one accuracy.
+
+    They do not depend on the convention.
+    """
     labels = list(scores[0].by_label)[:MAX_LABELS] if scores else []
     if not labels:
         return

@@ -19,7 +19,7 @@ NOTE = "synparse-batch.json"
 
 @dataclass(frozen=True, kw_only=True)
 class BatchNote:
-    """The content of the note: the files of the folder in the order of their texts, and how they were parsed."""
+    """Metadata of a folder of parsed files: its files in the order of the input, and the model that parsed them."""
 
     files: tuple[str, ...]
     job: dict[str, Any] = field(default_factory=dict)  # model and options

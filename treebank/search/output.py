@@ -75,17 +75,20 @@ class Writer:
                 yield from to_lines(self, item) if isinstance(item, Match) else to_lines(around, Match(item))
 
     def marked(self, text: str) -> str:
-        """The quoted text of a match between the marks."""
+        """``text`` of a match, escaped if needed, between the highlighting marks of the output format."""
         return f"{self.highlight.before}{self.highlight.quote(text)}{self.highlight.after}"
 
     def placed(self, sentence: Sentence, line: str) -> str:
-        """``line`` after file and line number and a tab, if they are written."""
+        """``line``, preceded by file name, line number and a tab if locations are written."""
         path, number = sentence.location
         return f"{self.highlight.quote(path)}{self.separator}{number}\t{line}" if self.location else line
 
 
 def with_context(matches: Iterable[Match]) -> Iterator[Match | Sentence | None]:
-    """Matches between the sentences of their contexts, each sentence once, and None between groups that are apart."""
+    """Yield the matches and the sentences around them in the order of the corpus, each sentence once.
+
+    None is yielded where sentences between two groups are left out.
+    """
     written: tuple[int, str] | None = None  # number and file of the last sentence
     after: Sequence[Sentence] = ()
     for match in matches:

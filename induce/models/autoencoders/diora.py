@@ -234,7 +234,10 @@ class Diora(Model):
         return torch.cat([(vectors * words).sum(-1, keepdim=True), vectors @ others.t()], -1)
 
     def sampled_words(self) -> Tensor:
-        """Indices (K,) of distinct words, drawn from `word_distribution`, in evaluation mode always the same."""
+        """Indices (K,) of distinct negative words, drawn from `word_distribution`.
+
+        In evaluation mode, every call draws the same words.
+        """
         number = min(self.config.negatives, len(self.word_distribution))
         if self.training:
             return torch.multinomial(self.word_distribution, number)

@@ -13,9 +13,9 @@ from induce.decoding.chart import split_tree
 
 
 def span_probabilities(splits: list[Tensor], size: int, batch: int) -> Tensor:
-    """Probability (B, N, N + 1) of each span, if spans are split from the top by the softmax of their ``splits``.
+    """Probability (B, N, N + 1) of each span if each span is split at a point drawn from the softmax of its ``splits``.
 
-    For ``batch`` sentences of ``size`` words.
+    The first span is the sentence. ``batch`` is B and ``size`` is N.
     """
     starts = torch.arange(size)
     by_start = torch.zeros(size + 1, size + 1, batch)  # [start, width]

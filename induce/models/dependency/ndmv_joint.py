@@ -23,7 +23,7 @@ class NdmvJointConfig(LexicalSizes, SiblingSizes, NeuralDmvConfig):
 
 
 class NdmvJoint(NeuralDmv):
-    """Sum of the log scores of a lexicalized first-order model and of a sibling model over classes."""
+    """Neural DMV whose log scores are the sum of two models: a first-order one of words, a sibling one of classes."""
 
     Config = NdmvJointConfig
     siblings, gives_words = True, True

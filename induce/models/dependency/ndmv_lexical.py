@@ -82,6 +82,6 @@ class NdmvLexical(NeuralDmv):
         self.rules = LexicalRules(config, self.class_count, vocabulary_size)
 
     def scores(self, tokens: Tensor) -> RuleScores:
-        """Log probabilities of dependents, decisions and roots."""
+        """Log-probabilities (nats) of dependents, of continuing and stopping, and of roots for ``tokens`` (B, N)."""
         scores: RuleScores = self.rules(tokens, self.classes)
         return scores

@@ -38,5 +38,9 @@ class Student(Model):
         self.reader.learn_endings(corpus)
 
     def input_tokens(self, tokens: Tensor, uniforms: Tensor) -> Tensor:
-        """``tokens`` (B, N), in training with unknown words instead of some, chosen by random numbers from 0 to 1."""
+        """The word indices (B, N) that the model reads.
+
+        In training, a word is replaced by the unknown word if its number in ``uniforms`` (B, N) is less than
+        ``unknown_rate``.
+        """
         return some_unknown(tokens, uniforms, self.config.unknown_rate) if self.training else tokens

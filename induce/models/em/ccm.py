@@ -196,7 +196,7 @@ class Ccm(FittedModel):
 
 
 class SpanScorer:
-    """Sums over the trees of sentences under tables of counts."""
+    """Sums over all binary trees of sentences under the probabilities of a CCM (Klein and Manning 2002)."""
 
     def __init__(self, tables: SpanTables) -> None:
         self.sequences, self.contexts = tables.log_probabilities()

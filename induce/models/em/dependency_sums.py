@@ -63,7 +63,9 @@ class Workspace:
 def tree_counts(
     weights: TreeWeights, fragments: Fragments | None = None, *, workspace: Workspace | None = None
 ) -> TreeCounts:
-    """Expected uses of all weights and the log of the sum over trees, for sentences of similar length.
+    """Expected number of uses of each weight, and log Z (nats) of each sentence, over all projective trees.
+
+    Z is the sum over the trees of the product of their weights. The sentences must be of similar length.
 
     If no tree of a sentence has a positive weight, its counts are 0 and its log is -inf. With a ``workspace``, the
     counts are valid until it is used again.

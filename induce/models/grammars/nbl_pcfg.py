@@ -67,7 +67,7 @@ class BilexicalRules(HeadedRules):
         return by_word[:, heads[:spans] + offsets, offsets].transpose(0, 1)
 
     def root_words(self, emissions: Tensor) -> Tensor:
-        """Scores of the words given nonterminals."""
+        """Scores of the words as heads of the sentence, given each nonterminal."""
         return emissions[..., self.head_child.shape[1] :]
 
     def draw(self, parent: int, generator: torch.Generator) -> HeadedChildren:

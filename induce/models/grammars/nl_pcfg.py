@@ -42,7 +42,10 @@ class LexicalRules(HeadedRules):
         return rules[..., :size].contiguous(), rules[..., size:].contiguous()
 
     def keep(self, x: Tensor, symbols: slice) -> Tensor:
-        """Numbers (spans, B, w, S + 1): inside probabilities of a phrase, or 1 in the last place for a word."""
+        """Factors (spans, B, w, S + 1) of the head child: inside probabilities of a phrase, or 1 in the last column.
+
+        The last column stands for a single word.
+        """
         size = self.root.shape[-1]
         return functional.pad(x, (0, 1)) if symbols.stop else functional.pad(x[..., :1], (size, 0))
 
@@ -62,15 +65,15 @@ class LexicalRules(HeadedRules):
         return (dependent.unflatten(-1, (-1, keep.shape[-1])) * keep[..., None, :]).sum(-1)
 
     def close(self, total: Tensor) -> Tensor:
-        """The sums themselves."""
+        """Return ``total`` unchanged: this grammar has no factors after the sum over rules."""
         return total
 
     def root_words(self, emissions: Tensor) -> Tensor:
-        """Scores of the words given nonterminals."""
+        """Scores (B, N, S) of the words given each nonterminal, the first S columns of ``emissions``."""
         return emissions[..., : self.root.shape[-1]]
 
     def draw(self, parent: int, generator: torch.Generator) -> HeadedChildren:
-        """Side and children, and the column of the dependent."""
+        """Draw a rule of nonterminal ``parent``: both children and the side of the dependent."""
         rules = self.rules[0, 0, :, parent]  # (2, M, M)
         side, pair = divmod(draw_index(rules.flatten(), generator), rules[0].numel())
         head_child, dependent = divmod(pair, rules.shape[2])

@@ -33,11 +33,14 @@ class RankRules(Rules):
     right: Tensor
 
     def table(self) -> Tensor:
-        """Sum of R outer products."""
+        """Probabilities (S, M, M) of all rules A -> B C, the sum of R outer products."""
         return torch.einsum("...ar,...rb,...rc->...abc", self.parent, self.left, self.right)
 
     def maxima(self) -> Maxima:
-        """The table of all rules. Raises SynparseError if it is too large."""
+        """Rules for the most probable tree, from the table of all rules.
+
+        Raises SynparseError if the table has more than `MAX_TABLE_NUMBERS` entries.
+        """
         numbers = self.parent.shape[-2] * self.left.shape[-1] ** 2
         if numbers > MAX_TABLE_NUMBERS:
             raise SynparseError(
@@ -47,7 +50,10 @@ class RankRules(Rules):
         return super().maxima()
 
     def draw_children(self, parent: int, generator: torch.Generator) -> tuple[int, int]:
-        """Both children given a rank, which is drawn first."""
+        """Draw the left and the right child of nonterminal ``parent``.
+
+        A rank is drawn given the parent, then both children are drawn independently given the rank.
+        """
         rank = draw_index(self.parent[parent], generator)
         return draw_index(self.left[rank], generator), draw_index(self.right[rank], generator)
 
@@ -67,7 +73,10 @@ class RankRules(Rules):
         return z, [*ranks[:2], *(product(x, self.parent.mT) for x in ranks[2:])]
 
     def posterior(self, emissions: Tensor, weights: SpanWeights) -> Posterior:
-        """Inside probabilities of nonterminals, and gradients at them from the gradients at l and r."""
+        """Inside probabilities of nonterminals, and the gradients of log Z at them.
+
+        The gradients are computed from those at the factors l and r of the ranks.
+        """
         rules, size = RankRules.by_rank(self), self.root.shape[-1]
         assert isinstance(rules, SimpleRules)
         z, chart = rules.inside_chart(emissions, weights, keep=False)

@@ -91,7 +91,10 @@ class OnLstmLayer(nn.Module):
         return LayerState(weight.new_zeros(batch, self.units), weight.new_zeros(batch, self.chunks, self.chunk_size))
 
     def forward(self, x: Tensor, state: LayerState, recurrent_weight: Tensor | None = None) -> SegmentOutput:
-        """Run over ``x`` (T, B, input). ``recurrent_weight`` replaces the layer's matrix (dropped or scaled)."""
+        """Hidden states, distances and final state of the layer for the segment ``x`` (T, B, input).
+
+        ``recurrent_weight`` is used instead of the layer's own matrix, for example after weight dropout.
+        """
         weight = self.recurrent.weight if recurrent_weight is None else recurrent_weight
         projected = functional.linear(x, self.input.weight, self.input.bias + self.recurrent.bias)
         hidden, c, distance_forget, distance_input = recurrence(projected, weight, *state)
@@ -121,7 +124,10 @@ class OnLstm(AwdModel):
         return dropped_weight(weight, self.config.weight_dropout, mask)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:
-        """Forget distances of layer ``query.layer`` (from 1). No layer above it is computed."""
+        """Syntactic distances (B, N): the forget distances of layer ``query.layer``, counted from 1 (Shen et al. 2019).
+
+        Layers above this one are not computed.
+        """
         return self.read_distances(batch, query.layer, lambda output, _: output.distance_forget)
 
     def read_distances(

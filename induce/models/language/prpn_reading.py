@@ -27,7 +27,7 @@ class LayerNorm(nn.Module):
         self.gain, self.bias = nn.Parameter(torch.ones(size)), nn.Parameter(torch.zeros(size))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Over the last axis."""
+        """Normalize ``x`` over its last axis. The shape does not change."""
         return layer_norm(x, self.gain, self.bias)
 
 
@@ -45,7 +45,10 @@ class Cell(nn.Module):
         return self.input_norm(self.input(x))
 
     def forward(self, from_input: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        """One step from what is remembered, ``h`` and ``c`` (B, H)."""
+        """Hidden and cell state (B, H) after one step from the states ``h`` and ``c`` (B, H).
+
+        ``from_input`` (B, 4 H) is the output of the method of the same name.
+        """
         z = from_input + self.recurrent_norm(self.recurrent(h))
         i, f, candidate, o = z.chunk(4, -1)
         c = f.sigmoid() * c + i.sigmoid() * candidate.tanh()
@@ -53,7 +56,7 @@ class Cell(nn.Module):
 
 
 class Tapes(NamedTuple):
-    """The last states of a reading layer, newest first."""
+    """Memory of a reading layer: the hidden and cell states of the last S steps, newest first (section 5.1)."""
 
     h: Tensor  # (B, S, H)
     c: Tensor  # (B, S, H)
@@ -87,7 +90,7 @@ class ReadingLayer(nn.Module):
         self.key = nn.Linear(input_size + self.units, self.units) if config.reading_attention else None
 
     def forward(self, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks | None = None) -> Reading:
-        """Over ``x`` (T, B, input) with ``gate`` (T, B, S)."""
+        """Hidden states, attention and memory after reading ``x`` (T, B, input) with the ``gate`` (T, B, S)."""
         cell, kind, from_input = self.cell, self.kind, self.cell.from_input(dropped(x, masks and masks.input))
         if self.key is not None:
             for_input, for_state = self.key.weight.tensor_split([x.shape[-1]], 1)

@@ -1,6 +1,6 @@
-"""Transformer: the masked language model that StructFormer and UDGN are compared with, as in their released programs.
+"""Transformer encoder trained as a masked language model, the baseline of StructFormer and UDGN.
 
-It predicts no trees, but distances can be read from its states and its attention.
+It follows their released programs. It predicts no trees, but distances can be read from its states and attention.
 ``docs/reference/models/lstm-and-transformer.md`` lists the sources of its parts.
 
 Shapes: B sentences, N words, E embedding.
@@ -171,7 +171,7 @@ class Transformer(MaskedLanguageModel):
         return torch.stack([weights for _, weights in self._layers_alone(tokens, lengths)], 1)
 
     def layer_states(self, batch: SentenceBatch) -> LayerStates:
-        """States and attention of each layer, the mask included."""
+        """Hidden states (B, layers, N, E) and attention (B, layers, heads, N, N) of each layer, for unmasked words."""
         states, weights = zip(*self._layers_alone(batch.tokens, batch.lengths), strict=True)
         return LayerStates(torch.stack(states, 1), distributions(torch.stack(weights, 1)))
 

@@ -238,7 +238,7 @@ class Udgn(MaskedLanguageModel):
         return torch.stack([layer.chosen(state) for layer, state in zip(layers, states, strict=True)], 1)
 
     def layer_states(self, batch: SentenceBatch) -> LayerStates:
-        """States of each layer, and the weights of its channels, the mask included."""
+        """Hidden states (B, L, N, E) and channel weights (B, L, K, N, N) of each layer, for unmasked words."""
         output: UdgnOutput = self(batch.tokens, batch.lengths)
         return LayerStates(torch.stack(output.states[1:], 1), distributions(torch.stack(output.weights, 1)))
 

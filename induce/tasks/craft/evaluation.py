@@ -55,7 +55,7 @@ class CraftScore:
         return entry | {name: value for name, value in optional.items() if value}
 
     def cell(self, measure: str) -> Cell:
-        """A value for a table, with its deviation if there is one."""
+        """Table cell of a measure in percent: the value, or mean ± standard deviation of several models."""
         if measure in self.deviations:
             return f"{self.values[measure]:.1f} ± {self.deviations[measure]:.1f}"
         return self.values.get(measure)

@@ -42,7 +42,11 @@ class CellOutput(NamedTuple):
 
 
 class Cells(nn.Module):
-    """C cells in parallel: an MLP of two layers over observation and state, with three outputs."""
+    """C networks with separate parameters, computed together: K options or one controller (thesis, eq. 5.2.3 to 5.2.6).
+
+    Each is a perceptron of two layers over an observation and its own state. It gives scores of actions (or options),
+    the next state, and the probability that its task is complete.
+    """
 
     def __init__(self, cells: int, features: int, inner: int, hidden: int, actions: int) -> None:
         super().__init__()
@@ -89,7 +93,7 @@ class Cells(nn.Module):
 
 
 class State(NamedTuple):
-    """The state between two steps."""
+    """State after a step: hidden states of controller and options, and the weights of the active options."""
 
     controller: Tensor  # (1, B, H)
     choice: Tensor  # (B, K) the active options
@@ -222,7 +226,10 @@ class OptionController(OptionProgram, CloningModel):
 
 
 class MixtureOfExperts(OptionController):
-    """Options without ends, which are called at each step, with e = 1."""
+    """Mixture of experts, a baseline of the thesis: the controller chooses among the options again at each step.
+
+    It equals an Option-Controller Network whose probability of an end, e, is always 1.
+    """
 
     def step(
         self, looked: tuple[Tensor, Tensor], restarted: Tensor, state: State, *, first: bool = False

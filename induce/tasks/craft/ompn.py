@@ -39,7 +39,10 @@ class OrderedMemoryPolicyConfig:
 
 
 class GatedCell(nn.Module):
-    """Normalized gated sum of ``inputs`` vectors (B, D) and of a vector computed from them and a context (B, 2 D)."""
+    """Cell that computes a slot: a gated sum of its ``inputs`` vectors (B, D) and of a candidate, then normalized.
+
+    The candidate vector and the gates are computed from the vectors and a context (B, 2 D) (Lu et al. 2021).
+    """
 
     def __init__(self, size: int, inputs: int) -> None:
         super().__init__()
@@ -49,7 +52,7 @@ class GatedCell(nn.Module):
         self.norm = nn.LayerNorm((inputs + 1) * size)
 
     def forward(self, *vectors: Tensor, context: Tensor) -> Tensor:
-        """The vector (B, D) of a slot."""
+        """The new content (B, D) of a slot, from ``inputs`` vectors (B, D) and a ``context`` (B, 2 D)."""
         outer = self.outer(self.inner(torch.cat((*vectors, context), -1)).relu())
         scores, new = outer.split(((self.inputs + 1) * self.size, self.size), -1)
         gates = self.norm(scores).sigmoid().split(self.size, -1)
@@ -59,7 +62,7 @@ class GatedCell(nn.Module):
 
 
 class Memory(NamedTuple):
-    """State between two steps."""
+    """Content of the memory after a step, and the vector of the task."""
 
     slots: Tensor  # (S, B, D)
     task: Tensor  # (B, D)
@@ -74,7 +77,7 @@ class Moves(NamedTuple):
 
 
 class OrderedMemoryPolicy(CloningModel):
-    """An ordered memory that chooses actions."""
+    """Ordered Memory Policy Network: predicts the next action, and which subtasks are complete, at each step."""
 
     Config = OrderedMemoryPolicyConfig
 

@@ -22,7 +22,7 @@ from induce.tasks.craft.world import ACTIONS
 
 
 class EpisodeCell(nn.Module):
-    """A copy of ``policy`` with the interface of one option's cell."""
+    """Copy of an Ordered Memory Policy Network with the interface of a single option, to train it on a new task."""
 
     def __init__(self, policy: OrderedMemoryPolicy) -> None:
         super().__init__()

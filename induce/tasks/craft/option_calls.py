@@ -81,7 +81,7 @@ class Calls:
         return self.episodes.observe()
 
     def step(self, chosen: np.ndarray) -> Called:
-        """Call an option (N,) in each world."""
+        """Call the option with the index ``chosen`` (N,) in each of the N worlds, and run it until it ends."""
         count = len(chosen)
         solved, timed_out = np.zeros((2, count), bool)
         called = Called(np.zeros(count, np.float32), solved, timed_out, np.zeros(count, np.int64), [])

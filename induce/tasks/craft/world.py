@@ -44,7 +44,7 @@ RINGS = {"gold": WATER, "gem": STONE}
 
 
 class Used(NamedTuple):
-    """Effects of the last actions on objects."""
+    """Effect of the last action in each of N worlds: the object used, and whether the inventory changed."""
 
     kind: np.ndarray  # (N,) object in the used cell; 0 if the action was a move
     changed: np.ndarray  # (N,) whether the inventory of the agent changed

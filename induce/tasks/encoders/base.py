@@ -25,7 +25,7 @@ class EncoderConfig:
 
 
 class Decisions(NamedTuple):
-    """Sampled decisions of R expressions, for learning by rewards."""
+    """Sampled parsing decisions of R expressions, for training by reinforcement learning."""
 
     log_probability: Tensor  # (R,): sum over the decisions of each expression
     number: Tensor  # (R,): number of decisions

@@ -81,7 +81,11 @@ class RatedPairs(TrainingData):
         return Counter(word for pair in self.cut for side in pair for word in side)
 
     def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
-        """Vocabulary of the pretrained model, or the frequent words of these pairs if there is none."""
+        """Vocabulary of the pretrained model or, without such a model, of the words of these pairs.
+
+        The arguments apply only to the second case: at most ``size`` words that occur ``minimum_count`` times or more;
+        ``unknown`` names the treatment of other words.
+        """
         if self.pretrained:
             from induce.parsing.load import read_trained
 
@@ -89,7 +93,7 @@ class RatedPairs(TrainingData):
         return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
 
     def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedPairs:
-        """The pairs as indices in ``vocabulary``."""
+        """The pairs with both sentences as lists of word indices in ``vocabulary``. Ratings are unchanged."""
         encoded = []
         for pair, sides in zip(self.pairs, self.cut, strict=True):
             first, second = (vocabulary.encode(side) or NO_WORDS for side in sides)
