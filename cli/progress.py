@@ -140,7 +140,7 @@ def reading(
 
 
 class FilePositions:
-    """How far the reading of several files is: the fraction of all lines up to a given line.
+    """Progress of reading several files: the fraction of all lines up to a given line.
 
     The lines are counted when a fraction is first requested.
     """

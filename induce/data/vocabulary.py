@@ -170,7 +170,10 @@ class Vocabulary:
         return tuple(entry.partition("\t")[0] if entry.startswith(CLASS) else entry for entry in self.words)
 
     def id(self, word: str) -> int:
-        """Index of ``word``; for an unknown word, that of its lower-case form or pseudo-word, or else 1."""
+        """Index of ``word``.
+
+        An unknown word has the index of its lower-case form or of its pseudo-word, if the vocabulary has these, else 1.
+        """
         number = self._ids.get(word)
         return self._unknown_id(word) if number is None else number
 
