@@ -200,7 +200,7 @@ def format_option(*names: str, default: str | None = None, help: str = "Output f
 
 def plot_option(help: str) -> Decorator:
     """Add ``--plot`` for an .svg, .pdf or .png file, which `check_plot` checks."""
-    return option("--plot", metavar="FILE", callback=_check_plot, help=f"{help} (.svg, .pdf or .png)", group=OUTPUT)
+    return option("--plot", metavar="FILE", callback=_check_plot, help=f"{help} (.svg, .pdf or .png).", group=OUTPUT)
 
 
 def _check_plot(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:

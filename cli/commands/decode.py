@@ -38,7 +38,7 @@ EXAMPLES = [
     "--distances",
     metavar="NAME[:HEAD]",
     help="Distance of neighboring words: cosine, l1 or l2 of hidden states; hellinger or jsd of one attention head; "
-    "avg-hellinger or avg-jsd of all heads; cos as published, a similarity; or impact (default: the one that agrees "
+    "avg-hellinger or avg-jsd of all heads; cos, the published similarity; or impact (default: the one that agrees "
     "most with others).",
     group=STATES,
 )

@@ -25,7 +25,7 @@ EXAMPLES = [
     default=40,
     show_default=True,
     metavar="N",
-    help="Maximum words of a sentence; longer ones are drawn again.",
+    help="Maximum number of words per sentence; longer sentences are drawn again.",
 )
 @output_option
 @format_option(

@@ -59,15 +59,21 @@ EXAMPLES = [
     is_flag=False,
     flag_value=500,
     metavar="[N]",
-    help="Mix in a continuous cache of the last N words (500 if no number is given).",
+    help="Mix in a continuous cache of the last N words (500 without a number).",
     group=SCORING,
 )
-@option("--cache-theta", type=click.FloatRange(min=0), metavar="T", help="Sharpness of the cache (1).", group=SCORING)
+@option(
+    "--cache-theta",
+    type=click.FloatRange(min=0),
+    metavar="T",
+    help="Sharpness of the cache (default: 1).",
+    group=SCORING,
+)
 @option(
     "--cache-lambda",
     type=click.FloatRange(min=0, max=1, max_open=True),
     metavar="L",
-    help="Weight of the cache (0.1).",
+    help="Weight of the cache (default: 0.1).",
     group=SCORING,
 )
 @output_option

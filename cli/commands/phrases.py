@@ -50,7 +50,7 @@ EXAMPLES = [
 )
 @option("--pattern", type=PatternType(), help="Only phrases, or dependents of arcs, that match.", group=PHRASES)
 @number_option(
-    "--limit", help=f"Largest number of rows (default: {DEFAULT_ROWS} in a table, otherwise all).", group=PHRASES
+    "--limit", help=f"Maximum number of rows (default: {DEFAULT_ROWS} in a table, otherwise all).", group=PHRASES
 )
 @output_option
 @format_option(*FORMATS, "tsv", default="table")

@@ -103,7 +103,7 @@ def train(context: click.Context, name: str, text: tuple[str, ...], run: str | N
 @device_option
 @max_length_option
 @format_option(*FORMATS, default="table")
-@plot_option("For listops and logic, also draw the accuracy by size.")
+@plot_option("For listops and logic, also draw the accuracy by size")
 def evaluate(
     name: str,
     paths: Sequence[str],
@@ -208,7 +208,7 @@ def transfer(
 @click.argument("demonstrations", nargs=-1, metavar="[FILE]...")
 @model_option
 @format_option(*FORMATS, default="table")
-@plot_option("Also draw switches and options below the steps.")
+@plot_option("Also draw switches and options below the steps")
 def options(demonstrations: Sequence[str], model: str | None, form: str, plot: str | None) -> None:
     """Show which option a Craft model uses at each step of demonstrations, and where control returns.
 
@@ -229,7 +229,7 @@ def options(demonstrations: Sequence[str], model: str | None, form: str, plot: s
 )
 @models_option
 @format_option(*FORMATS, default="table")
-@plot_option("Also draw the curves.")
+@plot_option("Also draw the curves")
 def curves(models: Sequence[str], form: str, plot: str | None) -> None:
     """Show the success rate of Craft models over the steps of their training.
 

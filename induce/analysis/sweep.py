@@ -71,7 +71,7 @@ def sweep(document: Any, setting: str) -> Sweep:
         data, entries = _data_of(document), list(model_scores(document["scores"]))
         for model in dict.fromkeys(entry["model"] for entry in entries):
             if not Path(model).exists():
-                raise SynparseError(f"{model}: there is no such folder; run this in the folder of the evaluation")
+                raise SynparseError(f"{model}: no such folder; run this command in the folder in which eval was run")
             configs[model] = read(find(Path(model))).config
         for entry in entries:
             value = setting_of(configs[entry["model"]], setting)

@@ -93,7 +93,7 @@ def test_models_that_differ_in_more_than_the_setting(call: Caller, runs: Path, t
         (
             '{"gold": {"name": "g"}, "scores": [{"model": "gone", "metric": "UAS", "convention": "udgn"}]}',
             "a.b",
-            "gone: there is no such folder; run this in the folder of the evaluation",
+            "gone: no such folder; run this command in the folder in which eval was run",
         ),
         ('{"gold": {"name": "g"}, "scores": []}', "train.seed", "contains no scores of models"),
         ("", "model.mask_rates", "did you mean 'mask_rate'?"),

@@ -122,7 +122,7 @@ def _choice(part: str) -> dict[str, Any]:
             raise SynparseError(f"{part!r} in a convention: write len:2-10, or len:2- without an upper bound")
         return {"min_words": int(bounds[1]), "max_words": int(bounds[2]) if bounds[2] else None}
     if key not in CHOICES:
-        raise UnknownNameError(f"a convention has no part {key!r}; {nearest(key, [*CHOICES, 'len'])}")
+        raise UnknownNameError(f"a convention has no field {key!r}; {nearest(key, [*CHOICES, 'len'])}")
     if value not in CHOICES[key]:
         raise SynparseError(f"{part!r} in a convention: {key} is {' or '.join(CHOICES[key])}")
     return {"average" if key == "avg" else key: value}

@@ -32,10 +32,13 @@ def counted_spans(brackets: Bracketing, convention: ScoringConvention, *, gold: 
 
 
 def count_spans(predicted: Collection[Span], gold: Collection[Span], repeats: str = "once") -> Counts:
-    """The counts of one sentence. A repeated span matches as often as both sides repeat it.
+    """Numbers of matched, predicted and gold spans of one sentence.
 
-    Two published programs count lists without this rule, so that a repeated gold bracket counts again only if it was
-    ``missed``, or counts as often as it occurs in ``gold``, also as a predicted one.
+    ``repeats`` is the rule for spans that occur several times, as in unary chains. By default, a span matches as often
+    as it occurs on both sides (once, if both sides are sets). The other two are the rules of published programs:
+
+    - "missed": a repeated gold span counts again only if it was not predicted,
+    - "gold": a span counts as often as it occurs in ``gold``; a predicted one does, too.
     """
     if repeats in GOLD_REPEATS:
         return _repeated_gold(Counter(gold), dict.fromkeys(predicted, 1), len(predicted), repeats)

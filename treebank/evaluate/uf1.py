@@ -106,7 +106,7 @@ def _tally(
 def _readers(
     system: System, predicted: Sequence[PredictedTree] | None, gold: Treebank, included: Sequence[bool], rule: str
 ) -> dict[str, Read]:
-    """The functions that return the brackets of each draw of a system; one function if it draws nothing.
+    """Functions that return the brackets of a system: one function per random draw, or one if nothing is drawn.
 
     There is one prediction per sentence, or one per ``included`` sentence.
     Raises SynparseError if the number of predictions does not fit.

@@ -244,8 +244,8 @@ def _check_positions(path: str, numbers: Sequence[int], ids: Sequence[str]) -> N
             first, last = map(int, re.split("[-.]", name))
             is_range = "-" in name
             if (is_range and not words + 1 == first < last) or (not is_range and first != words):
-                place = "before its words" if is_range else "after its word"
-                raise TreebankError(path, line, f"the line {shorten(name)} is not {place}; are lines exchanged?")
+                position = "before its words" if is_range else "after its word"
+                raise TreebankError(path, line, f"the line {shorten(name)} is not {position}; are lines exchanged?")
 
 
 def _check_count(path: str, numbers: Sequence[int], ids: Sequence[str]) -> None:

@@ -43,7 +43,7 @@ class Source:
         valid in the encoding.
         """
         if os.path.isdir(self.path):
-            raise TreebankError(self.path, 0, "this is a folder where a file was expected")
+            raise TreebankError(self.path, 0, "this is a folder; name a file")
         raw = take_stream(self.path)
         try:
             if self.end is not None:

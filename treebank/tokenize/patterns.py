@@ -8,7 +8,7 @@ from typing import Any
 
 @lru_cache(maxsize=64)
 def compiled(pattern: str) -> Any:
-    """Compile ``pattern`` with the package regex, in verbose mode (spaces and comments are ignored).
+    r"""Compile ``pattern`` with the package regex, in verbose mode (spaces and comments are ignored).
 
     Character sets follow version 1 of its syntax, with operations such as ``[\p{L}--\p{Lu}]``.
     """

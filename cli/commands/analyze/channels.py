@@ -44,7 +44,7 @@ EXAMPLES = [
 @option("--subtypes", is_flag=True, help="Keep relation subtypes such as nmod:poss.", group=SCORING)
 @option("--controls", is_flag=True, help="Add controls: an untrained model and permuted relations.", group=SCORING)
 @format_option(*FORMATS, default="table")
-@plot_option("Also draw relations and channels as a heat map.")
+@plot_option("Also draw relations and channels as a heat map")
 def channels(
     models: Sequence[str],
     gold: str,

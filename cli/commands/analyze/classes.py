@@ -20,6 +20,7 @@ EXAMPLES = [
 @option(
     "--classes",
     type=click.IntRange(1, 10_000),
+    metavar="N",
     default=40,
     show_default=True,
     help="Number of classes.",
@@ -29,9 +30,10 @@ EXAMPLES = [
 @option(
     "--endings",
     type=click.FloatRange(min=0),
+    metavar="WEIGHT",
     default=1.0,
     show_default=True,
-    help="Weight of the last letters.",
+    help="Weight of the last letters of words, next to their contexts.",
     group=INDUCTION,
 )
 @seed_option

@@ -19,7 +19,7 @@ EXAMPLES = [
 @command("grammar", examples=EXAMPLES)
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @model_option
-@number_option("--member", default=1, help="Number of the grammar in the model.")
+@number_option("--member", default=1, help="Grammar to list, from 1, if the model has several.")
 @number_option("--words", default=8, help="Words listed per class or preterminal.", group=OUTPUT)
 @number_option("--arcs", default=30, help="Arcs or rules listed.", group=OUTPUT)
 @format_option(*FORMATS, default="table")

@@ -23,7 +23,7 @@ EXAMPLES = [
 @click.argument("scores", default="-", metavar="[SCORES]")
 @option("--setting", required=True, metavar="NAME", help="Setting that differs, such as model.mask_rate.")
 @format_option(*FORMATS, default="table")
-@plot_option("Also draw the scores by the value of the setting.")
+@plot_option("Also draw the scores by the value of the setting")
 def sweep_scores(scores: str, setting: str, form: str, plot: str | None) -> None:
     """Print the scores of models by the value of a setting.
 

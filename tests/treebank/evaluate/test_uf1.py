@@ -282,7 +282,7 @@ def test_a_spelt_convention() -> None:
     assert custom == ScoringConvention("custom", "corpus", "node", "keep", "evalb", "once", 3, None, "seen")
     for text, message in [
         ("avg:corpse", "'avg:corpse' in a convention: avg is sent or corpus"),
-        ("rot:keep", "a convention has no part 'rot'; did you mean 'root'"),
+        ("rot:keep", "a convention has no field 'rot'; did you mean 'root'"),
         ("km,len:10", "write len:2-10"),
         ("kn,len:2-10", "no convention 'kn'; did you mean 'km'"),
     ]:

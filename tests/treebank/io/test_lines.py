@@ -93,7 +93,7 @@ def test_unreadable_file_is_an_error(name: str) -> None:
 
 
 def test_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(TreebankError, match="this is a folder where a file was expected"):
+    with pytest.raises(TreebankError, match="this is a folder; name a file"):
         list(open_lines(str(tmp_path)))
 
 
