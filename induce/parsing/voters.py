@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from hashlib import blake2b
+from itertools import chain
 from random import Random
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from treebank.base.metadata import MetadataError
 from treebank.core.baselines import find_baseline
 from treebank.core.dependency import delete
 from treebank.core.sentence import ROOT, Sentence
-from treebank.core.tree import Tree
+from treebank.core.tree import Span, Tree
 from treebank.evaluate.align import plain
 from treebank.evaluate.systems import HEAD_BASELINES
 from treebank.io.predictions import gives_heads, read_prediction_heads, read_prediction_trees
@@ -112,25 +114,37 @@ class FileVoter(Voter):
         self.name = self.kind = path
         self.recipe = recipe
         self.output = "heads" if gives_heads(path) else "trees"
-        self.votes: dict[tuple[str, ...], Any] = {}
+        # digest of the words -> heads or spans, one number after the other, and the indices of the words; arrays,
+        # because a file may have millions of words
+        self._analyses: dict[bytes, tuple[array[int], array[int]]] = {}
         for words, analysis in _heads_in(path) if self.output == "heads" else _trees_in(path):
             normalized = recipe(plain(words))
-            self.votes.setdefault(normalized.forms, (analysis, normalized.indices))
+            numbers = analysis if self.output == "heads" else chain((len(words),), *analysis)
+            stored = array("i", numbers), array("i", normalized.indices)
+            self._analyses.setdefault(_digest(normalized.forms), stored)
 
     def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
         votes: list[Votes | None] = []
         for sentence, indices in zip(sentences, words, strict=True):
             forms = self.recipe(plain([sentence.words[index] for index in indices])).forms
-            analysis, kept_words = self.votes.get(forms, (None, ()))
-            if analysis is None or len(kept_words) != len(indices):
+            numbers, kept_words = self._analyses.get(_digest(forms), (None, ()))
+            if numbers is None or len(kept_words) != len(indices):
                 votes.append(None)
+            elif self.output == "heads":
+                votes.append(head_votes(numbers, kept_words))
             else:
-                votes.append((head_votes if self.output == "heads" else span_votes)(analysis, kept_words))
+                spans = np.frombuffer(numbers, dtype=np.int32)[1:].reshape(-1, 2)
+                votes.append(_span_votes(numbers[0], spans, kept_words))
         return votes
 
 
-def _trees_in(path: str) -> Iterator[tuple[Sequence[str], Tree]]:
-    """Words and tree of each prediction. A line that can be read in two ways gives both trees.
+def _digest(words: Sequence[str]) -> bytes:
+    """A digest of words that identifies them in less memory than the words themselves."""
+    return blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _trees_in(path: str) -> Iterator[tuple[Sequence[str], Sequence[Span]]]:
+    """Words and brackets of each prediction. A line that can be read in two ways gives both trees.
 
     Raises SynparseError for spans without words.
     """
@@ -140,9 +154,10 @@ def _trees_in(path: str) -> Iterator[tuple[Sequence[str], Tree]]:
             raise SynparseError(f"{prediction.path}:{prediction.line}: {problem}")
         if prediction.labelled is not None:
             tree = prediction.labelled.without_traces()
-            yield tree.words, tree
+            yield tree.words, tree.spans
         with suppress(ValueError):
-            yield prediction.bare.words, prediction.bare
+            tree = prediction.bare
+            yield tree.words, tree.spans
 
 
 def _heads_in(path: str) -> Iterator[tuple[Sequence[str], Sequence[int]]]:
@@ -152,14 +167,18 @@ def _heads_in(path: str) -> Iterator[tuple[Sequence[str], Sequence[int]]]:
 
 def span_votes(tree: Tree, indices: Sequence[int]) -> Votes:
     """Votes (N, N + 1): 1 for each span of ``tree`` over two or more of the ``indices`` words."""
-    mask = np.zeros(len(tree) + 1, dtype=int)
+    return _span_votes(len(tree), np.array(tree.spans, dtype=int).reshape(-1, 2), indices)
+
+
+def _span_votes(length: int, spans: np.ndarray, indices: Sequence[int]) -> Votes:
+    """Votes (N, N + 1) for ``spans`` (K, 2) in a sentence of ``length`` words, as in `span_votes`."""
+    mask = np.zeros(length + 1, dtype=int)
     mask[[index + 1 for index in indices]] = 1
     before = mask.cumsum()
     votes = np.zeros((len(indices), len(indices) + 1))
-    if tree.spans:
-        spans = before[np.asarray(tree.spans)]
-        spans = spans[spans[:, 1] - spans[:, 0] > 1]
-        votes[spans[:, 0], spans[:, 1]] = 1.0
+    moved = before[spans]
+    moved = moved[moved[:, 1] - moved[:, 0] > 1]
+    votes[moved[:, 0], moved[:, 1]] = 1.0
     return votes
 
 
