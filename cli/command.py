@@ -120,8 +120,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return None
         module, _, name = self.table[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), name)
-        return command
+        return getattr(import_module(module), name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -90,8 +90,7 @@ class TaskEntry:
     @property
     def settings(self) -> type:
         """Dataclass of its settings."""
-        kind: type = load(self.location).Config
-        return kind
+        return load(self.location).Config
 
 
 @dataclass(frozen=True)
@@ -103,14 +102,12 @@ class LoaderEntry:
     @property
     def batches(self) -> tuple[type[Batch], ...]:
         """Types of its batches, with and without supervision."""
-        types: tuple[type[Batch], ...] = load(self.location).makes
-        return types
+        return load(self.location).makes
 
     @property
     def settings(self) -> type:
         """Dataclass of its settings."""
-        kind: type = load(self.location).Config
-        return kind
+        return load(self.location).Config
 
 
 @dataclass(frozen=True)
@@ -122,8 +119,7 @@ class OptimizerEntry:
     @property
     def settings(self) -> type:
         """Dataclass of its settings."""
-        kind: type = load(self.location)
-        return kind
+        return load(self.location)
 
 
 MODELS: Registry[ModelEntry] = Registry(

@@ -104,8 +104,7 @@ class _WithDistances(Structure):
     @classmethod
     def gaps(cls, row: Any) -> Sequence[float]:
         """The distances in ``row``."""
-        distances: Sequence[float] = row
-        return distances
+        return row
 
     @classmethod
     def sharpness(cls, row: Any) -> dict[str, float]:

@@ -94,8 +94,7 @@ class Plan:
         """Agreement between runs and with baselines, in percent."""
         call = ["analyze", "agreement", str(self.gold), *model_options(self.spec(*run) for run in runs)]
         call += [part for name in BASELINES for part in ("--baseline", name)]
-        result: dict[str, Any] = json.loads(synparse([*call, "--format", "json"], all_cores=True)[0])
-        return result
+        return json.loads(synparse([*call, "--format", "json"], all_cores=True)[0])
 
 
 def stages(models: Iterable[str]) -> list[list[str]]:

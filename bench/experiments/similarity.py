@@ -48,8 +48,7 @@ def scores(run: Path, data: Path) -> dict[str, Any]:
             results["heads"] = {entry["metric"]: entry["value"] for entry in json.loads(heads)["scores"]}
         return results
 
-    content: dict[str, Any] = stored(run.with_name(f"{run.name}-similarity.json"), compute, newer_than=weights_of(run))
-    return content
+    return stored(run.with_name(f"{run.name}-similarity.json"), compute, newer_than=weights_of(run))
 
 
 def row(name: str, groups: Mapping[str, Any], heads: Mapping[str, float] | None = None) -> list[str]:

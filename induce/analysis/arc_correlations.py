@@ -156,5 +156,4 @@ def arc_weights(weights: Tensor, arcs: Sequence[Sequence[Arc]]) -> np.ndarray:
     """Weights (arcs, layers, K) from dependent to head, out of all ``weights`` (B, layers, K, N, N) to i from j."""
     cells = [(row, arc.head, arc.child) for row, of_sentence in enumerate(arcs) for arc in of_sentence]
     rows, heads, children = map(list, zip(*cells, strict=True))
-    selected: np.ndarray = weights[rows, :, :, heads, children].cpu().numpy()
-    return selected
+    return weights[rows, :, :, heads, children].cpu().numpy()

@@ -34,8 +34,7 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> Correlation:
 def ranks(values: Sequence[float] | np.ndarray) -> np.ndarray:
     """Ranks from 1, where equal values share the mean of their ranks."""
     _, index, counts = np.unique(np.asarray(values, float), return_inverse=True, return_counts=True)
-    means: np.ndarray = (counts.cumsum() - (counts - 1) / 2)[index]
-    return means
+    return (counts.cumsum() - (counts - 1) / 2)[index]
 
 
 def probability_larger(values: np.ndarray, is_positive: np.ndarray) -> float:

@@ -57,8 +57,7 @@ class Embedder(TextModel):
     def _vectors(self, sentences: Sequence[Sequence[int]]) -> np.ndarray:
         """Vectors (B, E) of a batch of sentences."""
         batch = SentenceBatch(*pad(sentences)).to(self.device)
-        vectors: np.ndarray = self.model.sentence_vectors(batch).cpu().numpy()
-        return vectors
+        return self.model.sentence_vectors(batch).cpu().numpy()
 
     def _zeros(self) -> np.ndarray:
         """Zero vector (E,) for a sentence without words, of the same size as all vectors of the model."""

@@ -83,8 +83,7 @@ def shuffled(rng: Any, count: int) -> np.ndarray:
     """
     copy = type(rng)()  # `copy.copy` would share the underlying generator
     copy.set_state(rng.get_state())
-    order: np.ndarray = copy.permutation(count)
-    return order
+    return copy.permutation(count)
 
 
 def pad_arrays(sentences: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:

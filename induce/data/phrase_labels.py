@@ -89,8 +89,7 @@ class Mixture(NamedTuple):
 
     def scores(self, features: Array) -> Array:
         """The joint log probabilities (phrases, Z) of labels and of the classes (phrases, 4)."""
-        scores: Array = self.prior + sum(self.tables[i][features[:, i]] for i in range(FEATURES))
-        return scores
+        return self.prior + sum(self.tables[i][features[:, i]] for i in range(FEATURES))
 
 
 @dataclass(frozen=True)

@@ -112,8 +112,7 @@ def _pair_counts(neighbours: Neighbours, labels: Array, size: int) -> Array:
 
 
 def _xlogx(values: Array) -> Array:
-    result: Array = values * np.log(np.maximum(values, 1e-300))
-    return result
+    return values * np.log(np.maximum(values, 1e-300))
 
 
 class _Exchange:
@@ -216,8 +215,7 @@ class _Exchange:
 
     def _ending_gains(self, block: Array) -> Array:
         counts = self.endings[:, self.ending[block]].T + ENDING_SMOOTHING
-        gains: Array = self.weight * np.log(counts / (self.types + ENDING_SMOOTHING * self.endings.shape[1]))
-        return gains
+        return self.weight * np.log(counts / (self.types + ENDING_SMOOTHING * self.endings.shape[1]))
 
 
 def _pair_gains(contexts: Array, table: Array) -> Array:
@@ -267,5 +265,4 @@ class FlatText:
 
         The indices after the end of a sentence are arbitrary.
         """
-        indices: np.ndarray = np.minimum(self.offsets[rows] + np.arange(count)[:, None], len(self.ids) - 1)
-        return indices
+        return np.minimum(self.offsets[rows] + np.arange(count)[:, None], len(self.ids) - 1)

@@ -22,8 +22,7 @@ TIE_DECIMALS = 12  # costs of cuts that are equal to this precision are ties
 def impact_of_states(states: Array) -> Array:
     """Impact (N, N) from ``states`` (N, N, D): entry (i, j) is the state of word i if the words i and j are masked."""
     single = states[np.arange(len(states)), np.arange(len(states))]
-    impact: Array = np.linalg.norm(np.asarray(states, float) - single[:, None], axis=-1)
-    return impact
+    return np.linalg.norm(np.asarray(states, float) - single[:, None], axis=-1)
 
 
 def separation(impact: ImpactMatrix) -> Array:
@@ -69,13 +68,11 @@ def _cut_costs(sums: Array, start: int, end: int) -> Array:
     left, right = k - start, end - k  # numbers of words; the program counts word k on the right
 
     def block(top: Array | int, bottom: Array | int, first: Array | int, last: Array | int) -> Array:
-        result: Array = sums[bottom, last] - sums[top, last] - sums[bottom, first] + sums[top, first]
-        return result
+        return sums[bottom, last] - sums[top, last] - sums[bottom, first] + sums[top, first]
 
     within = block(start, k, start, k) / (2 * left) + block(k + 1, end, k + 1, end) / (2 * right)
     between = block(start, k, k + 1, end) + block(k + 1, end, start, k)
-    costs: Array = np.round(within - between / (left * right), TIE_DECIMALS)
-    return costs
+    return np.round(within - between / (left * right), TIE_DECIMALS)
 
 
 def impact_heads(impact: ImpactMatrix) -> Heads:

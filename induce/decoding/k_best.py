@@ -57,8 +57,7 @@ def merge(ways: Floats, lefts: Floats, rights: Floats, k: int) -> Merged:
 
 def _first_largest(values: Floats, k: int) -> Indices:
     """Indices of the k largest entries of each row, in falling order, and of equal entries in order."""
-    order: Indices = np.argsort(-values, axis=1, kind="stable")[:, :k]
-    return order
+    return np.argsort(-values, axis=1, kind="stable")[:, :k]
 
 
 def mbr_k_best(score: ScoreMatrix, k: int) -> list[ScoredSpans]:

@@ -30,8 +30,7 @@ def piece_shares(word_of_piece: Array) -> Array:
 def merge_hidden(hidden: Array, word_of_piece: Array) -> Array:
     """Mean hidden state (L, N, D) of the pieces of each word, from those of pieces (L, P, D)."""
     shares = piece_shares(word_of_piece)
-    merged: Array = (shares / shares.sum(1, keepdims=True)) @ hidden
-    return merged
+    return (shares / shares.sum(1, keepdims=True)) @ hidden
 
 
 def merge_attention(attention: Array, word_of_piece: Array) -> Array:
@@ -45,22 +44,19 @@ def merge_attention(attention: Array, word_of_piece: Array) -> Array:
         attention = normalized_rows(attention[..., real, :][..., real])
         word_of_piece = word_of_piece[real]
     shares = piece_shares(word_of_piece)
-    merged: Array = (shares / shares.sum(1, keepdims=True)) @ attention @ shares.T
-    return merged
+    return (shares / shares.sum(1, keepdims=True)) @ attention @ shares.T
 
 
 def normalized_rows(attention: Array) -> Array:
     """Attention whose rows sum to 1. A row of zeros stays as it is."""
-    rows: Array = attention / np.maximum(attention.sum(-1, keepdims=True), TINY)
-    return rows
+    return attention / np.maximum(attention.sum(-1, keepdims=True), TINY)
 
 
 def similarity(hidden: Array) -> Array:
     """(cosine + 1) / 2 of neighboring vectors, as in the program, which takes this similarity for a distance."""
     left, right = hidden[..., :-1, :], hidden[..., 1:, :]
     lengths = np.linalg.norm(left, axis=-1) * np.linalg.norm(right, axis=-1)
-    result: Array = ((left * right).sum(-1) / np.maximum(lengths, TINY) + 1) / 2
-    return result
+    return ((left * right).sum(-1) / np.maximum(lengths, TINY) + 1) / 2
 
 
 def cosine(hidden: Array) -> Array:
@@ -70,14 +66,12 @@ def cosine(hidden: Array) -> Array:
 
 def l1(hidden: Array) -> Array:
     """Sum of the absolute differences of neighboring vectors."""
-    result: Array = np.abs(np.diff(hidden, axis=-2)).sum(-1)
-    return result
+    return np.abs(np.diff(hidden, axis=-2)).sum(-1)
 
 
 def l2(hidden: Array) -> Array:
     """Euclidean distance of neighboring vectors."""
-    result: Array = np.linalg.norm(np.diff(hidden, axis=-2), axis=-1)
-    return result
+    return np.linalg.norm(np.diff(hidden, axis=-2), axis=-1)
 
 
 def hellinger(attention: Array) -> Array:
@@ -89,15 +83,13 @@ def jsd(attention: Array) -> Array:
     """Square root of the Jensen-Shannon divergence in nats of neighboring rows."""
     left, right = attention[..., :-1, :], attention[..., 1:, :]
     middle = (left + right) / 2
-    result: Array = np.sqrt((_divergence(left, middle) + _divergence(right, middle)) / 2)
-    return result
+    return np.sqrt((_divergence(left, middle) + _divergence(right, middle)) / 2)
 
 
 def _divergence(first: Array, second: Array) -> Array:
     """Kullback-Leibler divergence of rows in nats, at least 0."""
     first, second = normalized_rows(first + TINY), normalized_rows(second + TINY)
-    result: Array = np.maximum((first * np.log(first / second)).sum(-1), 0)
-    return result
+    return np.maximum((first * np.log(first / second)).sum(-1), 0)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ EPSILON = 1e-6  # added to a standard deviation
 
 def layer_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
     """``x`` normalized over its last axis, times ``gain`` plus ``bias``."""
-    normalized: Tensor = _LayerNorm.apply(x, gain, bias)
-    return normalized
+    return _LayerNorm.apply(x, gain, bias)
 
 
 class _LayerNorm(torch.autograd.Function):

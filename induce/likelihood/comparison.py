@@ -88,5 +88,4 @@ def compare_units(first: str, second: str, units: str, before: np.ndarray, after
 
 def perplexity_of(sums: np.ndarray) -> np.ndarray:
     """Perplexities (S,) of sums (S, 2) of nats and scored tokens."""
-    values: np.ndarray = np.exp(sums[:, 0] / sums[:, 1])
-    return values
+    return np.exp(sums[:, 0] / sums[:, 1])

@@ -139,8 +139,7 @@ def sentence_units(model: Any, blocks: Iterable[Sequence[Sequence[int]]], device
     """
 
     def score(sentences: Sequence[Sequence[int]]) -> list[float]:
-        scores: list[float] = (-model.log_probability(SentenceBatch(*pad(sentences)).to(device))).tolist()
-        return scores
+        return (-model.log_probability(SentenceBatch(*pad(sentences)).to(device))).tolist()
 
     for block in blocks:
         nats = np.array(map_by_length(score, block, cost=model.parsing_cost))
@@ -206,5 +205,4 @@ def segment_sums(units: Units) -> np.ndarray:
     """Nats and scored tokens (S, 2) of segments of about `SEGMENT_TOKENS` tokens: whole units, at least one each."""
     before = units.counts.cumsum() - units.counts
     starts = np.flatnonzero(np.diff(before // SEGMENT_TOKENS)) + 1
-    sums: np.ndarray = np.add.reduceat(units.sums, [0, *starts], axis=0)
-    return sums
+    return np.add.reduceat(units.sums, [0, *starts], axis=0)

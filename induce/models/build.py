@@ -26,5 +26,4 @@ def make_model(config: RunConfig, vocabulary_size: int) -> Model:
     if not isinstance(model, Model):
         model = class_of(config).of_run(config, model)
     model.seed = config.train.seed
-    built: Model = model
-    return built
+    return model

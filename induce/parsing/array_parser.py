@@ -71,8 +71,7 @@ class ArrayParser(ModelParser):
 
     def ask(self, batch: SentenceBatch) -> Structure:
         """The structure that the decoder reads."""
-        structure: Structure = self.model.structure(batch)
-        return structure
+        return self.model.structure(batch)
 
     def _decoded(self, sentences: Iterable[Words], finish: Finish[Result]) -> Iterator[Result]:
         """``finish`` of the structure of each sentence and its brackets, in order, in workers if the text is large."""

@@ -120,8 +120,7 @@ class Ensemble(Parser):
         spans = self._mean(votes, trees, np.zeros((count, count + 1)))
         heads = heads_in_tree(mean, mbr_splits(spans))
         share = self.weights[trees].sum() / self.weights[has_votes].sum()
-        combined: Votes = (1 - share) * mean + share * heads
-        return combined
+        return (1 - share) * mean + share * heads
 
     def _mean(self, votes: Sequence[Votes | None], members: np.ndarray, default: Votes) -> Votes:
         return weighted_mean([votes[index] for index in members], self.weights[members], default)
@@ -135,8 +134,7 @@ def weighted_mean(votes: Sequence[Votes | None], weights: np.ndarray, default: V
     total = np.zeros_like(default)
     for index in voting:
         total += weights[index] * votes[index]
-    mean: Votes = total / weights[voting].sum()
-    return mean
+    return total / weights[voting].sum()
 
 
 def load_ensemble(folder: Path, load: Callable[..., Parser], *, decoder: str | None = None) -> Ensemble:

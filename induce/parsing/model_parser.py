@@ -290,8 +290,7 @@ class ModelParser(Parser):
             return structure_of_states(self.model, batch, self.source)
         symbols = self.priors.need_symbols
         query = Query(self.structure, self.layer, self.distances, symbols=symbols, trees=self.tree_count)
-        structure: Structure = self.model.structure(batch, query)
-        return structure
+        return self.model.structure(batch, query)
 
 
 def default_decoder(checkpoint: Checkpoint) -> str:

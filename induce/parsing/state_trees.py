@@ -155,8 +155,7 @@ def _overlaps(states: SentenceStates, sources: Sequence[StateSource]) -> np.ndar
         trees.append([columns.setdefault(span, len(columns)) for span in spans if span != (0, length)])
     brackets = np.zeros((len(sources), len(columns)))
     np.put_along_axis(brackets, np.array(trees), 1, 1)
-    overlaps: np.ndarray = brackets @ brackets.T / (length - 2)
-    return overlaps
+    return brackets @ brackets.T / (length - 2)
 
 
 def read_states(

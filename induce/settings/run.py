@@ -135,8 +135,7 @@ def component_class(table: str, name: str) -> type:
     """Dataclass of the settings of a task, loader or optimizer. Raises SynparseError for an unknown name."""
     if table == "task" and not name:
         return TaskSettings
-    settings: type = COMPONENTS[table].get(name).settings
-    return settings
+    return COMPONENTS[table].get(name).settings
 
 
 def entry_of(config: RunConfig) -> ModelEntry:

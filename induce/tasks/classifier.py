@@ -56,8 +56,7 @@ class Classifier(Model):
         if self.inner is not None:
             u, v = vectors.chunk(2)
             vectors = functional.elu(self.inner(self.dropout(torch.cat((u, v, u * v, (u - v).abs()), -1))))
-        scores: Tensor = self.outer(self.dropout(vectors))
-        return scores
+        return self.outer(self.dropout(vectors))
 
     def loss(self, batch: LabelledBatch, state: None = None) -> Loss:
         """Mean negative log-likelihood of the labels, and the number of correct predictions."""
@@ -70,5 +69,4 @@ class Classifier(Model):
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """The structure that the encoder predicts."""
-        structure: Structure = self.encoder.structure(batch.tokens, batch.lengths)
-        return structure
+        return self.encoder.structure(batch.tokens, batch.lengths)

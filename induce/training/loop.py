@@ -168,8 +168,7 @@ class Trainer:
                     tokens += next(scoring)
             except StopIteration as end:
                 self.scoring_seconds = time.monotonic() - began
-                score: TextScore = end.value
-                return score
+                return end.value
             except NotANumberError:
                 step = run.position.step
                 raise not_finite("development loss", step, run.learner.remedy(step)) from None

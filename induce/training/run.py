@@ -206,8 +206,7 @@ def _loader(config: RunConfig, corpus: Any, device: str, *, held_out: bool = Fal
     from induce.registry import LOADERS, load
 
     kind, epochs = load(LOADERS.get(config.loader_name).location), config.train.epochs
-    loader: Loader = kind(corpus, config.loader, device=device, epochs=epochs, held_out=held_out)
-    return loader
+    return kind(corpus, config.loader, device=device, epochs=epochs, held_out=held_out)
 
 
 def _plan(

@@ -69,8 +69,7 @@ def measured(markup: str, folder: Path) -> list[dict[str, Any]]:
     done = call("--dump-dom", path.as_uri())
     match = re.search(r'<pre id="measured">(.*?)</pre>', done.stdout, re.DOTALL)
     assert match, done.stderr
-    result: list[dict[str, Any]] = json.loads(match[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
-    return result
+    return json.loads(match[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
 
 
 class Browser:

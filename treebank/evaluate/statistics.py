@@ -30,8 +30,7 @@ def resampled_sums(columns: np.ndarray, *, resamples: int = RESAMPLES, seed: int
 
     count = len(columns)
     if count * resamples <= BLOCK:
-        sums: np.ndarray = times_drawn(count, resamples, seed) @ columns
-        return sums
+        return times_drawn(count, resamples, seed) @ columns
     chance = np.random.default_rng(seed)
     rows = np.ascontiguousarray(columns.T)  # summed by numpy itself: threads of a matrix product would only wait here
     constant = [bool((row == 1).all()) for row in rows]  # the sum of ones is the number of sentences
@@ -129,8 +128,7 @@ def paired_permutation(
 
 
 def _difference(first: np.ndarray, second: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    difference: np.ndarray = statistic(second) - statistic(first)
-    return difference
+    return statistic(second) - statistic(first)
 
 
 def wilson_interval(right: float, count: int) -> tuple[float, float]:

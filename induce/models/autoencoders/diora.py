@@ -280,8 +280,7 @@ def sampling_distribution(counts: np.ndarray) -> np.ndarray:
     They are proportional to the count to the power of 0.75 plus 0.01 / V, as in the released program.
     """
     weights = counts**FREQUENCY_POWER + UNIFORM_SHARE / len(counts)
-    probabilities: np.ndarray = weights / weights.sum()
-    return probabilities
+    return weights / weights.sum()
 
 
 def _penalties(weights: Tensor) -> Penalties:

@@ -125,5 +125,4 @@ def _near_heads(length: int) -> np.ndarray:
     """Expected arcs (N, N) of [head, dependent], if heads are drawn in proportion to 1 / distance, roots uniformly."""
     distances = np.abs(np.subtract.outer(np.arange(length), np.arange(length)))
     near = np.divide(1.0, distances, out=np.zeros(distances.shape), where=distances > 0)
-    shares: np.ndarray = near / np.maximum(near.sum(0), 1e-300) * (length - 1) / length
-    return shares
+    return near / np.maximum(near.sum(0), 1e-300) * (length - 1) / length

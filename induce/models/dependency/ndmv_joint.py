@@ -37,5 +37,4 @@ class NdmvJoint(NeuralDmv):
 
     def scores(self, tokens: Tensor) -> RuleScores:
         """Log of the product of the probabilities of both models."""
-        scores: RuleScores = self.lexical(tokens, self.classes) + self.sibling(self.classes[tokens])
-        return scores
+        return self.lexical(tokens, self.classes) + self.sibling(self.classes[tokens])

@@ -83,5 +83,4 @@ class NdmvLexical(NeuralDmv):
 
     def scores(self, tokens: Tensor) -> RuleScores:
         """Log-probabilities (nats) of dependents, of continuing and stopping, and of roots for ``tokens`` (B, N)."""
-        scores: RuleScores = self.rules(tokens, self.classes)
-        return scores
+        return self.rules(tokens, self.classes)

@@ -82,5 +82,4 @@ class NdmvSibling(NeuralDmv):
 
     def scores(self, tokens: Tensor) -> RuleScores:
         """Log probabilities of dependents, decisions and roots."""
-        scores: RuleScores = self.rules(self.classes[tokens])
-        return scores
+        return self.rules(self.classes[tokens])

@@ -252,8 +252,7 @@ class _Chart:
                 further *= self.fragments.cover[side, before, width]
             open_[: self.count - width - 1] += further
             self.d_open[side, heads, width] = self.d_open_end[side, lasts, width] = open_
-        used: Array = done * self.done[side, heads, width]
-        return used
+        return done * self.done[side, heads, width]
 
     def _as_inner_child(self, side: int, width: int, heads: slice) -> Array:
         """Derivative by finished half spans of one width between the split point of an arc and its dependent."""
@@ -284,8 +283,7 @@ class _Chart:
 
 def _products(left: Array, right: Array) -> Array:
     """Σ_k left[:, k] right[:, k] of two tables (A, K, B)."""
-    result: Array = np.einsum("akb,akb->ab", left, right)
-    return result
+    return np.einsum("akb,akb->ab", left, right)
 
 
 def _by_end(tables: Array, result: Array) -> None:

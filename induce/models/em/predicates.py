@@ -17,8 +17,7 @@ SMOOTHING = 0.1  # added to each expected count
 
 def frequency_weights(share: Array, *, scale: float, power: float) -> Array:
     """Weights (1 + share / scale) ^ -power of words as heads, by their share of the corpus: near 1 for rare words."""
-    weights: Array = (1 + share / scale) ** -power
-    return weights
+    return (1 + share / scale) ** -power
 
 
 def predicate_ratios(classes: Array, lengths: Array, weights: Array, *, count: int, seed: int = 0) -> Array:

@@ -72,8 +72,7 @@ def _mixed(numbers: Array) -> Array:
     """Mix the bits of 64-bit ``numbers`` by a bijection (the finalizer of splitmix64)."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Array = numbers ^ (numbers >> np.uint64(31))
-    return mixed
+    return numbers ^ (numbers >> np.uint64(31))
 
 
 def frequent_keys(keys: Array, most: int) -> Array:
@@ -123,5 +122,4 @@ class SpanTables:
 
     def _logs(self, counts: Array, kinds: int) -> Array:
         added = np.array(self.smoothing)[:, None]
-        logs: Array = np.log(counts + added) - np.log(counts.sum(1, keepdims=True) + added * kinds)
-        return logs
+        return np.log(counts + added) - np.log(counts.sum(1, keepdims=True) + added * kinds)

@@ -240,8 +240,7 @@ class KernelRules(Rules):
         return z, chart.inside
 
     def total(self, emissions: Tensor, weights: SpanWeights) -> Tensor:
-        z: Tensor = _Inside.apply(type(self), weights, emissions, *self)
-        return z
+        return _Inside.apply(type(self), weights, emissions, *self)
 
     def posterior(self, emissions: Tensor, weights: SpanWeights) -> Posterior:
         z, chart = self.inside_chart(emissions, weights, keep=False)

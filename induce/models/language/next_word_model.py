@@ -233,8 +233,7 @@ class AwdModel(NextWordModel):
 
     def penalized(self, result: LanguageOutput) -> Tensor:
         """The activations (T, B, H) of the last layer whose squares are penalized."""
-        hidden: Tensor = result.layers[-1].hidden
-        return hidden
+        return result.layers[-1].hidden
 
     def target_log_probabilities(self, rows: Tensor, targets: Tensor) -> Tensor:
         """Log-probabilities (R,) in nats of ``targets`` (R,), those of the mixture if there are several softmaxes."""

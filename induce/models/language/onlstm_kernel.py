@@ -83,8 +83,7 @@ def recurrence(projected: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> tuple
 
     ``projected`` (T, B, 2m + 4H): W x + biases; ``weight`` (2m + 4H, H); ``h`` (B, H) and ``c`` (B, n, C) before.
     """
-    outputs: tuple[Tensor, Tensor, Tensor, Tensor] = _Recurrence.apply(projected, weight, h, c, rounds(projected))
-    return outputs
+    return _Recurrence.apply(projected, weight, h, c, rounds(projected))
 
 
 class _Recurrence(torch.autograd.Function):

@@ -66,8 +66,7 @@ class MaskedAttention(nn.Module):
 
     def queries(self, x: Tensor) -> Tensor:
         """Queries of inputs (…, D), for all steps at once."""
-        mapped: Tensor = self.query_norm(self.query(self.dropout(x)))
-        return mapped
+        return self.query_norm(self.query(self.dropout(x)))
 
     def forward(self, query: Tensor, candidate: Tensor, previous: Tensor) -> Tensor:
         """Distribution (B, N) over the slots of ``candidate`` (B, N, D) for ``query`` (B, D).
@@ -106,8 +105,7 @@ class RecursiveCell(nn.Module):
         hidden = self.activation(self.inner(self.dropout(torch.cat((lower, memory), -1))))
         gates, new = self.outer(self.dropout(hidden)).split((3 * lower.shape[-1], lower.shape[-1]), -1)  # eq. 3.5.12
         vertical, horizontal, cell = gates.sigmoid().chunk(3, -1)
-        joined: Tensor = norm(vertical * lower + horizontal * memory + cell * new)  # eq. 3.5.13
-        return joined
+        return norm(vertical * lower + horizontal * memory + cell * new)  # eq. 3.5.13
 
     def fill(self, x: Tensor, memory: Tensor, above: Tensor, norm: nn.LayerNorm) -> Tensor:
         """Content of each slot (B, N, D) with the word ``x`` (B, D) in it (eq. 3.5.6, 3.5.7), by `fill_slots`."""

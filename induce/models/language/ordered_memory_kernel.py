@@ -58,8 +58,7 @@ def fill_slots(
     number of the layer normalization. ``masks``, if any, are those of the lower slot (R, D), the memory (R, D) and the
     inside of the cell (R, 4D), with pairs in the order of slots and, in a slot, of sentences.
     """
-    slots: Tensor = _Slots.apply(epsilon, masks, x, memory, above, *weights)
-    return slots
+    return _Slots.apply(epsilon, masks, x, memory, above, *weights)
 
 
 class _Saved(NamedTuple):

@@ -179,8 +179,7 @@ class StepMasks(NamedTuple):
 
 def recurrence(kind: str, inputs: StepInputs, masks: StepMasks) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The steps of a reading layer over a segment: h (T, B, H), attention (T, B, S), both tapes after it (B, S, H)."""
-    outputs: tuple[Tensor, Tensor, Tensor, Tensor] = _Recurrence.apply(kind, masks, *inputs)
-    return outputs
+    return _Recurrence.apply(kind, masks, *inputs)
 
 
 class _Saved(NamedTuple):

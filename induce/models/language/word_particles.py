@@ -120,8 +120,7 @@ def _after_reductions(model: Generator, stacks: Stacks) -> list[Tops]:
 
 def _action(model: Generator, tops: Tops) -> Tensor:
     """Logit (M,) of a reduction."""
-    logits: Tensor = model.action(tops.state[:, -1, 0])[:, 0]
-    return logits
+    return model.action(tops.state[:, -1, 0])[:, 0]
 
 
 def _shift(model: Generator, tops: Tops, words: Tensor) -> Tensor:

@@ -234,8 +234,7 @@ class StructFormer(Transformer):
 
     def embedded(self, tokens: Tensor) -> Tensor:
         """Embeddings (B, N, E) of words and positions, with dropout."""
-        embedded: Tensor = self.embedding_dropout(super().embedded(tokens))
-        return embedded
+        return self.embedding_dropout(super().embedded(tokens))
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances | HeadDistribution | Heights:
         """The requested structure, predicted by the parser. The encoder is not run.

@@ -160,8 +160,7 @@ class Transformer(MaskedLanguageModel):
         x, real = self.embedded(tokens), real_words(tokens, lengths)
         for layer, mask in zip(self.layers, masks, strict=True):
             x = layer(x, real, mask)
-        states: Tensor = self.norm(x)
-        return states
+        return self.norm(x)
 
     def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Attention weight (B, layers, K, N, N) of head k of a layer from word i to word j, for unmasked words.

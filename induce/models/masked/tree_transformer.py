@@ -192,8 +192,7 @@ class TreeTransformer(MaskedLanguageModel):
 
     def with_class(self, tokens: Tensor, lengths: Tensor) -> TreeOutput:
         """Output for ``tokens`` (B, N) without the class symbol, which is put before each sentence."""
-        output: TreeOutput = self(functional.pad(tokens, (1, 0), value=CLASS), lengths + 1)
-        return output
+        return self(functional.pad(tokens, (1, 0), value=CLASS), lengths + 1)
 
     def final_states(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Normalized final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""

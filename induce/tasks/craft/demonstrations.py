@@ -163,8 +163,7 @@ class Trajectories:
     @property
     def lengths(self) -> list[int]:
         """Steps of each demonstration."""
-        lengths: list[int] = np.diff(self.offsets).tolist()
-        return lengths
+        return np.diff(self.offsets).tolist()
 
 
 def replay(demonstrations: Sequence[Demonstration], sketches: Sequence[str]) -> Trajectories:

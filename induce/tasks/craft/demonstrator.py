@@ -58,8 +58,7 @@ def demonstrate(worlds: Worlds, sketch: str, *, limit: int = LIMIT) -> Paths:
 
 def _current(far: np.ndarray, state: Worlds) -> np.ndarray:
     """The distance (N,) from the current state of the agents."""
-    distances: np.ndarray = far[np.arange(len(state)), state.position[:, 0], state.position[:, 1], state.direction]
-    return distances
+    return far[np.arange(len(state)), state.position[:, 0], state.position[:, 1], state.direction]
 
 
 def _next_action(far: np.ndarray, state: Worlds) -> np.ndarray:

@@ -144,8 +144,7 @@ class Crvnn(Encoder):
         window = [near.left @ left, left, content, right, near.right @ right]
         merged = near.left @ last_merge[..., None]
         transition = merged * self.transitions[0] + (1 - merged) * self.transitions[1]
-        scores: Tensor = self.decision(torch.cat((*window, transition), -1)).squeeze(-1)
-        return scores
+        return self.decision(torch.cat((*window, transition), -1)).squeeze(-1)
 
     def penalty(self, existence: Tensor, lengths: Tensor) -> Tensor:
         """Weighted negative logarithm (R,) of the share of the last word in all existence, 0 for one node."""

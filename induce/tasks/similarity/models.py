@@ -63,8 +63,7 @@ class EncoderPairs(PairModel):
 
     def sentence_vectors(self, batch: SentenceBatch) -> Tensor:
         """Vectors (B, E) of the encoder."""
-        vectors: Tensor = self.encoder(batch.tokens, batch.lengths, ())
-        return vectors
+        return self.encoder(batch.tokens, batch.lengths, ())
 
     def loss(self, batch: RatedBatch, state: None = None) -> Loss:
         """Mean squared error of the cosines, and what the encoder adds to the loss."""
@@ -76,8 +75,7 @@ class EncoderPairs(PairModel):
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """The structure that the encoder predicts."""
-        structure: Structure = self.encoder.structure(batch.tokens, batch.lengths)
-        return structure
+        return self.encoder.structure(batch.tokens, batch.lengths)
 
 
 class SentencePairs(PairModel):

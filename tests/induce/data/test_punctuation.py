@@ -129,8 +129,7 @@ def test_crossing_penalty_applies_in_training_and_not_in_scoring() -> None:
 
 def random_numbers(count: int = MIN_OCCURRENCES) -> list[int]:
     """Random numbers below 30."""
-    numbers: list[int] = np.random.RandomState(0).randint(0, 30, count).tolist()
-    return numbers
+    return np.random.RandomState(0).randint(0, 30, count).tolist()
 
 
 def text_with_hyphens() -> list[Sentence]:

@@ -51,8 +51,7 @@ def trees(run: Path) -> list[str]:
 
 
 def stored(run: Path) -> dict[str, object]:
-    content: dict[str, object] = json.loads((run / "plan.json").read_text(encoding="utf-8"))
-    return content
+    return json.loads((run / "plan.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module", autouse=True)
