@@ -71,75 +71,33 @@ def _never(lines: content.Lines) -> bool:
     return False
 
 
+def _reader(
+    read: Callable[..., Iterator[Sentence]], *names: str
+) -> Callable[[Source, ReadOptions], Iterator[Sentence]]:
+    """The reader that calls ``read`` with the options of these names."""
+    return lambda source, options: read(source, **{name: getattr(options, name) for name in names})
+
+
+_bracketed, _cess, _sinica, _negra, _tiger = (
+    _reader(read, "on_bad", "notify") for read in (read_bracketed, read_cess, read_sinica, read_negra, read_tiger)
+)
+_conllx, _dp, _tei = (_reader(read, "on_bad") for read in (read_conllx, read_dp, read_tei))
+_conllu = _reader(read_conllu, "keep_annotation", "on_bad", "notify")
+_json = _reader(read_json, "rule", "needs_tree", "on_bad")
+_BRACKET_SUFFIXES = (".mrg", ".ptb", ".psd", ".tree", ".trees")
+_JSON_WRITERS = (("spans", write_spans), ("distances", write_distances), ("path-lengths", write_path_lengths))
 _TABLE = (
     Format("text", "", (), _never, _read_plain, (("text", write_text),)),
-    Format(
-        "brackets",
-        "trees",
-        (".mrg", ".ptb", ".psd", ".tree", ".trees"),
-        content.is_bracketed,
-        lambda source, options: read_bracketed(source, on_bad=options.on_bad, notify=options.notify),
-        (("brackets", write_brackets),),
-    ),
-    Format(
-        "jsonl",
-        "trees",
-        (".json", ".jsonl"),
-        content.is_jsonl,
-        lambda source, options: read_json(
-            source, rule=options.rule, needs_tree=options.needs_tree, on_bad=options.on_bad
-        ),
-        (("spans", write_spans), ("distances", write_distances), ("path-lengths", write_path_lengths)),
-    ),
-    Format(
-        "conllu",
-        "heads",
-        (".conllu",),
-        content.is_conllu,
-        lambda source, options: read_conllu(
-            source, keep_annotation=options.keep_annotation, on_bad=options.on_bad, notify=options.notify
-        ),
-        (("conllu", write_conllu),),
-    ),
-    Format(
-        "conllx",
-        "heads",
-        (".conllx", ".conll"),
-        _never,
-        lambda source, options: read_conllx(source, on_bad=options.on_bad),
-    ),
-    Format("dp", "heads", (".dp",), content.is_dp, lambda source, options: read_dp(source, on_bad=options.on_bad)),
-    Format(
-        "cess",
-        "trees",
-        (".tbf",),
-        _never,
-        lambda source, options: read_cess(source, on_bad=options.on_bad, notify=options.notify),
-    ),
-    Format(
-        "sinica",
-        "trees",
-        (".sinica",),
-        content.is_sinica,
-        lambda source, options: read_sinica(source, on_bad=options.on_bad, notify=options.notify),
-    ),
-    Format(
-        "negra",
-        "trees",
-        (".export", ".negra"),
-        content.is_negra,
-        lambda source, options: read_negra(source, on_bad=options.on_bad, notify=options.notify),
-        (("negra", write_negra),),
-    ),
-    Format(
-        "tiger",
-        "trees",
-        (".tiger", ".tigerxml"),
-        content.is_tiger,
-        lambda source, options: read_tiger(source, on_bad=options.on_bad, notify=options.notify),
-        (("tiger", write_tiger),),
-    ),
-    Format("tei", "", (".tei",), content.is_tei, lambda source, options: read_tei(source, on_bad=options.on_bad)),
+    Format("brackets", "trees", _BRACKET_SUFFIXES, content.is_bracketed, _bracketed, (("brackets", write_brackets),)),
+    Format("jsonl", "trees", (".json", ".jsonl"), content.is_jsonl, _json, _JSON_WRITERS),
+    Format("conllu", "heads", (".conllu",), content.is_conllu, _conllu, (("conllu", write_conllu),)),
+    Format("conllx", "heads", (".conllx", ".conll"), _never, _conllx),
+    Format("dp", "heads", (".dp",), content.is_dp, _dp),
+    Format("cess", "trees", (".tbf",), _never, _cess),
+    Format("sinica", "trees", (".sinica",), content.is_sinica, _sinica),
+    Format("negra", "trees", (".export", ".negra"), content.is_negra, _negra, (("negra", write_negra),)),
+    Format("tiger", "trees", (".tiger", ".tigerxml"), content.is_tiger, _tiger, (("tiger", write_tiger),)),
+    Format("tei", "", (".tei",), content.is_tei, _tei),
 )
 FORMATS = {entry.name: entry for entry in _TABLE}
 TEXT, BRACKETS, JSON_LINES = FORMATS["text"], FORMATS["brackets"], FORMATS["jsonl"]
