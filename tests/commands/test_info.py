@@ -41,7 +41,7 @@ def test_every_name_of_a_full_treebank(call: Caller, tmp_path: Path) -> None:
         "  wsj23-10: 1 sentences (cut from 1 of 2,416 sentences)",
     ]
     assert any(
-        line.startswith("  wsj22: section 22, and the given copy of the Wall Street Journal part") for line in lines
+        line.startswith("  wsj22: section 22, which the given copy of the Wall Street Journal part") for line in lines
     )
 
 
@@ -49,7 +49,7 @@ def test_a_sample_lacks_sections(call: Caller, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("SYNPARSE_PTB", str(penn(tmp_path, "0001")))
     out = call.result("data", "list")
     assert "  wsj10: 1 sentences (5 % sample)\n" in out
-    assert "  wsj23, wsj23-10: section 23, and nltk's 5 % sample (sections 00 and 01) has no file of it; " in out
+    assert "  wsj23, wsj23-10: section 23, which nltk's 5 % sample (sections 00 and 01) does not contain; " in out
     assert f"  $SYNPARSE_PTB = {tmp_path}\n" in out
 
 

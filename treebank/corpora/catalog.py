@@ -199,7 +199,7 @@ class _Files:
             sample = (
                 f"nltk's {NLTK_NOTE} ({self.corpus.nltk_files})" if note else f"the given copy of {self.corpus.title}"
             )
-            raise SynparseError(f"{name} is {base.contents}, and {sample} has no file of it; {self.corpus.help}")
+            raise SynparseError(f"{name} is {base.contents}, which {sample} does not contain; {self.corpus.help}")
         gold = Treebank(name, [sentence for sentence in sentences if sentence.location.path in paths], note)
         return gold if note else replace(gold, note=_note(named, base, gold, len(paths)))
 

@@ -104,11 +104,11 @@ def test_known_sizes_add_up() -> None:
 def test_missing_section_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     full = write(tmp_path / "full" / "wsj_0001.mrg", SHORT).parent
     write(full / "wsj_2401.mrg", SHORT)
-    with pytest.raises(SynparseError, match=rf"^{name} is sections? .*the Penn Treebank has no file of it"):
+    with pytest.raises(SynparseError, match=rf"^{name} is sections? .*the Penn Treebank does not contain"):
         load_gold(name, ptb=str(full))
     write(tmp_path / "corpora" / "treebank" / "combined" / "wsj_0001.mrg", SHORT)
     monkeypatch.setenv("NLTK_DATA", str(tmp_path))
-    with pytest.raises(SynparseError, match=rf"^{name} is .*5 % sample \(sections 00 and 01\) has no .*--ptb DIR"):
+    with pytest.raises(SynparseError, match=rf"^{name} is .*5 % sample \(sections 00 and 01\) does not .*--ptb DIR"):
         load_gold(name)
 
 
