@@ -15,6 +15,7 @@ from induce.data.normalization import Normalized
 from induce.likelihood.language_model import TextModel
 from induce.models.base import Model, has_layer_states
 from induce.parsing.model_states import sentence_states
+from induce.parsing.state_trees import MAX_STATE_WORDS
 from induce.parsing.states_file import SentenceStates
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -33,6 +34,11 @@ class StateReader(TextModel):
         if self.token == "character":
             raise SynparseError(f"{run}: this model reads characters; states are written for models of words")
         self.model: Any = self.build()
+
+    @property
+    def max_length(self) -> int | None:
+        """Words of the longest sentence whose states it gives."""
+        return MAX_STATE_WORDS
 
     def read(self, sentences: Iterable[Sentence]) -> Iterator[SentenceStates]:
         """The states of the words of each sentence that the model reads, in order. The text is streamed."""

@@ -54,6 +54,12 @@ class TextModel:
         """``options`` for reading text, completed by the tokenization of the training text."""
         return with_rule(options, self.config.data.tokenization)
 
+    @property
+    def max_length(self) -> int | None:
+        """Words of the longest sentence that it reads, or None."""
+        limit: int | None = getattr(self.model_type, "max_length", None)
+        return limit
+
     def normalize(self, sentence: Sentence) -> tuple[str, ...]:
         """The normalized words of a sentence, which are not split into characters."""
         return self.recipe(sentence.words, sentence.tags).forms
@@ -64,7 +70,7 @@ class TextModel:
         Raises TreebankError, or SentenceTooLong without a file, if these are more than the model can read.
         """
         units = split(forms, self.token)
-        limit = getattr(self.model_type, "max_length", None)
+        limit = self.max_length
         if limit is not None and len(units) > limit:
             error = SentenceTooLong(0, len(units), limit)
             raise TreebankError(*sentence.location, str(error)) if sentence.location.path else error

@@ -19,6 +19,7 @@ from induce.parsing.parser import LARGEST_BLOCK
 from treebank.base.errors import NotANumberError
 from treebank.core.sentence import Sentence
 
+MAX_MASKED_WORDS = 500  # of a sentence, of which each word needs a copy
 END = "<eos>"  # written for the end-of-sentence token
 #: what a log-probability is over: next words and the end of the sentence; words that are masked one by one; or the
 #: sentence and its end, summed over all trees
@@ -63,6 +64,11 @@ class SentenceScorer(LanguageModel):
         super().__init__(run, device=device)
         self.check_probabilities(of_sentences=True)
         self.model: Any = self.build()
+
+    @property
+    def max_length(self) -> int | None:
+        """Words of the longest sentence that it scores, or None."""
+        return MAX_MASKED_WORDS if self.is_masked else super().max_length
 
     @property
     def counted(self) -> Counted:

@@ -237,7 +237,7 @@ class SentenceTooLong(SynparseError):
     """Error for a sentence with more words than the model can parse, at row ``index`` of the batch."""
 
     def __init__(self, index: int, length: int, limit: int) -> None:
-        super().__init__(f"{length:,} words are too many for this model, which parses at most {limit:,}")
+        super().__init__(f"{length:,} words are too many for this model, which reads at most {limit:,}")
         self.index, self.length, self.limit = index, length, limit
 
     def __reduce__(self) -> Any:

@@ -128,6 +128,12 @@ class ModelParser(Parser):
         return self._all_priors.reading(self.structure)
 
     @property
+    def max_length(self) -> int | None:
+        """Words of the longest sentence that it parses, or None."""
+        limit: int | None = self.source.max_length if self.source else self.model.max_length
+        return limit
+
+    @property
     def digest(self) -> str:
         return self.checkpoint.digest
 
@@ -165,7 +171,7 @@ class ModelParser(Parser):
         """Report text that does not fit the model, once, and sentences that will take long."""
         self._check_text(zip(block, normalized, strict=True))
         for sentence, (_, read) in zip(block, normalized, strict=True):
-            limit = self.model.max_length or len(read.forms)
+            limit = self.max_length or len(read.forms)
             if len(read.forms) <= limit and self.model.parsing_cost(len(read.forms)) > LONG_COST:
                 problem = f"a sentence of {len(read.forms):,} words takes long, because the time of model {self.name!r}"
                 self.tell(f"{sentence.location}: {problem} grows with the square or the cube of the length")
@@ -203,7 +209,7 @@ class ModelParser(Parser):
         """
         if length < max(1, self.model.shortest):
             return Scores(self.structure.trivial(length) if length else [])
-        limit = self.model.max_length
+        limit = self.max_length
         if limit is None or length <= limit:
             return None
         from induce.models.base import SentenceTooLong

@@ -24,6 +24,8 @@ from treebank.base.registry import nearest
 
 IMPACT = Impact.name
 SIMILARITY = "cos"  # the published measure with the wrong sign, which is used only if it is named
+MAX_STATE_WORDS = 2_000  # of a sentence whose attention fits into some gigabytes
+MAX_IMPACT_WORDS = 100  # of a sentence, of which each pair of words needs a copy
 MIN_WORDS = 3  # a shorter sentence has one binary tree only
 
 
@@ -49,6 +51,11 @@ class StateSource:
     def has_heads(self) -> bool:
         """Whether each head has distances of its own."""
         return self.measure != IMPACT and MEASURES[self.measure].has_heads
+
+    @property
+    def max_length(self) -> int:
+        """Words of the longest sentence from whose states they are computed."""
+        return MAX_IMPACT_WORDS if self.measure == IMPACT else MAX_STATE_WORDS
 
     def row(self, states: SentenceStates) -> Any:
         """Distances of the gaps before each word (N), 0 before the first one, or the impact (N, N)."""

@@ -17,6 +17,7 @@ from induce.tasks.logic import Logic
 from tests.support.calls import ENVIRONMENT, Caller, reseal, set_options
 from tests.support.file_faults import limited_memory
 from tests.support.fork_server import Call
+from tests.support.tiny import SETTINGS
 from treebank.base.errors import BadLineError, TreebankError
 from treebank.io import lines
 from treebank.io.lines import open_blocks
@@ -156,6 +157,24 @@ def test_memory_that_runs_out_in_parsing(call: Caller, warm: str) -> None:
     assert err == "synparse: in.txt:41: memory ran out on a sentence of 10,000 words; leave it out\n"
 
 
+@pytest.mark.parametrize(
+    ("command", "limit"),
+    [
+        ("perplexity --per sentence -m run", 500),
+        ("parse -m run@distances=impact", 100),
+        ("parse -m run@distances=avg-hellinger", 2000),
+        ("extract --what states -o s.npz -m run", 2000),
+    ],
+)
+def test_sentence_whose_copies_or_states_are_too_many_is_refused(call: Caller, command: str, limit: int) -> None:
+    options = [part for setting in SETTINGS["transformer"] for part in ("--set", setting)]
+    Path("text.txt").write_text("the dog saw a cat\na man met the dog\n" * 20)
+    assert call("train", "text.txt", "--model", "transformer", "-o", "run", *options, "--set", "train.epochs=1")[0] == 0
+    Path("in.txt").write_text(f"the dog saw a cat\n{'dog ' * (limit + 1)}\n")
+    message = f"in.txt:2: {limit + 1:,} words are too many for this model, which reads at most {limit:,}"
+    assert call(*command.split(), "in.txt")[::2] == (1, f"synparse: {message}\n")
+
+
 def test_a_lost_blank_line_in_three_columns(call: Caller) -> None:
     Path("two.dp").write_text("a\tDT\t2\nb\tNN\t0\n\nc\tNN\t0\n")
     assert call.result("convert", "two.dp", "--format", "text") == "a b\nc\n"
@@ -199,7 +218,7 @@ def test_too_long_sentence_is_refused_at_its_line(
 ) -> None:
     monkeypatch.setattr("induce.models.language.onlstm.OnLstm.max_length", 5)
     Path("in.txt").write_text("the dog saw a cat\n" * 3 + "the big dog saw a cat\na cat\n")
-    message = "in.txt:4: 6 words are too many for this model, which parses at most 5"
+    message = "in.txt:4: 6 words are too many for this model, which reads at most 5"
     code, out, err = call(*command.split(), "-m", model, "in.txt")
     assert (code, err) == (1, f"synparse: {message}\n")
     assert out.count("\n") == (3 if command in ("parse", "extract") else 0)

@@ -267,7 +267,7 @@ def test_too_long_sentence_is_reported_with_its_index() -> None:
     corpus = sample(30)
     model = fresh(corpus)
     tokens = torch.ones(2, LONGEST + 1, dtype=torch.int64)
-    with pytest.raises(SentenceTooLong, match="501 words are too many for this model, which parses at most") as error:
+    with pytest.raises(SentenceTooLong, match="501 words are too many for this model, which reads at most") as error:
         model.structure(SentenceBatch(tokens, torch.tensor([3, LONGEST + 1])), Query(HeadDistribution))
     assert error.value.index == 1
 
