@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
 from induce.likelihood.language_model import TextModel
 from induce.models.base import Model, has_memory
-from induce.parsing.parser import LARGEST_BLOCK
+from induce.parsing.parser import LARGEST_BLOCK, blocks_until_failure
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 
@@ -66,7 +65,7 @@ class MemoryReader(TextModel):
         """Gates and attention of each sentence, in order. The text is streamed."""
         source = (self.read_units(sentence, self.normalize(sentence)) for sentence in sentences)
         cost = self.model.parsing_cost
-        while block := list(islice(source, LARGEST_BLOCK)):
+        for block in blocks_until_failure(source, LARGEST_BLOCK):
             yield from map_by_length(
                 self._memories,
                 block,

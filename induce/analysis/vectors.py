@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from induce.data.loaders import pad
 from induce.likelihood.language_model import TextModel
 from induce.models.base import has_vectors
 from induce.models.build import class_of
-from induce.parsing.parser import LARGEST_BLOCK
+from induce.parsing.parser import LARGEST_BLOCK, blocks_until_failure
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 
@@ -43,7 +42,7 @@ class Embedder(TextModel):
     def embed(self, sentences: Iterable[Sentence]) -> Iterator[SentenceVector]:
         """The vector of each sentence, in order. The text is streamed."""
         source = (self.read_units(sentence, self.normalize(sentence)) for sentence in sentences)
-        while block := list(islice(source, LARGEST_BLOCK)):
+        for block in blocks_until_failure(source, LARGEST_BLOCK):
             yield from self.embed_words(block)
 
     @torch.inference_mode()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Literal
 
 import torch
@@ -15,7 +14,7 @@ from induce.data.batches import SentenceBatch
 from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
 from induce.likelihood.language_model import EncodedSentence, LanguageModel
-from induce.parsing.parser import LARGEST_BLOCK
+from induce.parsing.parser import LARGEST_BLOCK, blocks_until_failure
 from treebank.base.errors import NotANumberError
 from treebank.core.sentence import Sentence
 
@@ -79,8 +78,7 @@ class SentenceScorer(LanguageModel):
 
     def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceScore]:
         """The score of each sentence, in order. The text is streamed."""
-        source = map(self.encode, sentences)
-        while block := list(islice(source, LARGEST_BLOCK)):
+        for block in blocks_until_failure(map(self.encode, sentences), LARGEST_BLOCK):
             yield from self.score_encoded(block)
 
     @torch.inference_mode()

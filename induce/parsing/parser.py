@@ -278,6 +278,17 @@ def until_failure(items: Iterable[Item]) -> tuple[list[Item], Exception | None]:
     return block, None
 
 
+def blocks_until_failure(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Blocks of ``size`` items. An error in reading them is raised after the items before it."""
+    source, problem = iter(items), None
+    while problem is None:
+        block, problem = until_failure(islice(source, size))
+        if not block and not problem:
+            return
+        yield block
+    raise problem
+
+
 def _available(source: Iterable[Item]) -> Iterator[Item]:
     """The items up to a pause in standard input, so that the items before the pause can be parsed."""
     for item in source:
