@@ -223,7 +223,7 @@ class HeadDistribution(Structure):
 
     @classmethod
     def from_json(cls, value: Any) -> list[list[float]]:
-        """Lists of numbers."""
+        """Rows of head probabilities, from a list of lists of numbers."""
         return [checked_floats(row, cls) for row in checked_list(value, cls)]
 
 
@@ -344,7 +344,7 @@ class Brackets(Structure):
 
     @classmethod
     def words_of(cls, row: Sequence[tuple[Any, ...]]) -> int:
-        """Largest end of a span, because the spans do not state the number of words."""
+        """Number of words of a sentence, taken from the largest end of its spans."""
         return max((span[1] for span in row), default=0)
 
 

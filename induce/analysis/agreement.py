@@ -96,7 +96,7 @@ class Agreement:
 
     @property
     def ranking(self) -> list[System]:
-        """The systems that can be compared with other types, the highest agreement first."""
+        """Systems by their mean agreement with systems of other types, highest first. Others are left out."""
         ranked = [system for system in self.systems if system.others is not None]
         return sorted(ranked, key=lambda system: -(system.others or 0.0))
 

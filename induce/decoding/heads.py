@@ -42,7 +42,9 @@ def argmax(probability: Matrix) -> Heads:
 
 
 def chu_liu_edmonds(probability: Matrix, *, root: Root = "free") -> Heads:
-    """Heads of the best tree, whose arcs may cross, in quadratic time.
+    """Heads of the tree with the largest sum of log-probabilities, which may have crossing arcs, in quadratic time.
+
+    Row i of ``probability`` (N, N) is the distribution over the head of word i, with the root on the diagonal.
 
     >>> chu_liu_edmonds([[0.1, 0.9, 0.0], [0.8, 0.2, 0.0], [0.0, 0.7, 0.3]])
     (1, -1, 1)
@@ -51,7 +53,10 @@ def chu_liu_edmonds(probability: Matrix, *, root: Root = "free") -> Heads:
 
 
 def eisner(probability: Matrix, *, root: Root = "free") -> Heads:
-    """Heads of the best tree without crossing arcs, in cubic time."""
+    """Heads of the projective tree with the largest sum of log-probabilities, in cubic time (Eisner 1996).
+
+    Row i of ``probability`` (N, N) is the distribution over the head of word i, with the root on the diagonal.
+    """
     return maximum_projective_tree(*projective_scores(probability, root))
 
 

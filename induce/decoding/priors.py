@@ -208,9 +208,8 @@ def near_distribution(count: int) -> Array:
 def branching_heads(heads: Array, evidence: Evidence, strength: float) -> Array:
     """Mix head distributions with the best heads in the purely branching tree.
 
-    ``strength`` is the share of the latter. The prior applies if the direction is clear, because the mean of both
-    directions lowers the scores of an unclear one. Undirected arcs of DMV gain one to five points
-    (docs/results/dependencies.md).
+    ``strength`` is the share of the latter. The prior applies only if the direction is clear, because the mean of both
+    directions lowers scores otherwise (docs/results/dependencies.md).
     """
     right = evidence.right_probability
     if not is_clear(right):

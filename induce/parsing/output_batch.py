@@ -17,7 +17,7 @@ MAX_BYTES = 1 << 20  # of input in `batches`, of output in `FinishedFiles`
 
 
 def batches(names: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """``names``, from paths of texts to output files, in batches. A pipe or device is the last text of its batch."""
+    """Split ``names`` (input path: output file) into batches of limited size. A pipe or device ends its batch."""
     batch: dict[str, str] = {}
     size = 0
     for path, name in names.items():

@@ -235,7 +235,7 @@ class Parser:
         self.choose(specification.decoders_of((kind,))[0])
 
     def must_support(self) -> None:
-        """Raises SynparseError if the model gives no confidence in the parts of what its decoder gives."""
+        """Raises SynparseError if the model has no confidence values for the brackets or arcs of its decoder."""
         if self.structure.supports != self.output:
             part = "phrases" if self.output == "trees" else "arcs"
             able = [

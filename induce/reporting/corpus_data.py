@@ -24,7 +24,7 @@ Numbers = list[int] | int | None  # a number for each part, the same number for 
 
 
 class CorpusData:
-    """The sentences of a page, added one by one."""
+    """Content of the page of ``synparse browse``: sentences with words, trees and heads, added one by one."""
 
     def __init__(self) -> None:
         self.words, self.labels = Numbering(), Numbering()

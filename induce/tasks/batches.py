@@ -64,7 +64,7 @@ class LabelledBatch(ExampleBatch):
 
     @property
     def targets(self) -> Tensor:
-        """The labels."""
+        """Class labels (B,) that the model learns."""
         return self.labels
 
     def _select_fields(self, rows: Tensor, targets: Tensor) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class RatedBatch(ExampleBatch):
 
     @property
     def targets(self) -> Tensor:
-        """The ratings."""
+        """Ratings (B,) from 0 to 1 that the model learns."""
         return self.ratings
 
     def _select_fields(self, rows: Tensor, targets: Tensor) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from induce.setting import count
 
 @dataclass(frozen=True, kw_only=True)
 class NdmvConfig(NeuralDmvConfig):
-    """Sizes, with those of the released program as defaults."""
+    """Settings of the neural DMV. Default sizes are those of the released program."""
 
     embedding_size: int = count(100, "units of the embedding of a class")
     hidden_size: int = count(500, "hidden units for a head, a direction and a valence")

@@ -19,7 +19,7 @@ from induce.models.dependency.outward_sums import RuleScores
 
 @dataclass(frozen=True, kw_only=True)
 class NdmvJointConfig(LexicalSizes, SiblingSizes, NeuralDmvConfig):
-    """Sizes of both models, classes and start."""
+    """Settings of the joint neural DMV: sizes of both models, word classes and initial trees."""
 
 
 class NdmvJoint(NeuralDmv):

@@ -22,7 +22,7 @@ from induce.setting import count, dropout_rate
 
 @dataclass(frozen=True, kw_only=True)
 class LexicalSizes:
-    """Sizes, with those of the released program as defaults."""
+    """Sizes of the lexicalized neural DMV. Defaults are those of the released program."""
 
     class_size: int = count(100, "units of the embedding of a class")
     word_size: int = count(100, "units of the embedding of a word")
@@ -34,7 +34,7 @@ class LexicalSizes:
 
 @dataclass(frozen=True, kw_only=True)
 class NdmvLexicalConfig(LexicalSizes, NeuralDmvConfig):
-    """Sizes, classes and start."""
+    """Settings of the lexicalized neural DMV: sizes of vectors, word classes and initial trees."""
 
 
 class LexicalRules(nn.Module):

@@ -21,7 +21,7 @@ from induce.setting import count
 
 @dataclass(frozen=True, kw_only=True)
 class SiblingSizes:
-    """Sizes, with those of the released program as defaults."""
+    """Sizes of the neural DMV with siblings. Defaults are those of the released program."""
 
     hidden_size: int = count(100, "units of all vectors")
     attach_rank: int = count(100, "rank of the scores of a head, a dependent and a sibling")
@@ -31,7 +31,7 @@ class SiblingSizes:
 
 @dataclass(frozen=True, kw_only=True)
 class NdmvSiblingConfig(SiblingSizes, NeuralDmvConfig):
-    """Sizes, classes and start."""
+    """Settings of the neural DMV with siblings: sizes of vectors, word classes and initial trees."""
 
 
 class SiblingRules(nn.Module):

@@ -111,7 +111,7 @@ class _Chart:
             self._widen(width, self.count - width)
 
     def total(self, lengths: Tensor) -> Tensor:
-        """Result of each sentence (B,)."""
+        """Log of the sum over trees, or score of the best tree, of each sentence (B,). ``lengths`` (B,) count words."""
         totals = torch.zeros_like(self.root[:, 0])
         words = torch.arange(self.count, device=self.root.device)
         for length in lengths.unique().tolist():

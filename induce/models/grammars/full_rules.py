@@ -60,7 +60,7 @@ class FullRules(KernelRules):
     rules: Tensor
 
     def table(self) -> Tensor:
-        """The rules themselves."""
+        """Probabilities (S, M, M) or (B, S, M, M) of all rules A -> B C."""
         return self.rules
 
     @cached_property

@@ -40,21 +40,21 @@ class BilexicalRules(HeadedRules):
         return len(self.head_child) - self.root.shape[-1]
 
     def keep(self, x: Tensor, symbols: slice) -> Tensor:
-        """Numbers (spans, B, w, R)."""
+        """Factors (spans, B, w, R) of the head child: inside probabilities ``x`` times p(X | r), summed over X."""
         return x @ self.head_child[symbols]
 
     def dependents(self, x: Tensor, words: Tensor, symbols: slice) -> Tensor:
-        """Numbers (spans, B, w, 2 R), of left dependents first."""
+        """Factors (spans, B, w, 2 R) of the dependents, those of left dependents first."""
         scores = words[..., : self.head_child.shape[1]]
         return torch.cat([(x @ side[symbols]) * scores for side in self.new_child], -1)
 
     def sides(self, dependents: Tensor, symbols: slice) -> tuple[Tensor, Tensor]:
-        """Both halves."""
+        """Factors of the dependents on the left and on the right, (spans, B, w, R) each."""
         left, right = dependents.chunk(2, -1)
         return left, right
 
     def join(self, keep: Tensor, dependent: Tensor) -> Tensor:
-        """Products of R numbers."""
+        """Product of the factors of head child and dependent, for each of the R ranks."""
         return keep * dependent
 
     def close(self, total: Tensor) -> Tensor:

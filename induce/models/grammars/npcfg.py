@@ -30,7 +30,7 @@ class NeuralPcfg(Grammar):
         spread_weights(self)
 
     def tables(self, tokens: Tensor) -> Tables:
-        """Grammar that all sentences share."""
+        """Rules and log-probabilities of the words, which are the same for all sentences of a batch."""
         symbols = self.config.nonterminals + self.config.preterminals
         root = self.root(self.start)[0].softmax(-1)
         rules = self.rules(self.nonterminal).softmax(-1).view(self.config.nonterminals, symbols, symbols)

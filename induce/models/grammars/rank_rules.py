@@ -124,7 +124,7 @@ class FlooredRules(Rules):
     right: Tensor
 
     def table(self) -> Tensor:
-        """Rules without floors."""
+        """Probabilities (S, M, M) of all rules A -> B C, without `FLOOR`."""
         return SimpleRules(*self).table()
 
     def combine(self, lefts: Tensor, rights: Tensor) -> Tensor:

@@ -44,7 +44,7 @@ class SimplePcfg(Grammar):
         spread_weights(self)
 
     def tables(self, tokens: Tensor) -> Tables:
-        """Grammar that all sentences share."""
+        """Rules and log-probabilities of the words, which are the same for all sentences of a batch."""
         parents, children = self.parent(self.nonterminal), torch.cat([self.nonterminal, self.preterminal])
         root = self.root(self.start)[0].softmax(-1)
         left, right = ((parents @ side(children).t()).softmax(-1) for side in (self.left, self.right))

@@ -52,7 +52,7 @@ class SimpleRules(KernelRules):
     right: Tensor
 
     def table(self) -> Tensor:
-        """Products of both factors."""
+        """Probabilities (S, M, M) or (B, S, M, M) of all rules A -> B C: p(B | A) p(C | A)."""
         return self.left[..., :, None] * self.right[..., None, :]
 
     @cached_property

@@ -54,7 +54,7 @@ class TnPcfg(Grammar):
             spread_weights(self, nn.init.xavier_normal_)
 
     def tables(self, tokens: Tensor) -> Tables:
-        """Grammar that all sentences share."""
+        """Rules and log-probabilities of the words, which are the same for all sentences of a batch."""
         count = self.config.nonterminals
         parent, left, right = (
             self.projections[k % len(self.projections)](layer(vectors).relu())

@@ -41,7 +41,7 @@ class LstmLayer(nn.Module):
 
     @property
     def recurrent_weight(self) -> Tensor:
-        """The matrix (4H, H) that weight dropout acts on."""
+        """Hidden-to-hidden matrix (4 H, H), to whose entries weight dropout is applied."""
         return cast(Tensor, getattr(self.lstm, RECURRENT))
 
     def initial_state(self, columns: int) -> LayerState:

@@ -79,7 +79,7 @@ class Joint(NamedTuple):
 
     @property
     def total(self) -> Tensor:
-        """Log-probability of sentence and tree."""
+        """Joint log-probability (B, K) in nats of each sentence with each of its K trees."""
         return self.words + self.actions
 
 
@@ -200,7 +200,7 @@ def closings_of(trees: Tensor) -> Tensor:
 
 
 def with_end(closings: Tensor) -> Tensor:
-    """``closings`` (B, K, N) with an end symbol, which is joined to the tree: (B, K, N + 1)."""
+    """Numbers of reductions ``closings`` (B, K, N) after each word, and 1 after the end symbol: (B, K, N + 1)."""
     return functional.pad(closings, (0, 1), value=1)
 
 

@@ -104,7 +104,7 @@ class Crvnn(Encoder):
         return Encoding(merged.vectors, self.penalty(merged.existence, lengths.to(tokens.device)))
 
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
-        """Vectors (R, D)."""
+        """Vectors (R, D) of R expressions ``tokens`` (R, N)."""
         return self.encode(tokens, lengths, trees).vectors
 
     def merge(self, tokens: Tensor, lengths: Tensor) -> Merged:

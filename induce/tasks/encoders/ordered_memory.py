@@ -70,7 +70,7 @@ class MemoryEncoder(Encoder):
         return output[-1], positions.gather(0, index)
 
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
-        """Vectors (R, D)."""
+        """Vectors (R, D) of R expressions ``tokens`` (R, N)."""
         return self.run(tokens, lengths)[0]
 
     def structure(self, tokens: Tensor, lengths: Tensor) -> StackDecisions:

@@ -39,7 +39,7 @@ class LstmEncoder(Encoder):
         self.lstm = nn.LSTM(config.embedding_size or size, size, config.depth, batch_first=True, dropout=between)
 
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
-        """Vectors (R, D)."""
+        """Vectors (R, D) of R expressions ``tokens`` (R, N)."""
         x = self.dropout(self.embedding(tokens))
         packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
         return cast(Tensor, self.lstm(packed)[1][0][-1])
@@ -79,7 +79,7 @@ class OnLstmEncoder(Encoder):
         return output
 
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
-        """Vectors (R, D)."""
+        """Vectors (R, D) of R expressions ``tokens`` (R, N)."""
         return last_real(self.run(tokens).hidden, lengths)
 
     def structure(self, tokens: Tensor, lengths: Tensor) -> Distances:

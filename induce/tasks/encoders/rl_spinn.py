@@ -119,7 +119,7 @@ class RlSpinn(Encoder):
         return Encoding(parses.vectors, decisions=Decisions(parses.log_probability, parses.free_actions, expected))
 
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
-        """Vectors (R, D)."""
+        """Vectors (R, D) of R expressions ``tokens`` (R, N)."""
         return self.parse(self.embedding(tokens), lengths).vectors
 
     def parse(self, x: Tensor, lengths: Tensor) -> Parses:

@@ -87,11 +87,11 @@ class TreeRnn(TreeEncoder):
         self.map = nn.Linear(2 * self.size, self.size)
 
     def words(self, x: Tensor) -> Tensor:
-        """The embeddings ``x``."""
+        """States (W, D) of the leaves: the embeddings ``x`` (W, D)."""
         return x
 
     def join(self, left: Tensor, right: Tensor) -> Tensor:
-        """States (J, D)."""
+        """States (J, D) of J nodes, from those of their children (J, D)."""
         return torch.tanh(self.map(torch.cat((left, right), -1)))
 
 
@@ -104,13 +104,13 @@ class TreeLstm(TreeEncoder):
         self.map = nn.Linear(2 * self.size, 5 * self.size)
 
     def words(self, x: Tensor) -> Tensor:
-        """States (W, 2 D)."""
+        """States (W, 2 D) of the leaves with the embeddings ``x`` (W, D)."""
         i, o, u = self.leaf(x).chunk(3, -1)
         c = i.sigmoid() * u.tanh()
         return torch.cat((o.sigmoid() * c.tanh(), c), -1)
 
     def join(self, left: Tensor, right: Tensor) -> Tensor:
-        """States (J, 2 D)."""
+        """States (J, 2 D) of J nodes, from those of their children (J, 2 D)."""
         return join_states(self.map, left, right)
 
 
@@ -124,9 +124,9 @@ class TreeCell(TreeEncoder):
         self.cell = RecursiveCell(self.size, config.dropout)
 
     def words(self, x: Tensor) -> Tensor:
-        """States (W, D)."""
+        """States (W, D) of the leaves with the embeddings ``x`` (W, D)."""
         return torch.as_tensor(self.norm(self.input(x)))
 
     def join(self, left: Tensor, right: Tensor) -> Tensor:
-        """States (J, D)."""
+        """States (J, D) of J nodes, from those of their children (J, D)."""
         return self.cell(right, left, self.norm)
