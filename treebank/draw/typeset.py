@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from treebank.base.errors import SynparseError
-from treebank.draw.measure import fonts_for
+from treebank.draw.measure import LATIN_FONTS, fonts_for
 from treebank.draw.scene import LIGHT, Scene, Text
 from treebank.draw.svg import svg
 
@@ -24,6 +24,9 @@ HEAD = """#set document(date: datetime(year: 2000, month: 1, day: 1))
 #set text(top-edge: "baseline", bottom-edge: "baseline", hyphenate: false)
 """
 STANDARD = "a-2b"  # of PDF; it refuses text without a glyph
+NO_GLYPH = "could not be displayed"  # in the error message of Typst
+INVISIBLE = ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp")  # categories of characters without a glyph
+FIRST_SYMBOL, FIRST_EMOJI = "\u2000", "\U0001f000"
 
 
 def pdf(scenes: Sequence[Scene]) -> bytes:
@@ -86,29 +89,60 @@ def _font_and_text(text: str, fonts: Sequence[str]) -> str:
 
 def _check_glyphs(typst: Any, texts: Iterable[str]) -> None:
     """Raises SynparseError, with the script and a font to install, for a character that no font has."""
-    characters = {character: fonts_for(text) for text in texts for character in text}
-    lines = [  # one character each, so that the error message has it
-        f"#text({_font_and_text(character, fonts)})"
-        for character, fonts in sorted(characters.items())
-        if character.isprintable() and not unicodedata.combining(character)
-    ]
-    try:
-        typst.compile((HEAD + "\n".join(lines)).encode(), format="pdf", pdf_standards=STANDARD)
-    except typst.TypstError as error:
-        missing = next((line[-3] for line in lines if f"`{line[-4:-1]}`" in str(error)), "")
-        problem = _no_glyph(missing) if missing else str(error).partition("\n")[0]
-        raise SynparseError(f"{problem}; or use .svg or .html") from None
+    clusters = {cluster: fonts_for(text) for text in texts for cluster in _clusters(text)}
+    lines = [f"#text({_font_and_text(cluster, clusters[cluster])})" for cluster in sorted(clusters)]
+
+    def problem(start: int, end: int) -> str:
+        """Error message of Typst for some of the lines, empty if all their characters have glyphs."""
+        try:
+            typst.compile((HEAD + "\n".join(lines[start:end])).encode(), format="pdf", pdf_standards=STANDARD)
+        except typst.TypstError as error:
+            return str(error).partition("\n")[0]
+        return ""
+
+    start, end = 0, len(lines)
+    message = problem(start, end)
+    if not message:
+        return
+    if NO_GLYPH in message:
+        while end - start > 1:  # Typst may name the letter if its combining mark has no glyph
+            middle = (start + end) // 2
+            start, end = (start, middle) if problem(start, middle) else (middle, end)
+        message = _no_glyph(sorted(clusters)[start])
+    raise SynparseError(f"{message}; or use .svg or .html")
 
 
-def _no_glyph(character: str) -> str:
-    """The error message for a character that no font has."""
-    name = unicodedata.name(character, f"U+{ord(character):04X}")
-    script = "CJK" if name.startswith("CJK") else name.split()[0].capitalize()
-    font = fonts_for(character)[0]
-    if font == fonts_for("a")[0]:
-        font = f"Noto Sans {script}"
-    kind = f"the {script} character" if character.isalpha() else "the character"
-    return f"no font has {kind} {character!r} ({name}); install one, such as {font}"
+def _clusters(text: str) -> list[str]:
+    """Visible characters of ``text``, each with its combining marks, which a font draws together."""
+    clusters: list[str] = []
+    for character in text:
+        category = unicodedata.category(character)
+        if category.startswith("M") and clusters:
+            clusters[-1] += character
+        elif category not in INVISIBLE:
+            clusters.append(character)
+    return clusters
+
+
+def _no_glyph(cluster: str) -> str:
+    """The error message for a character, or a letter with combining marks, that no font has."""
+    names = [unicodedata.name(character, f"U+{ord(character):04X}") for character in cluster]
+    script = "CJK" if names[0].startswith("CJK") else names[0].split()[0].capitalize()
+    kind = f"the {script} character" if cluster[0].isalpha() else "the character"
+    font = _font_to_install(cluster, script)
+    return f"no font has {kind} {cluster!r} ({', '.join(names)})" + f"; install one, such as {font}" * bool(font)
+
+
+def _font_to_install(cluster: str, script: str) -> str:
+    """A font for a character, empty if it is not assigned or for private use."""
+    font, category = fonts_for(cluster)[0], unicodedata.category(cluster[0])
+    if font != LATIN_FONTS[0] or script in ("Latin", "Greek", "Cyrillic"):
+        return font
+    if category in ("Cn", "Co"):
+        return ""
+    if category.startswith("S") and cluster > FIRST_SYMBOL:
+        return "Noto Emoji" if cluster > FIRST_EMOJI else "Noto Sans Symbols 2"
+    return f"Noto Sans {script}"
 
 
 def _points(pixels: float) -> str:

@@ -7,10 +7,8 @@ import shutil
 import struct
 import subprocess
 import xml.etree.ElementTree as ElementTree
-from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -115,22 +113,6 @@ def test_png_and_pdf(tmp_path: Path) -> None:
     again = (tmp_path / "a.pdf").read_bytes()
     assert again.startswith(b"%PDF")
     assert again.count(b"/MediaBox") == 3 or b"/Count 3" in again
-
-
-def test_script_without_a_font_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    typst: Any = pytest.importorskip("typst", reason="PDF and PNG need the extra draw")
-    monkeypatch.setattr(typst, "compile", partial(typst.compile, ignore_system_fonts=True))
-    for word, problem in {
-        "བོད": "the Tibetan character 'ད' (TIBETAN LETTER DA); install one, such as Noto Sans Tibetan",
-        "友情": "the CJK character '友' (CJK UNIFIED IDEOGRAPH-53CB); install one, such as Noto Sans CJK SC",
-    }.items():
-        for suffix in ("pdf", "png"):
-            with pytest.raises(SynparseError) as caught:
-                write_pictures(
-                    [Picture("", (Analysis.of_tree(Tree.from_spans((word, "b"), [])),))], str(tmp_path / f"a.{suffix}")
-                )
-            assert str(caught.value) == f"no font has {problem}; or use .svg or .html"
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_too_large_for_a_page_says_so(tmp_path: Path) -> None:
