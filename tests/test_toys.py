@@ -6,35 +6,49 @@ import json
 import tomllib
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 
 import synparse
-from induce.registry import DECODERS, MODELS, PRIORS, TASKS, ModelEntry, add_extensions
+from induce.registry import DECODERS, ENCODERS, MODELS, PRIORS, TASKS, ModelEntry, TaskEntry, add_extensions
 from induce.storage import checkpoint
-from tests.support.calls import Caller
+from tests.support.calls import Caller, toy_text
 from tests.support.pages import fences
-from tests.support.tiny import sentences
+from tests.support.working_folder import write
+from tests.toys import task_parity
 
 TOYS = sorted(path.stem for path in (Path(__file__).parent / "toys").glob("toy_*.py"))
 LINES = ["The cat saw , they say , a big dog .", "", "Yes", "the dog met a man"]
 
 
-@pytest.fixture(params=TOYS)
-def toy(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a toy that is in the table of models, with a text, its preset and gold files next to it."""
-    name: str = request.param
+@pytest.fixture(autouse=True)
+def tables(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current folder with a text, and tables of models and tasks to which a test may add entries."""
+    write("text.txt", toy_text(60))
+    for table in (MODELS, TASKS):
+        monkeypatch.setattr(table, "entries", dict(table.entries))
+
+
+def add_toy(name: str) -> ModuleType:
+    """Add a toy to the table of models, with its preset in the current folder."""
     module = import_module(f"tests.toys.{name}")
-    monkeypatch.chdir(tmp_path)
-    Path("toy.toml").write_text(module.PRESET, "utf-8")
-    Path("text.txt").write_text("\n".join(" ".join(sentence.words) for sentence in sentences(60)) + "\n", "utf-8")
-    Path("lines.txt").write_text("\n".join(LINES) + "\n", "utf-8")
-    Path("gold.mrg").write_text("(S (NP (DT The) (NN cat)) (VP (VBD saw) (NP (DT a) (NN dog))))\n", "utf-8")
+    write("toy.toml", module.PRESET)
+    MODELS.add(name, ModelEntry(f"tests.toys.{name}:Toy", "toy.toml"))
+    return module
+
+
+@pytest.fixture(params=TOYS)
+def toy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a toy that is in the table of models, with sentences and gold files in the current folder."""
+    name: str = request.param
+    module = add_toy(name)
+    write("lines.txt", "\n".join(LINES) + "\n")
+    write("gold.mrg", "(S (NP (DT The) (NN cat)) (VP (VBD saw) (NP (DT a) (NN dog))))\n")
     words = [("The", 2), ("cat", 3), ("saw", 0), ("a", 5), ("dog", 3)]
     rows = [f"{i}\t{word}\t_\t_\t_\t_\t{head}\tdep\t_\t_" for i, (word, head) in enumerate(words, 1)]
-    Path("gold.conllu").write_text("\n".join(rows) + "\n\n", "utf-8")
-    monkeypatch.setitem(MODELS.entries, name, ModelEntry(f"tests.toys.{name}:Toy", "toy.toml"))
+    write("gold.conllu", "\n".join(rows) + "\n\n")
     for table, entries in ((DECODERS, "DECODERS"), (PRIORS, "PRIORS")):
         for key, entry in getattr(module, entries, {}).items():
             monkeypatch.setitem(table.entries, key, entry)
@@ -42,15 +56,8 @@ def toy(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_toys_cover_each_structure() -> None:
-    assert TOYS == [
-        "toy_brackets",
-        "toy_distances",
-        "toy_fitted",
-        "toy_heads",
-        "toy_rules",
-        "toy_spans",
-        "toy_structure",
-    ]
+    structures = ("brackets", "distances", "fitted", "heads", "rules", "spans", "structure")
+    assert [f"toy_{name}" for name in structures] == TOYS
 
 
 def test_from_text_to_scores(toy: str, call: Caller) -> None:
@@ -98,9 +105,8 @@ def test_confidence_sharpness_drawing_voting_and_likelihood(toy: str, call: Call
         assert call.result("parse", "lines.txt", "-m", "sums") == parsed
 
 
+@pytest.mark.parametrize("toy", ["toy_structure"], indirect=True)
 def test_structure_from_outside_has_a_decoder_with_an_option_and_a_prior(toy: str, call: Caller) -> None:
-    if toy != "toy_structure":
-        pytest.skip("only one toy has them")
     call.result("train", "text.txt", "--model", toy, "-o", "run")
     Path("lines.jsonl").write_text(call.result("extract", "lines.txt", "-m", "run"), "utf-8")
     named = call.result("decode", "lines.jsonl", "--decoder", "edges:end_weight=1")
@@ -120,24 +126,17 @@ def test_cut_off_and_resumed(toy: str) -> None:
     assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())
 
 
-def test_phrases_have_the_labels_of_their_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("text.txt").write_text("\n".join(" ".join(sentence.words) for sentence in sentences(60)) + "\n", "utf-8")
-    Path("toy.toml").write_text(import_module("tests.toys.toy_brackets").PRESET, "utf-8")
-    monkeypatch.setitem(MODELS.entries, "toy_brackets", ModelEntry("tests.toys.toy_brackets:Toy", "toy.toml"))
+def test_phrases_have_the_labels_of_their_model() -> None:
+    add_toy("toy_brackets")
     parser = synparse.train("text.txt", run="run", model="toy_brackets")
     assert str(next(parser.parse("the cat , a dog"))) == "(X (F (W the) (W cat)) (W ,) (F (W a) (W dog)))"
 
 
-def test_task_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller) -> None:
+def test_task_is_one_file(call: Caller) -> None:
     """A task from outside the package trains, is scored on files and has a score in JSON."""
-    from induce.registry import ENCODERS, TaskEntry
-    from tests.toys import task_parity
-
-    monkeypatch.chdir(tmp_path)
-    Path("parity.toml").write_text(task_parity.PRESET, "utf-8")
-    Path("test.txt").write_text("1 0 1\n1 1 1 0\n0 0\n" + "1 0 " * 6 + "\n", "utf-8")
-    monkeypatch.setitem(TASKS.entries, "parity", TaskEntry("tests.toys.task_parity:Parity", "parity.toml", ENCODERS))
+    write("parity.toml", task_parity.PRESET)
+    write("test.txt", "1 0 1\n1 1 1 0\n0 0\n" + "1 0 " * 6 + "\n")
+    TASKS.add("parity", TaskEntry("tests.toys.task_parity:Parity", "parity.toml", ENCODERS))
     call.result("task", "train", "parity", "-o", "run")
     document = call.json("task", "eval", "parity", "test.txt", "-m", "run")
     (score,) = document["scores"]
@@ -153,26 +152,17 @@ def test_installed_package_joins_by_its_entry_point(
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n", "utf-8")
     (package / "entry_points.txt").write_text("[synparse]\ntoys = tests.toys.extension:add\n", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    for table in (MODELS, TASKS):
-        monkeypatch.setattr(table, "entries", dict(table.entries))
     add_extensions()
-    Path("toy.toml").write_text(import_module("tests.toys.toy_distances").PRESET, "utf-8")
-    Path("text.txt").write_text("\n".join(" ".join(sentence.words) for sentence in sentences(60)) + "\n", "utf-8")
+    write("toy.toml", import_module("tests.toys.toy_distances").PRESET)
     call.result("train", "text.txt", "--model", "toy_distances", "-o", "run")
     assert "model toy_distances" in call.result("info", "-m", "run")
     assert "parity" in TASKS
 
 
-def test_model_of_a_package_that_is_not_installed_is_not_called_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("toy.toml").write_text(import_module("tests.toys.toy_distances").PRESET, "utf-8")
-    Path("text.txt").write_text("\n".join(" ".join(sentence.words) for sentence in sentences(60)) + "\n", "utf-8")
-    with monkeypatch.context() as patch:
-        patch.setitem(MODELS.entries, "toy_distances", ModelEntry("tests.toys.toy_distances:Toy", "toy.toml"))
-        call.result("train", "text.txt", "--model", "toy_distances", "-o", "run")
+def test_model_of_a_package_that_is_not_installed_is_not_called_damaged(call: Caller) -> None:
+    add_toy("toy_distances")
+    call.result("train", "text.txt", "--model", "toy_distances", "-o", "run")
+    del MODELS.entries["toy_distances"]
     error = call.refusal("info", "-m", "run")
     assert "there is no model 'toy_distances'" in error
     assert "install the package that has it" in error
@@ -184,12 +174,10 @@ def test_complete_example_of_the_documentation_trains_and_is_found_by_its_entry_
 ) -> None:
     page = "docs/development/extending.md"
     preset, project = fences(page, "toml")
-    (tmp_path / "bigram.py").write_text(fences(page, "python")[0], "utf-8")
-    (tmp_path / "bigram.toml").write_text(preset, "utf-8")
-    (tmp_path / "text.txt").write_text("the old man saw a dog\n" * 40, "utf-8")
+    write("bigram.py", fences(page, "python")[0])
+    write("bigram.toml", preset)
+    write("text.txt", "the old man saw a dog\n" * 40)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(MODELS, "entries", dict(MODELS.entries))
     module, function = tomllib.loads(project)["project"]["entry-points"]["synparse"]["bigram"].split(":")
     getattr(import_module(module), function)()
     call.result("train", "text.txt", "--model", "bigram", "-o", "run")

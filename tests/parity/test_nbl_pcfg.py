@@ -32,9 +32,9 @@ def grammar(fixture: Fixture) -> tuple[NblPcfg, dict[str, Tensor]]:
 
 
 @pytest.mark.parametrize("name", fixtures("nblpcfg"))
-def test_rules(name: str) -> None:
+def test_rules_loss_trees_and_heads(name: str) -> None:
     fixture = load(name)
-    model, _ = grammar(fixture)
+    model, named = grammar(fixture)
     batch = sentences(fixture)
     tables = model.tables(batch.tokens)
     rules, scores = tables.rules, emitted(tables, batch.tokens)
@@ -44,10 +44,4 @@ def test_rules(name: str) -> None:
     rank = model.config.rank
     fixture.check("noninherent", scores[:, :, None, :rank, None] + rules.new_child.permute(1, 2, 0).log())
     fixture.check("root", scores[..., rank:] + rules.root.log())
-
-
-@pytest.mark.parametrize("name", fixtures("nblpcfg"))
-def test_loss_trees_and_heads(name: str) -> None:
-    fixture = load(name)
-    model, named = grammar(fixture)
     check_grammar(model, fixture, named, "arc_marginal")

@@ -31,9 +31,9 @@ def grammar(fixture: Fixture) -> tuple[NlPcfg, dict[str, Tensor]]:
 
 
 @pytest.mark.parametrize("name", fixtures("nlpcfg"))
-def test_rules(name: str) -> None:
+def test_rules_loss_trees_and_heads(name: str) -> None:
     fixture = load(name)
-    model, _ = grammar(fixture)
+    model, named = grammar(fixture)
     batch = sentences(fixture)
     tables = model.tables(batch.tokens)
     rules = tables.rules
@@ -42,10 +42,4 @@ def test_rules(name: str) -> None:
     fixture.check("rule", torch.stack([right, left.mT], 1))
     fixture.check("unary", emitted(tables, batch.tokens))
     fixture.check("root", rules.root.log())
-
-
-@pytest.mark.parametrize("name", fixtures("nlpcfg"))
-def test_loss_trees_and_heads(name: str) -> None:
-    fixture = load(name)
-    model, named = grammar(fixture)
     check_grammar(model, fixture, named, "arc_marginal_exact")

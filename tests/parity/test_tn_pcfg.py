@@ -41,9 +41,9 @@ def grammar(fixture: Fixture) -> tuple[TnPcfg, dict[str, Tensor]]:
 
 
 @pytest.mark.parametrize("name", fixtures("tnpcfg_"))
-def test_rules(name: str) -> None:
+def test_rules_loss_and_trees(name: str) -> None:
     fixture = load(name)
-    model, _ = grammar(fixture)
+    model, named = grammar(fixture)
     batch = sentences(fixture)
     tables = model.tables(batch.tokens)
     rules = tables.rules
@@ -53,10 +53,4 @@ def test_rules(name: str) -> None:
         fixture.check(key, value if is_shared(fixture) else value.log())
     fixture.check("root", rules.root.log())
     fixture.check("unary", emitted(tables, batch.tokens))
-
-
-@pytest.mark.parametrize("name", fixtures("tnpcfg_"))
-def test_loss_and_trees(name: str) -> None:
-    fixture = load(name)
-    model, named = grammar(fixture)
     check_grammar(model, fixture, named)

@@ -1,12 +1,18 @@
-"""Weights and gradients of StructFormer and Transformer by their names in the released programs."""
+"""Comparison of masked models with the released programs, and of a batch with its sentences."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
+from torch.nn import functional
 
+from induce.data.batches import MaskedBatch
+from induce.layers.padding import real_words
 from tests.support.reference import Fixture
+
+PADDING = 1  # the number that the released programs pad with
 
 ENCODER = {  # ours -> theirs, within a layer
     "output": "self_attn.out_proj",
@@ -70,3 +76,31 @@ def check_gradients(model: Any, fixture: Fixture) -> None:
             fixture.check("grad/" + entry, parameter.grad[k * rows : (k + 1) * rows])
         used.update(names)
     assert used == {name.removeprefix("grad/") for name in fixture.arrays if name.startswith("grad/")}
+
+
+def check_masked_loss(model: Any, fixture: Fixture) -> None:
+    """Compare hidden states, scores, loss and gradients of StructFormer or Transformer with the fixture's."""
+    ids, targets = torch.tensor(fixture.arrays["ids"]), torch.tensor(fixture.arrays["targets"])
+    lengths = torch.tensor(fixture.sizes["lengths"])
+    hidden = model.final_states(ids, lengths)
+    fixture.check("hidden", hidden)
+    fixture.check("logits", functional.linear(hidden, model.embedding.weight, model.decoder_bias))
+    loss = model.masked_loss(ids, lengths, targets, targets != PADDING)
+    fixture.check("loss", loss.objective)
+    loss.objective.backward()
+    check_gradients(model, fixture)
+
+
+def check_that_padding_is_ignored(model: Any) -> None:
+    """Compare the loss of a batch with those of its sentences. The gradients of the batch remain in ``model``."""
+    tokens, lengths = torch.randint(2, 20, (3, 7)), torch.tensor([7, 5, 1])
+    tokens[~real_words(tokens, lengths)] = 0
+    chance = torch.rand(tokens.shape)
+    loss = model.loss(MaskedBatch(tokens, lengths, chance))
+    loss.objective.backward()
+    total = 0.0
+    with torch.no_grad():
+        for k, length in enumerate(lengths.tolist()):
+            alone = model.loss(MaskedBatch(tokens[k : k + 1, :length], lengths[k : k + 1], chance[k : k + 1, :length]))
+            total += float(alone.objective) * alone.count
+    assert total / loss.count == pytest.approx(float(loss.objective.detach()), abs=1e-12)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from torch import nn
-from torch.nn import functional
-
 from induce.data.batches import SentenceBatch, StreamBatch
-from induce.models.base import Loss, Model, Query, next_words
+from induce.models.base import Query
 from induce.structures import Distances
+from tests.toys.bigram import Bigram
 
 PRESET = """
 source = "a toy"
@@ -25,31 +21,11 @@ batch_size = 4
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToyConfig:
-    """Settings."""
+class Toy(Bigram):
+    """A bigram model of word vectors whose output biases are the distances."""
 
-    size: int = 8
-
-
-class Toy(Model):
-    """A bigram model of word vectors."""
-
-    Config = ToyConfig
     reads = (StreamBatch, SentenceBatch)
     gives = (Distances,)
-
-    def __init__(self, config: ToyConfig, vocabulary_size: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(vocabulary_size, config.size)
-        self.output = nn.Linear(config.size, vocabulary_size)
-
-    def loss(self, batch: StreamBatch | SentenceBatch, state: None = None) -> Loss:
-        """Cross entropy of the words that follow."""
-        words = next_words(batch)
-        rows, targets = words.chosen(self.output(self.embedding(words.tokens)).flatten(0, 1))
-        nll = functional.cross_entropy(rows, targets)
-        return Loss(nll, nll, len(targets))
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:
         """The bias of a word against it."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from torch import nn
 from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
-from induce.models.base import Loss, Model, Query, next_words
+from induce.models.base import Query
 from induce.structures import SpanScores
+from tests.toys.bigram import Bigram
 
 PRESET = """
 source = "a toy"
@@ -26,32 +24,11 @@ batch_size = 8
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToyConfig:
-    """Settings."""
-
-    size: int = 8
-
-
-class Toy(Model):
+class Toy(Bigram):
     """A bigram model of word vectors for sentences of at least two words."""
 
-    Config = ToyConfig
-    reads = (SentenceBatch,)
     gives = (SpanScores,)
     shortest = 2
-
-    def __init__(self, config: ToyConfig, vocabulary_size: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(vocabulary_size, config.size)
-        self.output = nn.Linear(config.size, vocabulary_size)
-
-    def loss(self, batch: SentenceBatch, state: None = None) -> Loss:
-        """Cross entropy of the words that follow."""
-        words = next_words(batch)
-        rows, targets = words.chosen(self.output(self.embedding(words.tokens)).flatten(0, 1))
-        nll = functional.cross_entropy(rows, targets)
-        return Loss(nll, nll, len(targets))
 
     def structure(self, batch: SentenceBatch, query: Query) -> SpanScores:
         """The product of the vectors of a span's first and last word."""

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
 from induce.data.batches import SentenceBatch
 from induce.decoding.chart import mbr
-from induce.models.base import Loss, Model, Query, next_words
+from induce.models.base import Query, next_words
 from induce.registry import DecoderEntry, DecoderOption, PriorEntry
 from induce.structures import Structure
+from tests.toys.bigram import Bigram
 
 PRESET = """
 source = "a toy"
@@ -103,31 +103,10 @@ DECODERS = {
 PRIORS = {"first-words": PriorEntry("tests.toys.toy_structure:first_words", PhraseEdges)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ToyConfig:
-    """Settings."""
-
-    size: int = 8
-
-
-class Toy(Model):
+class Toy(Bigram):
     """A bigram model of word vectors whose first numbers are the edges."""
 
-    Config = ToyConfig
-    reads = (SentenceBatch,)
     gives = (PhraseEdges,)
-
-    def __init__(self, config: ToyConfig, vocabulary_size: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(vocabulary_size, config.size)
-        self.output = nn.Linear(config.size, vocabulary_size)
-
-    def loss(self, batch: SentenceBatch, state: None = None) -> Loss:
-        """Cross entropy of the words that follow."""
-        words = next_words(batch)
-        rows, targets = words.chosen(self.output(self.embedding(words.tokens)).flatten(0, 1))
-        nll = functional.cross_entropy(rows, targets)
-        return Loss(nll, nll, len(targets))
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
         """Log-probability (B, N + 1) of each next word."""

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from induce.data.batches import MaskedBatch, SentenceBatch
+from induce.data.batches import SentenceBatch
 from induce.decoding.distances import nary
 from induce.decoding.heads import argmax, chu_liu_edmonds
 from induce.layers.padding import real_words
@@ -18,13 +18,11 @@ from induce.models.masked.masked_model import without_self
 from induce.models.masked.structformer import StructFormer, StructFormerConfig, block_ends, heads_of_blocks, margins
 from induce.models.masked.transformer import EncoderLayer, Transformer, TransformerConfig
 from induce.structures import Distances, HeadDistribution, Heights
-from tests.support.masked_weights import check_gradients, give_weights
+from tests.support.masked_weights import check_masked_loss, check_that_padding_is_ignored, give_weights
 from tests.support.reference import Fixture, fixtures, load
 from treebank.core.sentence import ROOT
 
 pytestmark = pytest.mark.usefixtures("double")
-
-PADDING = 1  # the number that the released programs pad with
 
 TINY = StructFormerConfig(
     embedding_size=8, heads=2, layers=2, feedforward_size=32, parser_layers=2, width=3, dropout=0.0, mask_rate=0.5
@@ -59,7 +57,7 @@ def test_like_the_released_programs(name: str) -> None:
     fixture = load(name)
     model = structformer_of(fixture)
     lengths = torch.tensor(fixture.sizes["lengths"])
-    ids, targets = torch.tensor(fixture.arrays["ids"]), torch.tensor(fixture.arrays["targets"])
+    ids = torch.tensor(fixture.arrays["ids"])
     real = real_words(ids, lengths)
 
     distances, heights = model.parser(model.embedding(ids), real)
@@ -80,14 +78,7 @@ def test_like_the_released_programs(name: str) -> None:
     if "sibling" in fixture.arrays:
         fixture.check("sibling", without_self(head @ head.transpose(1, 2)))
     fixture.check("attention_mask", torch.stack([mask.flatten(0, 1) for mask in model.mixed_relations(head)]))
-    hidden = model.final_states(ids, lengths)
-    fixture.check("hidden", hidden)
-    fixture.check("logits", functional.linear(hidden, model.embedding.weight, model.decoder_bias))
-
-    loss = model.masked_loss(ids, lengths, targets, targets != PADDING)
-    fixture.check("loss", loss.objective)
-    loss.objective.backward()
-    check_gradients(model, fixture)
+    check_masked_loss(model, fixture)
 
 
 def block_of(begins: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
@@ -164,15 +155,7 @@ def test_the_transformer_like_the_released_program(name: str) -> None:
     )
     model = Transformer(config, sizes["vocab"] - 1)
     give_weights(model, fixture)
-    ids, targets = torch.tensor(fixture.arrays["ids"]), torch.tensor(fixture.arrays["targets"])
-    lengths = torch.tensor(sizes["lengths"])
-    hidden = model.final_states(ids, lengths)
-    fixture.check("hidden", hidden)
-    fixture.check("logits", functional.linear(hidden, model.embedding.weight, model.decoder_bias))
-    loss = model.masked_loss(ids, lengths, targets, targets != PADDING)
-    fixture.check("loss", loss.objective)
-    loss.objective.backward()
-    check_gradients(model, fixture)
+    check_masked_loss(model, fixture)
 
 
 # --- each part against its formula ----------------------------------------------------------------------------------
@@ -312,22 +295,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def test_every_setting_trains_and_ignores_padding(changes: dict[str, Any]) -> None:
     torch.manual_seed(2)
     model = StructFormer(replace(TINY, **changes), 20)
-    tokens, lengths = torch.randint(2, 20, (3, 7)), torch.tensor([7, 5, 1])
-    tokens[~real_words(tokens, lengths)] = 0
-    chance = torch.rand(tokens.shape)
-    loss = model.loss(MaskedBatch(tokens, lengths, chance))
-    loss.objective.backward()
+    check_that_padding_is_ignored(model)
     alone = "+" not in model.config.relations  # a single relation has the weight 1
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         free = name in ("parser.distance.bias", "parser.height.bias") or (alone and name == "relations")
         assert free or parameter.grad.abs().sum() > 0, name
-    with torch.no_grad():
-        total = 0.0
-        for k, length in enumerate(lengths.tolist()):
-            entry = model.loss(MaskedBatch(tokens[k : k + 1, :length], lengths[k : k + 1], chance[k : k + 1, :length]))
-            total += float(entry.objective) * (entry.count or 0)
-        assert total / (loss.count or 0) == pytest.approx(float(loss.objective.detach()), abs=1e-12)
 
 
 def test_the_margin_of_the_batch_acts_in_training_only() -> None:
