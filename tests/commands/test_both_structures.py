@@ -1,4 +1,4 @@
-"""A model that gives distances and heads, and one that gives nothing, through every command."""
+"""A model that gives distances and heads, through every command."""
 
 from __future__ import annotations
 
@@ -92,12 +92,3 @@ def test_the_decoder_decides_what_is_written(call: Caller, both: Path) -> None:
     problem = call.refusal("parse", "-m", both, "in.txt", "--decoder", "eisner", "--format", "brackets")
     gives = "model 'structformer': the decoder 'eisner' gives heads, not trees"
     assert problem == f"{gives} (try --format conllu or decoder 'unbiased')"
-
-
-def test_a_model_without_trees(call: Caller, tiny_model: Callable[..., Path]) -> None:
-    run = tiny_model("transformer")
-    problem = "model 'transformer' gives no trees; score it with synparse perplexity"
-    assert call.refusal("parse", "-m", run, "in.txt") == problem
-    assert call.refusal("extract", "-m", run, "in.txt") == problem
-    assert call.refusal("eval", "--gold", "sample", "-m", run) == problem
-    assert "transformer" in call.result("info", "-m", run)

@@ -65,18 +65,6 @@ def test_conllu_on_standard_input_and_what_is_written(call: Caller, model: Path)
     assert violations(conllu) == []
 
 
-@pytest.mark.parametrize("command", [["parse"], ["convert"], ["extract"]])
-def test_the_input_is_never_overwritten(call: Caller, model: Path, command: list[str]) -> None:
-    text = write("corpus.mrg", "(S (NN Go) (RP on))\n")
-    options = ["-m", str(model)] if command != ["convert"] else []
-    code, _, err = call(*command, text, "-o", text, *options)
-    assert (code, Path(text).read_text()) == (1, "(S (NN Go) (RP on))\n")
-    assert "this file is read, so it cannot be written as well" in err
-    code, _, err = call(*command, text, "-o", "no/folder/out.txt", *options)
-    assert code == 1
-    assert "there is no folder" in err
-
-
 @pytest.fixture
 def short_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """A built-in sample of 12 sentences."""

@@ -37,7 +37,9 @@ def _files(call: Caller, model: Path, working_folder: Path) -> None:
 )
 def test_file_that_is_read_is_not_replaced(call: Caller, arguments: str) -> None:
     before = {path.name: path.read_bytes() for path in Path().iterdir()}
-    assert "this file is read, so it cannot be written as well" in call.refusal(*arguments.split())
+    *command, output = arguments.split()
+    assert "this file is read, so it cannot be written as well" in call.refusal(*command, output)
+    assert "there is no folder" in call.refusal(*command, f"no/{output}")
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
 
 

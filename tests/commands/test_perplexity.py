@@ -146,10 +146,6 @@ def test_model_without_trees_cannot_parse(call: Caller, lstm: Path) -> None:
     assert "model lstm, preset lstm-small" in call.result("info", "-m", lstm)
 
 
-def test_train_names_the_models(call: Caller) -> None:
-    assert "lstm" in " ".join(call.result("train", "--help").split())
-
-
 def test_comparison_of_models(call: Caller, lstm: Path, model: Path) -> None:
     """The differences equal those of the table, and a model does not differ from itself."""
     text = Path("long.txt")

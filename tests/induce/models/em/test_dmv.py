@@ -170,15 +170,6 @@ def test_every_word_has_one_head(corpus: EncodedCorpus, model: Dmv) -> None:
         assert heads.count(ROOT) == 1
 
 
-def test_heads_do_not_depend_on_the_batch(corpus: EncodedCorpus, model: Dmv) -> None:
-    """Order, other sentences and padding do not change the heads."""
-    batched = heads_of(model, batch_of(corpus, [3, 9, 5]))
-    for row, index in enumerate([3, 9, 5]):
-        alone = heads_of(model, batch_of(corpus, [index]))
-        count = alone.shape[1]
-        torch.testing.assert_close(batched[row : row + 1, :count, :count], alone)
-
-
 def test_joint_votes_equal_the_mean_of_single_members(corpus: EncodedCorpus, model: Dmv) -> None:
     """All members in one float32 batch against each member in float64."""
     batch = batch_of(corpus, range(20))
