@@ -177,36 +177,27 @@ def test_too_many_examples_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "problem"),
+    ("task", "line", "problem"),
     [
-        ("3 ( [MAX 2 )", "expected a digit, a tab and an expression in brackets"),
-        ("3\t( ( ( [MAX 2 ) 9 ) ] )", "the value of the expression is 9, and the line says 3"),
-        ("9\t( [MAX ( 2 ( 9 ] ) ) )", "the brackets are not those of a left-branching tree for each operation"),
-        ("9\t( ( ( [MAX 2 ) 9 ) ]", "a bracket is never closed"),
+        (ListOps, "3 ( [MAX 2 )", "expected a digit, a tab and an expression in brackets"),
+        (ListOps, "3\t( ( ( [MAX 2 ) 9 ) ] )", "the value of the expression is 9, and the line says 3"),
+        (
+            ListOps,
+            "9\t( [MAX ( 2 ( 9 ] ) ) )",
+            "the brackets are not those of a left-branching tree",
+        ),
+        (ListOps, "9\t( ( ( [MAX 2 ) 9 ) ]", "a bracket is never closed"),
+        (Logic, "<\ta", "expected one of < > = ^ | # v, a tab, a formula, a tab and a formula"),
+        (Logic, "<\ta\tb", "the relation is '#', and the line says '<'"),
+        (Logic, "<\ta\t( a b )", "an operator lacks what it operates on"),
     ],
 )
-def test_malformed_line_of_listops_is_reported(tmp_path: Path, line: str, problem: str) -> None:
-    path = tmp_path / "bad.tsv"
-    path.write_text(f"9\t( ( ( [MAX 2 ) 9 ) ] )\n{line}\n", encoding="utf-8")
+def test_malformed_line_is_reported(tmp_path: Path, task: type[ListOps | Logic], line: str, problem: str) -> None:
+    first, path = {ListOps: "9\t( ( ( [MAX 2 ) 9 ) ] )", Logic: "#\ta\tb"}[task], tmp_path / "train3"
+    path.write_text(f"{first}\n{line}\n", encoding="utf-8")
     with pytest.raises(TreebankError) as caught:
-        list(ListOps().read_all([str(path)]))
-    assert str(caught.value) == f"{path}:2: {problem}"
-
-
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ("<\ta", "expected one of < > = ^ | # v, a tab, a formula, a tab and a formula"),
-        ("<\ta\tb", "the relation is '#', and the line says '<'"),
-        ("<\ta\t( a b )", "an operator lacks what it operates on"),
-    ],
-)
-def test_malformed_line_of_logic_is_reported(tmp_path: Path, line: str, problem: str) -> None:
-    path = tmp_path / "train3"
-    path.write_text(f"#\ta\tb\n{line}\n", encoding="utf-8")
-    with pytest.raises(TreebankError) as caught:
-        list(Logic().read_all([str(tmp_path)]))
-    assert str(caught.value) == f"{path}:2: {problem}"
+        list(task().read_all([str(path)]))
+    assert str(caught.value).startswith(f"{path}:2: {problem}")
 
 
 def test_broken_archive_is_reported(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from treebank.io.formats import FORMATS, WRITERS, ReadOptions, detect
 from treebank.io.negra import read_negra
 from treebank.io.read import InputOptions, read_sentences
 from treebank.io.source import Source
-from treebank.io.tiger import read_tiger
 
 NEGRA = """%% a comment
 #FORMAT 4
@@ -80,41 +79,44 @@ def test_short_and_untagged_trees(tmp_path: Path, form: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("name", "text", "message"),
     [
-        ("#BOS 1\na\tA\t--\t--\t500\n#EOS 1\n", "a.export:1: the parent 500 is not a phrase"),
-        ("#BOS 1\na\tA\n#EOS 1\n", "a.export:1: expected word, tag"),
-        ("#BOS 1\na\tA\t--\t--\t0\n", "a.export:1: this sentence has no #EOS"),
-        ("#BOS 1\n#500\tA\t--\t--\t501\n#501\tA\t--\t--\t500\n#EOS 1\n", "a.export:1: the edges .* form a cycle"),
-    ],
-)
-def test_malformed_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("a.export").write_text(text, encoding="utf-8")
-    with pytest.raises(TreebankError, match=message):
-        list(read_negra("a.export"))
-    errors: list[TreebankError] = []
-    assert list(read_negra("a.export", on_bad=errors.append)) == []
-    assert len(errors) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+        ("a.export", "#BOS 1\na\tA\t--\t--\t500\n#EOS 1\n", "a.export:1: the parent 500 is not a phrase"),
+        ("a.export", "#BOS 1\na\tA\n#EOS 1\n", "a.export:1: expected word, tag"),
+        ("a.export", "#BOS 1\na\tA\t--\t--\t0\n", "a.export:1: this sentence has no #EOS"),
         (
+            "a.export",
+            "#BOS 1\n#500\tA\t--\t--\t501\n#501\tA\t--\t--\t500\n#EOS 1\n",
+            "a.export:1: the edges .* form a cycle",
+        ),
+        ("a.export", NEGRA.replace("#501\t--", "#500\t--"), "two words or phrases have the id '500'"),
+        ("a.export", NEGRA.replace("#EOS 1", "#EOS 2"), "begins with #BOS 1 and ends with #EOS 2"),
+        (
+            "a.xml",
             "<corpus>\n<s><graph><terminals><t id='1'/></terminals></graph></s></corpus>",
             "a.xml:2: .* no attribute 'word'",
         ),
-        ("<corpus>\n<s>words</s></corpus>", "a.xml:2: this sentence has no <graph>"),
-        ("<corpus>\n<s>", r"a.xml:2: malformed XML \(.*; check it with xmllint"),
-        ("<!DOCTYPE corpus [<!ENTITY a 'b'>]>\n<corpus><s>&a;</s></corpus>", "a.xml:1: .* declares entities"),
+        ("a.xml", "<corpus>\n<s>words</s></corpus>", "a.xml:2: this sentence has no <graph>"),
+        ("a.xml", "<corpus>\n<s>", r"a.xml:2: malformed XML \(.*; check it with xmllint"),
+        ("a.xml", "<!DOCTYPE corpus [<!ENTITY a 'b'>]>\n<corpus><s>&a;</s></corpus>", "a.xml:1: .* declares entities"),
+        ("a.xml", TIGER.replace('t id="s1_2"', 't id="s1_1"'), "two words or phrases have the id 's1_1'"),
     ],
 )
-def test_malformed_xml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
+def test_malformed_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, message: str
+) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("a.xml").write_text(text, encoding="utf-8")
+    Path(name).write_text(text, encoding="utf-8")
+    form = {"a.export": "negra", "a.xml": "tiger"}[name]
     with pytest.raises(TreebankError, match=message):
-        list(read_tiger("a.xml"))
+        list(read_sentences([name], input_options=InputOptions(form=form)))
+
+
+def test_malformed_sentence_of_an_export_file_can_be_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "a.export"
+    path.write_text(NEGRA + "#BOS 2\na\tA\n#EOS 2\n", encoding="utf-8")
+    errors: list[TreebankError] = []
+    assert len(list(read_negra(str(path), on_bad=errors.append))) == len(errors) == 1
 
 
 def test_word_like_a_phrase_is_refused_in_the_export_format() -> None:
@@ -142,17 +144,3 @@ def test_lines_that_are_out_of_order_and_repeated_sentences_are_reported(tmp_pat
     sentence = TIGER[TIGER.index("<s id") : TIGER.index("</body>")]
     repeated = TIGER.replace(sentence, sentence + "\n" + sentence)
     assert [note.partition(" ha")[0] for note in notes_of(tmp_path / "a.xml", repeated)] == ["14: this sentence"]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("a.export", NEGRA.replace("#501\t--", "#500\t--"), "two words or phrases have the id '500'"),
-        ("a.export", NEGRA.replace("#EOS 1", "#EOS 2"), "begins with #BOS 1 and ends with #EOS 2"),
-        ("a.xml", TIGER.replace('t id="s1_2"', 't id="s1_1"'), "two words or phrases have the id 's1_1'"),
-    ],
-)
-def test_repeated_numbers_in_a_sentence_are_errors(tmp_path: Path, name: str, text: str, message: str) -> None:
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    with pytest.raises(TreebankError, match=message):
-        list(read_sentences([str(tmp_path / name)]))
