@@ -34,6 +34,17 @@ def option(*names: str, group: str = GENERAL, **settings: Any) -> Any:
     return click.option(*names, cls=Option, group=group, **settings)
 
 
+def stacked(*decorators: Any) -> Any:
+    """Decorator that applies ``decorators`` of options, whose help texts are listed in this order."""
+
+    def decorate(command: Any) -> Any:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
 def number_option(*names: str, metavar: str = "N", default: int | None = None, **settings: Any) -> Any:
     """Decorator that adds an option for a number from 1, whose ``default`` is shown in the help."""
     has_default = default is not None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from cli.command import stacked
 from cli.options import (
     SkippedSentences,
     check_parsing_options,
@@ -69,7 +70,5 @@ def corpus_options(command: Any) -> Any:
         options = CorpusOptions(model, input_options, on_error, ptb, parsing)
         return command(*arguments, options=options, **others)
 
-    decorated: Any = wrapper
-    for decorator in (ptb_option, on_error_option("stop", "skip"), reading_options, parsing_options, model_option):
-        decorated = decorator(decorated)
-    return decorated
+    error_option = on_error_option("stop", "skip")
+    return stacked(model_option, parsing_options, reading_options, error_option, ptb_option)(wrapper)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import number_option, option
+from cli.command import number_option, option, stacked
 from cli.output import wrapped
 from induce.storage import builtin, locate
 from treebank.base.errors import SynparseError
@@ -90,29 +90,6 @@ convention_option = option(
 )
 
 
-def device_option(command: Any) -> Any:
-    """Add ``--device`` and ``--threads``."""
-    device = option(
-        "--device",
-        type=click.Choice(["auto", "cpu", "cuda"]),
-        default="auto",
-        show_default=True,
-        help="Device to compute on.",
-        group=MODEL,
-    )
-    threads = option(
-        "--threads",
-        type=click.IntRange(min=1),
-        metavar="N",
-        expose_value=False,
-        is_eager=True,
-        callback=_use_threads,
-        help="Number of threads (default: $OMP_NUM_THREADS, else the number of cores).",
-        group=MODEL,
-    )
-    return device(threads(command))
-
-
 def _use_threads(context: click.Context, parameter: click.Parameter, count: int | None) -> None:
     """Set the number of threads of this process."""
     from induce.workers.pool import use_threads
@@ -121,9 +98,27 @@ def _use_threads(context: click.Context, parameter: click.Parameter, count: int 
         use_threads(count)
 
 
-def parsing_options(command: Any) -> Any:
-    """Add the options for reading trees from a model: ``--decoder``, ``--priors``, ``--device`` and ``--threads``."""
-    return decoder_option(priors_option(device_option(command)))
+device_option = stacked(
+    option(
+        "--device",
+        type=click.Choice(["auto", "cpu", "cuda"]),
+        default="auto",
+        show_default=True,
+        help="Device to compute on.",
+        group=MODEL,
+    ),
+    option(
+        "--threads",
+        type=click.IntRange(min=1),
+        metavar="N",
+        expose_value=False,
+        is_eager=True,
+        callback=_use_threads,
+        help="Number of threads (default: $OMP_NUM_THREADS, else the number of cores).",
+        group=MODEL,
+    ),
+)
+parsing_options = stacked(decoder_option, priors_option, device_option)  # for reading trees from a model
 
 
 def check_parsing_options(parsing: Mapping[str, Any]) -> None:
@@ -147,35 +142,29 @@ def dependent_seed(seed: int | None, requirement: str, value: object) -> int:
 
 def label_options(source: str, group: str) -> Decorator:
     """Add ``--labels``, ``--label-count``, ``--labels-of`` and ``--seed``. ``source`` names the trees in the help."""
-
-    def decorate(command: Any) -> Any:
-        for decorator in (
-            dependent_seed_option("--labels", group),
-            option(
-                "--labels-of",
-                multiple=True,
-                metavar="INPUT",
-                help="With --labels: induce the labels from this corpus instead (repeatable).",
-                group=group,
-            ),
-            option(
-                "--label-count",
-                type=click.IntRange(min=2),
-                metavar="N",
-                help="With --labels: number of labels (default 12).",
-                group=group,
-            ),
-            option(
-                "--labels",
-                type=click.Choice(["induced"]),
-                help=f"Replace the labels of phrases by labels that are induced from {source}.",
-                group=group,
-            ),
-        ):
-            command = decorator(command)
-        return command
-
-    return decorate
+    return stacked(
+        option(
+            "--labels",
+            type=click.Choice(["induced"]),
+            help=f"Replace the labels of phrases by labels that are induced from {source}.",
+            group=group,
+        ),
+        option(
+            "--label-count",
+            type=click.IntRange(min=2),
+            metavar="N",
+            help="With --labels: number of labels (default 12).",
+            group=group,
+        ),
+        option(
+            "--labels-of",
+            multiple=True,
+            metavar="INPUT",
+            help="With --labels: induce the labels from this corpus instead (repeatable).",
+            group=group,
+        ),
+        dependent_seed_option("--labels", group),
+    )
 
 
 def label_seed(labels: str | None, label_count: int | None, labels_of: Sequence[str], seed: int | None) -> int:
@@ -293,27 +282,22 @@ def reading_options(command: Any) -> Any:
         )
         return command(*arguments, input_options=input_options, **options)
 
-    decorated: Any = wrapper
-    for decorator in (
-        encoding_option,
-        option(
-            "--input-format",
-            type=click.Choice(list(FORMATS)),
-            help="Input format, if it is not detected correctly.",
-            group=INPUT,
-        ),
-        option(
-            "--paragraphs",
-            is_flag=True,
-            help="Raw text whose paragraphs are separated by empty lines.",
-            group=INPUT,
-        ),
+    add_options = stacked(
         option(
             "--tokenizer",
             type=click.Choice([*TOKENIZATIONS, NONE]),
             help=f"Split raw text into sentences and tokens with this tokenizer, such as {DEFAULT} or english.",
             group=INPUT,
         ),
-    ):
-        decorated = decorator(decorated)
-    return decorated
+        option(
+            "--paragraphs", is_flag=True, help="Raw text whose paragraphs are separated by empty lines.", group=INPUT
+        ),
+        option(
+            "--input-format",
+            type=click.Choice(list(FORMATS)),
+            help="Input format, if it is not detected correctly.",
+            group=INPUT,
+        ),
+        encoding_option,
+    )
+    return add_options(wrapper)

@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.command import command, option
-from cli.options import (
-    OUTPUT,
-    default_model,
-    model_option,
-    note,
-    output_option,
-    parsing_options,
-    reading_options,
-)
+from cli.options import OUTPUT, default_model, model_option, note, output_option, parsing_options, reading_options
 from cli.text_call import TextCall
-from induce.registry import DECODERS
+from induce.registry import DECODERS, load
 from treebank.base.atomic_write import replacing, write_whole
 from treebank.base.errors import NotANumberError
 from treebank.base.json_text import has_nan, json_text
@@ -30,8 +22,11 @@ if TYPE_CHECKING:
 
 STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
 VECTORS, STATES = "vectors", "states"
-MEMORY = ("gates", "attention")
-VECTOR_DIGITS = 6  # decimals in JSON lines
+READERS = {  # "module:class" of the values that are not structures of trees
+    VECTORS: "induce.analysis.vectors:Embedder",
+    STATES: "induce.analysis.states:StateReader",
+    **dict.fromkeys(("gates", "attention"), "induce.analysis.memory:MemoryReader"),
+}
 
 EXAMPLES = [
     ("synparse extract -m mine input.txt > numbers.jsonl", "Write the syntactic distances of each sentence."),
@@ -48,7 +43,7 @@ EXAMPLES = [
 @option(
     "--what",
     "content",
-    type=click.Choice([*STRUCTURES, VECTORS, STATES, *MEMORY]),
+    type=click.Choice([*STRUCTURES, *READERS]),
     help="Values to write (default: those that the model's decoder reads).",
     group=OUTPUT,
 )
@@ -76,14 +71,8 @@ def extract(
     """
     run = default_model(model)
     call = TextCall("extracting", input, output, models=[run])
-    if content == VECTORS:
-        _extract_vectors(run, call, input_options, **parsing)
-        return
-    if content == STATES:
-        _extract_states(run, call, input_options, **parsing)
-        return
-    if content in MEMORY:
-        _extract_memory(run, call, input_options, content, **parsing)
+    if content in READERS:
+        _extract_values(run, call, input_options, content, **parsing)
         return
     from induce.parsing.load import load_parser
 
@@ -102,40 +91,7 @@ def _line_of_numbers(content: dict[str, Any]) -> str:
     return line
 
 
-def _extract_vectors(
-    run: str, call: TextCall, input_options: InputOptions, decoder: str | None, priors: str | None, device: str
-) -> None:
-    """Write the vector of each sentence. Raises UsageError for options of trees."""
-    _refuse_tree_options(VECTORS, decoder, priors)
-    from induce.analysis.vectors import Embedder
-
-    embedder = Embedder(run, device=device)
-    vectors = embedder.embed(call.sentences(embedder.input_options(input_options)))
-    if call.output and call.output.lower().endswith(".npz"):
-        write_whole(call.output, _arrays(vectors))
-        call.counter.close()
-        return
-    call.write(_vector_line(sentence) for sentence in vectors)
-
-
-def _extract_states(
-    run: str, call: TextCall, input_options: InputOptions, decoder: str | None, priors: str | None, device: str
-) -> None:
-    """Write the states of each sentence. Raises UsageError for options of trees, and without a file."""
-    _refuse_tree_options(STATES, decoder, priors)
-    if not call.output or not call.output.lower().endswith(".npz"):
-        raise click.UsageError("--what states writes numpy arrays; name a file with -o FILE.npz")
-    from induce.analysis.states import StateReader
-    from induce.parsing.states_file import write_states
-
-    reader = StateReader(run, device=device)
-    sentences = call.sentences(reader.input_options(input_options))
-    with replacing(call.output) as stream:
-        write_states(stream, reader.read(sentences))
-    call.counter.close()
-
-
-def _extract_memory(
+def _extract_values(
     run: str,
     call: TextCall,
     input_options: InputOptions,
@@ -144,24 +100,27 @@ def _extract_memory(
     priors: str | None,
     device: str,
 ) -> None:
-    """Write gates or attention of each sentence. Raises UsageError for options of trees."""
-    _refuse_tree_options(content, decoder, priors)
-    from induce.analysis.memory import MemoryReader
+    """Write vectors, states, gates or attention of each sentence.
 
-    reader = MemoryReader(run, device=device)
-    sentences = call.sentences(reader.input_options(input_options))
-    call.write(_line_of_numbers(sentence.to_json(content)) for sentence in reader.read(sentences))
-
-
-def _refuse_tree_options(content: str, decoder: str | None, priors: str | None) -> None:
-    """Raise UsageError if options of trees are given."""
+    Raises UsageError for options of trees, and for states if the output is not an .npz file.
+    """
     if decoder or priors:
         raise click.UsageError(f"--decoder and --priors have no effect on --what {content}; leave them out")
+    arrays = call.output if call.output and call.output.lower().endswith(".npz") else ""
+    if content == STATES and not arrays:
+        raise click.UsageError("--what states writes numpy arrays; name a file with -o FILE.npz")
+    reader = load(READERS[content])(run, device=device)
+    results = reader.read(call.sentences(reader.input_options(input_options)))
+    if content == STATES:
+        from induce.parsing.states_file import write_states
 
-
-def _vector_line(sentence: SentenceVector) -> str:
-    vector = [round(value, VECTOR_DIGITS) for value in sentence.vector.tolist()]
-    return _line_of_numbers({"words": list(sentence.words), "vector": vector})
+        with replacing(arrays) as stream:
+            write_states(stream, results)
+    elif content == VECTORS and arrays:
+        write_whole(arrays, _arrays(results))
+    else:
+        call.write(_line_of_numbers(result.to_json(content)) for result in results)
+    call.counter.close()
 
 
 def _arrays(vectors: Iterable[SentenceVector]) -> bytes:

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.command import command, group, option
-from cli.commands.train import (
-    dev_option,
-    overwrite_option,
-    preset_option,
-    resume_option,
-    run_option,
-    train_model,
-    training_seed_option,
-)
+from cli.commands.train import folder_options, preset_option, run_options, train_model, training_seed_option
 from cli.options import (
     LEARNING,
     check_plot,
@@ -26,11 +18,9 @@ from cli.options import (
     device_option,
     format_option,
     max_length_option,
-    max_minutes_option,
     model_option,
     models_option,
     plot_option,
-    reading_options,
     settings_option,
 )
 from cli.progress import Display, clock, remaining
@@ -70,13 +60,7 @@ def task() -> None:
 @settings_option
 @training_seed_option
 @option("--seeds", metavar="SEEDS", help="Train one model per seed, such as 1-5.", group=LEARNING)
-@dev_option
-@reading_options
-@run_option
-@resume_option
-@overwrite_option
-@max_minutes_option
-@device_option
+@run_options
 @click.pass_context
 def train(context: click.Context, name: str, text: tuple[str, ...], run: str | None, **options: Any) -> None:
     """Train a model on the task NAME: listops, logic, craft or similarity.
@@ -154,10 +138,7 @@ def evaluate(
 @option("--unfrozen", is_flag=True, help="Also train the options.", group=LEARNING)
 @settings_option
 @training_seed_option
-@run_option
-@resume_option
-@overwrite_option
-@max_minutes_option
+@folder_options
 @click.pass_context
 def transfer(
     context: click.Context,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import command, option
+from cli.command import command, option, stacked
 from cli.options import (
     INPUT,
     LEARNING,
@@ -52,9 +52,13 @@ dev_option = option(
     help="Development text (default: a share of TEXT).",
     group=INPUT,
 )
-run_option = option("-o", "--output", "run", metavar="FOLDER", help="Model folder to write.", group=OUTPUT)
-resume_option = option("--resume", is_flag=True, help="Resume the training run in the output folder.", group=OUTPUT)
-overwrite_option = option("--overwrite", is_flag=True, help="Replace the model in the output folder.", group=OUTPUT)
+folder_options = stacked(
+    option("-o", "--output", "run", metavar="FOLDER", help="Model folder to write.", group=OUTPUT),
+    option("--resume", is_flag=True, help="Resume the training run in the output folder.", group=OUTPUT),
+    option("--overwrite", is_flag=True, help="Replace the model in the output folder.", group=OUTPUT),
+    max_minutes_option,
+)
+run_options = stacked(dev_option, reading_options, folder_options, device_option)
 training_seed_option = option("--seed", type=SEED, metavar="N", help="Random seed: --set train.seed=N.", group=LEARNING)
 
 
@@ -104,13 +108,7 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
     "prepositions and auxiliaries (function).",
     group=LEARNING,
 )
-@dev_option
-@reading_options
-@run_option
-@resume_option
-@overwrite_option
-@max_minutes_option
-@device_option
+@run_options
 @click.pass_context
 def train(context: click.Context, text: tuple[str, ...], run: str | None, **options: Any) -> None:
     """Train a model on plain text: one sentence per line, tokens separated by spaces.

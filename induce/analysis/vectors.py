@@ -19,6 +19,8 @@ from induce.parsing.parser import LARGEST_BLOCK, blocks_until_failure
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 
+DIGITS = 6  # decimals in JSON lines
+
 
 @dataclass(frozen=True)
 class SentenceVector:
@@ -26,6 +28,10 @@ class SentenceVector:
 
     words: Sequence[str]
     vector: np.ndarray
+
+    def to_json(self, content: str = "vectors") -> dict[str, Any]:
+        """Line of `synparse extract`."""
+        return {"words": list(self.words), "vector": [round(value, DIGITS) for value in self.vector.tolist()]}
 
 
 class Embedder(TextModel):
@@ -39,7 +45,7 @@ class Embedder(TextModel):
             raise SynparseError(f"{run}: this {self.name!r}{task} gives no vectors of sentences")
         self.model: Any = self.build()
 
-    def embed(self, sentences: Iterable[Sentence]) -> Iterator[SentenceVector]:
+    def read(self, sentences: Iterable[Sentence]) -> Iterator[SentenceVector]:
         """The vector of each sentence, in order. The text is streamed."""
         source = (self.read_units(sentence, self.normalize(sentence)) for sentence in sentences)
         for block in blocks_until_failure(source, LARGEST_BLOCK):

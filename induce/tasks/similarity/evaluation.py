@@ -118,7 +118,7 @@ def cosines(embedder: Embedder, pairs: Sequence[RatedPair]) -> list[float]:
     """Cosine of the vectors of each pair of sentences. Each distinct sentence is encoded once."""
     rule = embedder.config.data.tokenization
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
-    embedded = embedder.embed(cut_words(text, rule) for text in texts)
+    embedded = embedder.read(cut_words(text, rule) for text in texts)
     vectors = {text: sentence.vector.astype(float) for text, sentence in zip(texts, embedded, strict=True)}
     return [_cosine(vectors[pair.first], vectors[pair.second]) for pair in pairs]
 
