@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from induce.models.build import make_model
 from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, load
 from induce.setting import check_values, describe, make_settings, setting_text
 from induce.settings.presets import changed, load_preset, preset_names, resolve
-from induce.settings.run import TABLES, declared_settings, effective_settings, holds, value_of
+from induce.settings.run import TABLES, declared_settings, effective_settings, holds, kind_of, model_settings, value_of
 from induce.training.run import check_fits
+from tests.support import tiny
 from treebank.base.errors import SynparseError
 
 MODEL_LOCATIONS = {
@@ -24,6 +26,25 @@ COMPONENTS = {
     **{f"optimizer {name}": entry.settings for name, entry in OPTIMIZERS.items()},
     **TABLES,
 }
+
+
+MAX_LAYERS = 1000  # a model is built layer by layer, so that a billion layers would take hours
+
+
+@pytest.mark.parametrize("model", tiny.SETTINGS)
+def test_settings_that_add_weights_have_a_low_limit(model: str) -> None:
+    config = tiny.settings(model)
+    values = model_settings(kind_of(config).Config, config.model, model)
+    for declared in fields(values):
+        name, value = declared.name, getattr(values, declared.name)
+        if type(value) is not int or declared.metadata["at_most"] <= MAX_LAYERS:
+            continue
+        try:
+            sizes = [changed(config, [f"model.{name}={factor * max(value, 1)}"]) for factor in (2, 4)]
+            weights = [len(list(make_model(size, 20).parameters())) for size in sizes]
+        except (SynparseError, ValueError):  # it has no effect, or does not fit the other settings
+            continue
+        assert weights[0] == weights[1], name
 
 
 def test_every_setting_declares_help_and_limits() -> None:

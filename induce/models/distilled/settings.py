@@ -19,7 +19,7 @@ class StudentConfig:
 
     embedding_size: int = count(64, "units of a word embedding")
     hidden_size: int = count(128, "units of one direction of the LSTM")
-    layers: int = count(1, "layers of the network")
+    layers: int = limited(1, 1, 1000, "layers of the network")
     endings: bool = setting(True, help="whether words are also known by their last letters")
     dropout: float = dropout_rate(0.3, "dropout inside the layers")
     unknown_rate: float = limited(0.2, 0, 0.99, "share of the words that are unknown in training")

@@ -94,7 +94,7 @@ class AwdConfig:
 
     embedding_size: int = count(400, "units of a word embedding")
     hidden_size: int = count(1150, "units of a hidden layer")
-    layers: int = count(3, "layers of the network")
+    layers: int = limited(3, 1, 1000, "layers of the network")
     tied_embeddings: bool = setting(True, help="whether the output layer shares the embedding table")
     output_size: int = limited(
         0,

@@ -43,11 +43,11 @@ class PrpnConfig:
 
     embedding_size: int = count(800, "units of a word embedding")
     hidden_size: int = count(1200, "units of a hidden layer")
-    reading_layers: int = count(2, "layers of the reading network")
+    reading_layers: int = limited(2, 1, 1000, "layers of the reading network")
     slots: int = count(15, "states that can be remembered (N_m)")
     lookback: int = count(5, "words before the current one that its distance depends on (L)")
     resolution: float = weight(0.1, "difference of distances over which a gate closes (1 / tau)")
-    residual_blocks: int = limited(0, 0, 1e9, "residual blocks of the predict network")
+    residual_blocks: int = limited(0, 0, 1000, "residual blocks of the predict network")
     gate: str = choice(
         "hard", ("hard", "soft", "paper"), "how gates close: hard or soft (as released) or paper (eq. 6)"
     )

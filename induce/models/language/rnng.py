@@ -25,7 +25,7 @@ from induce.layers.tree_crf import TreeCrf, span_marginals
 from induce.models.base import Loss, Model, Query, bounded
 from induce.models.grammars.grammar import pieces, same_length
 from induce.models.language.word_particles import filtered_words
-from induce.setting import count, dropout_rate
+from induce.setting import count, dropout_rate, limited
 from induce.structures import Brackets, SpanScores
 
 MAX_POSITIONS = 250  # positions of the inference network with an embedding of their own
@@ -38,7 +38,7 @@ class RnngConfig:
     """Sizes and rates. The defaults are those of Kim et al. (2019)."""
 
     embedding_size: int = count(650, "units of a word embedding, of the stack LSTM and of a constituent")
-    layers: int = count(2, "layers of the stack LSTM")
+    layers: int = limited(2, 1, 1000, "layers of the stack LSTM")
     inference_size: int = count(256, "units of one direction of the LSTM of the inference network")
     dropout: float = dropout_rate(0.5, "dropout inside the layers")
     scoring_samples: int = count(100, "trees that are sampled to score a sentence")

@@ -25,7 +25,7 @@ from induce.layers.padding import real_words
 from induce.models.base import Query
 from induce.models.masked.masked_model import without_self
 from induce.models.masked.transformer import Transformer, TransformerConfig
-from induce.setting import choice, count, dropout_rate, setting
+from induce.setting import choice, count, dropout_rate, limited, setting
 from induce.structures import Distances, HeadDistribution, Heights
 
 BEYOND = 1e9  # distance of a gap at the edge of the sentence; minus this, the height of padding
@@ -46,7 +46,7 @@ class StructFormerConfig(TransformerConfig):
     The version in the program of UDGN is ``affine=False, xavier=True, embedding_dropout=0.1, parser_dropout=0.1``.
     """
 
-    parser_layers: int = count(3, "layers of the parser")
+    parser_layers: int = limited(3, 1, 1000, "layers of the parser")
     width: int = count(9, "words in the window of a convolution of the parser")
     embedding_dropout: float = dropout_rate(0.0, "dropout of the embedded words in the encoder")
     parser_dropout: float = dropout_rate(0.0, "dropout of the embedded words and between the layers in the parser")

@@ -21,7 +21,7 @@ from induce.data.batches import SentenceBatch
 from induce.layers.padding import real_words
 from induce.models.base import LayerStates
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, distributions
-from induce.setting import choice, count, dropout_rate, setting
+from induce.setting import choice, count, dropout_rate, limited, setting
 
 RELATIVE_BIASES = ("none", "distance", "scrambled")
 MAX_DISTANCE = 256  # words; pairs that are farther apart share one relative bias
@@ -107,7 +107,7 @@ class TransformerConfig(MaskedConfig):
     """Sizes and rates. The defaults are those of StructFormer's released program, with ``--pos_emb``."""
 
     heads: int = count(8, "attention heads")
-    layers: int = count(8, "layers of the network")
+    layers: int = limited(8, 1, 1000, "layers of the network")
     feedforward_size: int = count(2048, "units of the feed-forward layers")
     dropout: float = dropout_rate(0.1, "dropout inside the layers")
     attention_dropout: float = dropout_rate(0.0, "dropout of attention weights")

@@ -22,7 +22,7 @@ from induce.layers.layer_norm import layer_norm
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Query
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel
-from induce.setting import count, dropout_rate, share, weight
+from induce.setting import count, dropout_rate, limited, share, weight
 from induce.structures import Brackets, Distances
 
 CLASS = 0  # index of the class symbol before each sentence: the boundary token, which also pads
@@ -38,7 +38,7 @@ class TreeTransformerConfig(MaskedConfig):
 
     mask_rate: float = weight(1 / 7, "share of the words that are predicted")
     heads: int = count(8, "attention heads")
-    layers: int = count(10, "layers of the network")
+    layers: int = limited(10, 1, 1000, "layers of the network")
     feedforward_size: int = count(2048, "units of the feed-forward layers")
     dropout: float = dropout_rate(0.1, "dropout inside the layers")
     threshold: float = share(0.8, "strongest link at which a span is split")

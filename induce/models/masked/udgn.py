@@ -53,8 +53,8 @@ class UdgnConfig(MaskedConfig):
 
     channels: int = count(8, "types of arcs along which messages are sent")
     channel_size: int = count(128, "units of a channel")
-    layers: int = count(8, "layers of the network")
-    parser_layers: int = count(3, "layers of the parser")
+    layers: int = limited(8, 1, 1000, "layers of the network")
+    parser_layers: int = limited(3, 1, 1000, "layers of the parser")
     locality: float = weight(0.0, "preference for near words as heads; 0 as published")
     tags: int = limited(0, 0, 1e9, "embeddings shared among words (eq. 4.2.1); 5 before the release")
     dropout: float = dropout_rate(0.2, "dropout inside the layers")

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from induce.layers.padding import real_words
-from induce.setting import count, setting
+from induce.setting import count, limited, setting
 from induce.tasks.batches import Side
 from induce.tasks.encoders.base import Encoder, EncoderConfig
 
@@ -24,7 +24,7 @@ from induce.tasks.encoders.base import Encoder, EncoderConfig
 class TransformerEncoderConfig(EncoderConfig):
     """Sizes and rates."""
 
-    depth: int = count(4, "layers of the encoder")
+    depth: int = limited(4, 1, 1000, "layers of the encoder")
     heads: int = count(4, "attention heads")
     joint: bool = setting(False, help="encode both expressions in one sequence (published) or separately")
     universal: bool = setting(False, help="apply one layer depth times, each time with position and step encodings")
