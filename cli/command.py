@@ -13,6 +13,7 @@ from treebank.base.registry import nearest
 
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"]}
 GENERAL = "General"
+MAX_NUMBER = 10**9  # of numbers in options: larger ones are too large for some libraries
 MIN_GROUPED_OPTIONS = 6  # a help text with fewer options has no groups
 
 #: command name -> ("module:function", help line in the group)
@@ -45,12 +46,12 @@ def stacked(*decorators: Any) -> Any:
     return decorate
 
 
-def number_option(*names: str, metavar: str = "N", default: int | None = None, **settings: Any) -> Any:
-    """Decorator that adds an option for a number from 1, whose ``default`` is shown in the help."""
-    has_default = default is not None
-    return option(
-        *names, type=click.IntRange(min=1), metavar=metavar, default=default, show_default=has_default, **settings
-    )
+def number_option(
+    *names: str, low: int = 1, high: int = MAX_NUMBER, metavar: str = "N", default: int | None = None, **settings: Any
+) -> Any:
+    """Decorator that adds an option for a number from ``low`` to ``high``, whose ``default`` is shown in the help."""
+    kind, has_default = click.IntRange(low, high), default is not None
+    return option(*names, type=kind, metavar=metavar, default=default, show_default=has_default, **settings)
 
 
 class Command(click.Command):

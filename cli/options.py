@@ -56,6 +56,7 @@ models_option = option(
 encoding_option = option("--encoding", metavar="NAME", help="Encoding of files that are not UTF-8.", group=INPUT)
 max_length_option = number_option("--max-length", help="Use only sentences of at most N words.", group=INPUT)
 SEED = click.IntRange(0, 2**32 - 1)
+MAX_THREADS = 1024
 DEFAULT_SEED = 1
 seed_option = option("--seed", type=SEED, default=DEFAULT_SEED, show_default=True, metavar="N", help="Random seed.")
 settings_option = option(
@@ -107,10 +108,9 @@ device_option = stacked(
         help="Device to compute on.",
         group=MODEL,
     ),
-    option(
+    number_option(
         "--threads",
-        type=click.IntRange(min=1),
-        metavar="N",
+        high=MAX_THREADS,
         expose_value=False,
         is_eager=True,
         callback=_use_threads,
@@ -149,10 +149,9 @@ def label_options(source: str, group: str) -> Decorator:
             help=f"Replace the labels of phrases by labels that are induced from {source}.",
             group=group,
         ),
-        option(
+        number_option(
             "--label-count",
-            type=click.IntRange(min=2),
-            metavar="N",
+            low=2,
             help="With --labels: number of labels (default 12).",
             group=group,
         ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import command, option
+from cli.command import command, number_option, option
 from cli.options import (
     INPUT,
     MODEL,
@@ -50,7 +50,7 @@ EXAMPLES = [
 )
 @reading_options
 @option("-o", "--output", metavar="FILE", help="Output file: .svg, .pdf, .png, .html or .tex.", group=OUTPUT)
-@option("--width", type=click.IntRange(min=20), metavar="N", help="Width of drawings in columns.", group=OUTPUT)
+@number_option("--width", low=20, help="Width of drawings in columns.", group=OUTPUT)
 @option("--title", metavar="TEXT", help="Title of an .html page.", group=OUTPUT)
 def draw(
     input: Sequence[str],

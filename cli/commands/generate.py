@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import click
-
-from cli.command import command, number_option, option
+from cli.command import command, number_option
 from cli.options import default_model, format_option, model_option, output_option, seed_option
 from cli.output import open_output
 from induce.storage import builtin
@@ -19,12 +17,10 @@ EXAMPLES = [
 @model_option
 @seed_option
 @number_option("--limit", default=10, help="Number of sentences.")
-@option(
+@number_option(
     "--max-length",
-    type=click.IntRange(min=2),
+    low=2,
     default=40,
-    show_default=True,
-    metavar="N",
     help="Maximum number of words per sentence; longer sentences are drawn again.",
 )
 @output_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import command, option
+from cli.command import command, number_option, option
 from cli.options import (
     OUTPUT,
     baseline_option,
@@ -43,12 +43,10 @@ EXAMPLES = [
 @baseline_option
 @convention_option
 @option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="Output file.", group=OUTPUT)
-@option(
+@number_option(
     "--pictures",
-    type=click.IntRange(min=0),
+    low=0,
     default=4,
-    show_default=True,
-    metavar="N",
     help="Number of drawn sentences per group: best, worst, most and least agreement.",
     group=OUTPUT,
 )

@@ -63,10 +63,9 @@ class PatternType(click.ParamType):
     "csv",
     help="Output format: brackets (default for trees), text (default for heads), concordance, count, jsonl or csv.",
 )
-@option(
+@number_option(
     "--context",
-    type=click.IntRange(min=0),
-    metavar="N",
+    low=0,
     help="Number of sentences before and after each matching sentence, or of columns on each side of a match for "
     "concordance and csv (default 40).",
     group=OUTPUT,

@@ -145,3 +145,12 @@ def test_seeds_have_the_range_of_the_libraries(name: str) -> None:
         for value in ("-1", "4294967296"):
             with pytest.raises(click.BadParameter):
                 option.type.convert(value, option, context)
+
+
+@pytest.mark.parametrize("name", COMMANDS_BY_NAME)
+def test_numbers_that_are_too_large_are_refused(name: str) -> None:
+    for option in COMMANDS_BY_NAME[name].params:
+        if isinstance(option.type, click.IntRange):
+            for number in (2**63, 10**30):
+                with pytest.raises(click.BadParameter, match="is not in the range"):
+                    option.type.convert(str(number), option, None)
