@@ -10,16 +10,22 @@ from torch import Tensor
 Spans = tuple[tuple[int, int], ...]
 
 
-def all_trees(start: int, end: int) -> list[Spans]:
-    """Spans of every binary tree over the words from ``start`` up to ``end``, single words included."""
-    if end - start == 1:
-        return [((start, end),)]
+def all_brackets(start: int, end: int) -> list[Spans]:
+    """Spans of two or more words of every binary tree over the words ``start`` up to ``end``, leftmost splits first."""
+    if end - start < 2:
+        return [()]
     return [
         ((start, end), *left, *right)
         for middle in range(start + 1, end)
-        for left in all_trees(start, middle)
-        for right in all_trees(middle, end)
+        for left in all_brackets(start, middle)
+        for right in all_brackets(middle, end)
     ]
+
+
+def all_trees(start: int, end: int) -> list[Spans]:
+    """Spans of every binary tree over the words from ``start`` up to ``end``, single words included."""
+    words = [(word, word + 1) for word in range(start, end)]
+    return [(*spans, *words) for spans in all_brackets(start, end)]
 
 
 def table(trees: Sequence[Iterable[tuple[int, int]]], count: int) -> Tensor:

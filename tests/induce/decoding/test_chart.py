@@ -10,37 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from induce.decoding.chart import mbr, mbr_together
+from tests.support.binary_trees import all_brackets
 from treebank.base.errors import SynparseError
-
-Spans = list[tuple[int, int]]
-
-
-def all_trees(start: int, end: int) -> list[Spans]:
-    """All binary trees over the words, as brackets of two or more words, ordered by their leftmost splits."""
-    if end - start < 2:
-        return [[]]
-    return [
-        [(start, end), *left, *right]
-        for middle in range(start + 1, end)
-        for left in all_trees(start, middle)
-        for right in all_trees(middle, end)
-    ]
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(2, 7), st.integers(0, 2**32 - 1))
 def test_mbr_returns_the_best_of_all_trees(count: int, seed: int) -> None:
     scores = np.random.default_rng(seed).normal(size=(count, count + 1))
-    totals = [sum(scores[span] for span in tree) for tree in all_trees(0, count)]
-    assert sorted(mbr(scores)) == sorted(all_trees(0, count)[int(np.argmax(totals))])
+    totals = [sum(scores[span] for span in tree) for tree in all_brackets(0, count)]
+    assert sorted(mbr(scores)) == sorted(all_brackets(0, count)[int(np.argmax(totals))])
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(2, 7), st.integers(0, 2**32 - 1))
 def test_ties_go_to_the_leftmost_split(count: int, seed: int) -> None:
     scores = np.random.default_rng(seed).integers(0, 3, size=(count, count + 1))
-    totals = [sum(scores[span] for span in tree) for tree in all_trees(0, count)]
-    assert sorted(mbr(scores)) == sorted(all_trees(0, count)[int(np.argmax(totals))])
+    totals = [sum(scores[span] for span in tree) for tree in all_brackets(0, count)]
+    assert sorted(mbr(scores)) == sorted(all_brackets(0, count)[int(np.argmax(totals))])
 
 
 @settings(max_examples=10, deadline=None)

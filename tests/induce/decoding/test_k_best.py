@@ -9,7 +9,7 @@ from induce.decoding.chart import mbr
 from induce.decoding.heads import EPSILON
 from induce.decoding.k_best import mbr_k_best
 from induce.decoding.specification import decoder, k_best_decoder
-from tests.induce.models.grammars.test_rules import bracketings
+from tests.support.binary_trees import all_brackets
 from tests.support.dependency_trees import projective_trees
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT
@@ -22,7 +22,7 @@ def test_k_best_trees_equal_enumeration(count: int, k: int, ties: bool) -> None:
     rng = np.random.default_rng(count)
     score = rng.integers(-1, 3, (count, count + 1)).astype(float) if ties else rng.random((count, count + 1))
     ranked = mbr_k_best(score, k)
-    totals = sorted((sum(score[span] for span in tree) for tree in bracketings(0, count)), reverse=True)
+    totals = sorted((sum(score[span] for span in tree) for tree in all_brackets(0, count)), reverse=True)
     assert [total for total, _ in ranked] == pytest.approx(totals[:k])
     assert len({tuple(sorted(spans)) for _, spans in ranked}) == min(k, len(totals))
     for total, spans in ranked:

@@ -51,19 +51,6 @@ def test_random_split_probability_equals_enumeration(count: int) -> None:
     np.testing.assert_allclose(random_split_probability(count), expected, atol=1e-12)
 
 
-def test_probability_is_derivative_of_log_total() -> None:
-    """Probability of a bracket as the derivative of log Z by the log of its weight."""
-    weights, step = random_weights(7, 1), 1e-5
-    probability = bracket_counts(weights).probability
-    for span in [(0, 7), (0, 2), (2, 5), (5, 7)]:
-        totals = []
-        for sign in (1, -1):
-            moved = weights.copy()
-            moved[span] += sign * step
-            totals.append(bracket_counts(moved).log_total)
-        np.testing.assert_allclose((totals[0] - totals[1]) / (2 * step), probability[span], atol=1e-8)
-
-
 def test_large_weights_do_not_overflow() -> None:
     """N - 1 expected brackets for any weights, and the number of trees for weights of 1."""
     heavy = bracket_counts(random_weights(120, 1, 300.0))

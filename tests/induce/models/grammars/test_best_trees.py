@@ -8,7 +8,8 @@ from itertools import product
 import pytest
 import torch
 
-from tests.induce.models.grammars.test_rules import KINDS, S, bracketings, grammar, labelled_trees, of_sentence, words
+from tests.induce.models.grammars.test_rules import KINDS, S, grammar, labelled_trees, of_sentence, words
+from tests.support.binary_trees import all_brackets
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,7 +66,7 @@ def test_k_best_trees_equal_enumeration(kind: str, count: int, k: int) -> None:
     rules, emissions = grammar(kind, seed=count, batch=(1,)), words(1, count)
     alone, table = of_sentence(rules, 0), of_sentence(rules, 0).table().tolist()
     probabilities = []
-    for spans in bracketings(0, count):
+    for spans in all_brackets(0, count):
         for labels in product(range(S), repeat=count - 1):
             labelled = [(*span, label) for span, label in zip(spans, labels, strict=True)]
             probabilities.append(_probability(labelled, alone, table, emissions[0]))

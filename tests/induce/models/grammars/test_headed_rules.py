@@ -11,7 +11,8 @@ from torch import Tensor
 from induce.models.grammars.headed_rules import HeadedRules
 from induce.models.grammars.nbl_pcfg import BilexicalRules
 from induce.models.grammars.nl_pcfg import LexicalRules
-from tests.induce.models.grammars.test_rules import bracketings, span_marginals
+from tests.induce.models.grammars.test_rules import span_marginals
+from tests.support.binary_trees import all_brackets
 
 KINDS = ["bilexical", "lexical"]
 S, T, R = 2, 2, 3
@@ -71,7 +72,7 @@ def test_equals_the_sum_over_all_trees_and_heads(kind: str, count: int) -> None:
     heads = rules.head_marginals(scores)
     for k in range(1 if count == 6 else 2):
         total, expected_spans, expected_heads = 0.0, torch.zeros_like(spans[k]), torch.zeros_like(heads[k])
-        for tree in bracketings(0, count):
+        for tree in all_brackets(0, count):
             split = {(i, j): next(m for m in range(i + 1, j) if _are_parts(tree, i, m, j)) for i, j in tree}
             for (root, arcs), inside in headed_tree(rules, scores, k, (0, count), split).items():
                 p = float((inside[:S] * rules.root * top[k, root].exp()).sum())

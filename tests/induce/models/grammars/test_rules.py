@@ -99,35 +99,6 @@ def test_equals_the_sum_over_all_labelled_trees(kind: str, count: int) -> None:
                 assert by_width[end - start][start, 0].tolist() == pytest.approx(shares, abs=1e-12)
 
 
-def bracketings(start: int, end: int) -> list[tuple[tuple[int, int], ...]]:
-    """Every binary tree over the words, as spans of two or more words."""
-    if end - start < 2:
-        return [()]
-    return [
-        ((start, end), *left, *right)
-        for middle in range(start + 1, end)
-        for left in bracketings(start, middle)
-        for right in bracketings(middle, end)
-    ]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", [5, 6])
-def test_equals_the_sum_over_all_unlabelled_trees(kind: str, count: int) -> None:
-    """Z as the sum over trees of Z with the weights of all spans outside the tree set to 0."""
-    rules, emissions = grammar(kind), words(1, count)
-    shares = []
-    for tree in bracketings(0, count):
-        only = torch.zeros(1, count, count + 1, dtype=torch.float64)
-        only[(0, *zip(*tree, strict=True))] = 1
-        shares.append((inside_plain.log_partition(emissions[0], rules, weights=only[0]).item(), tree))
-    log_z, marginals = span_marginals(rules, emissions)
-    assert log_z.item() == pytest.approx(math.log(sum(math.exp(share) for share, _ in shares)), abs=1e-12)
-    for start, end in {span for _, tree in shares for span in tree}:
-        inside = sum(math.exp(share) for share, tree in shares if (start, end) in tree)
-        assert marginals[0, start, end].item() == pytest.approx(inside / math.exp(log_z.item()), abs=1e-12)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("separate", [False, True], ids=["shared", "own-grammars"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
 from induce.data.batches import SentenceBatch
 from induce.layers.dropout import keep_mask
@@ -53,19 +52,6 @@ def test_second_gate_of_syd_has_an_extra_entry() -> None:
         model.head.bias.zero_()
         distances = model.structure(batch, Query(Distances, 2, "syd"))
     assert torch.allclose(distances.values, torch.tensor(0.5)), "cumax of equal scores: 1/5, 2/5, 3/5 and 4/5"
-
-
-def test_gradients_agree_with_finite_differences() -> None:
-    torch.manual_seed(0)
-    layer = OnLstmLayer(3, 4, 2).double()
-    x = torch.randn(3, 2, 3, dtype=torch.float64, requires_grad=True)
-
-    def outputs(x: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
-        out = layer(x, layer.initial_state(2), weight)
-        return out.hidden, out.state.c, out.distance_forget, out.distance_input
-
-    weight = layer.recurrent.weight.detach().requires_grad_()
-    assert torch.autograd.gradcheck(outputs, (x, weight))
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.45, 0.9])

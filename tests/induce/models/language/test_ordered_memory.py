@@ -10,7 +10,6 @@ from torch import Tensor
 
 from induce.decoding.stack import shift_reduce
 from induce.models.language.ordered_memory import OrderedMemoryConfig, OrderedMemoryLayer
-from induce.models.language.ordered_memory_kernel import CellWeights, fill_slots
 from induce.setting import make_settings
 from induce.tasks.encoders.ordered_memory import MemoryEncoderConfig
 from treebank.base.errors import SynparseError
@@ -71,25 +70,6 @@ def test_the_recurrence_is_that_of_the_equations(kind: str) -> None:
     total = torch.stack([expected.sin().sum() + indices.sin().sum() for expected, indices in plain]).sum()
     for got, want in zip(gradients, torch.autograd.grad(total, list(layer.parameters())), strict=True):
         torch.testing.assert_close(got, want)
-
-
-@pytest.mark.parametrize("dropped", [False, True])
-def test_gradients_of_the_slots(dropped: bool) -> None:
-    """Rows that begin to use the stack at different slots, some at none."""
-    above = torch.tensor([[0, 0, 0, 1], [0, 0.2, 0.5, 1], [0, 0, 0.9, 1], [0, 0, 0, 0]])
-    pairs = int((above > 0).sum())
-    masks = [(torch.rand(pairs, width) < 0.7) / 0.7 for width in (3, 3, 12)] if dropped else None
-    inputs = [torch.randn(4, 3), torch.randn(4, SLOTS, 3), above]
-    weights = [torch.randn(*shape) for shape in ((12, 6), (12,), (12, 12), (12,), (3,), (3,))]
-    for item in (*inputs, *weights):
-        item.requires_grad_()
-
-    def slots(*arguments: Tensor) -> Tensor:
-        x, memory, shares, *rest = arguments
-        used = torch.where(shares > 1e-3, shares, 0.0)  # a step of the check must not open a slot
-        return fill_slots(x, memory, used, CellWeights(*rest), 1e-5, masks)
-
-    assert torch.autograd.gradcheck(slots, (*inputs, *weights))
 
 
 def test_a_sentence_alone_and_in_a_batch_gives_the_same_whatever_the_padding() -> None:
