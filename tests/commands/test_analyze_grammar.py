@@ -92,19 +92,6 @@ def test_model_without_grammar_is_refused(call: Caller, dmv: Path) -> None:
     assert "no grammar 3; this model has 2" in call.refusal("analyze", "grammar", "-m", dmv, "--member", "3")
 
 
-def test_a_dmv_parses_extracts_and_decodes(call: Caller, dmv: Path, tmp_path: Path) -> None:
-    """`extract | decode` equals the output of `parse`, and other decoders of heads accept the extracted values."""
-    text = tmp_path / "new.txt"
-    text.write_text("The dog saw a cat .\n\nmet\n", encoding="utf-8")
-    parsed = call.result("parse", text, "-m", dmv)
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text(call.result("extract", text, "-m", dmv), encoding="utf-8")
-    assert call.result("decode", rows, "--decoder", "mbr-arcs") == parsed
-    heads = json.loads(rows.read_text(encoding="utf-8").splitlines()[0])["heads"]
-    assert [sum(row) for row in heads] == pytest.approx([1.0] * 5)
-    assert call.result("parse", text, "-m", dmv, "--decoder", "heads-to-tree").count("\n") == 3
-
-
 def test_rules_of_a_pcfg(call: Caller, tiny_model: Callable[..., Path]) -> None:
     """Shares of preterminals and of the rules of one parent sum to 1, and each tree has one rule less than words."""
     run = tiny_model("npcfg")

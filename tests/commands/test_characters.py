@@ -69,11 +69,6 @@ def test_extract_and_decode_equal_parse(call: Caller, spelling: Path, tmp_path: 
     assert len(first["distances"]) == len(first["words"])
 
 
-def test_error_in_first_line_is_reported(call: Caller, spelling: Path, tmp_path: Path) -> None:
-    (tmp_path / "input.txt").write_bytes(b"\xff\n")
-    assert "input.txt:1: " in call.refusal("parse", tmp_path / "input.txt", "-m", spelling / "run")
-
-
 def test_heads_are_of_characters(call: Caller, tmp_path: Path, tiny_model: Callable[..., Path]) -> None:
     run = tiny_model("udgn", *CHANGES)
     (tmp_path / "input.txt").write_text("a dog\n", encoding="utf-8")

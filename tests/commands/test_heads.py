@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,17 +75,6 @@ def test_eval_scores_heads(call: Caller, parser: Path) -> None:
     assert scores[2]["value"] < 100
     argmax = call.json(*arguments, "--decoder", "argmax")["scores"]
     assert argmax[0]["value"] <= 100
-
-
-def test_eval_prints_the_mean_of_models_of_heads(call: Caller, parser: Path) -> None:
-    for name in ("run-1", "run-2"):
-        shutil.copytree(parser, name)
-    Path("gold.conllu").write_text(call.result("parse", "-m", parser, "in.txt"), encoding="utf-8")
-    out = call.result(
-        "eval", "--gold", "gold.conllu", "-m", "run-*", "--baseline", "next", "--convention", "all-tokens"
-    )
-    rows = [line.split() for line in out.splitlines() if line.startswith("run-* ")]
-    assert rows == [["run-*", "all-tokens", metric, "100.0", "0.0", "100.0", "2"] for metric in ("UAS", "UUAS")]
 
 
 def test_eval_reports_recall_by_relation_and_distance(call: Caller) -> None:

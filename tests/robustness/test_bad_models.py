@@ -232,7 +232,6 @@ def test_nothing_to_resume(call: Caller, trained: Path) -> None:
         message = call.refusal("train", "--resume", option, "-o", "none")
         assert message == f"none: there is no {job} to resume; to begin one, leave out --resume"
     assert not Path("none").exists()
-    assert not Path("none").exists()
     code, out, err = call("train", trained / "text.txt", "--resume", "-o", "new", *TINY)
     assert (code, out) == (0, "")
     assert err.startswith("new: nothing to resume, so training starts from the beginning\n")

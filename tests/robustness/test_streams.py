@@ -50,13 +50,6 @@ def test_any_decoder_on_a_long_sentence(call: Caller, model: Path, decoder: str)
     assert [len(words_of(tree)) for tree in out.splitlines()] == [1500, 1, 4]
 
 
-def test_a_tree_does_not_depend_on_its_neighbours(call: Caller, model: Path) -> None:
-    lines = toy_text(60).splitlines()
-    joint_trees = call.result("parse", "-m", model, write("in.txt", "\n".join(lines))).splitlines()
-    for i in (0, 17, 59):
-        assert call.result("parse", "-m", model, write("one.txt", lines[i])).splitlines() == [joint_trees[i]]
-
-
 @pytest.mark.parametrize(("options", "decoder"), [("", "unbiased"), ("@layer=1", "biased"), ("@layer=2", "nary")])
 def test_extract_and_decode_equal_parse(call: Caller, copy: Path, options: str, decoder: str) -> None:
     path = copy / "best" / "checkpoint.json"

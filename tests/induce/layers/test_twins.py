@@ -1,4 +1,4 @@
-"""Every kernel against its plain twin: outputs, and gradients through all outputs at once."""
+"""Kernels against their plain twins: outputs, and gradients. PRPN is compared in ``test_prpn.py``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from induce.layers import cross_entropy, layer_norm
 from induce.models.language import onlstm_kernel
 from induce.models.language import onlstm_kernel as onlstm
 from induce.models.language import ordered_memory_kernel as ordered_memory
-from induce.models.language import prpn_kernel as prpn
 from tests.support.twins import recurrences as plain
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -57,33 +56,6 @@ def test_onlstm_without_gradients_gives_the_same() -> None:
     with torch.inference_mode():
         for value, other in zip(onlstm.recurrence(arguments[0].clone(), *arguments[1:]), expected, strict=True):
             torch.testing.assert_close(value, other)
-
-
-@pytest.mark.parametrize("closed", [False, True])
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("shape", [(1, 1, 3), (7, 3, 4), (4, 2, 1), (3, 2, 6)])
-@pytest.mark.parametrize("kind", ["masked", "modulated"])
-def test_prpn(kind: str, shape: tuple[int, ...], masked: bool, closed: bool) -> None:
-    """With states carried over, gates that are all closed, and dropout masks."""
-    steps, batch, slots = shape
-    gate = torch.rand(steps, batch, slots)
-    if closed:
-        gate[:, 0] *= 0
-    leaves = [torch.randn(steps, batch, 24), torch.randn(steps, batch, 6), gate, *torch.randn(2, batch, slots, 6)]
-    leaves += [torch.randn(*size) for size in ((6, 6), (24, 6), (24,), (24,), (6,), (6,))]
-    masks = (*torch.randn(2, steps, batch, 6), torch.randn(6)) if masked else prpn.StepMasks()
-
-    def run(function: Callable[..., Any], *arguments: Tensor) -> tuple[Tensor, ...]:
-        hidden, attention, h, c = function(kind, prpn.StepInputs(*arguments), masks)
-        return hidden, attention.detach(), h, c  # nothing learns through the attention that is shown
-
-    compare(
-        lambda *arguments: run(prpn.recurrence, *arguments),
-        lambda *arguments: run(plain.prpn_recurrence, *arguments),
-        leaves,
-        rtol=1e-9,
-        atol=1e-11,
-    )
 
 
 @pytest.mark.parametrize("dropped", [False, True])
