@@ -9,13 +9,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-import torch
 
 import synparse
 from induce.registry import DECODERS, ENCODERS, MODELS, PRIORS, TASKS, ModelEntry, TaskEntry, add_extensions
 from induce.storage import checkpoint
 from tests.support.calls import Caller, toy_text
 from tests.support.pages import fences
+from tests.support.tiny import assert_equal_weights, stop_after
 from tests.support.working_folder import write
 from tests.toys import task_parity
 
@@ -118,12 +118,10 @@ def test_structure_from_outside_has_a_decoder_with_an_option_and_a_prior(toy: st
 
 def test_cut_off_and_resumed(toy: str) -> None:
     list(synparse.trainer("text.txt", run="whole", model=toy).train())
-    left = iter(range(1))
-    list(synparse.trainer("text.txt", run="cut", model=toy).train(stop=lambda: next(left, None) is None))
+    list(synparse.trainer("text.txt", run="cut", model=toy).train(stop=stop_after(1)))
     assert checkpoint.read(Path("cut/last")).facts.step < checkpoint.read(Path("whole/last")).facts.step
     list(synparse.trainer(run="cut", resume=True).train())
-    weights = [checkpoint.read(Path(name) / "last").weights() for name in ("whole", "cut")]
-    assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())
+    assert_equal_weights(Path("whole"), Path("cut"))
 
 
 def test_phrases_have_the_labels_of_their_model() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.calls import TINY, Caller, Process, reseal, toy_text, wait_for
-from tests.support.tiny import weights
+from tests.support.tiny import assert_equal_weights
 from tests.support.working_folder import write
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -41,9 +41,7 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal
         call.result(*arguments, "-o", "whole", "--set", f"train.epochs={epochs}")
     finally:
         torch.set_num_threads(threads)
-    whole = weights(Path("whole"))
-    for name, value in weights(Path("cut")).items():
-        assert torch.equal(value, whole[name]), name
+    assert_equal_weights(Path("whole"), Path("cut"))
 
 
 def test_training_killed_in_the_first_epoch_can_be_resumed(call: Caller, warm: str) -> None:

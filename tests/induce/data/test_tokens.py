@@ -21,11 +21,10 @@ from induce.parsing.load import load_parser
 from induce.registry import MODELS, model_class
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig
-from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.training.events import Event, Finished, Started
 from induce.training.loop import Trainer
-from tests.support.tiny import corpora, make_trainer, settings
+from tests.support.tiny import assert_equal_weights, corpora, make_trainer, settings, stop_after
 from treebank.base.errors import SynparseError
 
 LETTERS = ("data.token=character", "train.epochs=2", "optimizer.learning_rate=0.01")
@@ -146,12 +145,9 @@ def test_raw_recipe_does_not_change_characters(tmp_path: Path) -> None:
 def test_resumed_run_of_characters_has_the_same_weights(tmp_path: Path) -> None:
     config = settings("prpn", *LETTERS, "loader.name=stream")
     train(config, tmp_path / "whole")
-    left = iter(range(13))
-    list(trainer(config, tmp_path / "cut").train(stop=lambda: next(left, None) is None))
+    list(trainer(config, tmp_path / "cut").train(stop=stop_after(13)))
     list(trainer(config, tmp_path / "cut", resume=True).train())
-    cut = checkpoint.read(tmp_path / "cut" / "last").weights()
-    for key, value in checkpoint.read(tmp_path / "whole" / "last").weights().items():
-        assert torch.equal(value, cut[key]), key
+    assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_short_text_is_measured_in_characters(tmp_path: Path) -> None:

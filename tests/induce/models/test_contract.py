@@ -29,7 +29,16 @@ from induce.storage.facts import Check
 from induce.structures import Brackets, HeadDistribution, Heads, SpanScores, Structure
 from induce.training.events import Event, Finished, Progress, Started
 from induce.training.state import save_last
-from tests.support.tiny import make_trainer, sentences, settings, teacher_of, trainer, with_trees
+from tests.support.tiny import (
+    assert_equal_weights,
+    make_trainer,
+    sentences,
+    settings,
+    stop_after,
+    teacher_of,
+    trainer,
+    with_trees,
+)
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
@@ -279,15 +288,13 @@ def test_resumed_run_equals_uninterrupted_run(
         whole, events = learned(name, reading)
         finished = events[-1]
         assert isinstance(finished, Finished)
-        config, left = short(name, f"loader.name={reading}"), iter(range(min(3, finished.step - 2)))
-        cut = tmp_path / reading
-        list(trainer(config, cut, count=LONGER.get(name, TEXT)).train(stop=lambda left=left: next(left, None) is None))
+        config, cut = short(name, f"loader.name={reading}"), tmp_path / reading
+        stop = stop_after(min(3, finished.step - 2))
+        list(trainer(config, cut, count=LONGER.get(name, TEXT)).train(stop=stop))
         started, *_ = trainer(config, cut, count=LONGER.get(name, TEXT), resume=True).train()
         assert isinstance(started, Started)
         assert 0 < started.resumed_at < finished.step
-        weights = checkpoint.read(cut / "last").weights()
-        for key, value in checkpoint.read(whole / "last").weights().items():
-            assert torch.equal(value, weights[key]), (reading, key)
+        assert_equal_weights(whole, cut)
 
 
 def test_unsupported_loader_raises_an_error(name: str, tmp_path: Path) -> None:

@@ -15,13 +15,12 @@ from induce.models.build import make_model
 from induce.registry import ENCODERS, find_task, load, models_of
 from induce.settings.presets import load_preset, preset_names, resolve
 from induce.settings.run import RunConfig, kind_of
-from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.tasks.batches import Side
 from induce.tasks.encoders.trees import plan
 from induce.tasks.examples import Examples, ExpressionLoader, encode, load_examples
 from induce.training.loop import Trainer
-from tests.support.tiny import make_trainer
+from tests.support.tiny import assert_equal_weights, make_trainer, stop_after
 from treebank.base.errors import SynparseError
 
 TINY = ["task.expressions=120", "loader.batch_size=16", "optimizer.learning_rate=0.03", "train.epochs=2"]
@@ -110,12 +109,9 @@ def test_loss_falls_and_accuracy_is_reported(name: str, tmp_path: Path) -> None:
 def test_interrupted_run_resumes_bit_for_bit(name: str, tmp_path: Path) -> None:
     config = settings("logic", name, "task.expressions=48")
     list(trainer(config, tmp_path / "whole").train())
-    left = iter(range(4))
-    list(trainer(config, tmp_path / "cut").train(stop=lambda: next(left, None) is None))
+    list(trainer(config, tmp_path / "cut").train(stop=stop_after(4)))
     list(trainer(config, tmp_path / "cut", resume=True).train())
-    cut = checkpoint.read(tmp_path / "cut" / "last").weights()
-    for key, value in checkpoint.read(tmp_path / "whole" / "last").weights().items():
-        assert torch.equal(value, cut[key]), key
+    assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_batches_have_every_example_once_in_a_new_order(tmp_path: Path) -> None:

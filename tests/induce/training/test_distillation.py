@@ -18,14 +18,13 @@ from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.settings.presets import resolve
-from induce.storage import checkpoint
 from induce.storage.packed import write_packed
 from induce.training.distillation import Teacher, is_file, tree_references
 from induce.training.events import Finished
 from induce.training.paraphrases import reward_references
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run
-from tests.support.tiny import SETTINGS, assert_equal_weights, sentences, with_chains
+from tests.support.tiny import SETTINGS, assert_equal_weights, sentences, stop_after, with_chains
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 
@@ -117,12 +116,10 @@ def test_gold_trees_are_reported(tmp_path: Path) -> None:
 
 def test_interrupted_focused_run_is_resumed_bit_by_bit(tmp_path: Path, trees: Path) -> None:
     trained(tmp_path / "whole", teachers=(str(trees),))
-    left = iter(range(9))
-    list(prepare_run(request(tmp_path / "cut", teachers=(str(trees),))).train(stop=lambda: next(left, None) is None))
+    list(prepare_run(request(tmp_path / "cut", teachers=(str(trees),))).train(stop=stop_after(9)))
     resumed = RunRequest(run=str(tmp_path / "cut"), text=TEXT, resume=True)
     list(prepare_run(resumed).train())
-    whole, cut = (checkpoint.read(tmp_path / name / "last").weights() for name in ("whole", "cut"))
-    assert all(torch.equal(value, cut[name]) for name, value in whole.items())
+    assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_trees_of_another_text_are_refused(tmp_path: Path, trees: Path) -> None:

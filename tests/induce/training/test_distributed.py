@@ -25,7 +25,7 @@ from induce.training.strategy import Accumulating, _accumulate
 from tests.support.calls import TINY, toy_text
 from tests.support.copies import run_group
 from tests.support.fork_server import Call
-from tests.support.tiny import settings, trainer, weights
+from tests.support.tiny import assert_equal_weights, settings, trainer, weights
 from treebank.base.errors import SynparseError
 
 STEPS = 6
@@ -133,9 +133,7 @@ def test_killed_run_is_resumed_bit_by_bit(tmp_path: Path) -> None:
     assert "process 0 of 2: the other processes do not answer (" in (cut / "told").read_text("utf-8")
     assert store.read(cut / "last").trainer()["position"]["step"] in (6, 7)
     assert run_group(partial(killed_or_whole, cut, 0, True), 2, stores) == [0, 0]
-    expected = weights(tmp_path / "whole")
-    for key, value in weights(cut).items():
-        assert torch.equal(value, expected[key]), key
+    assert_equal_weights(tmp_path / "whole", cut)
 
 
 def torchrun(warm: str, arguments: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:

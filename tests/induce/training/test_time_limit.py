@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.training import loop
 from induce.training.events import Event, Finished, Scoring
 from induce.training.time_limit import Limits
-from tests.support.tiny import settings, train, trainer, weights
+from tests.support.tiny import assert_equal_weights, settings, train, trainer
 
 
 def broken_off(item: loop.Trainer, checks: int) -> list[Event]:
@@ -43,10 +42,7 @@ def test_unscored_model_is_stored_and_resumable(tmp_path: Path, checks: int, mod
     rest = train_on(config, tmp_path / "cut")
     assert isinstance(rest[-1], Finished)
     assert rest[-1].scored
-    for folder_name in ("last", "best"):
-        whole = weights(tmp_path / "whole", folder_name)
-        for name, value in weights(tmp_path / "cut", folder_name).items():
-            assert torch.equal(value, whole[name]), name
+    assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
 
 
 def train_on(config: Any, run: Path) -> list[Event]:

@@ -23,7 +23,16 @@ from induce.storage.facts import Check
 from induce.training import loop
 from induce.training.events import Event, Finished, Started
 from tests.support.fork_server import Call
-from tests.support.tiny import assert_equal_weights, corpora, make_trainer, settings, train, trainer, weights
+from tests.support.tiny import (
+    assert_equal_weights,
+    corpora,
+    make_trainer,
+    settings,
+    stop_after,
+    train,
+    trainer,
+    weights,
+)
 from treebank.base.errors import NotANumberError, SynparseError
 from treebank.core.sentence import Sentence
 
@@ -33,10 +42,8 @@ KILLS = int(os.environ.get("SYNPARSE_KILLS", "5"))  # set it to 20 for a thoroug
 def cut_thrice(config: RunConfig, run: Path) -> list[int]:
     """Train to the end, stopped in the first step and in two later epochs. The steps at which it went on."""
     resumed_at = []
-    for left in (iter(range(1)), iter(range(11)), iter(range(11))):
-        first, *_, finished = trainer(config, run, resume=run.exists()).train(
-            stop=lambda left=left: next(left, None) is None
-        )
+    for steps in (1, 11, 11):
+        first, *_, finished = trainer(config, run, resume=run.exists()).train(stop=stop_after(steps))
         assert isinstance(first, Started)
         assert isinstance(finished, Finished)
         assert finished.reason == "interrupted"

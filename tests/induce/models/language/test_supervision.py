@@ -23,7 +23,7 @@ from induce.storage.facts import RunFacts, TreesFacts
 from induce.training.corpora import prepare_text, supervised
 from induce.training.request import RunRequest
 from induce.training.run import load_data
-from tests.support.tiny import make_trainer, sentences, settings, train, trainer, with_trees
+from tests.support.tiny import make_trainer, sentences, settings, stop_after, train, trainer, with_trees
 from treebank.base.errors import SynparseError
 from treebank.core.tree import Tree
 
@@ -207,8 +207,7 @@ def test_models_and_texts_must_fit(tmp_path: Path) -> None:
 def test_other_trees_are_another_text(tmp_path: Path) -> None:
     """A run is not resumed with the same words and other trees."""
     config = settings("onlstm-syd")
-    left = iter(range(3))
-    list(trainer(config, tmp_path).train(stop=lambda: next(left, None) is None))
+    list(trainer(config, tmp_path).train(stop=stop_after(3)))
     text = [replace(item, tree=Tree.from_spans(item.words, [])) for item in sentences()]
     share = config.data.development_share
     corpora = read_corpora(text, "words", development_share=share, with_trees=True)
