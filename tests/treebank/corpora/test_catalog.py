@@ -194,15 +194,23 @@ def test_damaged_name_in_an_archive_is_an_error(tmp_path: Path, monkeypatch: pyt
         load_gold("wsj")
 
 
-@pytest.mark.parametrize("name", ["wsj", "wsj10", "wsj40"])
-def test_missing_data_says_how_to_get_it(name: str) -> None:
-    with pytest.raises(SynparseError, match=r"--ptb DIR .* nltk.downloader treebank.* NLTK_DATA"):
-        load_gold(name)
-
-
-def test_folder_without_treebank_files_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(SynparseError, match="no file of the Wall Street Journal part"):
-        load_gold("wsj", ptb=str(tmp_path))
+@pytest.mark.parametrize(
+    ("name", "ptb", "problem"),
+    [
+        ("wsj", None, r"--ptb DIR .* nltk.downloader treebank.* NLTK_DATA"),
+        ("wsj10", None, r"--ptb DIR .* nltk.downloader treebank.* NLTK_DATA"),
+        ("wsj", ".", "no file of the Wall Street Journal part"),
+        ("wsj100", None, "did you mean 'wsj10'"),
+        ("empty.mrg", None, "no sentence in this file has a tree or heads"),
+    ],
+)
+def test_missing_data_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, ptb: str | None, problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("empty.mrg"), "\n")
+    with pytest.raises(SynparseError, match=problem):
+        load_gold(name, ptb=ptb)
 
 
 def test_built_in_sample_is_loaded_by_name() -> None:
@@ -217,16 +225,6 @@ def test_files_folders_and_patterns(tmp_path: Path) -> None:
     assert len(load_gold(str(tmp_path))) == 3
     assert len(load_gold(str(tmp_path / "*" / "*.ptb"))) == 2
     assert len(load_gold(str(tmp_path), max_length=10)) == 2
-
-
-def test_neither_a_file_nor_a_name() -> None:
-    with pytest.raises(SynparseError, match="did you mean 'wsj10'"):
-        load_gold("wsj100")
-
-
-def test_file_without_trees_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(SynparseError, match="no sentence in this file has a tree or heads"):
-        load_gold(str(write(tmp_path / "empty.mrg", "\n")))
 
 
 def test_bounds_of_names() -> None:
