@@ -115,7 +115,8 @@ def _check_value(name: str, value: Any, declared: Any) -> None:
 def describe(name: str, declared: Any, value: Any) -> str:
     """One line about a setting: type, default ``value``, limits or choices, condition and help."""
     about = declared.metadata
-    limits = [f"{word} {about[key]:g}" for word, key in (("from", "at_least"), ("to", "at_most")) if _has(about, key)]
+    bounds = {"from": about.get("at_least"), "to": about.get("at_most")}
+    limits = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
     choices = ", ".join(choice or "(none)" for choice in about.get("choices", ()))
     kind = "list" if isinstance(value, tuple) else type(value).__name__
     parts = [f"{kind}, default {_literal(value)}", " ".join(limits), choices, about.get("help", "")]
@@ -131,7 +132,3 @@ def setting_text(value: Any) -> str:
 
 def _literal(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else setting_text(value) or "(none)"
-
-
-def _has(about: Mapping[str, Any], key: str) -> bool:
-    return about.get(key) is not None

@@ -92,7 +92,7 @@ class Compared:
 
     def pairs(self) -> list[tuple[Parsed, Parsed]]:
         """Pairs of models that can be compared: two with trees, or two with heads."""
-        return [(first, second) for first, second in combinations(self.models, 2) if is_comparable(first, second)]
+        return [pair for pair in combinations(self.models, 2) if pair[0].parser.output == pair[1].parser.output]
 
     def agreement(self, first: Parsed, second: Parsed) -> float | None:
         """Agreement of two models in percent as in `induce.analysis.agreement`, or None without any long sentence."""
@@ -114,11 +114,6 @@ class Compared:
         if first.gives_trees:
             return tree_overlap(*parts) if sum(self.masks[index]) >= MIN_WORDS else None
         return head_overlap(*parts) if parts[0] else None
-
-
-def is_comparable(first: Parsed, second: Parsed) -> bool:
-    """Whether both models predict trees, or both predict heads."""
-    return first.parser.output == second.parser.output
 
 
 class FrequentPart(NamedTuple):

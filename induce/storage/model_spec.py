@@ -70,11 +70,6 @@ class ModelSpec:
         """Whether the path is a trained model, a packed model or an ensemble."""
         return not self.baseline and locate(self.path).is_model
 
-    def check_no_options(self, reason: str = "these options concern parsing, and this uses the model itself") -> None:
-        """Raises SynparseError, giving the ``reason``, if there are options."""
-        if self.options:
-            raise SynparseError(f"{self.name}: {reason}; leave out @{', @'.join(self.options)}")
-
 
 def parse_model_spec(text: str | os.PathLike[str]) -> ModelSpec:
     """The specification in ``text``. An existing path is never split at its ``@``.
@@ -105,7 +100,9 @@ def parse_model_spec(text: str | os.PathLike[str]) -> ModelSpec:
 def whole_model(text: str | os.PathLike[str]) -> str:
     """The path in a specification. Raises SynparseError if it has options, which concern parsing only."""
     spec = parse_model_spec(text)
-    spec.check_no_options()
+    if spec.options:
+        problem = "these options concern parsing, and this uses the model itself"
+        raise SynparseError(f"{spec.name}: {problem}; leave out @{', @'.join(spec.options)}")
     return spec.path
 
 

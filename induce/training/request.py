@@ -76,7 +76,7 @@ class StoredRequest:
         """The stored part of ``request``."""
         values = {name: getattr(request, name) for name in ("trees", "model", "preset", "task")}
         values |= {name: tuple(getattr(request, name)) for name in ("teachers", "settings")}
-        values |= {name: tuple(filter(_is_path, getattr(request, name))) for name in ("text", "dev")}
+        values |= {name: tuple(text for text in getattr(request, name) if isinstance(text, str)) for name in TEXTS}
         return cls(**values, **{name: getattr(request.input_options, name) for name in STORED_INPUT})
 
     def restore(self, request: RunRequest) -> RunRequest:
@@ -86,11 +86,8 @@ class StoredRequest:
         return replace(request, input_options=replace(request.input_options, **reading), **values)
 
 
+TEXTS = ("text", "dev")  # fields of a `RunRequest` with paths and sentences
 STORED_INPUT = ("tokenize", "paragraphs", "form", "encoding")  # fields of `InputOptions` in a `StoredRequest`
-
-
-def _is_path(text: Text) -> bool:
-    return isinstance(text, str)
 
 
 class UnchangeableError(SynparseError):

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from treebank.base.errors import placed
 
@@ -35,15 +35,10 @@ def digest_bytes(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def digest_stream(stream: IO[bytes]) -> str:
-    """The digest of the rest of an open file."""
-    return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
-
-
 def digest_file(path: str | os.PathLike[str]) -> str:
     """The digest of the content of a file."""
     with placed(path), open(path, "rb") as stream:
-        return digest_stream(stream)
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def digest_files(paths: Iterable[str | os.PathLike[str]]) -> str:

@@ -88,7 +88,7 @@ class Table(NamedTuple):
             column.name
             for row in self.rows
             for column, cell in zip(self.columns, row, strict=True)
-            if _is_interval(cell)
+            if isinstance(cell, tuple)
         }
         records = []
         for row in self.rows:
@@ -116,10 +116,6 @@ class Result(Protocol):
 def percent(part: float, total: float) -> float | None:
     """``part`` of ``total`` in percent, or None if ``total`` is 0."""
     return 100 * part / total if total else None
-
-
-def _is_interval(cell: Cell) -> bool:
-    return isinstance(cell, tuple)
 
 
 def _text(cell: Cell, form: str) -> str:

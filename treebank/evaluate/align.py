@@ -277,15 +277,9 @@ class GoldView(Protocol):
 
 
 def reduce_all(
-    name: str,
-    predicted: Sequence[Any],
-    views: Sequence[GoldView],
-    included: Sequence[bool],
-    *,
-    noun: str,
-    empty: Any = (),
+    name: str, predicted: Sequence[Any], views: Sequence[GoldView], included: Sequence[bool], noun: str
 ) -> list[Any]:
-    """The prediction for each view over its words, or ``empty`` for a view without a prediction.
+    """The prediction for each view over its words, or an empty tuple for a view without a prediction.
 
     There is one prediction per view, or one per ``included`` view. ``noun`` names a prediction in error messages.
     Raises SynparseError if the number of predictions or their words do not fit.
@@ -293,7 +287,7 @@ def reduce_all(
     indices = range(len(views)) if len(predicted) == len(views) else list(compress(range(len(views)), included))
     if len(predicted) != len(indices):
         raise SynparseError(miscount(name, predicted, views, included, noun))
-    reduced = [empty] * len(views)
+    reduced: list[Any] = [()] * len(views)
     for i, prediction in zip(indices, predicted, strict=True):
         reduced[i] = views[i].reduce(prediction)
     return reduced
