@@ -123,14 +123,6 @@ def test_setting_of_a_model_of_another_type_is_refused(call: Caller, tmp_path: P
     assert "setting model.supervised_layer = 'x' is of another type" in message
 
 
-def test_score_that_is_nan_is_refused(call: Caller, copy: Path) -> None:
-    path = copy / "best" / "weights.safetensors"
-    save_file({name: value * float("nan") for name, value in load_file(path).items()}, path)
-    reseal(path.parent)
-    Path("in.txt").write_text("the dog saw a cat\n")
-    assert "number" in call.refusal("perplexity", "in.txt", "-m", copy, "--format", "json")
-
-
 @pytest.mark.parametrize(
     "command",
     [
