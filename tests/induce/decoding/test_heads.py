@@ -176,7 +176,7 @@ def test_heads_of_argmax_may_contain_cycles() -> None:
     assert argmax([[0.2, 0.4, 0.4], [0.0, 0.0, 0.0], [0.4, 0.4, 0.2]]) == (1, 0, 0)
 
 
-@pytest.mark.parametrize("decode", [argmax, chu_liu_edmonds, eisner])
+@pytest.mark.parametrize("decode", [argmax, chu_liu_edmonds, eisner, mbr_heads])
 def test_empty_and_one_word_sentences(decode: Any) -> None:
     assert decode([]) == decode(np.zeros((0, 0))) == ()
     assert decode([[0.0]]) == decode([[1.0]]) == (ROOT,)

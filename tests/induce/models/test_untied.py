@@ -13,7 +13,9 @@ from induce.registry import model_class
 from induce.settings.presets import load_preset
 from induce.settings.run import model_settings
 from induce.storage.facts import Check
+from induce.training.loop import Trainer
 from induce.training.optimizer import make_optimizer
+from induce.training.state import Run
 from tests.support.tiny import settings, trainer
 from treebank.base.errors import SynparseError
 
@@ -21,27 +23,28 @@ MIXTURE = ("model.softmaxes=3", "model.softmax_dropout=0.2", "model.output_size=
 UNTIED = ("model.tied_embeddings=false", "model.output_size=12", "optimizer.name=sgd", "optimizer.learning_rate=2")
 
 
+def changed_weights(run: Run) -> set[str]:
+    """Names of the weights that a training changes. The output has 12 units, and the loss falls."""
+    assert run.model.initial_state(1)[-1].h.shape[-1] == 12
+    before = {key: value.clone() for key, value in run.model.state_dict().items()}
+    checks = [event for event in Trainer(run).train() if isinstance(event, Check)]
+    assert checks[-1].development_perplexity < 0.8 * len(run.vocabulary)
+    return {key for key, value in run.model.state_dict().items() if not torch.equal(value, before[key])}
+
+
 @pytest.mark.parametrize("name", ["lstm", "onlstm", "onlstm-syd"])
 def test_untied_model_trains_all_weights(tmp_path: Path, name: str) -> None:
-    run = trainer(settings(name, *UNTIED), tmp_path / "run")
-    assert run.run.model.decoder_weight.shape == (len(run.run.vocabulary), 12)
-    assert run.run.model.initial_state(1)[-1].h.shape[-1] == 12
-    before = {key: value.clone() for key, value in run.run.model.state_dict().items()}
-    checks = [event for event in run.train() if isinstance(event, Check)]
-    assert checks[-1].development_perplexity < 0.8 * len(run.run.vocabulary)
-    assert all(not torch.equal(value, before[key]) for key, value in run.run.model.state_dict().items())
+    run = trainer(settings(name, *UNTIED), tmp_path / "run").run
+    assert run.model.decoder_weight.shape == (len(run.vocabulary), 12)
+    assert changed_weights(run) == set(run.model.state_dict())
 
 
 @pytest.mark.parametrize("name", ["lstm", "onlstm"])
 def test_mixture_of_softmaxes_trains_all_weights_with_tied_embeddings(tmp_path: Path, name: str) -> None:
-    run = trainer(settings(name, *MIXTURE), tmp_path / "run")
-    assert run.run.model.decoder_weight is run.run.model.embedding.weight
-    assert run.run.model.initial_state(1)[-1].h.shape[-1] == 12
-    before = {key: value.clone() for key, value in run.run.model.state_dict().items()}
-    checks = [event for event in run.train() if isinstance(event, Check)]
-    assert checks[-1].development_perplexity < 0.8 * len(run.run.vocabulary)
-    changed = {key for key, value in run.run.model.state_dict().items() if not torch.equal(value, before[key])}
-    assert changed == set(before) > {"mixture.vectors.weight", "mixture.vectors.bias", "mixture.shares.weight"}
+    run = trainer(settings(name, *MIXTURE), tmp_path / "run").run
+    assert run.model.decoder_weight is run.model.embedding.weight
+    mixture = {"mixture.vectors.weight", "mixture.vectors.bias", "mixture.shares.weight"}
+    assert changed_weights(run) == set(run.model.state_dict()) > mixture
 
 
 def test_dropout_of_a_single_softmax_is_refused() -> None:

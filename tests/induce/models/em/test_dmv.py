@@ -270,10 +270,3 @@ def test_too_long_sentence_is_reported_with_its_index() -> None:
 def test_inconsistent_settings_raise_an_error(settings: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"model\."):
         DmvConfig(**settings).check()  # type: ignore[arg-type]
-
-
-def test_mbr_heads_maximize_expected_heads() -> None:
-    """The trees of `mbr_heads` have the largest sum of probabilities, with the root entry."""
-    assert mbr_heads([[0.1, 0.9], [0.2, 0.8]]) == (1, ROOT)
-    assert mbr_heads([[0.9, 0.1], [0.8, 0.2]]) == (ROOT, 0)
-    assert mbr_heads([]) == ()

@@ -179,13 +179,6 @@ def test_prpn_learns_trees(tmp_path: Path) -> None:
     assert scored(tmp_path) > 0.9
 
 
-def test_supervised_distances_have_one_layer(tmp_path: Path) -> None:
-    train(settings("onlstm-syd", "train.epochs=1"), tmp_path)
-    with pytest.raises(SynparseError, match="the supervised distances are those of layer 2, not 1"):
-        list(load_parser(tmp_path, layer=1).parse([["a", "b"]]))
-    assert list(load_parser(tmp_path, layer=1, distances="lm").parse([["a", "b"]]))
-
-
 def test_invalid_settings_are_refused() -> None:
     with pytest.raises(ValueError, match="supervised_layer = 4: the model has 3 layers"):
         OnLstmSydConfig(supervised_layer=4).check()
