@@ -16,6 +16,7 @@ from treebank.io.source import AnyPath, Source
 
 _PHRASE = re.compile(r"#[0-9]{3,}")
 _CELLS = re.compile(r"[\t ]+")
+_SPACE = "\t\r\n "  # around the cells; words can begin with other white space, such as no-break spaces
 ROOT_NUMBER = "0"  # parent of top nodes
 OUT_OF_ORDER = "a word follows a phrase, or the numbers of phrases do not increase; are lines exchanged?"
 
@@ -74,7 +75,7 @@ def _number_of(line: str) -> str:
 
 def _is_ordered(rows: list[str]) -> bool:
     """Whether the words precede the phrases, whose numbers increase."""
-    names = [_CELLS.split(row.strip(), 1)[0] for row in rows]
+    names = [_CELLS.split(row.strip(_SPACE), 1)[0] for row in rows]
     numbers = [int(name[1:]) if _PHRASE.fullmatch(name) else 0 for name in names]
     return numbers == sorted(numbers)
 
@@ -84,7 +85,8 @@ def _graph(rows: list[str], version: int) -> Graph:
     graph = Graph()
     parents: list[tuple[str, str, str]] = []
     for index, row in enumerate(rows):
-        cells = _CELLS.split(row.partition("%%")[0].strip() if " %%" in row or "\t%%" in row else row.strip())
+        text = row.partition("%%")[0] if " %%" in row or "\t%%" in row else row
+        cells = _CELLS.split(text.strip(_SPACE))
         if version == 4 and len(cells) > 5:
             del cells[1]
         if len(cells) < 5:

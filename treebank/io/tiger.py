@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import quoteattr
@@ -25,6 +26,7 @@ HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <body>
 """
 FOOT = "</body>\n</corpus>"
+_SPACE = "\t\r\n "  # other white space, such as thin spaces, belongs to words
 
 
 def read_tiger(
@@ -61,7 +63,8 @@ def _graph(sentence: Element) -> Graph:
         raise ValueError("this sentence has no <graph>, as in TIGER-XML")
     graph = Graph()
     for terminal in sentence.iter("t"):
-        graph.words[graph.new(_attribute(terminal, "id"))] = BLANK.join(_attribute(terminal, "word").split())
+        word = _attribute(terminal, "word").strip(_SPACE)
+        graph.words[graph.new(_attribute(terminal, "id"))] = re.sub(f"[{_SPACE}]+", BLANK, word)
         tag = terminal.get("pos", "")
         graph.tags.append("" if tag == NOTHING else tag)
     for phrase in sentence.iter("nt"):

@@ -68,9 +68,9 @@ def test_trees_survive_a_round_trip(tmp_path_factory: pytest.TempPathFactory, fo
     assert [read.tree for read in FORMATS[form].read(Source(str(path)), ReadOptions())] == [tree, tree]
 
 
-@pytest.mark.parametrize("text", ["", "a", "(S (NP (D a)) (V b))"])
+@pytest.mark.parametrize("text", ["", "a", "(S (NP (D a)) (V b))", "(S (D a\u2009) (V \u00a0b\u200ac))"])
 @pytest.mark.parametrize("form", ["negra", "tiger"])
-def test_short_and_untagged_trees(tmp_path: Path, form: str, text: str) -> None:
+def test_short_and_untagged_trees_and_thin_spaces(tmp_path: Path, form: str, text: str) -> None:
     tree = Tree.from_text(text) if text.startswith("(") else Tree(tuple(text), ("",) * len(text), (), ())
     (tmp_path / "file").write_text("\n".join(WRITERS[form]([Sentence(()).with_tree(tree)], "collins")), "utf-8")
     trees = [sentence.tree for sentence in FORMATS[form].read(Source(str(tmp_path / "file")), ReadOptions())]
