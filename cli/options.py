@@ -261,7 +261,8 @@ def input_paths(paths: Sequence[str]) -> list[str]:
 
 def note(line: str) -> None:
     """Print a note on standard error."""
-    click.echo(wrapped(f"note: {line}", sys.stderr), err=True)
+    # print() and not click.echo(), which would not see that a progress display redirects standard error
+    print(wrapped(f"note: {line}", sys.stderr), file=sys.stderr, flush=True)
 
 
 def reading_options(command: Any) -> Any:

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from cli import progress
+from cli.options import note
 from cli.progress import Counter, Display, FilePositions
 from cli.training_progress import with_progress
 from induce.training.events import Progress, Scoring
@@ -60,6 +61,14 @@ def test_terminal_shows_activity_and_count(terminal: Console, capsys: pytest.Cap
     assert "50%" in text
     assert "2 sentences" in text
     assert "a line that stays" in capsys.readouterr().err
+
+
+def test_note_replaces_the_updating_line(terminal: Console, capsys: pytest.CaptureFixture[str]) -> None:
+    counter = Counter("parsing")
+    counter.step(0.5)
+    note("a note")
+    counter.close()
+    assert "\x1b[2Knote: a note\n" in capsys.readouterr().err
 
 
 def test_nothing_is_shown_if_results_go_to_the_same_terminal(terminal: Console) -> None:
