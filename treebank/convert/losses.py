@@ -1,4 +1,7 @@
-"""Parts of the annotation that a conversion loses, because the new format cannot express them."""
+"""Parts of the annotation that a conversion loses, because the new format cannot express them.
+
+Heads that head rules derive from trees without labels are reported as well.
+"""
 
 from __future__ import annotations
 
@@ -41,22 +44,34 @@ KEPT = {
 }
 
 
+def _needs_labels(sentence: Sentence) -> bool:
+    """Whether heads would be derived from a tree without labels and tags."""
+    return sentence.tree is not None and not sentence.heads and sentence.tree == sentence.tree.without_labels()
+
+
 class Losses:
     """Counts the sentences that lose a part of their annotation in the format ``to``."""
 
     def __init__(self, to: str) -> None:
         self.to = to
         self.counts: Counter[str] = Counter()
+        self._without_labels = 0
 
     def __call__(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """The sentences, counted as they pass."""
         parts = [(name, has_part) for name, has_part in PARTS.items() if name not in KEPT[self.to]]
         for sentence in sentences:
             self.counts.update(name for name, has_part in parts if has_part(sentence))
+            self._without_labels += self.to == "conllu" and _needs_labels(sentence)
             yield sentence
 
     def report(self) -> Iterator[str]:
-        """One line about all losses, or nothing."""
+        """One line about all losses, and one about heads of trees without labels, if there are any."""
         if self.counts:
             parts = ", ".join(f"{name} of {self.counts[name]:,}" for name in PARTS if self.counts[name])
             yield f"the format {self.to} does not keep these parts of sentences: {parts}"
+        if self._without_labels:
+            yield (
+                f"{self._without_labels:,} trees have no labels, so no head rule fits and heads are arbitrary; "
+                "models of heads predict them: synparse parse --format conllu"
+            )

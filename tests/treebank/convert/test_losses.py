@@ -21,5 +21,7 @@ def test_losses_are_reported(call: Caller, working_folder: Path) -> None:
     code, _, err = call("convert", "a.mrg", "--format", "conllu")
     lost = "trees of 2, labels of 2"
     assert (code, err) == (0, f"the format conllu does not keep these parts of sentences: {lost}\n")
+    Path("b.mrg").write_text("(X (W Dogs) (X (W bark) (W loudly)))\n" * 2, encoding="utf-8")
+    assert "2 trees have no labels" in call("convert", "b.mrg", "--format", "conllu")[2]
     for path, form in (("a.mrg", "tiger"), ("a.mrg", "negra"), ("a.mrg", "distances"), ("a.conllu", "conllu")):
         assert call("convert", path, "--format", form)[2] == ""
