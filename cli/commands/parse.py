@@ -114,8 +114,10 @@ def parse(
     seed = label_seed(labels, label_count, labels_of, seed)
     if k and (min_confidence is not None or mark_confidence):
         raise click.UsageError("--k writes scores of trees; leave out --min-confidence and --mark-confidence")
-    if (k and form not in (None, "jsonl")) or (mark_confidence and form == "jsonl"):
-        raise click.UsageError(f"--format {form} does not fit; --k and JSON lines have all numbers already")
+    if k and form not in (None, "jsonl"):
+        raise click.UsageError("--k writes JSON lines; leave out --format")
+    if mark_confidence and form == "jsonl":
+        raise click.UsageError("JSON lines have all confidences; leave out --mark-confidence")
     from induce.parsing.load import load_parser
     from induce.parsing.writer import Job, TreeOptions
 

@@ -116,19 +116,18 @@ def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
     return lambda rows: list(map(decode, rows))
 
 
-def k_best_decoder(name: str) -> Callable[[Any, int], list[tuple[float, Any]]]:
+def k_best_decoder(name: str, gives: tuple[type[Structure], ...] = ()) -> Callable[[Any, int], list[tuple[float, Any]]]:
     """Function from a row and k to the k best trees, as scores and brackets or heads.
 
-    Raises SynparseError if the decoder of this specification finds one tree only.
+    Raises SynparseError if the decoder of this specification finds one tree only. ``gives`` are the structures of the
+    model, whose other decoders are suggested.
     """
     entry = decoder_entry(name)
     if not entry.k_best_location:
-        able = " or ".join(
-            other
-            for other, candidate in DECODERS.items()
-            if candidate.k_best_location and candidate.gives == entry.gives
-        )
-        raise SynparseError(f"decoder {name!r} finds one tree for a sentence; the k best trees need {able}")
+        able = [other for other in decoders_of(gives, entry.gives) if decoder_entry(other).k_best_location]
+        other_models = "use a grammar, a chart model or an ensemble for several trees"
+        remedy = f"try --decoder {' or '.join(able)}" if able else other_models
+        raise SynparseError(f"decoder {name!r} finds one tree for a sentence; {remedy}")
     return partial(load(entry.k_best_location), **_decoder_options(name))
 
 

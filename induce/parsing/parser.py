@@ -200,7 +200,7 @@ class Parser:
         the tree in nats. Raises SynparseError if the decoder finds one tree only.
         """
         self.must_give("trees", "parse_k_best_heads")
-        best = specification.k_best_decoder(self.decoder)
+        best = specification.k_best_decoder(self.decoder, self.gives)
         self.tree_count = k
         return (reading.ranked_trees(lambda row: best(row, k)) for reading in self.read(sentences))
 
@@ -209,7 +209,7 @@ class Parser:
     ) -> Iterator[tuple[Sequence[str], list[ScoredHeads]]]:
         """The words and the heads of the ``k`` best trees of each sentence, as ``parse_k_best`` does."""
         self.must_give("heads", "parse_k_best")
-        best = specification.k_best_decoder(self.decoder)
+        best = specification.k_best_decoder(self.decoder, self.gives)
         self.tree_count = k
         return ((reading.leaves, reading.ranked_heads(lambda row: best(row, k))) for reading in self.read(sentences))
 

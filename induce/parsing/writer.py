@@ -126,7 +126,7 @@ class Job:
         if self.options.marked or self.options.min_confidence > -math.inf:
             self.parser.must_support()
         if self.options.k:
-            k_best_decoder(self.parser.decoder)
+            k_best_decoder(self.parser.decoder, self.parser.gives)
 
     def lines(self, paths: Sequence[AnyPath], *, skip: int = 0, first: int = 1) -> Iterator[str]:
         """Lines of the sentences in ``paths``, in order, without the first ``skip`` sentences.

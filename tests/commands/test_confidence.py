@@ -85,8 +85,9 @@ def test_k_best_trees_have_falling_scores(call: Caller) -> None:
             ("--decoder", "brackets", "--min-confidence", "0.5"),
             r"brackets have no confidence in phrases \(try --decoder mbr\)",
         ),
-        (("--decoder", "brackets", "--k", "2"), "finds one tree for a sentence; the k best trees need mbr or ranked"),
-        (("--k", "2", "--format", "brackets"), "--format brackets does not fit"),
+        (("--decoder", "brackets", "--k", "2"), "finds one tree for a sentence; try --decoder mbr or ranked"),
+        (("--k", "2", "--format", "brackets"), "--k writes JSON lines; leave out --format"),
+        (("--mark-confidence", "--format", "jsonl"), "JSON lines have all confidences; leave out --mark-confidence"),
         (("--k", "2", "--min-confidence", "0.5"), "leave out --min-confidence"),
     ],
 )

@@ -9,6 +9,7 @@ from induce.decoding.chart import mbr
 from induce.decoding.heads import EPSILON
 from induce.decoding.k_best import mbr_k_best
 from induce.decoding.specification import decoder, k_best_decoder
+from induce.structures import Distances, SpanScores
 from tests.support.binary_trees import all_brackets
 from tests.support.dependency_trees import projective_trees
 from treebank.base.errors import SynparseError
@@ -57,5 +58,7 @@ def test_short_sentences_have_one_tree() -> None:
 
 
 def test_decoder_of_one_tree_is_refused() -> None:
-    with pytest.raises(SynparseError, match=r"decoder 'unbiased' finds one tree for a sentence; .* mbr or ranked"):
-        k_best_decoder("unbiased")
+    with pytest.raises(SynparseError, match=r"decoder 'unbiased' finds one tree for a sentence; use a grammar"):
+        k_best_decoder("unbiased", (Distances,))
+    with pytest.raises(SynparseError, match=r"decoder .mbr-nary. finds one tree for a sentence; try --decoder mbr$"):
+        k_best_decoder("mbr-nary", (SpanScores,))
