@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from cli.command import stacked
+from cli.command import option, stacked
 from cli.options import (
+    MODEL,
     SkippedSentences,
     check_parsing_options,
-    model_option,
     note,
     on_error_option,
     parsing_options,
@@ -23,6 +23,15 @@ from cli.text_call import TextCall
 if TYPE_CHECKING:
     from induce.parsing.corpus import Corpus
     from treebank.io.read import InputOptions
+
+
+text_model_option = option(
+    "-m",
+    "--model",
+    metavar="PATH",
+    help="Trained model for plain text, such as english or mine (default: none, for trees and heads).",
+    group=MODEL,
+)
 
 
 @dataclass(frozen=True)
@@ -71,4 +80,4 @@ def corpus_options(command: Any) -> Any:
         return command(*arguments, options=options, **others)
 
     error_option = on_error_option("stop", "skip")
-    return stacked(model_option, parsing_options, reading_options, error_option, ptb_option)(wrapper)
+    return stacked(text_model_option, parsing_options, reading_options, error_option, ptb_option)(wrapper)

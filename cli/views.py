@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import redirect_stdout
+from itertools import chain
 from typing import Any, Literal
 
 import click
@@ -25,11 +26,8 @@ MIN_NAME_WIDTH = 12  # columns of a folded name
 def show(result: Result, form: str, output: str | None = None) -> None:
     """Print a result in one of `FORMATS`, or as ``tsv``: CSV with tabs. With ``output``, write it into this file."""
     if output:
-        with redirect_stdout(io.StringIO()) as text:
+        with open_output(output) as write, redirect_stdout(_LineStream(write)):
             show(result, form)
-        with open_output(output) as write:
-            for line in text.getvalue().removesuffix("\n").split("\n"):
-                write(line)
         return
     if form == "json":
         print_json(result.to_json())
@@ -41,6 +39,20 @@ def show(result: Result, form: str, output: str | None = None) -> None:
         print_latex(result.tables())
     else:
         print_tables(result.tables())
+
+
+class _LineStream(io.TextIOBase):
+    """Stream of text that passes each complete line to ``write``."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write, self._rest = write, ""
+
+    def write(self, text: str) -> int:
+        """Write the lines that ``text`` completes."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self._write(line)
+        return len(text)
 
 
 def print_tables(tables: Sequence[Table]) -> None:
@@ -64,14 +76,15 @@ def print_tables(tables: Sequence[Table]) -> None:
 def print_csv(tables: Sequence[Table], *, separator: str = ",") -> None:
     """Print unrounded numbers. Titles and footnotes are lines that begin with ``#``."""
     for number, table in enumerate(tables):
-        records = table.records()
+        records = table.iterate_records()
+        first = next(records, None)
         if number:
             click.echo()
         if table.title:
             click.echo(f"# {table.title}")
         writer = csv.writer(sys.stdout, delimiter=separator, lineterminator="\n")
-        writer.writerow(records[0] if records else table.header())
-        writer.writerows(record.values() for record in records)
+        writer.writerow(first or table.header())
+        writer.writerows(record.values() for record in chain([first] if first else [], records))
         for note in table.footnotes:
             click.echo(f"# {note}")
 

@@ -14,7 +14,8 @@ from cli.options import INPUT, format_option, note, output_option
 from cli.views import FORMATS, show
 
 PHRASES = "Phrases"
-DEFAULT_ROWS = 100
+DEFAULT_ROWS = {"table": 100, "latex": 100}
+MAX_ROWS = 1_000_000  # of other formats by default; spreadsheets hold 1,048,576
 
 EXAMPLES = [
     ("synparse phrases gold.mrg --max-length 4", "List the frequent phrases of two to four words."),
@@ -50,7 +51,9 @@ EXAMPLES = [
 )
 @option("--pattern", type=PatternType(), help="Only phrases, or dependents of arcs, that match.", group=PHRASES)
 @number_option(
-    "--limit", help=f"Maximum number of rows (default: {DEFAULT_ROWS} in a table, otherwise all).", group=PHRASES
+    "--limit",
+    help=f"Maximum number of rows (default: {DEFAULT_ROWS['table']} in a table, otherwise {MAX_ROWS:,}).",
+    group=PHRASES,
 )
 @output_option
 @format_option(*FORMATS, "tsv", default="table")
@@ -71,8 +74,7 @@ def phrases(
     """
     from treebank.search.phrases import PhraseFilter, count_phrases
 
-    rows = DEFAULT_ROWS if limit is None and form in ("table", "latex") else limit
-    filters = PhraseFilter(limit=rows, **choice)
+    filters = PhraseFilter(limit=limit or DEFAULT_ROWS.get(form, MAX_ROWS), **choice)
     call = options.call("counting", input, output, reads=against)
     try:
         corpus = options.open(call, keep_annotation=True)
@@ -83,4 +85,5 @@ def phrases(
     if not table.rows:
         note("no phrase fits; lower --min-count, or change --label, --pattern or the length")
     if table.omitted:
-        note(f"{table.omitted:,} more phrases are left out; show them with --limit N or --format csv")
+        remedy = " or --format csv" if form in DEFAULT_ROWS else ""
+        note(f"{table.omitted:,} more phrases are left out; show them with --limit N{remedy}")

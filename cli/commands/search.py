@@ -129,17 +129,24 @@ def _write(
     """Write the lines of all matches, and a note if there are none."""
     from treebank.search.search import find_all, select
 
-    count = 0
+    count, labels = 0, set[str]()
+
+    def sentences() -> Iterator[Any]:
+        for sentence in corpus:
+            if sentence.tree and not labels:
+                labels.update(sentence.tree.labels)
+            yield sentence
 
     def counted() -> Iterator[Any]:
         nonlocal count
-        for match in select(find_all(query, corpus, invert=invert, context=context), seed=seed, **limits):
+        for match in select(find_all(query, sentences(), invert=invert, context=context), seed=seed, **limits):
             count += 1
             yield match
 
     call.write(writer.lines(counted(), query.pattern.text), may_be_empty=True)
     if not count:
-        note("no sentence matches")
+        hint = "; phrases of these trees have the label X" if labels == {"X"} else ""
+        note(f"no sentence matches{hint}")
 
 
 def _count(

@@ -50,6 +50,15 @@ def test_filters(call: Caller, folder: Path) -> None:
     assert "no phrase fits" in call("phrases", "a.trees", "--label", "QP")[2]
 
 
+def test_default_number_of_rows(call: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.commands.phrases.MAX_ROWS", 2)
+    command = ("phrases", "a.trees", "--min-count", 1, "--format", "csv")
+    _, out, err = call(*command)
+    assert len(rows(out)) == 2
+    assert "more phrases are left out; show them with --limit N\n" in err
+    assert len(rows(call.result(*command, "--limit", 5))) == 5
+
+
 def test_two_corpora(call: Caller, folder: Path) -> None:
     table = rows(call.result("phrases", "a.trees", "--against", "b.trees", "--format", "csv"))
     by_words = {row["words"]: row for row in table}

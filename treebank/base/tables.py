@@ -6,7 +6,7 @@ tables to a terminal, as LaTeX or as CSV, and the object as JSON, so all formats
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any, NamedTuple, Protocol
 
@@ -84,13 +84,16 @@ class Table(NamedTuple):
 
         An interval becomes the two keys ``NAME low`` and ``NAME high``.
         """
+        return list(self.iterate_records())
+
+    def iterate_records(self) -> Iterator[dict[str, str | int | float | None]]:
+        """Yield the `records` one by one."""
         intervals = {
             column.name
             for row in self.rows
             for column, cell in zip(self.columns, row, strict=True)
             if isinstance(cell, tuple)
         }
-        records = []
         for row in self.rows:
             record: dict[str, str | int | float | None] = {}
             for column, cell in zip(self.columns, row, strict=True):
@@ -99,8 +102,7 @@ class Table(NamedTuple):
                     record |= {f"{column.name} low": low, f"{column.name} high": high}
                 elif not isinstance(cell, tuple):
                     record[column.name] = cell
-            records.append(record)
-        return records
+            yield record
 
 
 class Result(Protocol):

@@ -192,7 +192,7 @@ class _SequenceIndex:
     def __init__(self, sequences: Iterable[str]) -> None:
         self.counts = dict.fromkeys(sequences, 0)
         self._words = {sequence for sequence in self.counts if " " not in sequence and ARC_MARK not in sequence}
-        self._lengths: dict[str, set[int]] = {}
+        self._lengths: dict[str, tuple[int, ...]] = {}
         self._pairs: dict[str, dict[str, list[str]]] = {}
         for sequence in self.counts.keys() - self._words:
             if ARC_MARK in sequence:
@@ -200,7 +200,10 @@ class _SequenceIndex:
                 self._pairs.setdefault(left, {}).setdefault(right, []).append(sequence)
             else:
                 first, second, *others = sequence.split(" ")
-                self._lengths.setdefault(f"{first} {second}", set()).add(2 + len(others))
+                start, length = f"{first} {second}", 2 + len(others)
+                lengths = self._lengths.get(start, ())
+                if length not in lengths:
+                    self._lengths[start] = (*lengths, length)
 
     def count(self, words: list[str]) -> None:
         """Count all occurrences in a sentence."""

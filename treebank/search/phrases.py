@@ -128,7 +128,8 @@ def _cells(frequency: Frequency) -> list[Cell]:
 def count_phrases(corpora: Sequence[Iterable[Sentence]], choice: PhraseFilter | None = None) -> PhraseTable:
     """The table of the phrases of trees, or of the arcs of sentences with heads, in one corpus or in two.
 
-    The sentences are read once, and memory does not grow with their number beyond a limit.
+    The sentences are read once. Beyond a limit, memory does not grow with their number, but it does with the number of
+    rows of the table.
     Raises SynparseError for a malformed pattern.
     """
     choice = choice or PhraseFilter()
