@@ -37,6 +37,7 @@ COMMANDS = (
     "search {{tag=NN; direction=right; distance>=3}} HEADS --format csv",
     "phrases TREES --limit 100",
     "phrases TREES --max-length 4 --format csv",
+    "phrases TREES --format csv",
     "phrases HALF --against HALF --max-length 4 --limit 100",
     "phrases HEADS --limit 100",
     "browse TREES --sample 20000 -o PAGE",
