@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 BEGIN, END = 0, 1  # rows of the tables below
-MEAN_WORDS = 10.0  # occurrences of an average word added to the counts of each word, which smooths rare words
+MEAN_WORDS = 3.0  # occurrences of an average word added to the counts of each word, which smooths rare words
 SMALLEST = 1e-9  # relative frequency, so that its log is finite
 
 
@@ -27,10 +27,7 @@ class SegmentEdgesConfig:
 
     end: float = setting(1.1, at_least=-10, at_most=10, help="weight of the last word of a span as the end of segments")
     begin: float = setting(
-        0.2, at_least=-10, at_most=10, help="weight of the first word of a span as the beginning of segments"
-    )
-    before: float = setting(
-        0.1, at_least=-10, at_most=10, help="weight of the word before a span as the end of segments"
+        0.3, at_least=-10, at_most=10, help="weight of the first word of a span as the beginning of segments"
     )
     length: float = setting(0.5, at_least=-10, at_most=10, help="cost of the logarithm of the length of a span")
     pair: float = setting(1.0, at_least=-10, at_most=10, help="gain of a span of two words")
@@ -96,7 +93,7 @@ def span_log_weights(frequencies: Array, edges: Array, right: float, config: Seg
     gap g ends a segment, and b(g) that with which the word after it begins one, both at most ``limit``, and equal to it
     at the edges of segments:
 
-        end e(j) + begin b(i) + before e(i) - length log(j - i) + pair [j - i = 2]
+        end e(j) + begin b(i) - length log(j - i) + pair [j - i = 2]
 
     Text that branches to the left has the mirror image. Both are averaged, weighted by their probabilities.
     """
@@ -105,8 +102,8 @@ def span_log_weights(frequencies: Array, edges: Array, right: float, config: Seg
     edge = np.full((len(edges), 1), config.limit)
     begins = np.where(edges, config.limit, np.concatenate([words[BEGIN], edge], 1))  # (B, N + 1): of each gap
     ends = np.where(edges, config.limit, np.concatenate([edge, words[END]], 1))
-    at_end = right * config.end * ends + (1 - right) * (config.begin * ends + config.before * begins)
-    at_start = right * (config.begin * begins + config.before * ends) + (1 - right) * config.end * begins
+    at_end = (right * config.end + (1 - right) * config.begin) * ends
+    at_start = (right * config.begin + (1 - right) * config.end) * begins
     width = np.arange(count + 1) - np.arange(count)[:, None]
     fixed = config.pair * (width == 2) - config.length * np.log(np.maximum(width, 1))
     weights: Array = at_start[:, :-1, None] + at_end[:, None, :] + fixed

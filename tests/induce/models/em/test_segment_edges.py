@@ -55,8 +55,8 @@ def test_weights_of_spans(right: float) -> None:
     begins = [0.9, relative[BEGIN, 1], relative[BEGIN, 2], 0.9, 0.9]
     for start in range(4):
         for end in range(start + 1, 5):
-            to_right = 1.1 * ends[end] + 0.2 * begins[start] + 0.1 * ends[start]
-            to_left = 1.1 * begins[start] + 0.2 * ends[end] + 0.1 * begins[end]
+            to_right = 1.1 * ends[end] + 0.3 * begins[start]
+            to_left = 1.1 * begins[start] + 0.3 * ends[end]
             fixed = 0.4 * (end - start == 2) - 0.7 * math.log(end - start)
             expected = right * to_right + (1 - right) * to_left + fixed
             assert weights[start, end].item() == pytest.approx(expected)
