@@ -77,7 +77,7 @@ def test_segment_edges_adds_the_log_weights_of_the_model() -> None:
     scores = priors.segment_edges(zeros(3), Evidence([0, 0, 0], RIGHT, word_edges=edges), 0.5)
     config = SegmentEdgesConfig()
     fixed = config.pair - config.length * math.log(2)
-    first = config.end * math.log(0.2) + config.begin * config.limit + config.before * config.limit
+    first = config.end * math.log(0.2) + config.begin * config.limit
     assert scores[0, 2] == pytest.approx(0.5 * (first + fixed))
     assert scores[1, 3] == pytest.approx(0.5 * (config.end * config.limit + fixed))
 
