@@ -11,6 +11,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cli.command import number_option, option, stacked
 from cli.output import wrapped
@@ -179,11 +180,33 @@ def gold_option(required: bool = False) -> Decorator:
 
 
 def format_option(*names: str, default: str | None = None, help: str = "Output format.") -> Decorator:
-    """Add ``--format`` with the choices ``names``, as the argument ``form``."""
-    has_default = default is not None
+    """Add ``--format`` with the choices ``names``, as the argument ``form``.
+
+    Without it, the suffix of the file after ``--output`` names the format, if that is one of ``names``.
+    """
     return option(
-        "--format", "form", type=click.Choice(names), default=default, show_default=has_default, help=help, group=OUTPUT
+        "--format",
+        "form",
+        type=click.Choice(names),
+        default=default,
+        show_default=default is not None,
+        callback=_format_of_output,
+        help=help,
+        group=OUTPUT,
     )
+
+
+def _format_of_output(context: click.Context, parameter: click.Parameter, form: str | None) -> str | None:
+    """The format after ``--format``, else that which the suffix of the output file names, else the default."""
+    output = context.params.get("output")
+    if context.get_parameter_source("form") is not ParameterSource.DEFAULT or not output:
+        return form
+    from treebank.io.formats import format_by_suffix, suffix_of
+
+    entry = format_by_suffix(output)
+    suffixes = [suffix_of(output)[1:], entry.name if entry else ""]
+    names: Sequence[str] = parameter.type.choices  # type: ignore[attr-defined]
+    return next((name for name in suffixes if name in names), form)
 
 
 def plot_option(help: str) -> Decorator:

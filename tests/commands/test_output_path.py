@@ -1,4 +1,4 @@
-"""No command replaces a file that it reads or writes into a model folder."""
+"""Output files: their suffix names the format, and no command replaces what it reads or writes into a model."""
 
 from __future__ import annotations
 
@@ -99,3 +99,19 @@ def test_new_folder_is_not_inside_a_model_and_contains_nothing_that_is_read(
     before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     assert problem.replace("COPY", str(Path("copy").resolve())) in call.refusal(*arguments.split())
     assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start"),
+    [
+        ("convert g.mrg -o o.conllu", "# sent_id"),
+        ("convert g.mrg -o o.export", "#FORMAT 3"),
+        ("convert g.mrg -o o.out", "(S (NP (DT the)"),
+        ("convert g.mrg --format text -o o.conllu", "the dog saw a cat"),
+        ("search NP g.mrg -o o.jsonl", '{"file": "g.mrg"'),
+        ("phrases g.mrg -o o.csv", "words,label"),
+    ],
+)
+def test_suffix_of_the_output_file_names_the_format(call: Caller, arguments: str, start: str) -> None:
+    call.result(*arguments.split())
+    assert Path(arguments.split()[-1]).read_text().startswith(start)
