@@ -115,7 +115,7 @@ def parse(
     if k and (min_confidence is not None or mark_confidence):
         raise click.UsageError("--k writes scores of trees; leave out --min-confidence and --mark-confidence")
     if k and form not in (None, "jsonl"):
-        raise click.UsageError("--k writes JSON lines; leave out --format")
+        raise click.UsageError(f"--k writes JSON lines, not {form}; add --format jsonl")
     if mark_confidence and form == "jsonl":
         raise click.UsageError("JSON lines have all confidences; leave out --mark-confidence")
     from induce.parsing.load import load_parser

@@ -86,7 +86,7 @@ def test_k_best_trees_have_falling_scores(call: Caller) -> None:
             r"brackets have no confidence in phrases \(try --decoder mbr\)",
         ),
         (("--decoder", "brackets", "--k", "2"), "finds one tree for a sentence; try --decoder mbr or ranked"),
-        (("--k", "2", "--format", "brackets"), "--k writes JSON lines; leave out --format"),
+        (("--k", "2", "--format", "brackets"), "--k writes JSON lines, not brackets; add --format jsonl"),
         (("--mark-confidence", "--format", "jsonl"), "JSON lines have all confidences; leave out --mark-confidence"),
         (("--k", "2", "--min-confidence", "0.5"), "leave out --min-confidence"),
     ],
