@@ -141,7 +141,7 @@ _GROWING = _growing()
 
 
 class _OpenShard:
-    """Bytes since the last cut."""
+    """The shard that is being cut: its lines, bytes and digest since the end of the previous shard."""
 
     def __init__(self, path: str) -> None:
         self.path, self.number, self.lines = path, 0, 0

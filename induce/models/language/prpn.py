@@ -152,7 +152,7 @@ class Prpn(NextWordModel):
         return [start, *(Tapes(tape, tape) for _ in self.reading)]
 
     def draw_masks(self, steps: int, batch: int) -> Masks:
-        """Fresh masks for one segment."""
+        """Draw new dropout masks for one segment of the text."""
         config, weight = self.config, self.embedding.weight
         words, units = config.embedding_size, config.hidden_size
         width = self.predict.output.in_features
