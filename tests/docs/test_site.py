@@ -114,7 +114,7 @@ def test_every_page_is_in_the_navigation(site: Path) -> None:
 
 def test_every_command_is_in_the_table_of_commands() -> None:
     page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
-    assert not [name for name in COMMANDS if f"| `synparse {name}" not in page]
+    assert not [name for name in COMMANDS if f"| `{name}" not in page]
 
 
 def test_pages_name_existing_files() -> None:
