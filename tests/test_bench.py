@@ -295,7 +295,7 @@ def test_table_cells_have_intervals() -> None:
 
 
 def test_coordinate_ascent_finds_the_maximum_on_its_grid() -> None:
-    maximum = {"end": 0.6, "begin": 0.2, "length": 0.5, "pair": 0.75, "limit": 1.5}
+    maximum = {"end": 0.6, "begin": 0.2, "length": 0.5, "pair": 0.75, "limit": 1.5, "cohesion": 0.3}
     weights = edge_weights.ascend(lambda weights: -sum(abs(weights[name] - maximum[name]) for name in maximum))
     assert weights == pytest.approx(maximum)
 

@@ -32,10 +32,10 @@ LANGUAGES = {
     **dict.fromkeys(("CRAFT", "WSJ", "GUM", "English"), "English"),
     **{"Keyaki": "Japanese", "Sinica": "Chinese"},
 }
-START = {"end": 1.0, "begin": 0.0, "length": 0.0, "pair": 0.0, "limit": 1.0}
+START = {"end": 1.0, "begin": 0.0, "length": 0.0, "pair": 0.0, "limit": 1.0, "cohesion": 0.0}
 STEPS = {  # of the three passes
     **{"end": (0.4, 0.2, 0.1), "begin": (0.2, 0.1, 0.1)},
-    **{"length": (0.3, 0.1, 0.1), "pair": (0.5, 0.25, 0.25), "limit": (0.5, 0.5, 0.25)},
+    **{"length": (0.3, 0.1, 0.1), "pair": (0.5, 0.25, 0.25), "limit": (0.5, 0.5, 0.25), "cohesion": (0.2, 0.1, 0.1)},
 }
 MAX_SWEEPS = 3  # over all weights with one size of steps
 

@@ -133,8 +133,8 @@ def _segment_bonus(segments: Array) -> Array:
 def segment_edges(scores: Array, evidence: Evidence, strength: float) -> Array:
     """Prefer spans whose words begin and end segments, and that do not end with an article or a preposition.
 
-    A span gains its log weight under the model ``segment-edges``, with its default weights and the counts of this
-    model's training text (docs/reference/models/segment-edges.md).
+    A span gains its log weight under the model ``segment-edges``, with its default weights, without cohesion, and with
+    the counts of this model's training text (docs/reference/models/segment-edges.md).
     """
     if evidence.word_edges is None:
         return scores

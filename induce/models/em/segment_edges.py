@@ -21,12 +21,14 @@ from induce.data.segment_edges import (
     SMALLEST,
     SegmentEdgesConfig,
     edge_shares,
+    pair_cohesion,
     span_log_weights,
     words_at_edges,
 )
 from induce.models.base import FitStep, FittedModel, Loss, Query
 from induce.models.em.bracket_sums import bracket_counts
 from induce.models.em.ccm import TABLE, blocks_of_one_length
+from induce.models.em.span_model import UNUSED
 from induce.structures import SpanScores, Structure
 
 if TYPE_CHECKING:
@@ -39,7 +41,8 @@ class SegmentEdges(FittedModel):
     """Distribution over binary trees whose spans begin and end with words that begin and end segments.
 
     ``shares`` (2, V): share of the occurrences of each word that begin, and end, a segment. ``means`` (2,): of all
-    words.
+    words. ``pairs`` (P,): keys of pairs of words, ascending, padded with `UNUSED`. ``cohesion`` (P,): of these pairs
+    (`pair_cohesion`).
     """
 
     Config: ClassVar[type] = SegmentEdgesConfig
@@ -48,17 +51,23 @@ class SegmentEdges(FittedModel):
     max_length: ClassVar[int | None] = LONGEST
     shares: Tensor
     means: Tensor
+    pairs: Tensor
+    cohesion: Tensor
 
     def __init__(self, config: SegmentEdgesConfig, vocabulary_size: int) -> None:
         super().__init__()
         self.config = config
         self.register_buffer("shares", torch.full((2, vocabulary_size), 0.5, dtype=torch.float64))
         self.register_buffer("means", torch.full((2,), 0.5, dtype=torch.float64))
+        self.register_buffer("pairs", torch.full((config.pairs,), UNUSED))
+        self.register_buffer("cohesion", torch.zeros(config.pairs, dtype=torch.float64))
 
     def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
         """Count the words that begin segments in the first step, and those that end segments in the second."""
         ids, edges = words_at_edges(corpus)
         shares, means = map(torch.from_numpy, edge_shares(ids, edges, self.shares.shape[1], self.config.smoothing))
+        keys, values = map(torch.from_numpy, pair_cohesion(ids, edges, self.shares.shape[1], self.config.pairs))
+        self.pairs[: len(keys)], self.cohesion[: len(keys)] = keys, values
         count = 2 * len(ids)
         for side in (BEGIN, END)[start:]:
             nats = sum(_nats(self.shares[k].cpu().numpy()[ids], edges[k]) for k in (BEGIN, END))
@@ -94,7 +103,17 @@ class SegmentEdges(FittedModel):
         """Log weight (B, N, N + 1) of each span (`span_log_weights`)."""
         _, edges = self._edges(batch)
         frequencies = (self.shares / self.means.clamp(min=SMALLEST)[:, None])[:, batch.tokens].cpu().numpy()
-        return span_log_weights(frequencies, edges.cpu().numpy(), self.right_probability, self.config)
+        gaps = edges.cpu().numpy()
+        return span_log_weights(frequencies, gaps, self.right_probability, self.config, self._cohesion(batch, gaps))
+
+    def _cohesion(self, batch: FragmentBatch, edges: np.ndarray) -> np.ndarray:
+        """Cohesion (B, N + 1) of the two words around each gap, 0 at the edges of segments."""
+        tokens, pairs = batch.tokens.cpu().numpy(), self.pairs.cpu().numpy()
+        keys = tokens[:, :-1] * self.shares.shape[1] + tokens[:, 1:]
+        indices = np.minimum(np.searchsorted(pairs, keys), len(pairs) - 1)
+        cohesion = np.zeros(edges.shape)
+        cohesion[:, 1:-1] = np.where(pairs[indices] == keys, self.cohesion.cpu().numpy()[indices], 0)
+        return np.where(edges, 0, cohesion)
 
     @staticmethod
     def _edges(batch: FragmentBatch) -> tuple[Tensor, Tensor]:

@@ -44,20 +44,45 @@ def test_shares_count_the_words_at_edges_of_segments() -> None:
     assert model.shares[END, ids["ran"]].item() == pytest.approx((2 + end_mean) / (2 + 1))
 
 
+def test_cohesion_of_neighbors_in_segments() -> None:
+    model, ids = fitted(["the dog ran , the dog", "the dog , the cat ran", "ran the"], pairs=5)
+    # 6 pairs in segments: the dog (3), dog ran, the cat, cat ran and ran the; the comma separates "dog" and "the"
+    expected = {"the dog": (3 + 1) / (4 * 3 / 7 + 1), "dog ran": 2 / (1 * 2 / 7 + 1), "cat ran": 2 / (1 * 2 / 7 + 1)}
+    expected |= {"the cat": 2 / (4 * 1 / 7 + 1), "ran the": 2 / (1 * 1 / 7 + 1)}
+    values = {
+        divmod(key, model.shares.shape[1]): value
+        for key, value in zip(model.pairs.tolist(), model.cohesion.tolist(), strict=True)
+    }
+    assert len(values) == len(expected)
+    for pair, ratio in expected.items():
+        first, second = (ids[word] for word in pair.split())
+        assert values[first, second] == pytest.approx(math.log(ratio))
+
+
+def test_only_the_most_cohesive_pairs_are_stored() -> None:
+    lines = ["the dog ran , the dog", "the dog , the cat ran", "ran the"]
+    model, full = (fitted(lines, pairs=count)[0] for count in (2, 100))
+    assert model.pairs.tolist() == sorted(model.pairs.tolist())
+    largest = sorted(full.cohesion.tolist())[-2:]
+    assert sorted(model.cohesion.tolist()) == pytest.approx(largest)
+
+
 @pytest.mark.parametrize("right", [1.0, 0.3])
 def test_weights_of_spans(right: float) -> None:
-    model, ids = fitted(["the dog ran , a cat ran .", "the cat .", "cat the dog"], length=0.7, pair=0.4, limit=0.9)
+    lines = ["the dog ran , a cat ran .", "the cat .", "cat the dog"]
+    model, ids = fitted(lines, length=0.7, pair=0.4, limit=0.9, cohesion=0.6)
     model.right_probability = right
     words = [ids[word] for word in ("the", "cat", "ran", "dog")]
     weights = model.log_weights(batch_of([[0, 0, 0, COMMA], [0, 0]], [words, words[:2]]))[0]
     relative = np.minimum((model.shares[:, words] / model.means[:, None]).log().numpy(), 0.9)
     ends = [0.9, relative[END, 0], relative[END, 1], 0.9, 0.9]  # of the gaps: a comma before the last word
     begins = [0.9, relative[BEGIN, 1], relative[BEGIN, 2], 0.9, 0.9]
+    cohesion = [0, math.log(2 / (3 * 2 / 7 + 1)), math.log(2 / (2 * 2 / 7 + 1)), 0, 0]  # the cat, cat ran
     for start in range(4):
         for end in range(start + 1, 5):
             to_right = 1.1 * ends[end] + 0.3 * begins[start]
             to_left = 1.1 * begins[start] + 0.3 * ends[end]
-            fixed = 0.4 * (end - start == 2) - 0.7 * math.log(end - start)
+            fixed = 0.4 * (end - start == 2) - 0.7 * math.log(end - start) - 0.6 * (cohesion[start] + cohesion[end])
             expected = right * to_right + (1 - right) * to_left + fixed
             assert weights[start, end].item() == pytest.approx(expected)
 
