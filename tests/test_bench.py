@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import json
 import os
+import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
@@ -13,7 +15,18 @@ from pathlib import Path
 import pytest
 
 from bench.common import ROOT, best_seconds, stored
-from bench.experiments import directions, edge_weights, languages, models, pairs, rounds, similarity, tables, trees
+from bench.experiments import (
+    directions,
+    edge_weights,
+    languages,
+    models,
+    pairs,
+    rounds,
+    similarity,
+    supervised_parsers,
+    tables,
+    trees,
+)
 from bench.report import markdown, numbers, processor, slug, with_interval
 from bench.speed.__main__ import BENCHMARKS, machine_table, verdict
 from treebank.core.sentence import Sentence
@@ -304,3 +317,36 @@ def test_sentence_f1_without_spans_is_one() -> None:
     assert edge_weights.f1({(0, 2), (2, 4)}, {(0, 2), (1, 4), (0, 3)}) == pytest.approx(0.4)
     assert edge_weights.f1(set(), set()) == 1
     assert edge_weights.f1({(0, 2)}, {(1, 3)}) == edge_weights.f1(set(), {(1, 3)}) == 0
+
+
+def test_parsers_are_measured_alternately(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[tuple[str, int, str]] = []
+
+    def run(self: supervised_parsers.System, text: Path, cores: int) -> supervised_parsers.Run:
+        calls.append((self.command[0], cores, text.name))
+        return supervised_parsers.Run(1.0 if text.name == "first.txt" else 1.0 + 2.0 / cores, 100.0)
+
+    (tmp_path / "model").write_bytes(bytes(1_500_000))
+    names = ("a", "b")
+    fakes = {name: supervised_parsers.System([name], tmp_path / "model", {}) for name in names}
+    treebank = tmp_path / "ud" / "UD_English-EWT" / "en_ewt-ud-train.conllu.gz"
+    treebank.parent.mkdir(parents=True)
+    words = "".join(f"{k}\tw{k}\t_\tX\tX\t_\t{k - 1}\tdep\t_\t_\n" for k in range(1, 11))
+    treebank.write_bytes(gzip.compress(f"{words}\n{words}\n".encode()))
+    monkeypatch.setattr(supervised_parsers, "systems", lambda *_: fakes)
+    monkeypatch.setattr(supervised_parsers.System, "run", run)
+    monkeypatch.setattr("sys.argv", ["supervised_parsers", "--data", str(tmp_path), "--out", str(tmp_path / "out")])
+    supervised_parsers.main()
+    one_round = [(name, cores, file) for name in names for cores in (1, 2) for file in ("first.txt", "text.txt")]
+    assert calls == one_round * supervised_parsers.ROUNDS
+    rows = capsys.readouterr().out.splitlines()[2:]
+    assert rows == [f"| {name} | 10 | 20 | 1.0 s | 100 MB | 1.5 MB |" for name in names]
+
+
+def test_parser_that_fails_ends_the_measurement(tmp_path: Path) -> None:
+    system = supervised_parsers.System([sys.executable, "-c", "import sys; sys.exit('{text}' != 'x')"], tmp_path, {})
+    assert system.run(Path("x"), 1).memory > 1
+    with pytest.raises(SystemExit, match="ended with 1"):
+        system.run(Path("y"), 1)
