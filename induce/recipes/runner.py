@@ -20,6 +20,7 @@ from induce.parsing.load import load_parser
 from induce.parsing.parser import with_rule
 from induce.recipes.plan import Plan, Report
 from induce.recipes.recipe import VOTE, Member, Recipe, read_recipe
+from induce.settings.run import entry_of
 from induce.training.events import Event, Finished
 from induce.training.parallel import Task, train_tasks
 from induce.training.request import RunRequest, Stop, resolved_config
@@ -119,10 +120,15 @@ def _compare_with_branching(plan: Plan, report: Report) -> None:
 
 
 def _count_words(plan: Plan, stop: Stop) -> int:
-    """Number of words in the training text as read by the first part with ``max_passes``, or by the first part."""
+    """Number of words in the training text as read by the first part with ``max_passes``, or by the first part.
+
+    Models that learn from teachers alone are left out, because there are no teachers yet.
+    """
     members = plan.recipe.series(1)
-    member = next((member for member in members if member.part.max_passes), members[0])
-    words: int = load_data(replace(plan.request_of(member), teachers=(), resume=False), stop=stop).training.words
+    requests = [plan.request_of(member) for member in members if member.part.max_passes]
+    learners = (request for request in requests if not entry_of(resolved_config(request)).needs_teacher)
+    request = replace(next(learners, plan.request_of(members[0])), teachers=(), resume=False)
+    words: int = load_data(request, stop=stop).training.words
     return words
 
 

@@ -271,6 +271,14 @@ def test_small_texts_are_learned_from_in_more_passes(tmp_path: Path) -> None:
     assert task.request.settings == (f"train.epochs={100_000 // task.data.training.words}",)
 
 
+def test_words_are_not_counted_by_a_part_that_needs_a_teacher(tmp_path: Path) -> None:
+    parts = (replace(ONLSTM, name="first"), replace(STUDENT, name="chart", teachers="first", max_passes=2))
+    recipe = replace(RECIPE, parts=parts)
+    plan = Plan(tmp_path / "run", recipe, request(tmp_path / "run"), 10.0)
+    (tmp_path / "run").mkdir()
+    assert runner._count_words(plan, lambda: False) > len(TEXT)
+
+
 @pytest.mark.parametrize(("minutes", "passes", "longer"), [(0.01, 2, 14), (1, 4, 5), (2, 9, 2), (100, 16, 2)])
 def test_longest_sentences_come_before_the_end(minutes: float, passes: int, longer: int) -> None:
     """A hundred sentences of each length up to 30. Those of more than 26 words are never learned from."""
