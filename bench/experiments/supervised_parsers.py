@@ -54,7 +54,8 @@ import sys
 from multiprocessing import Pool
 from ufal.udpipe import Model, Pipeline, ProcessingError
 path, text, processes = sys.argv[1:]
-pipeline = Pipeline(Model.load(path), "horizontal", Pipeline.DEFAULT, Pipeline.DEFAULT, "conllu")
+model = Model.load(path)  # the pipeline does not keep it alive
+pipeline = Pipeline(model, "horizontal", Pipeline.DEFAULT, Pipeline.DEFAULT, "conllu")
 lines = open(text, encoding="utf-8").read().splitlines(keepends=True)
 def parse(block):
     return pipeline.process("".join(block), ProcessingError())
@@ -91,7 +92,7 @@ class System:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            raise SystemExit(f"{' '.join(command[:3])} … ended with {process.returncode}")
+            raise SystemExit(f"{self.model}: the parser ended with {process.returncode}")
         return Run(time.perf_counter() - began, usage.ru_maxrss / 1024)
 
     @property
