@@ -27,7 +27,7 @@ from induce.storage.builtin import FILES, HEADS, NAME
 from treebank.io.read import read_sentences
 
 ROUNDS, CORES = 3, (1, 2)
-SPACY_STEPS, UDPIPE_PASSES = 600, 2  # of training, which hardly changes the speed
+SPACY_STEPS, UDPIPE_PASSES = 600, 2  # of a short training, because only speed and size are compared
 SPACY = """
 import sys, spacy
 from spacy.tokens import Doc
