@@ -9,7 +9,7 @@ import torch
 
 from induce.data.word_classes import FlatText, word_classes
 from induce.models.em.dmv_members import NOT_COMPARED, DmvMembers
-from induce.models.em.predicates import frequency_weights, predicate_ratios
+from induce.models.em.predicates import frequency_weights, predicate_scores
 from induce.models.em.valence_grammar import (
     GrammarSums,
     Preferences,
@@ -19,7 +19,6 @@ from induce.models.em.valence_grammar import (
     blocks_of_similar_length,
 )
 
-PREDICATE_LENGTHS = (3, 12)  # words of the shortest and longest sentence for predicate ratios
 MIN_GAIN = 1e-3  # smallest relative gain of the log-likelihood by a pass of lateen EM that counts as progress
 
 
@@ -97,7 +96,7 @@ class DmvLearner:
         return replace(preferences, length_bias=(1 - share) * config.annealed_bias + share * preferences.length_bias)
 
     def _prepare(self) -> None:
-        """Compute the classes, predicate ratios and word weights of the member."""
+        """Compute the classes, predicate scores and word weights of the member."""
         config, model, text = self.model.config, self.model, self.text
         if model.words_are_classes:
             classes, size = np.arange(model.vocabulary_size), model.vocabulary_size
@@ -106,29 +105,31 @@ class DmvLearner:
             classes = word_classes(text.neighbours, text.words, classes=size, endings=config.endings, seed=self.seed)
         power = model.between("frequency_power", self.member)
         weights = frequency_weights(text.share, scale=config.frequency_scale, power=power)
-        ratio = np.ones(model.class_count)
-        ratio[:size] = self._predicates(classes, weights, size)
         begins, ends = np.log(np.maximum(text.edges, 1e-9))
-        leaning = np.clip(begins - ends, -config.leaning_limit, config.leaning_limit)
-        limited = np.clip(ratio, 1 / config.predicate_limit, config.predicate_limit)[classes]
+        leaning = (1 - weights) * np.clip(begins - ends, -config.leaning_limit, config.leaning_limit)
+        predicate = weights * self._predicates(classes, leaning, 1 - weights, size)[classes]
         smoothed = text.counts + 0.5
         tables = {
             "classes": classes,
-            "ratio": ratio,
-            "leaning": (1 - weights) * leaning,
-            "head_weight": weights * limited**config.predicate_head,
-            "root_weight": weights * limited**config.predicate_root,
+            "leaning": leaning,
+            "head_weight": weights * np.exp(config.predicate_head * predicate),
+            "root_weight": weights * np.exp(config.predicate_root * predicate),
             "word_given_class": smoothed / np.bincount(classes, smoothed)[classes],
         }
         for name, table in tables.items():
             getattr(model, name)[self.member] = torch.from_numpy(table)
         model.share.copy_(torch.from_numpy(text.counts / max(1, len(text.ids))))
 
-    def _predicates(self, classes: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
-        lengths, (low, high) = self.text.lengths, PREDICATE_LENGTHS
-        short = (lengths >= low) & (lengths <= high)
-        ids = self.text.ids[np.repeat(short, lengths)]
-        return predicate_ratios(classes[ids], lengths[short], weights[ids], count=size, seed=self.seed)
+    def _predicates(self, classes: np.ndarray, leaning: np.ndarray, frequent: np.ndarray, size: int) -> np.ndarray:
+        """Scores (K,) of ``size`` classes as predicates, for the class, leaning and frequency (V,) of each word."""
+        text = self.text
+        sentences = np.repeat(np.arange(len(text.lengths)), text.lengths)
+        edges = np.ones(len(text.ids) + 1, dtype=bool)  # whether a segment begins at each word, and after the last one
+        edges[1:-1] = (np.diff(text.fragments) != 0) | (np.diff(sentences) != 0)
+        before = np.where(edges[:-1], 0.0, np.append(0.0, np.maximum(-leaning, 0)[text.ids[:-1]]))
+        after = np.where(edges[1:], 0.0, np.append(frequent[text.ids[1:]], 0.0))
+        segments = np.cumsum(edges[:-1]) - 1
+        return predicate_scores(classes[text.ids], segments, sentences, before, after, count=size)
 
     def _choose_sentences(self, done: int) -> None:
         """Prepare the sentences of the stage that contains pass ``done``.

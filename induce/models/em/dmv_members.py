@@ -69,9 +69,8 @@ class DmvConfig:
         0.0, -10, 10, "weight of the side of its dependents for a frequent word, estimated in the same way"
     )
     leaning_limit: float = limited(2.0, 0, 10, "largest log of the ratio of edges that estimates both sides")
-    predicate_root: float = limited(1.0, 0, 100, "power of the predicate ratio in a word's root weight")
-    predicate_head: float = limited(0.1, 0, 100, "power of the predicate ratio in a word's weight as head")
-    predicate_limit: float = limited(20.0, 1, 1e9, "largest predicate ratio; the smallest one is its inverse")
+    predicate_root: float = limited(1.0, 0, 10, "factor of the predicate score in the log weight of a word as root")
+    predicate_head: float = limited(0.3, 0, 10, "factor of the predicate score in the log weight of a word as head")
     smooth_choose: float = limited(0.5, 1e-6, 1e6, "count added to every choice of a dependent")
     smooth_stop: float = limited(1.0, 1e-6, 1e6, "count added to every decision to stop")
     smooth_root: float = limited(0.1, 1e-6, 1e6, "count added to every root")
@@ -126,7 +125,6 @@ class DmvMembers(FittedModel):
         self.register_buffer("objective", torch.full((members,), NOT_COMPARED, dtype=double))
         self.register_buffer("share", torch.zeros(vocabulary_size, dtype=double))
         self.register_buffer("classes", torch.zeros(members, vocabulary_size, dtype=torch.int64))
-        self.register_buffer("ratio", torch.ones(members, size, dtype=double))
         self.register_buffer("leaning", torch.zeros(members, vocabulary_size, dtype=double))
         self.register_buffer("head_weight", torch.ones(members, vocabulary_size, dtype=double))
         self.register_buffer("root_weight", torch.ones(members, vocabulary_size, dtype=double))
@@ -140,7 +138,6 @@ class DmvMembers(FittedModel):
     objective: Tensor  # (M,): log-likelihood of the last pass, or `NOT_COMPARED` after a change of sentences or counts
     share: Tensor  # (V,): of the text
     classes: Tensor  # (M, V)
-    ratio: Tensor  # (M, K): see `predicate_ratios`
     leaning: Tensor  # (M, V): see `SentenceBlock`
     head_weight: Tensor  # (M, V)
     root_weight: Tensor  # (M, V)

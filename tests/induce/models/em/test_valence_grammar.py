@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from induce.models.em.dependency_tables import TreeWeights, by_head
-from induce.models.em.predicates import frequency_weights, predicate_ratios
+from induce.models.em.predicates import frequency_weights, predicate_scores
 from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
 from tests.induce.models.em.test_dependency_sums import by_all_trees
 
@@ -172,19 +172,38 @@ def test_probabilities_are_smoothed() -> None:
     np.testing.assert_allclose(grammar.stop, 0.5)
 
 
-def test_predicate_class_has_the_largest_ratio() -> None:
-    """Sentences with one word of class 2 and two to four words of the other classes."""
+def scores_of(sentences: list[np.ndarray], leaning: float = 0.0) -> np.ndarray:
+    """Predicate scores of classes in sentences without punctuation. Words before class 2 have this ``leaning``."""
+    classes = np.concatenate([*sentences, np.zeros(0, dtype=int)])
+    numbers = np.repeat(np.arange(len(sentences)), [len(sentence) for sentence in sentences])
+    return predicate_scores(classes, numbers, numbers, leaning * (classes == 2), 0.0 * classes, count=CLASSES)
+
+
+def test_class_that_occurs_once_in_each_sentence_is_a_predicate() -> None:
     draw = np.random.default_rng(0)
-    lengths = draw.integers(3, 6, 400)
-    sentences = [draw.permutation([2, *draw.choice([0, 1, 3], length - 1, p=[0.6, 0.3, 0.1])]) for length in lengths]
-    classes = np.concatenate(sentences)
-    ratios = predicate_ratios(classes, lengths, np.ones(len(classes)), count=CLASSES)
-    assert ratios.argmax() == 2
-    assert ratios[2] > 5 * np.delete(ratios, 2).max()
+    sentences = [
+        draw.permutation([2, *draw.choice([0, 1, 3], length - 1, p=[0.6, 0.3, 0.1])])
+        for length in draw.integers(3, 6, 400)
+    ]
+    scores = scores_of(sentences)
+    assert scores.argmax() == 2, scores
 
 
-def test_predicate_ratios_are_one_without_sentences() -> None:
-    np.testing.assert_array_equal(predicate_ratios(np.zeros(0, int), np.zeros(0, int), np.zeros(0), count=3), 1.0)
+def test_classes_that_exclude_each_other_are_predicates() -> None:
+    """Each sentence has a word of class 2 or of class 3, and three others."""
+    draw = np.random.default_rng(0)
+    sentences = [draw.permutation([draw.choice([2, 3]), *draw.choice([0, 1], 3)]) for _ in range(400)]
+    assert set(np.argsort(scores_of(sentences))[2:]) == {2, 3}
+
+
+def test_words_that_lean_to_the_left_precede_predicates() -> None:
+    draw = np.random.default_rng(0)
+    sentences = [draw.permutation(4) for _ in range(400)]
+    assert scores_of(sentences, leaning=0.5).argmax() == 2
+
+
+def test_predicate_scores_are_zero_without_sentences() -> None:
+    np.testing.assert_array_equal(scores_of([]), 0.0)
 
 
 def test_frequent_words_have_smaller_weights() -> None:
