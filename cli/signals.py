@@ -7,9 +7,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import current_thread, main_thread
 from types import FrameType
-from typing import Any
+
+from treebank.base.signals import handled
 
 SCORING_SECONDS = 4.0  # after SIGTERM, before the scoring of a saved model is stopped
 STEP_SECONDS = 8.0  # after SIGTERM, before the current training step is interrupted
@@ -31,7 +31,7 @@ def ending_cleanly() -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         raise TerminatedError(number)
 
-    with _handled(dict.fromkeys(_ENDING_SIGNALS, end)):
+    with handled(dict.fromkeys(_ENDING_SIGNALS, end)):
         yield
 
 
@@ -77,26 +77,8 @@ def ending_after_the_step() -> Iterator[Ending]:
     ending = Ending()
     numbers = [signal.SIGINT, *_ENDING_SIGNALS, *([signal.SIGALRM] if hasattr(signal, "SIGALRM") else [])]
     try:
-        with _handled(dict.fromkeys(numbers, ending.note)):
+        with handled(dict.fromkeys(numbers, ending.note)):
             yield ending
     finally:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-@contextmanager
-def _handled(handlers: dict[Any, Any]) -> Iterator[None]:
-    """Install signal handlers temporarily, in the main thread only. Ignored signals (nohup) stay ignored."""
-    if current_thread() is not main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in handlers}
-    for number, handler in handlers.items():
-        if before[number] not in (signal.SIG_IGN, None):
-            signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            if handler is not None:
-                signal.signal(number, handler)

@@ -20,6 +20,7 @@ from multiprocessing.connection import wait
 from typing import Any, Self, TypeVar
 
 from treebank.base.errors import SynparseError, out_of_memory
+from treebank.base.signals import handled
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -138,15 +139,22 @@ class Pool:
 
 @contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Delay the signals that end a command until the end of the context. Workers that start in it ignore them."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+    """Delay the signals that end a command until the end of the context. Workers that start in it ignore them.
+
+    Blocked signals may reach another thread, and Python then calls their handlers in the main thread. Such signals are
+    recorded and sent again.
+    """
+    received: list[int] = []
+    masks = hasattr(signal, "pthread_sigmask")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS) if masks else set()
     try:
-        yield
+        with handled(dict.fromkeys(ENDING_SIGNALS, lambda number, frame: received.append(number))):
+            yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number in received:
+            signal.raise_signal(number)
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -110,21 +111,30 @@ def test_workers_ignore_signals_and_end_with_their_iterator(number: signal.Signa
 
 
 def test_interruption_at_the_start_of_a_worker_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise the program would wait for it at its end, because workers ignore signals."""
+    """Otherwise the program would wait for it at its end, because workers ignore signals.
+
+    The system may give the signal to another thread, in which it is not blocked.
+    """
+    ended = threading.Event()
+    threading.Thread(target=ended.wait).start()
     pool = Pool(abs, 1)
     start = pool.context.Process.start
 
     def start_and_interrupt(process: Any) -> None:
         start(process)
         os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)  # until the other thread has received it
 
     def run() -> None:
         with pool:
             list(pool.run([1]))
 
     monkeypatch.setattr(pool.context.Process, "start", start_and_interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        run()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    finally:
+        ended.set()
     assert not multiprocessing.active_children()
 
 
