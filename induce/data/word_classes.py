@@ -240,7 +240,8 @@ def _entries(block: Array, starts: Array) -> tuple[Array, Array]:
 class FlatText:
     """Words of a corpus without boundary tokens, and their counts.
 
-    ``edges`` (2, V): relative frequencies at the beginnings and ends of segments (see `word_edges`).
+    ``edges`` (2, V): relative frequencies at the beginnings and ends of segments (see `word_edges`). ``fragments`` and
+    ``segments`` (T,): the number of the segment of each word, in its sentence and in the text.
     """
 
     def __init__(self, corpus: EncodedCorpus) -> None:
@@ -259,6 +260,9 @@ class FlatText:
         self.fragments = (
             fragments - np.repeat(fragments[self.offsets[:-1]], self.lengths) if len(self.ids) else fragments
         )
+        begins = breaks.copy()
+        begins[self.offsets[:-1][self.lengths > 0]] = True
+        self.segments = np.cumsum(begins) - 1
 
     def word_positions(self, rows: np.ndarray, count: int) -> np.ndarray:
         """Indices (N, B) of the words of the sentences ``rows``, which have at most ``count`` words.

@@ -211,12 +211,14 @@ class CountSharing:
 class FittedModel(Model):
     """A model that is fitted without gradients, such as a grammar by expectation-maximization.
 
-    All learned values are buffers, so that a checkpoint contains them. ``seed`` is the seed of the training run.
+    All learned values are buffers, so that a checkpoint contains them. ``seed`` is the seed of the training run, and
+    ``right_probability`` the probability that its text is right-branching.
     ``group`` connects the processes that fit one model: each reads the full corpus, counts in its share of it, and adds
     its counts to those of the others.
     """
 
     seed: int = 1
+    right_probability: float = 0.5
     group: CountSharing = CountSharing()
 
     def loss(self, batch: Any, state: Any = None) -> Loss:

@@ -140,12 +140,14 @@ def make_run(
 
 def _learner(run: Run) -> Learner:
     """The algorithm that trains the model of a run."""
+    from induce.decoding.branching_direction import assumed_probability
     from induce.models.base import FittedModel
     from induce.training.learners import FittedLearner, GradientLearner
     from induce.training.optimizer import make_optimizer
 
     if isinstance(run.model, FittedModel):
         run.model.group = run.group
+        run.model.right_probability = assumed_probability(run.config.parse.branching, run.facts.direction)
         return FittedLearner(run.model, run.corpus, run.training.words)
     optimizer = make_optimizer(list(run.model.parameters()), run.config.optimizer)
     return GradientLearner(

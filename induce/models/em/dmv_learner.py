@@ -9,6 +9,7 @@ import torch
 
 from induce.data.word_classes import FlatText, word_classes
 from induce.models.em.dmv_members import NOT_COMPARED, DmvMembers
+from induce.models.em.phrase_heads import evidence_for_last_heads
 from induce.models.em.predicates import frequency_weights, predicate_scores
 from induce.models.em.valence_grammar import (
     GrammarSums,
@@ -96,7 +97,7 @@ class DmvLearner:
         return replace(preferences, length_bias=(1 - share) * config.annealed_bias + share * preferences.length_bias)
 
     def _prepare(self) -> None:
-        """Compute the classes, predicate scores and word weights of the member."""
+        """Compute the classes, predicate scores, word weights and modifier cost of the member."""
         config, model, text = self.model.config, self.model, self.text
         if model.words_are_classes:
             classes, size = np.arange(model.vocabulary_size), model.vocabulary_size
@@ -112,24 +113,26 @@ class DmvLearner:
         tables = {
             "classes": classes,
             "leaning": leaning,
+            "content": weights,
             "head_weight": weights * np.exp(config.predicate_head * predicate),
             "root_weight": weights * np.exp(config.predicate_root * predicate),
             "word_given_class": smoothed / np.bincount(classes, smoothed)[classes],
         }
         for name, table in tables.items():
             getattr(model, name)[self.member] = torch.from_numpy(table)
+        right = max(0.0, 2 * model.right_probability - 1)  # in left-branching languages, most heads are last anyway
+        evidence = evidence_for_last_heads(classes[text.ids], weights[text.ids], text.segments, count=size)
+        model.modifier_cost[self.member] = config.modifier_head * right * min(max(evidence, 0.0), 1.0)
         model.share.copy_(torch.from_numpy(text.counts / max(1, len(text.ids))))
 
     def _predicates(self, classes: np.ndarray, leaning: np.ndarray, frequent: np.ndarray, size: int) -> np.ndarray:
         """Scores (K,) of ``size`` classes as predicates, for the class, leaning and frequency (V,) of each word."""
         text = self.text
         sentences = np.repeat(np.arange(len(text.lengths)), text.lengths)
-        edges = np.ones(len(text.ids) + 1, dtype=bool)  # whether a segment begins at each word, and after the last one
-        edges[1:-1] = (np.diff(text.fragments) != 0) | (np.diff(sentences) != 0)
+        edges = np.diff(text.segments, prepend=-1, append=-1) != 0  # before each word, and after the last one
         before = np.where(edges[:-1], 0.0, np.append(0.0, np.maximum(-leaning, 0)[text.ids[:-1]]))
         after = np.where(edges[1:], 0.0, np.append(frequent[text.ids[1:]], 0.0))
-        segments = np.cumsum(edges[:-1]) - 1
-        return predicate_scores(classes[text.ids], segments, sentences, before, after, count=size)
+        return predicate_scores(classes[text.ids], text.segments, sentences, before, after, count=size)
 
     def _choose_sentences(self, done: int) -> None:
         """Prepare the sentences of the stage that contains pass ``done``.

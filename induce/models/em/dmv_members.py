@@ -12,6 +12,7 @@ from torch import Tensor
 from induce.data.word_classes import check_words_as_classes
 from induce.models.base import FittedModel
 from induce.models.em.dependency_tables import CONSTRAINTS
+from induce.models.em.phrase_heads import followed_by_content
 from induce.models.em.valence_grammar import Preferences, SentenceBlock, ValenceGrammar
 from induce.setting import choice, count, limited, setting, share, weight
 
@@ -71,6 +72,9 @@ class DmvConfig:
     leaning_limit: float = limited(2.0, 0, 10, "largest log of the ratio of edges that estimates both sides")
     predicate_root: float = limited(1.0, 0, 10, "factor of the predicate score in the log weight of a word as root")
     predicate_head: float = limited(0.3, 0, 10, "factor of the predicate score in the log weight of a word as head")
+    modifier_head: float = limited(
+        1.5, 0, 10, "largest log of the factor by which a content word before another one is less likely as a head"
+    )
     smooth_choose: float = limited(0.5, 1e-6, 1e6, "count added to every choice of a dependent")
     smooth_stop: float = limited(1.0, 1e-6, 1e6, "count added to every decision to stop")
     smooth_root: float = limited(0.1, 1e-6, 1e6, "count added to every root")
@@ -126,6 +130,8 @@ class DmvMembers(FittedModel):
         self.register_buffer("share", torch.zeros(vocabulary_size, dtype=double))
         self.register_buffer("classes", torch.zeros(members, vocabulary_size, dtype=torch.int64))
         self.register_buffer("leaning", torch.zeros(members, vocabulary_size, dtype=double))
+        self.register_buffer("content", torch.ones(members, vocabulary_size, dtype=double))
+        self.register_buffer("modifier_cost", torch.zeros(members, dtype=double))
         self.register_buffer("head_weight", torch.ones(members, vocabulary_size, dtype=double))
         self.register_buffer("root_weight", torch.ones(members, vocabulary_size, dtype=double))
         self.register_buffer("word_given_class", torch.zeros(members, vocabulary_size, dtype=double))
@@ -139,6 +145,8 @@ class DmvMembers(FittedModel):
     share: Tensor  # (V,): of the text
     classes: Tensor  # (M, V)
     leaning: Tensor  # (M, V): see `SentenceBlock`
+    content: Tensor  # (M, V): how much of a content word each word is, from 0 to 1
+    modifier_cost: Tensor  # (M,): cost as a head of a content word before another one, estimated from the text
     head_weight: Tensor  # (M, V)
     root_weight: Tensor  # (M, V)
     word_given_class: Tensor  # (M, V): P(word | its class)
@@ -178,5 +186,8 @@ class DmvMembers(FittedModel):
         tables = [table[member].cpu().numpy() for table in (self.classes, self.head_weight, self.root_weight)]
         classes, head, root = (table[ids] for table in tables)
         inside = np.arange(len(ids))[:, None] < lengths
-        leaning = self.leaning[member].cpu().numpy()[ids]
-        return SentenceBlock(classes, np.where(inside, fragments, -1), head, root, lengths, leaning=leaning)
+        fragments = np.where(inside, fragments, -1)
+        leaning, content = (table[member].cpu().numpy()[ids] for table in (self.leaning, self.content))
+        if cost := float(self.modifier_cost[member]):
+            head = head * np.exp(-cost * followed_by_content(content, fragments))
+        return SentenceBlock(classes, fragments, head, root, lengths, leaning=leaning)

@@ -39,11 +39,14 @@ def sample(count: int = 60) -> EncodedCorpus:
 
 
 def fresh(corpus: EncodedCorpus, **settings: object) -> Dmv:
-    return Dmv(DmvConfig(**{**QUICK, **settings}), len(corpus.vocabulary))
+    model = Dmv(DmvConfig(**{**QUICK, **settings}), len(corpus.vocabulary))
+    model.right_probability = 1.0
+    return model
 
 
-def learned(corpus: EncodedCorpus, **settings: object) -> Dmv:
+def learned(corpus: EncodedCorpus, right_probability: float = 1.0, **settings: object) -> Dmv:
     model = fresh(corpus, **settings)
+    model.right_probability = right_probability
     for _ in model.fit(corpus):
         pass
     return model
@@ -148,6 +151,24 @@ def test_words_have_dependents_on_the_side_to_which_they_lean(corpus: EncodedCor
         after, before = (side.sum(1)[batch.tokens == preposition].mean() for side in (heads.tril(-1), heads.triu(1)))
         shares.append(float(after / (after + before)))
     assert shares[0] < shares[1] < shares[2]
+
+
+def test_content_words_before_content_words_have_fewer_dependents_in_right_branching_text() -> None:
+    """Phrases are an article and a noun, or an article, an adjective and a noun."""
+    nouns, adjectives, draw = [f"n{k}" for k in range(9)], [f"a{k}" for k in range(9)], np.random.default_rng(0)
+    sentences = []
+    for _ in range(300):
+        adjective, *heads = draw.choice(adjectives), *draw.choice(nouns, 2)
+        phrases = draw.permutation([f"the {adjective} {heads[0]}", f"the {heads[1]}"])
+        sentences.append(Sentence(tuple(" ".join(phrases).split())))
+    corpus = corpus_of(sentences)
+    words, batch, shares = np.array(corpus.vocabulary.words), batch_of(corpus, range(40)), []
+    for probability in (0.4, 1.0):
+        model = learned(corpus, probability, modifier_head=4.0)
+        assert bool((model.modifier_cost > 0).all()) == (probability > 0.5)
+        before_noun = torch.from_numpy(np.char.startswith(words[batch.tokens.numpy()], "a"))
+        shares.append(float(heads_of(model, batch).sum(1)[before_noun].mean()))
+    assert shares[1] < shares[0]
 
 
 def test_large_smoothing_makes_the_grammar_uniform(corpus: EncodedCorpus) -> None:

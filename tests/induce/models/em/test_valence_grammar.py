@@ -1,4 +1,4 @@
-"""The dependency grammar over classes: weights by definition, EM, smoothing, and predicate ratios."""
+"""The dependency grammar over classes: weights by definition, EM, smoothing, predicate scores, and heads of phrases."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from induce.models.em.dependency_tables import TreeWeights, by_head
+from induce.models.em.phrase_heads import divergence, evidence_for_last_heads, followed_by_content
 from induce.models.em.predicates import frequency_weights, predicate_scores
 from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
 from tests.induce.models.em.test_dependency_sums import by_all_trees
@@ -208,3 +209,37 @@ def test_predicate_scores_are_zero_without_sentences() -> None:
 
 def test_frequent_words_have_smaller_weights() -> None:
     assert frequency_weights(np.array([0.0, 1e-3]), scale=1e-3, power=0.5) == pytest.approx([1.0, 0.5**0.5])
+
+
+ARTICLE, NOUN, ADJECTIVE = 0, 1, 2
+
+
+def evidence_of(phrases: list[list[int]]) -> float:
+    """Evidence for last heads in a text of segments that begin with an article."""
+    classes = np.concatenate([np.zeros(0, dtype=int), *([ARTICLE, *phrase] for phrase in phrases)])
+    segments = np.repeat(np.arange(len(phrases)), [len(phrase) + 1 for phrase in phrases])
+    return evidence_for_last_heads(classes, (classes != ARTICLE).astype(float), segments, count=3)
+
+
+def test_position_of_heads_is_that_of_the_classes_of_single_words() -> None:
+    single = [[NOUN]] * 90 + [[ADJECTIVE]] * 10
+    assert evidence_of([*single, *[[ADJECTIVE, NOUN]] * 50]) > 2
+    assert evidence_of([*single, *[[NOUN, ADJECTIVE]] * 50]) < -2
+    assert evidence_of([*single, *[[NOUN, NOUN]] * 50]) == pytest.approx(0.0)
+
+
+def test_no_phrases_give_no_evidence_for_the_position_of_heads() -> None:
+    assert evidence_of([]) == 0.0
+    assert evidence_of([[]] * 3) == 0.0
+
+
+def test_divergence_is_zero_for_equal_and_log_two_for_disjoint_distributions() -> None:
+    p, q = np.array([0.25, 0.75, 0.0]), np.array([0.0, 0.0, 1.0])
+    assert divergence(p, p) == 0.0
+    assert divergence(p, q) == pytest.approx(np.log(2))
+
+
+def test_content_words_before_content_words_of_their_fragment() -> None:
+    content = np.array([[0.0], [1.0], [0.5], [1.0], [1.0], [1.0]])
+    fragments = np.array([[0], [0], [0], [1], [1], [-1]])
+    np.testing.assert_array_equal(followed_by_content(content, fragments)[:, 0], [0, 0.5, 0, 1, 0, 0])

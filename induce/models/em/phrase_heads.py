@@ -1,0 +1,53 @@
+"""Estimation from raw text of whether the last content word of a phrase is its head, as in *the old man*.
+
+The head of a phrase of two content words stands where a phrase of one word has its only word. So a text tells where
+heads are: after a function word, the word classes at the head's position in phrases of two words are those of phrases
+of one word.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+Array = np.ndarray
+
+SMOOTHING = 20.0  # words added to the counts of each position
+
+
+def evidence_for_last_heads(classes: Array, content: Array, segments: Array, *, count: int) -> float:
+    """Evidence that heads are the last content words of phrases, from -inf to inf: 0 if there is none.
+
+    ``classes``, ``content``, ``segments`` (T,): of each word, its class below ``count``, how much of a content word it
+    is, from 0 to 1, and the number of its segment. A phrase begins after a function word and ends before a function
+    word or with its segment. The evidence is log(D(first, only) / D(last, only)), where D is the Jensen-Shannon
+    divergence of the classes of two positions: the first and the last word of phrases of two words, and the only word
+    of phrases of one.
+    """
+    joined = np.append(False, segments[1:] == segments[:-1])  # whether a word has the same segment as the one before
+    opened = np.where(joined, 1 - np.append(0.0, content[:-1]), 0.0)
+    closed = np.where(np.append(joined[1:], False), 1 - np.append(content[1:], 0.0), 1.0)
+    only = content * opened * closed
+    two = (content * opened)[:-1] * (joined * content * closed)[1:]
+    positions = [(classes, only), (classes[:-1], two), (classes[1:], two)]
+    counts = np.stack([np.bincount(words, weights, count) for words, weights in positions])
+    if not counts.sum():
+        return 0.0
+    mean = counts.sum(0) / counts.sum()
+    single, first, last = (counts + SMOOTHING * mean) / (counts.sum(1, keepdims=True) + SMOOTHING)
+    return math.log(max(divergence(first, single), 1e-9) / max(divergence(last, single), 1e-9))
+
+
+def divergence(p: Array, q: Array) -> float:
+    """Jensen-Shannon divergence in nats of two distributions (K,)."""
+    middle = (p + q) / 2
+    ratios = [np.log(np.divide(part, middle, out=np.ones_like(part), where=part > 0)) for part in (p, q)]
+    return float((p @ ratios[0] + q @ ratios[1]) / 2)
+
+
+def followed_by_content(content: Array, fragments: Array) -> Array:
+    """How much each word (N, B) is a content word followed by another one of its fragment, from 0 to 1."""
+    following = np.zeros_like(content)
+    following[:-1] = np.where(fragments[1:] == fragments[:-1], content[:-1] * content[1:], 0.0)
+    return following
