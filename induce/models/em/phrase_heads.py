@@ -47,7 +47,7 @@ def divergence(p: Array, q: Array) -> float:
 
 
 def followed_by_content(content: Array, fragments: Array) -> Array:
-    """How much each word (N, B) is a content word followed by another one of its fragment, from 0 to 1."""
+    """Degree, from 0 to 1, to which each word (N, B) is a content word before another one of its fragment."""
     following = np.zeros_like(content)
     following[:-1] = np.where(fragments[1:] == fragments[:-1], content[:-1] * content[1:], 0.0)
     return following
