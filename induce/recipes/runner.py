@@ -60,7 +60,8 @@ def train_recipe(
     if not plan.words:
         plan.words = _count_words(plan, stop)
         if plan.words < plan.recipe.small_text_words:
-            plan.recipe = read_recipe(plan.recipe.small_text_recipe)
+            while plan.words < plan.recipe.small_text_words:
+                plan.recipe = read_recipe(plan.recipe.small_text_recipe)
             report(f"{plan.words:,} words: recipe {plan.recipe.name}")
         plan.begin()
     recipe = plan.recipe

@@ -90,22 +90,22 @@ def test_result_is_an_ensemble_and_the_log_holds_the_decisions(
     assert trees(copytree(run, tmp_path / "moved")) == trees(run)
 
 
-@pytest.mark.parametrize(("limit", "name"), [(10_000, "small"), (1, "tiny")])
-def test_small_text_is_learned_from_by_another_recipe(tmp_path: Path, limit: int, name: str) -> None:
-    small = tmp_path / "small.toml"
+@pytest.mark.parametrize(("limits", "name"), [((10_000, 0), "small"), ((10_000, 10_000), "smaller"), ((1, 1), "tiny")])
+def test_small_text_is_learned_from_by_another_recipe(tmp_path: Path, limits: tuple[int, int], name: str) -> None:
     settings = json.dumps(SETTINGS["segment-edges"])
-    small.write_text(
-        'name = "small"\nminutes = 5\n[[part]]\nname = "counts"\npresets = ["segment-edges-small"]\nminutes = 1\n'
-        f"settings = {settings}\n",
-        encoding="utf-8",
-    )
-    recipe = replace(RECIPE, parts=(PRPN,), small_text_words=limit, small_text_recipe=str(small))
+    part = '[[part]]\nname = "counts"\npresets = ["segment-edges-small"]\nminutes = 1\n' + f"settings = {settings}\n"
+    small, smaller = tmp_path / "small.toml", tmp_path / "smaller.toml"
+    next_recipe = f'small_text_words = {limits[1]}\nsmall_text_recipe = "{smaller}"\n' if limits[1] else ""
+    small.write_text(f'name = "small"\nminutes = 5\n{next_recipe}{part}', encoding="utf-8")
+    smaller.write_text(f'name = "smaller"\nminutes = 5\n{part}', encoding="utf-8")
+    recipe = replace(RECIPE, parts=(PRPN,), small_text_words=limits[0], small_text_recipe=str(small))
     lines: list[str] = []
     stop = iter([False, False, False, False, False, True]) if name == "tiny" else iter(())
     for _ in train_recipe(request(tmp_path / "run"), recipe, report=lines.append, stop=lambda: next(stop, False)):
         pass
     assert stored(tmp_path / "run")["recipe"]["name"] == name  # type: ignore[index]
-    assert any(line.endswith("words: recipe small") for line in lines) == (name == "small")
+    chosen = [line.rpartition(" ")[2] for line in lines if "words: recipe" in line]
+    assert chosen == ([] if name == "tiny" else [name])
 
 
 def test_likeliest_member_of_a_part_can_be_the_result(tmp_path: Path) -> None:
