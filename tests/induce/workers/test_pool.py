@@ -113,7 +113,8 @@ def test_workers_ignore_signals_and_end_with_their_iterator(number: signal.Signa
 def test_interruption_at_the_start_of_a_worker_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the program would wait for it at its end, because workers ignore signals.
 
-    The system may give the signal to another thread, in which it is not blocked.
+    The system may give the signal to another thread, in which it is not blocked. A shell that runs the tests in the
+    background has made them ignore SIGINT, so the test sets the handler.
     """
     ended = threading.Event()
     threading.Thread(target=ended.wait).start()
@@ -130,10 +131,12 @@ def test_interruption_at_the_start_of_a_worker_ends_the_worker(monkeypatch: pyte
             list(pool.run([1]))
 
     monkeypatch.setattr(pool.context.Process, "start", start_and_interrupt)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
             run()
     finally:
+        signal.signal(signal.SIGINT, before)
         ended.set()
     assert not multiprocessing.active_children()
 
