@@ -29,6 +29,7 @@ from induce.training.run_data import RunData
 from induce.training.sources import read_text
 from induce.workers.pool import worker_count
 from treebank.base.callbacks import ignore
+from treebank.base.errors import SynparseError
 from treebank.corpora.sample import sample_treebank
 
 if TYPE_CHECKING:
@@ -59,9 +60,9 @@ def train_recipe(
     count = worker_count(request.device)
     if not plan.words:
         plan.words = _count_words(plan, stop)
-        if plan.words < plan.recipe.small_text_words:
-            while plan.words < plan.recipe.small_text_words:
-                plan.recipe = read_recipe(plan.recipe.small_text_recipe)
+        chosen = _recipe_for(plan.words, plan.recipe)
+        if chosen is not plan.recipe:
+            plan.recipe = chosen
             report(f"{plan.words:,} words: recipe {plan.recipe.name}")
         plan.begin()
     recipe = plan.recipe
@@ -118,6 +119,22 @@ def _compare_with_branching(plan: Plan, report: Report) -> None:
             "learned little else; give more text or a larger --max-minutes",
             report,
         )
+
+
+def _recipe_for(words: int, recipe: Recipe) -> Recipe:
+    """``recipe``, or the one that it, or a recipe that it names, has for texts of ``words`` words.
+
+    Raises SynparseError if the limits of these recipes do not decrease, because they could name each other forever.
+    """
+    while words < recipe.small_text_words:
+        smaller = read_recipe(recipe.small_text_recipe)
+        if smaller.small_text_words >= recipe.small_text_words:
+            raise SynparseError(
+                f"recipe {smaller.name!r}: small_text_words must be less than {recipe.small_text_words:,}, "
+                f"the limit of recipe {recipe.name!r}, which names it for small texts"
+            )
+        recipe = smaller
+    return recipe
 
 
 def _count_words(plan: Plan, stop: Stop) -> int:

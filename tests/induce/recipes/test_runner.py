@@ -90,7 +90,7 @@ def test_result_is_an_ensemble_and_the_log_holds_the_decisions(
     assert trees(copytree(run, tmp_path / "moved")) == trees(run)
 
 
-@pytest.mark.parametrize(("limits", "name"), [((10_000, 0), "small"), ((10_000, 10_000), "smaller"), ((1, 1), "tiny")])
+@pytest.mark.parametrize(("limits", "name"), [((10_000, 0), "small"), ((20_000, 10_000), "smaller"), ((1, 0), "tiny")])
 def test_small_text_is_learned_from_by_another_recipe(tmp_path: Path, limits: tuple[int, int], name: str) -> None:
     settings = json.dumps(SETTINGS["segment-edges"])
     part = '[[part]]\nname = "counts"\npresets = ["segment-edges-small"]\nminutes = 1\n' + f"settings = {settings}\n"
@@ -106,6 +106,15 @@ def test_small_text_is_learned_from_by_another_recipe(tmp_path: Path, limits: tu
     assert stored(tmp_path / "run")["recipe"]["name"] == name  # type: ignore[index]
     chosen = [line.rpartition(" ")[2] for line in lines if "words: recipe" in line]
     assert chosen == ([] if name == "tiny" else [name])
+
+
+def test_recipes_that_name_each_other_for_small_texts_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    settings = f'small_text_words = 9_000\nsmall_text_recipe = "{file}"\n'
+    part = '[[part]]\nname = "counts"\npresets = ["segment-edges-small"]\nminutes = 1\n'
+    file.write_text(f'name = "own"\nminutes = 5\n{settings}{part}', encoding="utf-8")
+    with pytest.raises(SynparseError, match="recipe 'own': small_text_words must be less than 9,000"):
+        list(train_recipe(request(tmp_path / "run"), str(file)))
 
 
 def test_likeliest_member_of_a_part_can_be_the_result(tmp_path: Path) -> None:
