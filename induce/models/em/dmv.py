@@ -106,7 +106,7 @@ class Dmv(DmvMembers):
     def log_probability(self, batch: SentenceBatch) -> Tensor:
         """Log-probability of each sentence (B,) in nats: the mean over members of P(classes) P(words | classes).
 
-        The preferences for near, rare or predicate heads are not included, because they are not probabilities.
+        The preferences for near, rare, predicate or last heads are not included, because they are not probabilities.
         """
         tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
         members = self.ready()
