@@ -147,13 +147,13 @@ def label_options(source: str, group: str) -> Decorator:
         option(
             "--labels",
             type=click.Choice(["induced"]),
-            help=f"Replace the labels of phrases by labels that are induced from {source}.",
+            help=f"Replace labels of phrases, or relations of CoNLL-U, by labels that are induced from {source}.",
             group=group,
         ),
         number_option(
             "--label-count",
             low=2,
-            help="With --labels: number of labels (default 12).",
+            help="With --labels: number of labels (default 12), or of relations (default 30).",
             group=group,
         ),
         option(

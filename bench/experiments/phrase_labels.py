@@ -18,7 +18,8 @@ from random import Random
 from bench.common import DATA, spread
 from bench.experiments.directions import CORPORA, read_treebank
 from bench.report import markdown
-from induce.data.phrase_labels import LABELS, EdgeClasses, learn_labels
+from induce.data.induced_labels import TokenClasses
+from induce.data.phrase_labels import LABELS, edge_classes, learn_labels
 from induce.parsing.load import load_parser
 from treebank.core.sentence import Sentence
 from treebank.core.tags import bare_label
@@ -40,8 +41,8 @@ def induced(trees: Sequence[Tree], seed: int, *, labels: int = LABELS) -> list[S
 
 def first_class(trees: Sequence[Tree], seed: int) -> list[Sequence[str]]:
     """The class of the first word of each phrase."""
-    classes = EdgeClasses.of(trees, seed)
-    return [[str(edges[0]) for edges in classes.of_spans(tree.words, tree.spans)] for tree in trees]
+    classes = TokenClasses.of((tree.words for tree in trees), seed)
+    return [[str(edges[0]) for edges in edge_classes(classes, tree.words, tree.spans)] for tree in trees]
 
 
 def random_labels(trees: Sequence[Tree], seed: int) -> list[Sequence[str]]:

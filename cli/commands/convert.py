@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CHANGES = "Changes"
 CONCAT_SYN = "ptb-concat-syn"  # words as in the language-modeling files of the Penn Treebank
-LABELED_FORMATS = ("brackets", "spans", "negra", "tiger")
+LABELED_FORMATS = ("brackets", "spans", "negra", "tiger", "conllu")
 STRIPPED = ("traces", "functions", "punctuation", "labels", "unary")
 
 EXAMPLES = [
@@ -129,16 +129,30 @@ def convert(
     transformation = Transformation(tuple(strip), binarize, max_length)
     on_bad = SkippedSentences() if on_error == "skip" else None
     treebanks = Treebanks(call.paths, ptb, on_bad, call.counted(input_options))
-    relabel = _learn_labels(treebanks, **labeling) if labeling["labels"] else None
+    rules = head_rules if form == "conllu" else None
+    relabel = _learn_labels(treebanks, rules, **labeling) if labeling["labels"] else None
     conversion = Conversion(form, transformation, head_rules, normalize is not None, vocabulary_of, align_with, relabel)
     call.write(converted(treebanks, conversion, report=lambda line: click.echo(line, err=True)))
 
 
 def _learn_labels(
-    treebanks: Treebanks, labels: str, label_count: int | None, labels_of: Sequence[str], seed: int
+    treebanks: Treebanks,
+    head_rules: str | None,
+    labels: str,
+    label_count: int | None,
+    labels_of: Sequence[str],
+    seed: int,
 ) -> Relabel:
-    """Labels that are learned from the treebanks, or from those in ``labels_of``, in a first reading."""
+    """Labels that are learned from the treebanks, or from those in ``labels_of``, in a first reading.
+
+    With ``head_rules``, relations instead. The rules give the heads of trees.
+    """
     from induce.data.phrase_labels import learn_labels
+    from induce.data.relation_labels import learn_relations
+    from treebank.core.relations import with_relations
 
     source = replace(treebanks, paths=labels_of or treebanks.paths).silently()
+    if head_rules:
+        heads = (with_relations(sentence, head_rules) for sentence in source.sentences())
+        return learn_relations(heads, labels=label_count, seed=seed)
     return learn_labels(source.sentences(), labels=label_count, seed=seed)

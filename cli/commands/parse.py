@@ -33,6 +33,7 @@ from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
+    from induce.parsing.labels import Labeler
     from induce.parsing.writer import Job
     from treebank.core.sentence import Sentence
     from treebank.draw.picture import Analysis
@@ -129,8 +130,6 @@ def parse(
         parser.must_give("heads", "another --format")
     elif form == "brackets":
         parser.must_give("trees", "--format conllu")
-    if labels:
-        parser.must_give("trees", "no --labels, since heads have no phrases")
     skipped = SkippedSentences()
     job = Job(
         parser,
@@ -152,11 +151,12 @@ def parse(
 
 
 def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count: int | None, seed: int) -> Job:
-    """``job`` with a labeler of phrases, learned from the trees in ``labels_of``, or else from those of ``paths``.
+    """``job`` with a labeler, learned from the trees or heads in ``labels_of``, or else from those of ``paths``.
 
     Without ``labels_of``, the texts ``paths`` are parsed twice. Raises SynparseError if one of them is a stream.
     """
     from induce.data.phrase_labels import learn_labels
+    from induce.data.relation_labels import learn_relations
     from induce.parsing.corpus import Corpus
     from induce.parsing.labels import learn_from_output
     from treebank.corpora.texts import files_of, read_input
@@ -166,7 +166,8 @@ def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count
     with reading("learning labels", files, replace(job.input_options, notify=ignore)) as options:
         if labels_of:
             corpus = Corpus(labels_of, model=job.parser, input_options=options, on_bad=on_bad)
-            labeler = learn_labels(corpus, labels=count, seed=seed)
+            learn = learn_relations if job.parser.output == "heads" else learn_labels
+            labeler: Labeler = learn(corpus, labels=count, seed=seed)
         else:
             if not all(map(os.path.isfile, files)):
                 raise SynparseError("the text is read twice, so it cannot be a stream; name files or --labels-of")

@@ -11,67 +11,29 @@ A label is named after the first and the last word that are most typical of its 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
-from math import log
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from induce.data.corpus import read_corpora
-from induce.data.vocabulary import Vocabulary
-from induce.data.vocabulary_choice import classes_of
+from induce.data.induced_labels import MAX_SENTENCES, TokenClasses, label_names
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tags import is_word
 from treebank.core.tree import TRACE, Span, Tree
 
 LABELS = 12
-NO_LABEL = "X"
-WORD_CLASSES = 30
-MIN_COUNT = 3  # occurrences of a word with a class of its own; rarer words are classified by shape and last letters
-MAX_SENTENCES = 20_000  # sentences from which labels are learned
+NO_LABEL = "X"  # of a bracket around empty elements only
 STARTS, MAX_ITERATIONS = 4, 60  # of expectation maximization
 MIN_GAIN = 1e-6  # relative gain of the log likelihood with which an iteration is not the last one
 SMOOTHING = 0.1  # added to the count of each class under a label
 INITIAL_CONCENTRATION = 0.3  # of the Dirichlet distribution of the initial probabilities of the labels of a phrase
 FEATURES = 4
-_NEVER_IN_A_NAME = frozenset("()[]{}<>-=_|+/:;,.@*#%$&!?~^'\"`\\ ")  # characters with a meaning in labels and patterns
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True)
-class EdgeClasses:
-    """Classes of words, of punctuation marks and of the boundary of a sentence."""
-
-    vocabulary: Vocabulary
-    classes: Array  # (V,), the class of each entry of the vocabulary
-
-    @property
-    def count(self) -> int:
-        """The number of classes, with those of punctuation and of the boundary, which are the last ones."""
-        return WORD_CLASSES + 2
-
-    @classmethod
-    def of(cls, trees: Iterable[Tree], seed: int) -> EdgeClasses:
-        """Classes that are induced from the words of ``trees``. Raises SynparseError if there is no word."""
-        text, _ = read_corpora((Sentence(tree.words) for tree in trees), "cased")
-        if not text.words:
-            raise SynparseError("there is no word from which labels could be learned")
-        corpus = text.encode(text.vocabulary(10**9, MIN_COUNT, "shape"))
-        return cls(corpus.vocabulary, classes_of(corpus, WORD_CLASSES, 1.0, seed)[1])
-
-    def of_spans(self, words: Sequence[str], spans: Iterable[Span]) -> list[tuple[int, ...]]:
-        """The classes of the first and the last word of each span, of the token before and of the token after it."""
-        mark, boundary = WORD_CLASSES, WORD_CLASSES + 1
-        classes = [int(self.classes[self.vocabulary.id(word)]) if is_word(word) else mark for word in words]
-        around = [*classes, boundary]  # index -1 is before the sentence
-        inner = ((span, _without_marks(words, span)) for span in spans)
-        return [(classes[a], classes[b - 1], around[start - 1], around[end]) for (start, end), (a, b) in inner]
 
 
 class Phrases(NamedTuple):
@@ -97,7 +59,7 @@ class PhraseLabeler:
     """The names of the labels, and the parameters from which the label of a phrase follows."""
 
     names: tuple[str, ...]
-    classes: EdgeClasses
+    classes: TokenClasses
     mixture: Mixture
 
     def __call__(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
@@ -112,7 +74,7 @@ class PhraseLabeler:
         full = [span for span in spans if span[0] < span[1]]
         if not full:
             return tree
-        features = np.array(self.classes.of_spans(tree.without_traces().words, full))
+        features = np.array(edge_classes(self.classes, tree.without_traces().words, full))
         names = iter(self.names[label] for label in self.mixture.scores(features).argmax(1).tolist())
         return replace(tree, labels=tuple(next(names) if start < end else NO_LABEL for start, end in spans))
 
@@ -123,7 +85,7 @@ def learn_labels(sentences: Iterable[Sentence], *, labels: int | None = None, se
     Equal sentences and seeds give equal labels. Raises SynparseError if there is no phrase of two or more words.
     """
     trees = [sentence.tree.without_traces() for sentence in islice(sentences, MAX_SENTENCES) if sentence.tree]
-    classes = EdgeClasses.of(trees, seed)
+    classes = TokenClasses.of((tree.words for tree in trees), seed)
     phrases = _phrases(trees, classes)
     if not phrases.edges:
         raise SynparseError("there is no phrase of two or more words from which labels could be learned")
@@ -132,19 +94,27 @@ def learn_labels(sentences: Iterable[Sentence], *, labels: int | None = None, se
     mixtures = [_estimate(rows, weights, count, classes.count, random) for _ in range(STARTS)]
     best, _ = max(mixtures, key=itemgetter(1))
     assigned = best.scores(rows).argmax(1)[row_of.ravel()]
-    return PhraseLabeler(_names(assigned.tolist(), phrases.edges, count), classes, best)
+    return PhraseLabeler(label_names(assigned.tolist(), phrases.edges, count), classes, best)
 
 
-def _phrases(trees: Sequence[Tree], classes: EdgeClasses) -> Phrases:
+def _phrases(trees: Sequence[Tree], classes: TokenClasses) -> Phrases:
     """The phrases of two or more words of all trees, each span once."""
     features: list[tuple[int, ...]] = []
     edges: list[tuple[str, str]] = []
     for tree in trees:
         spans = list(dict.fromkeys(span for span in tree.spans if span[1] - span[0] > 1))
-        features += classes.of_spans(tree.words, spans)
+        features += edge_classes(classes, tree.words, spans)
         bounds = (_without_marks(tree.words, span) for span in spans)
         edges += [(tree.words[start].lower(), tree.words[end - 1].lower()) for start, end in bounds]
     return Phrases(np.array(features).reshape(-1, FEATURES), edges)
+
+
+def edge_classes(classes: TokenClasses, words: Sequence[str], spans: Iterable[Span]) -> list[tuple[int, ...]]:
+    """The classes of the first and the last word of each span, of the token before and of the token after it."""
+    tokens = classes.of_words(words)
+    around = [*tokens, classes.boundary]  # index -1 is before the sentence
+    inner = ((span, _without_marks(words, span)) for span in spans)
+    return [(tokens[a], tokens[b - 1], around[start - 1], around[end]) for (start, end), (a, b) in inner]
 
 
 def _without_marks(words: Sequence[str], span: Span) -> Span:
@@ -188,37 +158,3 @@ def _maximize(rows: Array, counts: Array, classes: int) -> Mixture:
     ]
     smoothed, totals = np.array(cells) + SMOOTHING, counts.sum(0) + SMOOTHING
     return Mixture(np.log(totals / totals.sum()), np.log(smoothed / smoothed.sum(1, keepdims=True)))
-
-
-def _names(assigned: Sequence[int], edges: Sequence[tuple[str, str]], labels: int) -> tuple[str, ...]:
-    """A different name for each label, from the most typical first and last words of its phrases.
-
-    The label of most phrases is named first. If its two words name a label already, the next typical last word is used.
-    """
-    first, last = [_counts(assigned, (edge[side] for edge in edges), labels) for side in (0, 1)]
-    names = dict[int, str]()
-    for label, _ in Counter(assigned).most_common():
-        start = next(iter(_typical(first, label)), NO_LABEL)
-        ends = (f"{start}_{end}" for end in _typical(last, label))
-        names[label] = next((name for name in ends if name not in names.values()), f"{start}_{label}")
-    return tuple(names.get(label, NO_LABEL) for label in range(labels))
-
-
-def _counts(assigned: Sequence[int], words: Iterable[str], labels: int) -> list[Counter[str]]:
-    """The counts of words in the phrases of each label."""
-    counts = [Counter[str]() for _ in range(labels)]
-    for label, word in zip(assigned, words, strict=True):
-        if _NEVER_IN_A_NAME.isdisjoint(word):
-            counts[label][word] += 1
-    return counts
-
-
-def _typical(counts: Sequence[Counter[str]], label: int) -> list[str]:
-    """The words of a label, those first that contribute most to the divergence of the label from all labels."""
-    total = sum(counts, Counter[str]())
-    share = counts[label].total() / max(total.total(), 1)
-
-    def contribution(word: str) -> float:
-        return counts[label][word] * log(counts[label][word] / (share * total[word]))
-
-    return sorted(counts[label], key=lambda word: (-contribution(word), word))

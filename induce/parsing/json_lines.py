@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,8 @@ from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
 DECIMALS = 2  # of a confidence in a label or in MISC
+
+Relations = Callable[[Sequence[str], Sequence[int]], Sequence[str]]  # of the words of a sentence with their heads
 
 
 def tree_line(parsed: ConfidentTree, sentence: Sentence) -> str:
@@ -25,9 +27,12 @@ def tree_line(parsed: ConfidentTree, sentence: Sentence) -> str:
     return _line(sentence, tree.words, _spans(tree), parsed.confidences)
 
 
-def heads_line(parsed: ReadHeads, sentence: Sentence) -> str:
-    """``{"words": […], "arcs": [1, -1, …], "line": 1, "confidences": [0.9, …], …}``: the head of each word."""
-    return _line(sentence, parsed.words, {"arcs": list(parsed.heads)}, parsed.confidences)
+def heads_line(parsed: ReadHeads, sentence: Sentence, label: Relations | None = None) -> str:
+    """``{"words": […], "arcs": [1, -1, …], "line": 1, "confidences": [0.9, …], …}``: the head of each word.
+
+    ``relations`` follow ``arcs`` if ``label`` gives the relations of words and heads.
+    """
+    return _line(sentence, parsed.words, _arcs(parsed.words, parsed.heads, label), parsed.confidences)
 
 
 def ranked_line(trees: Sequence[ScoredTree], sentence: Sentence) -> str:
@@ -37,10 +42,16 @@ def ranked_line(trees: Sequence[ScoredTree], sentence: Sentence) -> str:
     return _line(sentence, best.words, {**_spans(best), "trees": ranked}, ())
 
 
-def ranked_heads_line(words: Sequence[str], trees: Sequence[ScoredHeads], sentence: Sentence) -> str:
+def ranked_heads_line(
+    words: Sequence[str], trees: Sequence[ScoredHeads], sentence: Sentence, label: Relations | None = None
+) -> str:
     """The line of the best heads, and under ``trees`` the score and the heads of each tree, best first."""
-    ranked = [{"score": score, "arcs": list(heads)} for score, heads in trees]
-    return _line(sentence, words, {"arcs": ranked[0]["arcs"], "trees": ranked}, ())
+    ranked = [{"score": score, **_arcs(words, heads, label)} for score, heads in trees]
+    return _line(sentence, words, {**_arcs(words, trees[0].heads, label), "trees": ranked}, ())
+
+
+def _arcs(words: Sequence[str], heads: Sequence[int], label: Relations | None) -> dict[str, Any]:
+    return {"arcs": list(heads), "relations": label(words, heads)} if label else {"arcs": list(heads)}
 
 
 def _spans(tree: Tree) -> dict[str, Any]:

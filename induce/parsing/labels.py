@@ -1,4 +1,4 @@
-"""Induced labels on the phrases that a parser predicts."""
+"""Induced labels on the phrases, and induced relations of the heads, that a parser predicts."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ import math
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from induce.data.phrase_labels import MAX_SENTENCES, NO_LABEL, PhraseLabeler, learn_labels
+from induce.data.induced_labels import MAX_SENTENCES
+from induce.data.phrase_labels import NO_LABEL, PhraseLabeler, learn_labels
+from induce.data.relation_labels import RelationLabeler, learn_relations
 from induce.parsing.parser import Parser, Words
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
+Labeler = PhraseLabeler | RelationLabeler
+
 
 def learn_from_output(
     parser: Parser, sentences: Iterable[Words], *, min_confidence: float = -math.inf, labels: int | None, seed: int
-) -> PhraseLabeler:
-    """Learn labels from the trees that ``parser`` predicts for the first sentences of a text, as `learn_labels` does.
+) -> Labeler:
+    """Learn labels from the trees or heads that ``parser`` predicts for the first sentences of a text.
 
     Phrases with less than ``min_confidence`` are left out. Raises SynparseError if the parser labels phrases itself.
     """
     text = islice(sentences, MAX_SENTENCES)
+    if parser.output == "heads":
+        parses = parser.parse_confident_heads(text)
+        predicted = (Sentence(tuple(parse.words), heads=tuple(parse.heads)) for parse in parses)
+        return learn_relations(predicted, labels=labels, seed=seed)
     if min_confidence > -math.inf:
         trees: Iterator[Tree] = (parsed.tree for parsed in parser.parse_confident(text, min_confidence))
     else:

@@ -13,8 +13,10 @@ from itertools import islice
 from typing import Any
 
 from induce.data.phrase_labels import PhraseLabeler
+from induce.data.relation_labels import RelationLabeler
 from induce.decoding.specification import k_best_decoder
 from induce.parsing.json_lines import (
+    Relations,
     confidence_notes,
     heads_line,
     ranked_heads_line,
@@ -22,7 +24,7 @@ from induce.parsing.json_lines import (
     tree_line,
     with_confidence_labels,
 )
-from induce.parsing.labels import unlabeled
+from induce.parsing.labels import Labeler, unlabeled
 from induce.parsing.output_batch import FinishedFiles, batches
 from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.parser import Parser
@@ -52,13 +54,13 @@ class TreeOptions:
 
     Phrases with a confidence below ``min_confidence`` are left out. With ``marked``, the confidence is written into
     labels (``X=0.93``), or into MISC for heads. With ``k``, the k best trees are written instead of one. ``labeler``
-    gives the phrases labels.
+    gives the phrases labels, or the arcs relations.
     """
 
     min_confidence: float = -math.inf
     marked: bool = False
     k: int | None = None
-    labeler: PhraseLabeler | None = None
+    labeler: Labeler | None = None
 
     def facts(self) -> dict[str, Any]:
         """The options, for the record of a job."""
@@ -155,7 +157,7 @@ class Job:
             source.next()
         if self.parser.output == "heads" and self.options.k:
             for words, heads in self.parser.parse_k_best_heads(sentences, self.options.k):
-                yield ranked_heads_line(words, heads, self._next(source))
+                yield ranked_heads_line(words, heads, self._next(source), self._relations)
         elif self.parser.output == "heads":
             yield from self._lines_of_heads(sentences, source, first + skip)
         elif self.options.k:
@@ -173,19 +175,29 @@ class Job:
     def _labeled(self, tree: Tree) -> Tree:
         """The tree with induced labels, if the options have any."""
         labeler = self.options.labeler
-        return labeler.relabel(unlabeled(tree, self.parser)) if labeler else tree
+        return labeler.relabel(unlabeled(tree, self.parser)) if isinstance(labeler, PhraseLabeler) else tree
+
+    @property
+    def _relations(self) -> Relations | None:
+        """The function that gives the relations of heads, if the options have any."""
+        labeler = self.options.labeler
+        return labeler.relations if isinstance(labeler, RelationLabeler) else None
 
     def _lines_of_heads(self, sentences: Iterable[Sentence], source: SentenceBuffer, first: int) -> Iterator[str]:
         writer = ConlluWriter(first, predicted=True)
         for parsed in self.parser.parse_confident_heads(sentences):
             sentence, words = self._next(source), parsed.words
+            if self.form == "jsonl":
+                yield heads_line(parsed, sentence, self._relations)
+                continue
+            relations = self._relations(words, parsed.heads) if self._relations else ()
             if self.draw is not None:
-                yield self.draw(Analysis("", tuple(words), heads=tuple(parsed.heads)), sentence)
-            elif self.form == "jsonl":
-                yield heads_line(parsed, sentence)
+                heads = tuple(parsed.heads)
+                yield self.draw(Analysis("", tuple(words), heads=heads, relations=tuple(relations)), sentence)
             else:
                 notes = confidence_notes(parsed.confidences) if self.options.marked else ()
-                yield writer(sentence if words else Sentence(()), parsed.heads, words=words, notes=notes)
+                sentence = sentence if words else Sentence(())
+                yield writer(sentence, parsed.heads, words=words, notes=notes, relations=relations)
 
     def _confident_line(self, parsed: ConfidentTree, sentence: Sentence) -> str:
         if self.form == "jsonl":

@@ -133,7 +133,7 @@ def test_induced_labels(call: Caller, penn: Path, tmp_path: Path) -> None:
     assert all("_" in label for label in labels - {"X"})
     assert 1 < len(labels - {"X"}) <= 4
     assert call.result(*induced) == trees
-    assert "has no labels" in call.usage(*induced, "--format", "conllu")
+    assert "has no labels" in call.usage(*induced, "--format", "text")
     assert "exclude each other" in call.usage(*induced, "--strip", "labels")
     assert "require --labels" in call.usage("convert", penn, "--label-count", 5)
     assert "--seed requires --labels" in call.usage("convert", penn, "--seed", 5)

@@ -1,4 +1,4 @@
-"""Induced labels of predicted phrases: ``synparse parse --labels induced``."""
+"""Induced labels of predicted phrases, and relations of predicted heads: ``synparse parse --labels induced``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.calls import Caller, toy_text
 from treebank.core.tree import Tree
+from treebank.io.read import read_sentences
 
 LABELS = ("--labels", "induced", "--label-count", "4")
 
@@ -77,3 +78,37 @@ def test_options_that_do_not_fit(call: Caller) -> None:
     assert "--seed requires --labels" in call.usage("parse", "-m", "english", "all.txt", "--seed", "2")
     labeled = ("--labels", "induced", "--decoder", "ranked")
     assert "its phrases have labels, such as NT" in call.refusal("parse", "-m", "english-grammar", "all.txt", *labeled)
+
+
+def test_heads_have_relations_that_convert_induces_from_the_output(call: Caller) -> None:
+    Path("plain.conllu").write_text(call.result("parse", "-m", "english-heads", "all.txt"), encoding="utf-8")
+    parsed = call.result("parse", "-m", "english-heads", "all.txt", *LABELS)
+    assert parsed == call.result("convert", "plain.conllu", "--format", "conllu", *LABELS)
+    Path("labeled.conllu").write_text(parsed, encoding="utf-8")
+    first, again = (list(read_sentences([name])) for name in ("plain.conllu", "labeled.conllu"))
+    assert [sentence.heads for sentence in first] == [sentence.heads for sentence in again]
+    relations = {relation for sentence in again for relation in sentence.relations}
+    assert len(relations - {"root", "punct"}) == 4
+    options = ("parse", "-m", "english-heads", "all.txt", *LABELS, "--format", "jsonl")
+    for rows in (call.result(*options), call.result(*options, "--k", "2")):
+        lines = [json.loads(line) for line in rows.splitlines()]
+        assert [tuple(row["relations"]) for row in lines] == [sentence.relations for sentence in again]
+    assert parsed == call.result("parse", "-m", "english-heads", "all.txt", *LABELS, "--labels-of", "plain.conllu")
+    drawing = call.result("parse", "-m", "english-heads", "all.txt", *LABELS, "--format", "drawing")
+    assert again[0].relations[0] in drawing
+
+
+def test_relations_of_a_treebank_replace_its_own_and_keep_the_rest(call: Caller) -> None:
+    row = "{0}\t{1}\t{1}\tX\tX\tA=b\t{2}\t{3}\t_\tC=d\n"
+    words = [("the", 2, "det"), ("cat", 3, "nsubj"), ("sleeps", 0, "root"), (".", 3, "punct")]
+    text = "# newdoc id = 1\n" + "".join(row.format(i, *word) for i, word in enumerate(words, 1)) + "\n"
+    Path("gold.conllu").write_text(text, encoding="utf-8")
+    assert call.result("convert", "gold.conllu", "--format", "conllu").endswith(text.partition("\n")[2])
+    result = call.result("convert", "gold.conllu", "--format", "conllu", *LABELS)
+    names = ("the_cat", "cat_sleeps", "root", "punct")
+    expected = [row.format(i, *word[:2], name) for i, (word, name) in enumerate(zip(words, names, strict=True), 1)]
+    assert result.endswith("".join(expected) + "\n")
+    Path("gold.mrg").write_text("(S (NP (D the) (N cat)) (VP (V sleeps)) (. .))\n", encoding="utf-8")
+    heads = [call.result("convert", "gold.mrg", "--format", "conllu", *end) for end in ((), LABELS)]
+    assert [line.split("\t")[6] for line in heads[0].splitlines()[2:6]] == ["2", "3", "0", "3"]
+    assert [line.split("\t")[7] for line in heads[1].splitlines()[2:6]] == list(names)

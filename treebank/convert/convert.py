@@ -12,6 +12,7 @@ from treebank.convert.concat_syn import ConcatSyn, count_forms
 from treebank.convert.losses import Losses
 from treebank.convert.transform import Notify, Transformation
 from treebank.convert.word_alignment import WordAlignment
+from treebank.core.relations import with_relations
 from treebank.core.sentence import Sentence
 from treebank.corpora.catalog import is_name
 from treebank.corpora.texts import named_sentences
@@ -20,7 +21,7 @@ from treebank.io.formats import WRITERS
 from treebank.io.lines import OnBad
 from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
 
-Relabel = Callable[[Iterable[Sentence]], Iterable[Sentence]]  # gives the phrases of trees other labels
+Relabel = Callable[[Iterable[Sentence]], Iterable[Sentence]]  # gives phrases other labels, or heads other relations
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Conversion:
     With ``concat_syn``, the words are first normalized as in PTB-Concat-Syn, with the vocabulary of the treebanks
     ``vocabulary_of``, by default of the converted treebanks. Sentences then receive exactly the words of the lines of
     the files ``align_with``, if there are any. ``relabel`` changes labels before
-    everything else.
+    everything else, and relations of CoNLL-U after it.
     """
 
     to: str
@@ -89,7 +90,7 @@ def convert(treebanks: Treebanks, conversion: Conversion, *, report: Notify = pr
     """
     options = replace(treebanks.input_options, keep_annotation=conversion.to == "conllu")
     sentences: Iterable[Sentence] = replace(treebanks, input_options=options).sentences()
-    if conversion.relabel:
+    if conversion.relabel and conversion.to != "conllu":
         sentences = conversion.relabel(sentences)
     concat_syn = None
     if conversion.concat_syn:
@@ -98,7 +99,9 @@ def convert(treebanks: Treebanks, conversion: Conversion, *, report: Notify = pr
         concat_syn = ConcatSyn(count_forms(counted.sentences()), alignment)
         sentences = concat_syn(sentences)
     losses = Losses(conversion.to)
-    transformed = losses(conversion.transformation(sentences, options.notify))
+    transformed: Iterable[Sentence] = losses(conversion.transformation(sentences, options.notify))
+    if conversion.relabel and conversion.to == "conllu":
+        transformed = conversion.relabel(with_relations(sentence, conversion.head_rules) for sentence in transformed)
     return _with_reports(WRITERS[conversion.to](transformed, conversion.head_rules), [concat_syn, losses], report)
 
 

@@ -163,6 +163,7 @@ def _delete_words(sentence: Sentence, keep: Sequence[bool]) -> Sentence:
         tags=select(sentence.tags),
         universal_tags=select(sentence.universal_tags),
         heads=delete(sentence.heads, keep) if sentence.heads else (),
+        relations=select(sentence.relations),
         surface=None,
         annotation=None,
     )

@@ -60,12 +60,16 @@ class Dependent(NamedTuple):
     is_conjunct: bool  # whether it is a second or later conjunct
 
 
-def with_relations(sentence: Sentence) -> Sentence:
-    """The sentence with heads and relations from its tree, or unchanged if it has heads or no tree."""
+def with_relations(sentence: Sentence, rules: str = RULES) -> Sentence:
+    """The sentence with heads from its tree, or unchanged if it has heads or no tree.
+
+    The heads follow the head ``rules``. It has relations, too, if these are `RULES`.
+    """
     if sentence.heads or sentence.tree is None:
         return sentence
     tree = sentence.tree
-    return replace(sentence, heads=heads_from_tree(tree, RULES), relations=relations_from_tree(tree))
+    relations = relations_from_tree(tree) if rules == RULES else ()
+    return replace(sentence, heads=heads_from_tree(tree, rules), relations=relations)
 
 
 def relations_from_tree(tree: Tree) -> tuple[str, ...]:

@@ -207,6 +207,13 @@ def _readings(predicted: PredictedTree) -> Iterator[Tree]:
 # --- heads
 
 
+class ReducedHeads(NamedTuple):
+    """Predicted heads of the remaining words, and predicted relations of the counted words, empty if there are none."""
+
+    heads: Heads
+    relations: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class HeadView:
     """A gold sentence as a convention counts it.
@@ -237,8 +244,8 @@ class HeadView:
         """Number of counted words."""
         return len(self.counted)
 
-    def reduce(self, predicted: PredictedHeads) -> Heads:
-        """The predicted heads of the remaining words.
+    def reduce(self, predicted: PredictedHeads) -> ReducedHeads:
+        """The predicted heads of the remaining words, and the predicted relations of the counted words.
 
         ``predicted`` has all words of the gold sentence, or the counted ones only.
         Raises SynparseError if its words differ or if a head is not a word of the sentence.
@@ -252,8 +259,16 @@ class HeadView:
             raise SynparseError(
                 mismatch([predicted.words], readings, location=location, gold_location=str(self.sentence.location))
             )
+        relations = predicted.relations
+        if len(relations) == len(gold):
+            relations = tuple(compress(relations, self.mask))
+        return ReducedHeads(self._remaining(heads, words), relations)
+
+    def _remaining(self, heads: Heads, words: Sequence[bool]) -> Heads:
+        """The heads of the remaining words, from ``heads`` of the gold words that ``words`` selects."""
+        gold = self.sentence.words
         if len(heads) == len(self.heads):
-            return tuple(heads)
+            return heads
         if len(heads) == len(gold):
             return delete(heads, self.mask)
         indices = list(compress(range(len(gold)), words))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import compress
 from typing import NamedTuple
 
 from treebank.core.sentence import ROOT
-from treebank.evaluate.align import HeadView
+from treebank.evaluate.align import HeadView, ReducedHeads
+from treebank.evaluate.labels import LabelCounts, LabelScores
 
 FAR = 5  # words between dependent and head; longer arcs are grouped
 ROOT_WORD = "root"
@@ -19,28 +20,31 @@ class GoldArc(NamedTuple):
 
     ``relation`` is the relation without its subtype, "" if gold has none. ``distance`` is the number of words from the
     dependent to its head, such as "-1" for the word before it, or "root". ``directed`` is true if the predicted head is
-    correct, ``undirected`` if the arc was predicted in either direction.
+    correct, ``undirected`` if the arc was predicted in either direction. ``predicted`` is the predicted relation, "" if
+    there is none.
     """
 
     relation: str
+    predicted: str
     distance: str
     directed: bool
     undirected: bool
 
 
-def gold_arcs(predicted: Sequence[int], view: HeadView) -> list[GoldArc]:
+def gold_arcs(reduced: ReducedHeads, view: HeadView) -> list[GoldArc]:
     """The arcs of all counted words, including those of roots."""
-    relations = view.sentence.relations
+    relations, predicted = view.sentence.relations, reduced.heads
+    names = reduced.relations or [""] * len(view.counted)
     arcs = []
-    for word, i in zip(compress(range(len(view.mask)), view.mask), view.counted, strict=True):
+    for word, i, name in zip(compress(range(len(view.mask)), view.mask), view.counted, names, strict=True):
         head = view.heads[i]
         relation = relations[word].partition(":")[0] if relations else ""
         if head == ROOT:
             correct = predicted[i] in (ROOT, i)
-            arcs.append(GoldArc(relation, ROOT_WORD, correct, correct))
+            arcs.append(GoldArc(relation, name, ROOT_WORD, correct, correct))
         else:
             correct = predicted[i] == head
-            arcs.append(GoldArc(relation, _distance(head - i), correct, correct or predicted[head] == i))
+            arcs.append(GoldArc(relation, name, _distance(head - i), correct, correct or predicted[head] == i))
     return arcs
 
 
@@ -64,6 +68,15 @@ def recall_by_distance(arcs: Iterable[GoldArc], metric: str) -> Mapping[str, tup
     recall = _recall(((arc.distance, arc) for arc in arcs), metric)
     order = [ROOT_WORD, *(_distance(words) for words in range(-FAR, FAR + 1) if words)]
     return {distance: recall[distance] for distance in order if distance in recall}
+
+
+def relation_scores(arcs: Iterable[GoldArc]) -> LabelScores | None:
+    """Scores of the predicted relations of correct arcs between words, or None without predicted or gold relations."""
+    counts = LabelCounts()
+    for arc in arcs:
+        if arc.relation and arc.distance != ROOT_WORD:
+            counts.add_arc(arc.relation, arc.predicted.partition(":")[0], arc.directed)
+    return counts.scores()
 
 
 def _recall(arcs: Iterable[tuple[str, GoldArc]], metric: str) -> dict[str, tuple[int, int]]:

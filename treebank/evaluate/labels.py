@@ -2,7 +2,8 @@
 
 An induced label such as ``NT7`` has no gold counterpart by name. So labels are compared as two partitions of the
 constituents that both trees have: spans of two or more words, including the full sentence, each once. If several
-brackets have the same span, the outermost gives the label.
+brackets have the same span, the outermost gives the label. Relations are compared as partitions of the arcs between
+words that both analyses have.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from treebank.evaluate.shape import Constituents, label_order
 
 @dataclass(frozen=True, slots=True)
 class LabelScores:
-    """Scores of labels in percent over the ``constituents`` that both trees have.
+    """Scores of labels in percent over the constituents or arcs that both analyses have, ``matched`` in number.
 
     ``homogeneity`` is 100 if every induced label goes with one gold label, ``completeness`` is 100 if every gold label
     goes with one induced label. ``many_to_one`` maps each induced label to the gold label that it goes with most often;
-    ``meanings`` is this map, most frequent pairs first. ``recall`` has, for each gold label, the number of constituents
-    predicted with a label that means it, and their total.
+    ``meanings`` is this map, most frequent pairs first. ``recall`` has, for each gold label, the number of items
+    predicted with a label that means it, and the total.
     """
 
     homogeneity: float
     completeness: float
     many_to_one: float
-    constituents: int
+    matched: int
     meanings: Mapping[str, str]
     recall: Mapping[str, tuple[int, int]]
 
@@ -48,7 +49,7 @@ class LabelScores:
             "homogeneity": self.homogeneity,
             "completeness": self.completeness,
             "many_to_one": self.many_to_one,
-            "constituents": self.constituents,
+            "matched": self.matched,
             "meanings": dict(self.meanings),
             "recall": {label: list(counts) for label, counts in self.recall.items()},
         }
@@ -61,7 +62,7 @@ class LabelCounts:
         self._predicted = set[str]()
         self._pairs, self._totals = Counter[tuple[str, str]](), Counter[str]()
 
-    def add(self, gold: Constituents, predicted: Bracketing) -> None:
+    def add_brackets(self, gold: Constituents, predicted: Bracketing) -> None:
         """Add the constituents of one sentence, both in pre-order."""
         self._predicted.update(predicted.labels)
         reference = _outermost(gold)
@@ -69,6 +70,13 @@ class LabelCounts:
         if predicted.labels:
             induced = _outermost(zip(predicted.spans, predicted.labels, strict=True))
             self._pairs.update([(induced[span], label) for span, label in reference.items() if span in induced])
+
+    def add_arc(self, gold: str, predicted: str, is_matched: bool) -> None:
+        """Add the relation of an arc of gold. The ``predicted`` one is compared with it if the arc ``is_matched``."""
+        self._predicted.add(predicted)
+        self._totals[gold] += 1
+        if is_matched:
+            self._pairs[predicted, gold] += 1
 
     def scores(self) -> LabelScores | None:
         """The scores of the predicted labels, or None if there are fewer than two different ones."""
@@ -86,7 +94,7 @@ class LabelCounts:
             homogeneity=100 * _explained(pairs),
             completeness=100 * _explained(inverse),
             many_to_one=100 * correct.total() / shared if shared else 0.0,
-            constituents=shared,
+            matched=shared,
             meanings=meanings,
             recall={label: (correct[label], number) for label, number in label_order(self._totals).items()},
         )
@@ -96,7 +104,7 @@ def label_scores(gold: Iterable[Constituents], predicted: Iterable[Bracketing]) 
     """The scores of predicted labels of several sentences, or None if there are fewer than two different ones."""
     counts = LabelCounts()
     for constituents, brackets in zip(gold, predicted, strict=True):
-        counts.add(constituents, brackets)
+        counts.add_brackets(constituents, brackets)
     return counts.scores()
 
 

@@ -186,14 +186,19 @@ class TreeScore(Score):
 
 @dataclass(frozen=True, kw_only=True)
 class HeadScore(Score):
-    """UAS or UUAS, and the recall of gold arcs by relation and by distance of the head."""
+    """UAS or UUAS, and the recall of gold arcs by relation and by distance of the head.
+
+    ``relations`` are the scores of predicted relations, next to UAS and if there are any.
+    """
 
     by_relation: Recall | None = None
     by_distance: Recall | None = None
+    relations: LabelScores | None = None
 
     def details(self) -> dict[str, Any]:
         groups = {"by_relation": self.by_relation, "by_distance": self.by_distance}
-        return super().details() | {name: _lists(recall) for name, recall in groups.items() if recall is not None}
+        entry = super().details() | {name: _lists(recall) for name, recall in groups.items() if recall is not None}
+        return entry | ({"relations": self.relations.to_json()} if self.relations else {})
 
 
 def _lists(recall: Recall) -> dict[str, list[float]]:

@@ -8,8 +8,10 @@ from typing import Any
 
 from treebank.base.tables import Cell, Column, Table, percent
 from treebank.core.baselines import BASELINES
+from treebank.evaluate.arcs import ROOT_WORD
 from treebank.evaluate.characters import WordScore
 from treebank.evaluate.compare import Comparison
+from treebank.evaluate.labels import LabelScores
 from treebank.evaluate.score import HeadScore, Runs, Score, TreeScore
 from treebank.evaluate.systems import HEAD_BASELINES
 
@@ -143,18 +145,23 @@ def label_tables(scores: Sequence[TreeScore]) -> Iterator[Table]:
     rows: list[list[Cell]] = [[score.system, *_cells(score.by_label, labels)] for score in systems]
     rows.append(["(number)", *(scores[0].by_label[label][1] for label in labels)])
     yield Table("Recall of constituents by label, in percent", [Column("System"), *_percentages(*labels)], rows)
-    rows = []
-    for score in systems:
-        if labels_score := score.labels:
-            v_measure, many_to_one = labels_score.v_measure, labels_score.many_to_one
-            values = (v_measure, labels_score.homogeneity, labels_score.completeness, many_to_one)
-            rows.append([score.system, *values, *_cells(labels_score.recall, labels)])
+    title = "Labels of matched constituents and recall by gold label, in percent"
+    yield from _induced_table(title, {score.system: score.labels for score in systems}, labels)
+
+
+def _induced_table(title: str, systems: Mapping[str, LabelScores | None], labels: Sequence[str]) -> Iterator[Table]:
+    """The table of V-measure and many-to-one accuracy of systems with labels. There is none without such systems."""
+    rows: list[list[Cell]] = []
+    for name, scores in systems.items():
+        if scores:
+            values = (scores.v_measure, scores.homogeneity, scores.completeness, scores.many_to_one)
+            rows.append([name, *values, *_cells(scores.recall, labels)])
     legend = (
         "V-measure is the mean of homogeneity and completeness; each label means its most frequent gold label (M-1)",
     )
     columns = [Column("System"), *_percentages("V", "Hom.", "Compl.", "M-1", *labels)]
     if rows:
-        yield Table("Labels of matched constituents and recall by gold label, in percent", columns, rows, legend)
+        yield Table(title, columns, rows, legend)
 
 
 def detail_tables(detail: str, trees: Sequence[TreeScore], heads: Sequence[HeadScore]) -> Iterator[Table]:
@@ -174,6 +181,11 @@ def detail_tables(detail: str, trees: Sequence[TreeScore], heads: Sequence[HeadS
         for convention in dict.fromkeys(score.convention.name for score in heads):
             same = [score for score in heads if score.convention.name == convention]
             yield from _arc_table(detail, same)
+            if detail == "relation" and same[0].by_relation:
+                title = f"Relations of correct arcs and recall by gold relation, in percent ({convention})"
+                systems = {score.system: score.relations for score in same if score.metric == "UAS"}
+                labels = [relation for relation in same[0].by_relation if relation != ROOT_WORD]
+                yield from _induced_table(title, systems, labels[:MAX_LABELS])
 
 
 def _length_table(metric: str, scores: Sequence[Score]) -> Table:

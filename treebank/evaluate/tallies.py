@@ -122,7 +122,7 @@ class Tally:
         self._hits.update([label for span, label in gold.constituents if span in phrases])
         self._totals.update([label for _, label in gold.constituents])
         if self._labels is not None:
-            self._labels.add(gold.constituents, predicted.brackets)
+            self._labels.add_brackets(gold.constituents, predicted.brackets)
         self._predicted.append(predicted.brackets.spans)
         if self._heights is not None:
             self._heights.add(phrases, predicted.shape.length, sentence_shape(gold.view.brackets).phrases)

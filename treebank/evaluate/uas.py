@@ -13,8 +13,8 @@ from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads
 from treebank.core.head_rules import heads_from_tree
 from treebank.core.sentence import ROOT, Treebank
-from treebank.evaluate.align import HeadView, reduce_all
-from treebank.evaluate.arcs import gold_arcs, recall_by_distance, recall_by_relation
+from treebank.evaluate.align import HeadView, ReducedHeads, reduce_all
+from treebank.evaluate.arcs import gold_arcs, recall_by_distance, recall_by_relation, relation_scores
 from treebank.evaluate.averaging import Counts, by_length
 from treebank.evaluate.conventions import AttachmentConvention
 from treebank.evaluate.score import HeadScore
@@ -72,7 +72,7 @@ def score_heads(
             raise SynparseError(f"{gold.label}: no sentence is left to score ({convention})")
         for system, predicted in zip(systems, predictions, strict=True):
             if system.predict is None:
-                heads = [HEAD_BASELINES[system.name](len(view.heads)) for view in views]
+                heads = [ReducedHeads(HEAD_BASELINES[system.name](len(view.heads))) for view in views]
             else:
                 heads = reduce_all(system.name, predicted, views, included, noun="sentence with heads")
             indices = [i for i, is_included in enumerate(included) if is_included]
@@ -83,7 +83,7 @@ def score_heads(
 
 def _scores(
     info: SystemInfo,
-    pairs: Sequence[tuple[Heads, HeadView]],
+    pairs: Sequence[tuple[ReducedHeads, HeadView]],
     convention: AttachmentConvention,
     indices: Sequence[int],
     *,
@@ -92,11 +92,11 @@ def _scores(
 ) -> list[HeadScore]:
     """UAS and UUAS of the predicted heads of the scored sentences."""
     matched = {
-        "UAS": [count_directed(heads, view) for heads, view in pairs],
-        "UUAS": [count_undirected(heads, view, convention.pairs) for heads, view in pairs],
+        "UAS": [count_directed(predicted.heads, view) for predicted, view in pairs],
+        "UUAS": [count_undirected(predicted.heads, view, convention.pairs) for predicted, view in pairs],
     }
     lengths = [view.length for _, view in pairs]
-    arcs = [arc for heads, view in pairs for arc in gold_arcs(heads, view)] if details else []
+    arcs = [arc for predicted, view in pairs for arc in gold_arcs(predicted, view)] if details else []
     scores = []
     for metric, numbers in matched.items():
         counts = [Counts(number, length, length) for number, length in zip(numbers, lengths, strict=True)]
@@ -114,6 +114,7 @@ def _scores(
                 by_length=by_length(counts, lengths, convention) if details else None,
                 by_relation=recall_by_relation(arcs, metric) if details else None,
                 by_distance=recall_by_distance(arcs, metric) if details else None,
+                relations=relation_scores(arcs) if metric == "UAS" else None,
             )
         )
     return scores

@@ -36,8 +36,8 @@ class ConlluWriter:
         A sentence with an ``annotation`` keeps its comments, ranges, empty nodes and columns except HEAD and DEPREL
         (``root``, ``dep``). Any other sentence gets ``# sent_id``, ``# text``, its tags and, if it comes from raw text,
         ``SpaceAfter=No``. ``words`` are the characters of the sentence if these are the parsed units. ``notes`` are
-        entries to add to MISC, one for each word, or "" for none. ``relations`` replace ``root`` and ``dep`` in a
-        sentence without ``annotation``.
+        entries to add to MISC, one for each word, or "" for none. ``relations`` replace those of the sentence, and
+        ``root`` and ``dep``.
         """
         words = sentence.words if words is None else words
         notes = notes or [""] * len(words)
@@ -52,8 +52,9 @@ class ConlluWriter:
             comments.append(f"# sent_id = {self._count}")
         if annotation.comment("text") is None:
             comments.append(f"# text = {annotation.text()}")
-        is_new = self._predicted or tuple(sentence.heads) != tuple(heads)
-        rows = _with_heads(annotation.rows, heads, notes) if is_new else annotation.rows
+        is_new = self._predicted or relations or tuple(sentence.heads) != tuple(heads)
+        relations = relations or [_relation(head) for head in heads]
+        rows = _with_heads(annotation.rows, heads, relations, notes) if is_new else annotation.rows
         return "\n".join([*comments, *map("\t".join, rows)]) + "\n"
 
     def _plain(
@@ -90,14 +91,16 @@ def _relation(head: int) -> str:
     return "root" if head == ROOT else "dep"
 
 
-def _with_heads(rows: Sequence[tuple[str, ...]], heads: Sequence[int], notes: Sequence[str]) -> list[tuple[str, ...]]:
+def _with_heads(
+    rows: Sequence[tuple[str, ...]], heads: Sequence[int], relations: Sequence[str], notes: Sequence[str]
+) -> list[tuple[str, ...]]:
     """The rows with new heads, relations and notes for the words."""
-    pairs = zip(heads, notes, strict=True)
-    return [_with_head(row, *next(pairs)) if row[0].isdecimal() else row for row in rows]
+    words = zip(heads, relations, notes, strict=True)
+    return [_with_head(row, *next(words)) if row[0].isdecimal() else row for row in rows]
 
 
-def _with_head(row: tuple[str, ...], head: int, note: str) -> tuple[str, ...]:
-    return (*row[:6], str(head + 1), _relation(head), row[8], _with_note(row[9], note))
+def _with_head(row: tuple[str, ...], head: int, relation: str, note: str) -> tuple[str, ...]:
+    return (*row[:6], str(head + 1), relation, row[8], _with_note(row[9], note))
 
 
 def _with_note(misc: str, note: str) -> str:

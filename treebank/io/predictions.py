@@ -89,12 +89,16 @@ class PredictedTree:
 
 @dataclass(frozen=True, slots=True)
 class PredictedHeads:
-    """The predicted heads of one sentence: ``heads[i]`` is the index of word i's head, or ``ROOT``."""
+    """The predicted heads of one sentence: ``heads[i]`` is the index of word i's head, or ``ROOT``.
+
+    ``relations`` are empty or have one entry per word.
+    """
 
     path: str
     line: int
     words: tuple[str, ...]
     heads: tuple[int, ...]
+    relations: tuple[str, ...] = ()
 
 
 def gives_heads(path: str) -> bool:
@@ -119,7 +123,8 @@ def read_prediction_heads(path: str, *, encoding: str = "") -> list[PredictedHea
                 raise TreebankError(
                     source.path, sentence.location.line, "this sentence has no heads (column HEAD is empty)"
                 )
-            predictions.append(PredictedHeads(source.path, sentence.location.line, sentence.words, sentence.heads))
+            analysis = (sentence.words, sentence.heads, sentence.relations)
+            predictions.append(PredictedHeads(source.path, sentence.location.line, *analysis))
     return predictions
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from treebank.base.errors import TreebankError
 from treebank.base.json_text import json_text
 from treebank.core.distances import distances_from_tree, path_lengths
-from treebank.core.head_rules import heads_from_tree
-from treebank.core.relations import RULES, relations_from_tree
+from treebank.core.relations import with_relations
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.io.conllu_writer import ConlluWriter
@@ -63,9 +62,10 @@ def write_conllu(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     """
     writer = ConlluWriter()
     for sentence in sentences:
-        if heads := sentence.heads or heads_from_tree(_tree(sentence), rules):
-            named = rules == RULES and not sentence.heads
-            yield writer(sentence, heads, relations=relations_from_tree(_tree(sentence)) if named else ())
+        if not sentence.heads:
+            sentence = with_relations(sentence.with_tree(_tree(sentence)), rules)
+        if sentence.heads:
+            yield writer(sentence, sentence.heads, relations=sentence.relations)
 
 
 def _tree(sentence: Sentence) -> Tree:

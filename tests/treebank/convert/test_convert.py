@@ -206,9 +206,12 @@ def test_sentence_without_a_tree_is_an_error(form: str) -> None:
 
 
 def test_heads_over_deleted_words_go_to_the_nearest_ancestor_that_is_left() -> None:
-    sentence = Sentence(("a", ",", "b", "!"), ("DT", ",", "NN", "."), heads=(1, 2, ROOT, 2))
+    relations = ("det", "punct", "root", "punct")
+    sentence = Sentence(("a", ",", "b", "!"), ("DT", ",", "NN", "."), heads=(1, 2, ROOT, 2), relations=relations)
     (result,) = Transformation(strip=("punctuation",))([sentence])
     assert (result.words, result.tags, result.heads) == (("a", "b"), ("DT", "NN"), (1, ROOT))
+    assert result.relations == ("det", "root")
+    assert "\t2\tdet\t" in next(WRITERS["conllu"]([result], "collins"))
 
 
 def test_universal_tags_go_before_the_others() -> None:

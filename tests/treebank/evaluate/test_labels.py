@@ -55,7 +55,7 @@ def test_other_names_and_nothing_in_common() -> None:
 def test_constituents_that_were_not_found_count_for_recall_alone() -> None:
     result = label_scores([_pairs(sentence("NP VP VP"))], [sentence("x y")])
     assert result is not None
-    assert (result.constituents, result.many_to_one) == (2, 100)
+    assert (result.matched, result.many_to_one) == (2, 100)
     assert result.recall == {"NP": (1, 1), "VP": (1, 2)}
 
 

@@ -77,7 +77,7 @@ def test_udgn_is_its_definition(case: tuple[tuple[int, ...], tuple[int, ...], li
     second = {str(i): climb(predicted, mask, i) for i in left}
     sentence = Sentence(tuple(f"w{i}" for i in range(len(gold))), tuple("NN" if counts else "," for counts in mask))
     view = HeadView.of(sentence, gold, UDGN)
-    reduced_heads = view.reduce(PredictedHeads("p", 1, sentence.words, predicted))
+    reduced_heads = view.reduce(PredictedHeads("p", 1, sentence.words, predicted)).heads
     assert view.length == len(left)
     assert count_directed(reduced_heads, view) == sum(first[i] == second[i] for i in first)
     edges = [{frozenset(pair) for pair in graph.items()} for graph in (first, second)]
@@ -90,7 +90,7 @@ def test_whole_trees_are_their_definition(case: tuple[tuple[int, ...], tuple[int
     n = len(gold)
     sentence = Sentence(tuple(f"w{i}" for i in range(n)), tuple("NN" if counts else "," for counts in mask))
     view = HeadView.of(sentence, gold, NO_PUNCT)
-    reduced_heads = view.reduce(PredictedHeads("p", 1, sentence.words, predicted))
+    reduced_heads = view.reduce(PredictedHeads("p", 1, sentence.words, predicted)).heads
     arcs = {(i, n if head in (i, ROOT) else head) for i, head in enumerate(gold)}  # n: the root of all
     given_arcs = [(i, n if head in (i, ROOT) else head) for i, head in enumerate(predicted) if mask[i]]
     assert view.length == sum(mask)
@@ -108,8 +108,8 @@ def test_predictions_over_the_words_that_count(case: tuple[tuple[int, ...], tupl
     words = tuple(word for word, counts in zip(sentence.words, mask, strict=True) if counts)
     reduced = delete(predicted, mask)
     udgn, whole = (HeadView.of(sentence, gold, convention) for convention in (UDGN, NO_PUNCT))
-    assert udgn.reduce(PredictedHeads("p", 1, words, reduced)) == reduced
-    spread = whole.reduce(PredictedHeads("p", 1, words, reduced))
+    assert udgn.reduce(PredictedHeads("p", 1, words, reduced)).heads == reduced
+    spread = whole.reduce(PredictedHeads("p", 1, words, reduced)).heads
     assert delete(spread, mask) == reduced
 
 
