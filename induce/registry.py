@@ -181,7 +181,11 @@ MODELS: Registry[ModelEntry] = Registry(
             arrays="induce.models.distilled.chart_arrays:ArrayChart",
         ),
         "biaffine": ModelEntry(
-            "induce.models.distilled.biaffine:Biaffine", "biaffine-small", teacher_output="heads", needs_teacher=True
+            "induce.models.distilled.biaffine:Biaffine",
+            "biaffine-small",
+            teacher_output="heads",
+            needs_teacher=True,
+            arrays="induce.models.distilled.biaffine_arrays:ArrayBiaffine",
         ),
     },
 )

@@ -85,6 +85,11 @@ class Structure:
         return np.asarray(row, dtype=float)
 
 
+def as_array(values: Tensor | np.ndarray) -> np.ndarray:
+    """An array with the values of a tensor on any device, or the array itself."""
+    return values.cpu().numpy() if hasattr(values, "cpu") else values
+
+
 def _cut(values: Tensor, lengths: Tensor) -> list[Any]:
     """The first ``lengths`` entries of each row, as lists."""
     return [row[:length] for row, length in zip(values.tolist(), lengths.tolist(), strict=True)]
@@ -189,13 +194,13 @@ class HeadDistribution(Structure):
     name = "heads"
     rows_are = "a list of lists of numbers"
     entries = "rows of heads"
-    probability: Tensor
-    lengths: Tensor
+    probability: Tensor | np.ndarray
+    lengths: Tensor | np.ndarray
     probabilities: bool = True
 
     def rows(self) -> list[np.ndarray]:
         """Square matrices (N, N), one per sentence."""
-        squares = self.probability.cpu().numpy()
+        squares = as_array(self.probability)
         return [square[:n, :n].copy() for square, n in zip(squares, self.lengths.tolist(), strict=True)]
 
     @classmethod
@@ -284,7 +289,7 @@ class SpanScores(Structure):
         return None if self.symbols is None else self._cut(self.symbols)
 
     def _cut(self, values: Tensor | np.ndarray) -> list[np.ndarray]:
-        sentences = values.cpu().numpy() if hasattr(values, "cpu") else values
+        sentences = as_array(values)
         return [table[:n, : n + 1].copy() for table, n in zip(sentences, self.lengths.tolist(), strict=True)]
 
     @classmethod

@@ -2,7 +2,8 @@
 
 It uses no gold trees and does not predict words. A grammar such as DMV sees only word classes. The student reads full
 sentences and learns from all predictions of the teacher, so it can become more accurate than the teacher. The order in
-this file: settings, network, loss. See docs/reference/models/biaffine.md.
+this file: network, loss. `induce.models.distilled.biaffine_arrays` computes the same scores without torch. See
+docs/reference/models/biaffine.md.
 
 Shapes: B sentences, N words, E units of an embedding, H of one direction of the LSTM, A of the arcs.
 """
@@ -10,7 +11,6 @@ Shapes: B sentences, N words, E units of an embedding, H of one direction of the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -20,21 +20,9 @@ from torch.nn import functional
 from induce.data.batches import HeadSupervisedBatch, SentenceBatch
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Query
-from induce.models.distilled.settings import StudentConfig
+from induce.models.distilled.settings import MAX_DISTANCE, MAX_HEADS, BiaffineConfig
 from induce.models.distilled.student import Student
-from induce.setting import count, limited
 from induce.structures import HeadDistribution
-
-MAX_DISTANCE = 10  # in words; larger distances share one weight
-
-
-@dataclass(frozen=True, kw_only=True)
-class BiaffineConfig(StudentConfig):
-    """Sizes and rates, with defaults for training on a CPU with about 10,000 sentences."""
-
-    hidden_size: int = count(100, "units of one direction of the LSTM")
-    arc_size: int = count(100, "units of the vectors of a word as head and as dependent")
-    unknown_rate: float = limited(0.3, 0, 0.99, "share of the words that are unknown in training")
 
 
 class Biaffine(Student):
@@ -44,7 +32,7 @@ class Biaffine(Student):
     reads = (HeadSupervisedBatch,)
     gives = (HeadDistribution,)
     estimates_root = True
-    max_length: ClassVar[int | None] = 2_000  # whose heads are decoded in some seconds
+    max_length: ClassVar[int | None] = MAX_HEADS
 
     def __init__(self, config: BiaffineConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)

@@ -1,6 +1,6 @@
 """Settings and sizes of the distilled parsers that are needed before torch loads.
 
-See `induce.models.distilled.chart_arrays`.
+See `induce.models.distilled.array_student`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from induce.setting import count, dropout_rate, limited, setting
 
 MAX_WIDTH = 40  # of spans with their own weight in the chart parser, in words; wider spans share one
 LONGEST = 3_000  # words of a sentence that is decoded by the chart parser in some ten seconds
+MAX_DISTANCE = 10  # of a head in words; larger distances share one weight
+MAX_HEADS = 2_000  # words of a sentence whose heads are decoded in some seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,3 +32,12 @@ class ChartConfig(StudentConfig):
     """Sizes and rates of the chart parser."""
 
     span_size: int = count(100, "units of the vectors of a gap as start and as end of a span")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiaffineConfig(StudentConfig):
+    """Sizes and rates, with defaults for training on a CPU with about 10,000 sentences."""
+
+    hidden_size: int = count(100, "units of one direction of the LSTM")
+    arc_size: int = count(100, "units of the vectors of a word as head and as dependent")
+    unknown_rate: float = limited(0.3, 0, 0.99, "share of the words that are unknown in training")

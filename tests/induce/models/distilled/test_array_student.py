@@ -1,4 +1,4 @@
-"""The chart parser in NumPy: the scores and trees of the model in torch, without loading torch."""
+"""The distilled parsers in NumPy: the scores, trees and heads of the models in torch, without loading torch."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ import torch
 
 from induce.data.batches import FragmentBatch
 from induce.models.base import Query
-from induce.models.distilled.chart import Chart, ChartConfig
+from induce.models.distilled.biaffine import Biaffine
+from induce.models.distilled.biaffine_arrays import ArrayBiaffine
+from induce.models.distilled.chart import Chart
 from induce.models.distilled.chart_arrays import ArrayChart
+from induce.models.distilled.settings import BiaffineConfig, ChartConfig
 from induce.parsing.array_parser import ArrayParser
 from induce.parsing.load import load_parser, read_trained
 from induce.parsing.model_parser import ModelParser
-from induce.structures import SpanScores
+from induce.structures import HeadDistribution, SpanScores
 from tests.support import tiny
 from tests.support.reference import ROOT
 from treebank.base.errors import SynparseError
@@ -30,26 +33,33 @@ TYPES = 30
 SETTINGS = [{}, {"layers": 2}, {"endings": False}]
 
 
-def both(**settings: Any) -> tuple[Chart, ArrayChart]:
+def both(name: str, **settings: Any) -> tuple[Any, Any]:
     """A model with random weights in torch, and the same model in NumPy."""
     torch.manual_seed(0)
-    config = ChartConfig(**{"embedding_size": 8, "hidden_size": 6, "span_size": 5} | settings)
-    model = Chart(config, TYPES).eval()
+    sizes = {"embedding_size": 8, "hidden_size": 6} | settings
+    if name == "chart":
+        model: Any = Chart(ChartConfig(span_size=5, **sizes), TYPES).eval()
+        torch.nn.init.normal_(model.width)
+    else:
+        model = Biaffine(BiaffineConfig(arc_size=5, **sizes), TYPES).eval()
+        torch.nn.init.normal_(model.distance)
     model.reader.ending.random_(0, 4096)
-    torch.nn.init.normal_(model.width)
-    arrays = {name: value.numpy() for name, value in model.state_dict().items()}
-    return model, ArrayChart(config, TYPES, arrays)
+    arrays = {key: value.numpy() for key, value in model.state_dict().items()}
+    kind = ArrayChart if name == "chart" else ArrayBiaffine
+    return model, kind(model.config, TYPES, arrays)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_scores_are_those_of_the_model_in_torch(settings: dict[str, Any]) -> None:
-    model, in_arrays = both(**settings)
-    lengths, draw = np.array([3, 50, 2, 7, 7]), np.random.RandomState(1)
-    tokens, gaps = draw.randint(1, TYPES, (5, 50)), draw.randint(0, 18, (5, 50)).astype(np.uint8)
+@pytest.mark.parametrize(("name", "structure"), [("chart", SpanScores), ("biaffine", HeadDistribution)])
+def test_scores_are_those_of_the_model_in_torch(name: str, structure: Any, settings: dict[str, Any]) -> None:
+    model, in_arrays = both(name, **settings)
+    lengths, draw = np.array([3, 50, 2, 7, 7, 1][: 5 + (name == "biaffine")]), np.random.RandomState(1)
+    shape = (len(lengths), 50)
+    tokens, gaps = draw.randint(1, TYPES, shape), draw.randint(0, 18, shape).astype(np.uint8)
     tokens[np.arange(50) >= lengths[:, None]] = 0
     parts = [torch.from_numpy(values) for values in (tokens, lengths, gaps)]
     with torch.inference_mode():
-        expected = model.structure(FragmentBatch(*parts), Query(SpanScores)).rows()
+        expected = model.structure(FragmentBatch(*parts), Query(structure)).rows()
     rows = in_arrays.structure(FragmentBatch(tokens, lengths, gaps)).rows()  # type: ignore[arg-type]
     for row, other in zip(rows, expected, strict=True):
         assert row.shape == other.shape
@@ -57,7 +67,7 @@ def test_scores_are_those_of_the_model_in_torch(settings: dict[str, Any]) -> Non
 
 
 def test_weights_that_do_not_fit_the_settings_are_refused() -> None:
-    model, _ = both()
+    model, _ = both("chart")
     arrays = {name: value.numpy() for name, value in model.state_dict().items()}
     bad_endings = {**arrays, "reader.ending": arrays["reader.ending"] - 5000}
     for config, weights, problem in (
@@ -71,14 +81,24 @@ def test_weights_that_do_not_fit_the_settings_are_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A chart parser of the toy language."""
-    folder = tmp_path_factory.mktemp("student")
+    folder = tmp_path_factory.mktemp("chart")
     tiny.train(tiny.settings("chart", "train.epochs=2", "parse.priors=brackets:1,joining-marks:1"), folder)
     return folder
 
 
-def test_trees_are_those_of_the_model_in_torch(student: Path) -> None:
+@pytest.fixture(scope="module", params=["chart", "biaffine"])
+def student(chart: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Each student of the toy language."""
+    if request.param == "chart":
+        return chart
+    folder = tmp_path_factory.mktemp("biaffine")
+    tiny.train(tiny.settings("biaffine", "train.epochs=2"), folder)
+    return folder
+
+
+def test_structures_are_those_of_the_model_in_torch(student: Path) -> None:
     draw = random.Random(1)
     words = ["the", "The", "dog", "cat", "saw", "zorked", "12", "big", ",", "(", ")", "-", "."]
     text = [draw.choices(words, k=draw.randint(0, 40)) for _ in range(300)]
@@ -86,11 +106,15 @@ def test_trees_are_those_of_the_model_in_torch(student: Path) -> None:
     assert isinstance(parser, ArrayParser)
     in_torch = ModelParser(read_trained(student), device="cpu")
     assert parser.decoded == in_torch.decoded
-    assert list(map(str, parser.parse(text))) == list(map(str, in_torch.parse(text)))
+    if parser.output == "heads":
+        heads = [[parse.heads for parse in each.parse_confident_heads(text)] for each in (parser, in_torch)]
+        assert heads[0] == heads[1]
+    else:
+        assert list(map(str, parser.parse(text))) == list(map(str, in_torch.parse(text)))
 
 
-def test_damaged_weights_are_reported(student: Path) -> None:
-    checkpoint = read_trained(student)
+def test_damaged_weights_are_reported(chart: Path) -> None:
+    checkpoint = read_trained(chart)
     bad = replace(checkpoint, config=replace(checkpoint.config, model={**checkpoint.config.model, "span_size": 9}))
     with pytest.raises(SynparseError, match=r"weights and settings do not fit together: .*need the shape"):
         ArrayParser(bad, device="cpu")
@@ -102,4 +126,4 @@ def test_parsing_does_not_load_torch(student: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "2"}
     done = subprocess.run(call, input="the dog saw a cat .\n" * 400, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 400
+    assert done.stdout.count("(W dog)") + done.stdout.count("\tdog\t") == 400

@@ -1,0 +1,175 @@
+"""The reader of the distilled parsers in NumPy: a bidirectional LSTM over full sentences, without torch.
+
+Loading torch takes longer and more memory than parsing a page of text. Scores differ from those in torch in their last
+digits only. The order in this file: the shapes of the weights, the reader, the LSTM (Hochreiter and Schmidhuber 1997,
+with forget gates; both directions read each layer).
+
+Shapes: B sentences, longest first, T tokens, E units of an embedding, H of one direction of the LSTM. States are
+ordered by time first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from induce.layers.endings import BUCKETS, ENDINGS
+
+GATES = 4  # of an LSTM: input, forget, cell, output
+COST_SHARE = 0.3  # of the cost of a sentence in torch: larger batches save calls
+SLOPE = 0.01  # of the leaky rectifier below 0
+
+Shapes = dict[str, tuple[int, ...]]
+Arrays = Mapping[str, np.ndarray]
+
+
+def linear_shapes(name: str, outputs: int, inputs: int) -> Shapes:
+    """Shapes of the weights of a linear layer with a bias."""
+    return {f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)}
+
+
+def _in_shape(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    """``arrays`` with floating-point numbers in single precision.
+
+    Raises ValueError if they do not have exactly the names and the ``shapes``.
+    """
+    if different := sorted(arrays.keys() ^ shapes.keys()):
+        raise ValueError(f"weights are missing or superfluous: {', '.join(different)}")
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name}: the settings need the shape {shape}, and the file has {arrays[name].shape}")
+    return {
+        name: value if np.issubdtype(value.dtype, np.integer) else value.astype(np.float32, copy=False)
+        for name, value in arrays.items()
+    }
+
+
+class ArrayStudent:
+    """Base of the distilled parsers in NumPy: checked weights, states of the tokens, and linear layers."""
+
+    linear_layers: ClassVar[tuple[str, ...]] = ()  # names of the linear layers with a bias
+
+    def __init__(self, config: Any, vocabulary_size: int, arrays: Arrays) -> None:
+        """Raises ValueError if settings and weights do not fit together."""
+        if config.layers > len(arrays):
+            raise ValueError(f"layers = {config.layers} is out of proportion to the weights")
+        self.weights = _in_shape(arrays, self.shapes(config, vocabulary_size))
+        endings = self.weights["reader.ending"]
+        if endings.dtype.kind != "i" or endings.min() < 0 or endings.max() >= BUCKETS:
+            raise ValueError(f"reader.ending should contain whole numbers from 0 to {BUCKETS - 1}")
+        self.words = self.weights["reader.embedding.weight"]  # (V, E): sums of the embeddings of a word and its endings
+        for index in range(len(ENDINGS) if config.endings else 0):
+            self.words = self.words + self.weights[f"reader.endings.{index}.weight"][endings[:, index]]
+        self.layers = [
+            tuple(Direction.of(self.weights, f"l{layer}{side}") for side in ("", "_reverse"))
+            for layer in range(config.layers)
+        ]
+        self.linear = {
+            name: (self.weights[f"{name}.weight"].T.copy(), self.weights[f"{name}.bias"]) for name in self.linear_layers
+        }
+
+    @classmethod
+    def shapes(cls, config: Any, vocabulary_size: int) -> Shapes:
+        """Shape of each weight of a student with these settings, by name. The base has those of the reader."""
+        size, hidden = config.embedding_size, config.hidden_size
+        sizes: Shapes = {
+            "reader.embedding.weight": (vocabulary_size, size),
+            "reader.ending": (vocabulary_size, len(ENDINGS)),
+        }
+        if config.endings:
+            sizes |= {f"reader.endings.{index}.weight": (BUCKETS, size) for index in range(len(ENDINGS))}
+        for layer in range(config.layers):
+            for side in ("", "_reverse"):
+                name = f"l{layer}{side}"
+                sizes[f"reader.lstm.weight_ih_{name}"] = (GATES * hidden, size if layer == 0 else 2 * hidden)
+                sizes[f"reader.lstm.weight_hh_{name}"] = (GATES * hidden, hidden)
+                sizes |= {f"reader.lstm.bias_{part}_{name}": (GATES * hidden,) for part in ("ih", "hh")}
+        return sizes
+
+    def edge_statistics(self) -> None:
+        """None: no prior of a student needs counts of the training corpus."""
+
+    def parsing_cost(self, length: int) -> float:
+        """Quadratic in the length, because the scores form a table of pairs of positions."""
+        return COST_SHARE * (length + 2.0 + length**2 / 8)
+
+    def apply_linear(self, name: str, rows: np.ndarray) -> np.ndarray:
+        """The linear layer ``name`` applied to ``rows`` (…, D)."""
+        weight, bias = self.linear[name]
+        result = rows.reshape(-1, rows.shape[-1]) @ weight
+        result += bias
+        return result.reshape(*rows.shape[:-1], -1)
+
+    def states(self, tokens: np.ndarray, active: np.ndarray) -> np.ndarray:
+        """States (T, B, 2 H) of the last layer, given the number of sentences that are ``active`` (T,) at each step."""
+        types, inverse = np.unique(tokens, return_inverse=True)
+        inputs, inverse = self.words[types], inverse.reshape(tokens.shape)
+        for forward, backward in self.layers:
+            states = np.zeros((*tokens.shape, 2 * len(forward.recurrent)), dtype=np.float32)
+            half = states.shape[-1] // 2
+            for direction, steps, part in (
+                (forward, range(len(tokens)), states[..., :half]),
+                (backward, range(len(tokens) - 1, -1, -1), states[..., half:]),
+            ):
+                direction.read(direction.projected(inputs), inverse, active, steps, part)
+            inputs, inverse = states.reshape(-1, states.shape[-1]), np.arange(tokens.size).reshape(tokens.shape)
+        return states
+
+
+class Direction(NamedTuple):
+    """Weights of one direction of one layer of an LSTM.
+
+    The inputs of the gates are halved, because sigmoid(x) = (1 + tanh(x / 2)) / 2: one tanh serves all four.
+    """
+
+    weight: np.ndarray  # (E, 4 H)
+    recurrent: np.ndarray  # (H, 4 H)
+    bias: np.ndarray  # (4 H,)
+
+    @classmethod
+    def of(cls, weights: Mapping[str, np.ndarray], name: str) -> Direction:
+        """The direction called ``name``, such as ``l0_reverse``, in the ``weights`` of a torch LSTM."""
+        parts = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        weight, recurrent, *biases = (weights[f"reader.lstm.{part}_{name}"] for part in parts)
+        factor = np.repeat(np.array([0.5, 0.5, 1.0, 0.5], dtype=np.float32), len(biases[0]) // GATES)
+        scaled = [(array * factor[:, None]).T.copy() for array in (weight, recurrent)]
+        return cls(scaled[0], scaled[1], (biases[0] + biases[1]) * factor)
+
+    def projected(self, inputs: np.ndarray) -> np.ndarray:
+        """The part (K, 4 H) of the inputs of the gates that depends on ``inputs`` (K, E)."""
+        return inputs @ self.weight + self.bias
+
+    def read(
+        self, inputs: np.ndarray, rows: np.ndarray, active: np.ndarray, steps: Iterable[int], states: np.ndarray
+    ) -> None:
+        """Write the states (T, B, H) of the active sentences.
+
+        ``rows`` (T, B) are the rows of the projected ``inputs`` (K, 4 H). Copying them step by step needs less memory.
+        """
+        hidden = np.zeros((rows.shape[1], len(self.recurrent)), dtype=np.float32)
+        cell = np.zeros_like(hidden)
+        for step in steps:
+            count = active[step]
+            gates = inputs[rows[step, :count]]
+            gates += hidden[:count] @ self.recurrent
+            np.tanh(gates, out=gates)
+            enter, keep, value, leave = gates.reshape(count, GATES, -1).swapaxes(0, 1)
+            memory = cell[:count]
+            keep += 1
+            memory *= keep
+            enter += 1
+            enter *= value
+            memory += enter
+            memory *= 0.5
+            np.tanh(memory, out=value)
+            leave += 1
+            leave *= value
+            leave *= 0.5
+            hidden[:count] = states[step, :count] = leave
+
+
+def leaky(values: np.ndarray) -> np.ndarray:
+    """The leaky rectifier."""
+    return np.maximum(values, SLOPE * values)
