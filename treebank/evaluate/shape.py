@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -101,9 +101,9 @@ class HeightCounts:
     def __init__(self) -> None:
         self._hits, self._totals = Counter[int](), Counter[int]()
 
-    def add(self, phrases: Collection[Span], length: int, gold: Collection[Span]) -> None:
-        """Add the phrases of one sentence of this length. The full sentence is left out."""
-        for span, height in heights(phrases).items():
+    def add(self, phrases: Mapping[Span, int], length: int, gold: Collection[Span]) -> None:
+        """Add the phrases of one sentence of this length, with their heights. The full sentence is left out."""
+        for span, height in phrases.items():
             if span != (0, length):
                 self._totals[height] += 1
                 self._hits[height] += span in gold

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from statistics import fmean
-from typing import NamedTuple
 
 from treebank.core.tags import bare_label
 from treebank.core.tree import Span, Tree
@@ -22,6 +21,7 @@ from treebank.evaluate.shape import (
     SentenceShape,
     Shape,
     ShapeSums,
+    heights,
     label_order,
     sentence_shape,
 )
@@ -47,6 +47,11 @@ class GoldSentence:
         return cls(view, _constituents(view.brackets), _apostrophes(view))
 
     @cached_property
+    def phrases(self) -> Collection[Span]:
+        """The different spans of two or more words, always including the full sentence."""
+        return sentence_shape(self.view.brackets).phrases
+
+    @cached_property
     def tree(self) -> Tree:
         """The gold tree over the words that count."""
         return self.view.tree
@@ -65,7 +70,8 @@ def _apostrophes(view: TreeView) -> frozenset[int]:
     return frozenset(i for i, word in enumerate(view.words) if "'" in word)
 
 
-class PredictedSentence(NamedTuple):
+@dataclass(frozen=True)
+class PredictedSentence:
     """The brackets of a system over the words of one gold sentence, and their shape."""
 
     brackets: Bracketing
@@ -74,6 +80,11 @@ class PredictedSentence(NamedTuple):
     @classmethod
     def of(cls, brackets: Bracketing, gold: GoldSentence) -> PredictedSentence:
         return cls(brackets, sentence_shape(brackets, gold.apostrophes))
+
+    @cached_property
+    def heights(self) -> Mapping[Span, int]:
+        """The height of each phrase."""
+        return heights(self.shape.phrases)
 
 
 class ScoredSentences:
@@ -96,7 +107,7 @@ class RunCounts:
 
     def add(self, counted: Collection[Span], predicted: PredictedSentence) -> None:
         """Add a sentence with the ``counted`` gold spans."""
-        brackets, shape = predicted
+        brackets, shape = predicted.brackets, predicted.shape
         if self._counts_phrases:
             spans: Collection[Span] = shape.phrases - {(0, shape.length)}
         else:
@@ -125,7 +136,7 @@ class Tally:
             self._labels.add_brackets(gold.constituents, predicted.brackets)
         self._predicted.append(predicted.brackets.spans)
         if self._heights is not None:
-            self._heights.add(phrases, predicted.shape.length, sentence_shape(gold.view.brackets).phrases)
+            self._heights.add(predicted.heights, predicted.shape.length, gold.phrases)
 
     def score(self, info: SystemInfo, scored: ScoredSentences) -> TreeScore:
         """The score of the sentences that were added."""
@@ -154,7 +165,7 @@ class ExpectedTally:
         self.convention, self.details = convention, details
         self._chance_of = cache(probability)
         self._counts, self._totals, self._hits = list[Counts](), Counter[str](), dict[str, float]()
-        self._draws: dict[str, RunCounts] = {}
+        self._draws = defaultdict[str, RunCounts](lambda: RunCounts(convention))
 
     def add(self, gold: GoldSentence, counted: Collection[Span], runs: Mapping[str, PredictedSentence]) -> None:
         """Add a sentence with the ``counted`` gold spans and the draws of the baseline."""
@@ -166,7 +177,7 @@ class ExpectedTally:
             self._hits[label] = self._hits.get(label, 0.0) + self._chance(span, length)
         self._totals.update([label for _, label in gold.constituents])
         for name, run in runs.items():
-            self._draws.setdefault(name, RunCounts(self.convention)).add(counted, run)
+            self._draws[name].add(counted, run)
 
     def _chance(self, span: Span, length: int) -> float:
         size = span[1] - span[0]

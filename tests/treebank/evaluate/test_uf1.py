@@ -340,7 +340,7 @@ def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
         if span != (0, n):
             expected.setdefault(value, []).append(span in truth)
     counts = HeightCounts()
-    counts.add(set(plain), n, truth)
+    counts.add(plain, n, truth)
     assert counts.precision() == {value: (sum(expected[value]), len(expected[value])) for value in sorted(expected)}
 
 
