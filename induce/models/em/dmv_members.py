@@ -12,7 +12,7 @@ from torch import Tensor
 from induce.data.word_classes import check_words_as_classes
 from induce.models.base import FittedModel
 from induce.models.em.dependency_tables import CONSTRAINTS
-from induce.models.em.phrase_heads import followed_by_content
+from induce.models.em.phrase_heads import modifier_degree
 from induce.models.em.valence_grammar import Preferences, SentenceBlock, ValenceGrammar
 from induce.setting import choice, count, limited, setting, share, weight
 
@@ -189,5 +189,6 @@ class DmvMembers(FittedModel):
         fragments = np.where(inside, fragments, -1)
         leaning, content = (table[member].cpu().numpy()[ids] for table in (self.leaning, self.content))
         if cost := float(self.modifier_cost[member]):
-            head = head * np.exp(-cost * followed_by_content(content, fragments))
+            sides = leaning / max(self.config.leaning_limit, 1e-9) if self.config.leaning else np.zeros_like(leaning)
+            head = head * np.exp(-cost * modifier_degree(content, sides, fragments))
         return SentenceBlock(classes, fragments, head, root, lengths, leaning=leaning)
