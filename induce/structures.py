@@ -85,9 +85,10 @@ class Structure:
         return np.asarray(row, dtype=float)
 
 
-def as_array(values: Tensor | np.ndarray) -> np.ndarray:
-    """An array with the values of a tensor on any device, or the array itself."""
-    return values.cpu().numpy() if hasattr(values, "cpu") else values
+def _cut_tables(values: Tensor | np.ndarray, lengths: Tensor | np.ndarray, more: int = 0) -> list[np.ndarray]:
+    """The first n rows and n + ``more`` columns of each table, as arrays, for each n in ``lengths``."""
+    tables = values.cpu().numpy() if hasattr(values, "cpu") else values
+    return [table[:n, : n + more].copy() for table, n in zip(tables, lengths.tolist(), strict=True)]
 
 
 def _cut(values: Tensor, lengths: Tensor) -> list[Any]:
@@ -200,8 +201,7 @@ class HeadDistribution(Structure):
 
     def rows(self) -> list[np.ndarray]:
         """Square matrices (N, N), one per sentence."""
-        squares = as_array(self.probability)
-        return [square[:n, :n].copy() for square, n in zip(squares, self.lengths.tolist(), strict=True)]
+        return _cut_tables(self.probability, self.lengths)
 
     @classmethod
     def trivial(cls, length: int) -> list[list[float]]:
@@ -282,15 +282,11 @@ class SpanScores(Structure):
 
     def rows(self) -> list[np.ndarray]:
         """Scores (N, N + 1) of each sentence."""
-        return self._cut(self.score)
+        return _cut_tables(self.score, self.lengths, 1)
 
     def symbol_rows(self) -> list[np.ndarray] | None:
         """Probabilities (N, N + 1, S) of each sentence, or None."""
-        return None if self.symbols is None else self._cut(self.symbols)
-
-    def _cut(self, values: Tensor | np.ndarray) -> list[np.ndarray]:
-        sentences = as_array(values)
-        return [table[:n, : n + 1].copy() for table, n in zip(sentences, self.lengths.tolist(), strict=True)]
+        return None if self.symbols is None else _cut_tables(self.symbols, self.lengths, 1)
 
     @classmethod
     def trivial(cls, length: int) -> list[list[float]]:
