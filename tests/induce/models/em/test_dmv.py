@@ -15,6 +15,7 @@ from induce.models.base import Query, SentenceTooLong
 from induce.models.em.dependency_tables import by_head
 from induce.models.em.dmv import LONGEST, Dmv
 from induce.models.em.dmv_members import DmvConfig
+from induce.models.em.phrase_heads import LEANING_WEIGHT
 from induce.models.em.valence_grammar import GrammarSums, blocks_of_similar_length
 from induce.structures import HeadDistribution
 from treebank.base.errors import SynparseError
@@ -169,6 +170,20 @@ def test_content_words_before_content_words_have_fewer_dependents_in_right_branc
         before_noun = torch.from_numpy(np.char.startswith(words[batch.tokens.numpy()], "a"))
         shares.append(float(heads_of(model, batch).sum(1)[before_noun].mean()))
     assert shares[1] < shares[0]
+
+
+def test_words_that_lean_to_each_other_are_phrases_only_with_leaning(corpus: EncodedCorpus) -> None:
+    """The first of two words is a less likely head if it leans to the right and the second to the left."""
+    weights = []
+    for strength in (0.0, 2.0):
+        model = learned(corpus, leaning=strength, modifier_head=0.0)
+        model.modifier_cost.fill_(0.5)
+        model.content.zero_()
+        model.leaning[:, 1], model.leaning[:, 2] = 2.0, -1.0
+        fragments = np.zeros((2, 1), dtype=int)
+        block = model.block(0, np.array([[1], [2]]), fragments, np.array([2]))
+        weights.append(float(block.head[0, 0]) / float(model.head_weight[0, 1]))
+    assert weights == pytest.approx([1.0, np.exp(-0.5 * LEANING_WEIGHT / 2)])
 
 
 def test_large_smoothing_makes_the_grammar_uniform(corpus: EncodedCorpus) -> None:
