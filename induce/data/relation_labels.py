@@ -82,12 +82,15 @@ class RelationLabeler:
 def learn_relations(sentences: Iterable[Sentence], *, labels: int | None = None, seed: int = 1) -> RelationLabeler:
     """Learn up to ``labels`` (by default `RELATIONS`) relations from the heads of the first `MAX_SENTENCES` sentences.
 
-    Equal sentences and seeds give equal relations. Raises SynparseError if no word depends on another.
+    Equal sentences and seeds give equal relations. Raises SynparseError if no sentence has heads, or no word depends on
+    another.
     """
     text = [sentence for sentence in islice(sentences, MAX_SENTENCES) if sentence.heads]
+    if not text:
+        raise SynparseError("there is no sentence with heads, from which relations could be learned")
     classes = TokenClasses.of((sentence.words for sentence in text), seed)
     arcs = [Arcs.of(sentence.words, sentence.heads, classes) for sentence in text]
-    types = np.concatenate([part.types for part in arcs]) if arcs else np.zeros(0, int)
+    types = np.concatenate([part.types for part in arcs])
     if not len(types):
         raise SynparseError("there is no word with another word as its head, from which relations could be learned")
     known, rows = np.unique(types, return_inverse=True)

@@ -47,6 +47,8 @@ def test_fewer_labels_than_types_and_types_that_were_not_seen(corpus: list[Sente
     assert labeler.relations((), ()) == ()
     with pytest.raises(SynparseError, match="no word with another word as its head"):
         learn_relations([Sentence(("a",), heads=(ROOT,))])
+    with pytest.raises(SynparseError, match="no sentence with heads"):
+        learn_relations([Sentence(("a", "b"))])
 
 
 def test_types_with_the_smallest_loss_of_information_are_merged() -> None:
