@@ -82,9 +82,12 @@ class PhraseLabeler:
 def learn_labels(sentences: Iterable[Sentence], *, labels: int | None = None, seed: int = 1) -> PhraseLabeler:
     """Learn up to ``labels`` (by default `LABELS`) labels from the trees of the first `MAX_SENTENCES` sentences.
 
-    Equal sentences and seeds give equal labels. Raises SynparseError if there is no phrase of two or more words.
+    Equal sentences and seeds give equal labels. Raises SynparseError if there is no tree, or no phrase of two or more
+    words.
     """
     trees = [sentence.tree.without_traces() for sentence in islice(sentences, MAX_SENTENCES) if sentence.tree]
+    if not trees:
+        raise SynparseError("there is no sentence with a tree, from which labels could be learned")
     classes = TokenClasses.of((tree.words for tree in trees), seed)
     phrases = _phrases(trees, classes)
     if not phrases.edges:

@@ -55,3 +55,5 @@ def test_empty_elements_and_sentences_without_phrases(corpus: list[Sentence]) ->
     assert labeler.relabel(Tree((), (), (), ())) == Tree((), (), (), ())
     with pytest.raises(SynparseError, match="there is no phrase"):
         learn_labels([Sentence(("a",), (), Tree.from_text("(S (D a))"))])
+    with pytest.raises(SynparseError, match="no sentence with a tree"):
+        learn_labels([Sentence(("a", "b"))])
