@@ -4,6 +4,9 @@ A recurrent network reads a complete demonstration, actions included, and predic
 segment. It then continues from that end, until it has predicted the required number of segments. A policy chooses each
 action from the observation and the type of the segment. Ends and types are sampled softly (Gumbel-softmax).
 
+To act, each type is an option (`options_of_types`). Since an agent has no complete demonstration, a linear layer on the
+policy learns from the predicted ends whether a segment of a type is done. It has no effect on the other parameters.
+
 Shapes: B demonstrations, N steps, P = N + 1 positions where a segment can end (before each step, and after the last), F
 features of an observation, H units, K types, A actions.
 """
@@ -11,7 +14,7 @@ features of an observation, H units, K types, A actions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +25,7 @@ from induce.models.base import Loss
 from induce.setting import count, limited, weight
 from induce.tasks.batches import DemonstrationBatch
 from induce.tasks.craft.cloning import CloningModel, targets_of
+from induce.tasks.craft.ocn import OptionController, OptionControllerConfig
 
 NEVER = -1e9  # score of a position that cannot be an end
 
@@ -59,7 +63,7 @@ class Trace(NamedTuple):
 
 
 class Compile(CloningModel):
-    """A model of segments of complete demonstrations. It is not a policy that can act."""
+    """A model of segments of complete demonstrations. Only its types can act, as options."""
 
     Config = CompileConfig
 
@@ -75,6 +79,7 @@ class Compile(CloningModel):
         self.observed_policy = nn.Linear(config.features, size)
         self.segment_policy = nn.Linear(config.options, size, bias=False)
         self.policy = nn.Sequential(nn.ReLU(), nn.Linear(size, size), nn.ReLU(), nn.Linear(size, actions))
+        self.done = nn.Linear(size, 1)  # whether the segment ended before a step, from the last layer of the policy
 
     def read(self, batch: DemonstrationBatch) -> Segments:
         """Ends and types of segments, sampled in training mode, the most probable ones otherwise."""
@@ -113,26 +118,34 @@ class Compile(CloningModel):
             return functional.one_hot(scores.argmax(-1), scores.shape[-1]).to(scores)
         return functional.gumbel_softmax(scores, self.config.temperature)
 
-    def run_with(self, batch: DemonstrationBatch, segments: Segments) -> tuple[Tensor, Tensor]:
-        """Membership of steps in the M segments (M, B, N), and log-probabilities of actions in them (M, B, N, A)."""
+    def run_with(self, batch: DemonstrationBatch, segments: Segments) -> tuple[Tensor, Tensor, Tensor]:
+        """Predictions for each step by each of the M segments.
+
+        Returns the membership of steps in segments (M, B, N), log-probabilities of actions (M, B, N, A), and scores of
+        an end before the step (M, B, N). The gradient of these scores reaches only the parameters of `done`.
+        """
         inside = shares(segments.drawn_ends)[:, :, :-1]
         observed = self.observed_policy(batch.observations)
         kinds = self.segment_policy(torch.stack(segments.drawn_kinds))
-        return inside, self.policy(observed + kinds[:, :, None]).log_softmax(-1)
+        inner = self.policy[:-1](observed + kinds[:, :, None])
+        return inside, self.policy[-1](inner).log_softmax(-1), self.done(inner.detach())[..., 0]
 
     def trace(self, batch: DemonstrationBatch) -> Trace:
         """Predictions for demonstrations."""
         segments = self.read(batch)
-        inside, actions = self.run_with(batch, segments)
+        inside, actions, _ = self.run_with(batch, segments)
         number = (inside * torch.arange(len(inside), device=inside.device)[:, None, None]).sum(0)
         end = torch.cat((torch.ones_like(number[:, :1]), number.diff(dim=1).clamp(0, 1)), 1)
         choice = torch.einsum("mbn,mbk->bnk", inside, torch.stack(segments.drawn_kinds))
         return Trace((inside[..., None] * actions.exp()).sum(0), end, choice)
 
     def loss(self, batch: DemonstrationBatch, state: None = None) -> Loss:
-        """Negative evidence lower bound: NLL of actions, and divergence of ends and types from their priors."""
+        """Negative evidence lower bound: NLL of actions, and divergence of ends and types from their priors.
+
+        The NLL of the ends given observations and types is added, to train `done`.
+        """
         segments = self.read(batch)
-        inside, actions = self.run_with(batch, segments)
+        inside, actions, done = self.run_with(batch, segments)
         real, actions_taken = targets_of(batch)
         chosen = actions.gather(-1, actions_taken.expand(len(actions), -1, -1)[..., None])[..., 0]
         nll = -(inside * chosen).sum(0)[real].mean()
@@ -141,7 +154,8 @@ class Compile(CloningModel):
         divergence = self.config.end_weight * self._end_divergence(segments) + self.config.kind_weight * sum(
             map(type_divergence, segments.kinds)
         )
-        return Loss(nll + divergence / count, nll, count, correct=correct)
+        ends = nll_of_ends(inside.detach(), done, real)
+        return Loss(nll + (divergence + ends) / count, nll, count, correct=correct)
 
     def _end_divergence(self, segments: Segments) -> Tensor:
         """Divergence, summed over demonstrations, of ends from their prior: `rate` steps after the previous end."""
@@ -155,6 +169,35 @@ class Compile(CloningModel):
             total = total + (logs.exp() * (logs - expected)).sum()
             last = drawn
         return total
+
+    @torch.no_grad()
+    def options_of_types(self) -> OptionController:
+        """Each type as an option without a memory, with an untrained controller for one task."""
+        second: Any = self.policy[1]
+        last: Any = self.policy[-1]
+        sizes = {"features": self.config.features, "inner_size": self.config.hidden_size, "hidden_size": 1}
+        config = OptionControllerConfig(**sizes, options=self.config.options, tasks=1, activation="relu")
+        result = OptionController(config, last.out_features + FIRST).to(last.weight)
+        cells, count = result.options, last.out_features
+        for parameter in cells.parameters():
+            parameter.zero_()
+        cells.observed[:] = self.observed_policy.weight.t()
+        cells.observed_bias[:, 0] = self.observed_policy.bias + self.segment_policy.weight.t()
+        cells.inner[:], cells.inner_bias[:] = second.weight.t(), second.bias
+        cells.outer[:, :, :count], cells.outer_bias[..., :count] = last.weight.t(), last.bias
+        cells.outer[:, :, -1:], cells.outer_bias[..., -1:] = self.done.weight.t(), self.done.bias
+        return result.requires_grad_(False)
+
+
+def nll_of_ends(inside: Tensor, scores: Tensor, real: Tensor) -> Tensor:
+    """Negative log-likelihood of ends with ``scores`` (M, B, N), summed over the ``real`` (B, N) steps but the first.
+
+    ``inside`` (M, B, N) is the membership of steps in segments: a segment ends before the step where it decreases.
+    """
+    before, now, scores = inside[:, :, :-1], inside[:, :, 1:], scores[:, :, 1:]
+    stays, ends = torch.minimum(before, now), (before - now).clamp(min=0)
+    terms = stays * functional.logsigmoid(-scores) + ends * functional.logsigmoid(scores)
+    return -(terms * real[:, 1:]).sum()
 
 
 def shares(ends: list[Tensor]) -> Tensor:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from induce.data.vocabulary import FIRST
 from induce.models.base import Model
-from induce.setting import count, limited
+from induce.setting import choice, count, limited
 from induce.tasks.craft.cloning import CloningModel
 
 
@@ -31,6 +31,7 @@ class OptionControllerConfig:
     options: int = limited(3, 1, 1000, "skills that can be learned")
     tasks: int = count(3, "tasks, each with a first state of the controller")
     temperature: float = limited(10.0, 1e-3, 1e6, "temperature of the controller's choice")
+    activation: str = choice("tanh", ("tanh", "relu"), "activation inside options; relu is that of CompILE's types")
 
 
 class CellOutput(NamedTuple):
@@ -48,8 +49,11 @@ class Cells(nn.Module):
     the next state, and the probability that its task is complete.
     """
 
-    def __init__(self, cells: int, features: int, inner: int, hidden: int, actions: int) -> None:
+    def __init__(
+        self, cells: int, features: int, inner: int, hidden: int, actions: int, activation: str = "tanh"
+    ) -> None:
         super().__init__()
+        self.activation = activation
 
         def matrix(rows: int, columns: int) -> nn.Parameter:
             return nn.Parameter(torch.empty(cells, rows, columns).uniform_(-(rows**-0.5), rows**-0.5))
@@ -71,8 +75,9 @@ class Cells(nn.Module):
 
     def inside(self, looked: Tensor, hidden: Tensor) -> Tensor:
         """The MLP (C, B, D) over ``looked`` (C, B, D) from `look` and the states ``hidden`` (C, B, H) (eq. 5.2.3)."""
-        first = torch.baddbmm(looked, hidden, self.remembered).tanh()
-        return torch.baddbmm(self.inner_bias, first, self.inner).tanh()
+        activate = torch.relu if self.activation == "relu" else torch.tanh
+        first = activate(torch.baddbmm(looked, hidden, self.remembered))
+        return activate(torch.baddbmm(self.inner_bias, first, self.inner))
 
     def forward(self, looked: Tensor, hidden: Tensor) -> CellOutput:
         """One step of each cell without the softmax (eq. 5.2.4 to 5.2.6)."""
@@ -86,7 +91,7 @@ class Cells(nn.Module):
         inner, hidden, actions = self.sizes
         cells = []
         for index in range(len(self.inner)):
-            cell = Cells(1, self.observed.shape[1], inner, hidden, actions).to(self.inner)
+            cell = Cells(1, self.observed.shape[1], inner, hidden, actions, self.activation).to(self.inner)
             cell.load_state_dict({name: value[index : index + 1] for name, value in self.state_dict().items()})
             cells.append(cell)
         return cells
@@ -133,12 +138,12 @@ class OptionProgram(Model):
 
     config: Any
 
-    def __init__(self, config: Any, *, features: int, actions: int, tasks: int) -> None:
+    def __init__(self, config: Any, *, features: int, actions: int, tasks: int, activation: str = "tanh") -> None:
         """``config`` has ``inner_size``, ``hidden_size``, ``options`` and ``temperature``."""
         super().__init__()
         self.config = config
         sizes = features, config.inner_size, config.hidden_size
-        self.options = Cells(config.options, *sizes, actions)
+        self.options = Cells(config.options, *sizes, actions, activation)
         self.controller = Cells(1, *sizes, config.options)
         self.first_option_state = nn.Parameter(torch.zeros(config.options, 1, config.hidden_size))
         self.first_controller_state = nn.Parameter(torch.randn(tasks, config.hidden_size))
@@ -209,7 +214,7 @@ class OptionController(OptionProgram, CloningModel):
 
     def __init__(self, config: OptionControllerConfig, vocabulary_size: int) -> None:
         sizes = {"features": config.features, "actions": vocabulary_size - FIRST, "tasks": config.tasks}
-        super().__init__(config, **sizes)
+        super().__init__(config, **sizes, activation=config.activation)
 
     def run(self, observations: Tensor, tasks: Tensor) -> Trace:
         """Predictions for ``observations`` (B, N, F) in demonstrations of ``tasks`` (B,)."""

@@ -22,6 +22,7 @@ from induce.storage import checkpoint as store
 from induce.storage.facts import NO_TEXT, Check, RunFacts
 from induce.storage.lock import RunLock
 from induce.storage.run_folder import check_free, clear, resumable, settle_run
+from induce.tasks.craft.compile import Compile
 from induce.tasks.craft.episodes import LIMIT, REWARDS, Episodes
 from induce.tasks.craft.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
 from induce.tasks.craft.ompn import OrderedMemoryPolicy
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from induce.tasks.craft.ppo import Learner
 
 WORLDS = 64  # worlds run in parallel
-TRANSFERABLE = ("ocn", "moe", "ompn")
+TRANSFERABLE = ("ocn", "moe", "ompn", "compile")
 PUBLISHED = ("train.epochs=60", "optimizer.learning_rate=0.0003", "loader.batch_size=1024", "optimizer.clip=0.5")
 EPISODES = ("loader.batch_size=64",)  # 256 calls per iteration, if a call is an episode
 SURE_SCORE = 40.0  # score of the only action of an option that always does the same
@@ -184,10 +185,14 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
         checkpoint = store.read(store.find(Path(run)))
         if checkpoint.config.task_name != "craft" or checkpoint.config.model_name not in TRANSFERABLE:
             raise SynparseError(
-                f"{run}: this {checkpoint.config.model_name} cannot act in Craft; train ocn, moe or ompn there first"
+                f"{run}: this {checkpoint.config.model_name} cannot act in Craft; train ocn, moe, ompn or compile there"
             )
-        models.append(store.build_model(checkpoint))
-        configs.append(checkpoint.config)
+        model, config = store.build_model(checkpoint), checkpoint.config
+        if isinstance(model, Compile):
+            model = model.options_of_types()
+            config = replace(config, model_name="ocn", model=asdict(model.config))
+        models.append(model)
+        configs.append(config)
     config = configs[0] if configs else load_preset("craft-small", "moe")
     model = start_of(models) if models else single_actions(int(config.model["inner_size"]))
     is_policy = isinstance(model, OrderedMemoryPolicy)

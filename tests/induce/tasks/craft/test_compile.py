@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from induce.models.base import Query
 from induce.structures import Distances
-from induce.tasks.craft.compile import NEVER, Compile, CompileConfig, poisson, shares
+from induce.tasks.craft.compile import NEVER, Compile, CompileConfig, nll_of_ends, poisson, shares
 from induce.tasks.craft.ocn import FIRST
 from tests.support.demonstrations import ACTIONS, CONFIG, assert_gradients_equal_finite_differences, batch
 
@@ -61,8 +63,44 @@ def test_evaluation_does_not_depend_on_padding() -> None:
     assert rows == [model.structure(part, Query(Distances)).rows()[0] for part in demonstrations.parts(3)]
 
 
-def test_gradients_equal_finite_differences() -> None:
-    model = made().train()
-    assert_gradients_equal_finite_differences(model)
+def test_gradients_equal_finite_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The likelihood of ends, whose gradient is cut, is left out of the objective. It reaches only the layer `done`."""
+    model, name = made().train(), "induce.tasks.craft.compile.nll_of_ends"
     model.loss(batch()).objective.backward()
     assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in model.parameters())
+    torch.manual_seed(8)
+    model.zero_grad()
+    model.loss(batch()).objective.backward()
+    gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+    monkeypatch.setattr(name, lambda inside, scores, real: 0 * scores.sum())
+    torch.manual_seed(8)
+    model.zero_grad()
+    model.loss(batch()).objective.backward()
+    for key, parameter in model.named_parameters():
+        assert key.startswith("done.") or torch.equal(parameter.grad, gradients[key])  # type: ignore[arg-type]
+    assert_gradients_equal_finite_differences(model)
+
+
+def test_likelihood_of_ends() -> None:
+    """Two segments of five steps: the first ends before step 2. The second demonstration has three steps."""
+    inside = torch.tensor([[[1, 1, 0, 0, 0], [1, 1, 1, 0, 0]], [[0, 0, 1, 1, 1], [0, 0, 0, 1, 1]]]).double()
+    real = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()
+    scores = torch.randn(2, 2, 5, dtype=torch.float64)
+    e = scores.sigmoid()
+    first = (1 - e[0, 0, 1]) * e[0, 0, 2] * (1 - e[1, 0, 3]) * (1 - e[1, 0, 4])
+    second = (1 - e[0, 1, 1]) * (1 - e[0, 1, 2])
+    torch.testing.assert_close(nll_of_ends(inside, scores, real), -(first * second).log())
+
+
+def test_types_are_options() -> None:
+    """An option has the actions of its type, and ends as the layer `done` says."""
+    torch.manual_seed(6)
+    model, observations = made(), torch.randn(7, CONFIG.features, dtype=torch.float64)
+    options: Any = model.options_of_types()
+    output = options.options(options.options.look(observations), options.first_option_state.expand(-1, 7, -1))
+    for kind in range(3):
+        inner: Tensor = model.observed_policy(observations) + model.segment_policy.weight[:, kind]
+        inner = model.policy[:-1](inner)
+        torch.testing.assert_close(output.scores[kind], model.policy[-1](inner))
+        torch.testing.assert_close(output.end[kind], model.done(inner)[:, 0].sigmoid())
+    assert not output.hidden.any()

@@ -16,6 +16,7 @@ from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.settings.presets import load_preset
 from induce.storage.checkpoint import build_model, find, read
 from induce.storage.facts import RunFacts
+from induce.tasks.craft.compile import Compile, CompileConfig
 from induce.tasks.craft.observation import FEATURES
 from induce.tasks.craft.ocn import OptionController, OptionControllerConfig
 from induce.tasks.craft.ompn import OrderedMemoryPolicy, OrderedMemoryPolicyConfig
@@ -219,3 +220,21 @@ def test_policy_without_options_is_trained_and_resumed(ompn: Path, trained: Path
         assert not torch.equal(before["observed.weight"], after["observed.weight"])
     with pytest.raises(SynparseError, match="name one model"):
         prepare_transfer(request(tmp_path / "other", ompn, trained))
+
+
+def test_types_of_compile_are_the_options_of_a_transfer(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
+    from dataclasses import asdict, replace
+
+    from induce.storage import checkpoint as store
+
+    torch.manual_seed(0)
+    model = Compile(CompileConfig(hidden_size=4, options=2), len(WORDS))
+    config = replace(load_preset("craft-small", "compile"), model=asdict(model.config))
+    store.save(tmp_path / "old/last", store.pack(model, config, WORDS, RunFacts()))
+    transfer = prepare_transfer(request(tmp_path / "new", tmp_path / "old", tmp_path / "old", sketch="A"))
+    (event, *_) = list(transfer.learn())
+    after = build_model(read(find(tmp_path / "new")))
+    assert (event.calls, after.config.options) == (128, 4)
+    both = torch.cat([model.options_of_types().options.outer] * 2)
+    torch.testing.assert_close(after.options.outer, both)
