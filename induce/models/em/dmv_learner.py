@@ -97,7 +97,7 @@ class DmvLearner:
         return replace(preferences, length_bias=(1 - share) * config.annealed_bias + share * preferences.length_bias)
 
     def _prepare(self) -> None:
-        """Compute the classes, predicate scores, word weights and modifier cost of the member."""
+        """Compute the classes, predicate scores, word weights and evidence for last heads of the member."""
         config, model, text = self.model.config, self.model, self.text
         if model.words_are_classes:
             classes, size = np.arange(model.vocabulary_size), model.vocabulary_size
@@ -122,7 +122,7 @@ class DmvLearner:
             getattr(model, name)[self.member] = torch.from_numpy(table)
         right = max(0.0, 2 * model.right_probability - 1)  # in left-branching languages, most heads are last anyway
         evidence = evidence_for_last_heads(classes[text.ids], weights[text.ids], text.segments, count=size)
-        model.modifier_cost[self.member] = config.modifier_head * right * min(max(evidence, 0.0), 1.0)
+        model.last_heads[self.member] = right * min(max(evidence, 0.0), 1.0)
         model.share.copy_(torch.from_numpy(text.counts / max(1, len(text.ids))))
 
     def _predicates(self, classes: np.ndarray, leaning: np.ndarray, frequent: np.ndarray, size: int) -> np.ndarray:

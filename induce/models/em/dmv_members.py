@@ -131,7 +131,7 @@ class DmvMembers(FittedModel):
         self.register_buffer("classes", torch.zeros(members, vocabulary_size, dtype=torch.int64))
         self.register_buffer("leaning", torch.zeros(members, vocabulary_size, dtype=double))
         self.register_buffer("content", torch.ones(members, vocabulary_size, dtype=double))
-        self.register_buffer("modifier_cost", torch.zeros(members, dtype=double))
+        self.register_buffer("last_heads", torch.zeros(members, dtype=double))
         self.register_buffer("head_weight", torch.ones(members, vocabulary_size, dtype=double))
         self.register_buffer("root_weight", torch.ones(members, vocabulary_size, dtype=double))
         self.register_buffer("word_given_class", torch.zeros(members, vocabulary_size, dtype=double))
@@ -146,7 +146,7 @@ class DmvMembers(FittedModel):
     classes: Tensor  # (M, V)
     leaning: Tensor  # (M, V): see `SentenceBlock`
     content: Tensor  # (M, V): how much of a content word each word is, from 0 to 1
-    modifier_cost: Tensor  # (M,): cost as a head of a content word before another one, estimated from the text
+    last_heads: Tensor  # (M,): evidence that heads are the last words of phrases, from 0 to 1
     head_weight: Tensor  # (M, V)
     root_weight: Tensor  # (M, V)
     word_given_class: Tensor  # (M, V): P(word | its class)
@@ -188,7 +188,8 @@ class DmvMembers(FittedModel):
         inside = np.arange(len(ids))[:, None] < lengths
         fragments = np.where(inside, fragments, -1)
         leaning, content = (table[member].cpu().numpy()[ids] for table in (self.leaning, self.content))
-        if cost := float(self.modifier_cost[member]):
+        if strength := float(self.last_heads[member]):
             sides = leaning / max(self.config.leaning_limit, 1e-9) if self.config.leaning else np.zeros_like(leaning)
-            head = head * np.exp(-cost * modifier_degree(content, sides, fragments))
+            degree = modifier_degree(content, sides, classes, fragments, strength=strength)
+            head = head * np.exp(-self.config.modifier_head * strength * degree)
         return SentenceBlock(classes, fragments, head, root, lengths, leaning=leaning)

@@ -14,7 +14,8 @@ import numpy as np
 Array = np.ndarray
 
 SMOOTHING = 20.0  # words added to the counts of each position
-LEANING_WEIGHT = 6.0  # chosen by scores of several treebanks: docs/results/dependencies.md
+LEANING_WEIGHT = 6.0  # this and the next one: chosen by scores of several treebanks (docs/results/dependencies.md)
+SAME_CLASS_WEIGHT = 5.0
 
 
 def evidence_for_last_heads(classes: Array, content: Array, segments: Array, *, count: int) -> float:
@@ -47,15 +48,18 @@ def divergence(p: Array, q: Array) -> float:
     return float((p @ ratios[0] + q @ ratios[1]) / 2)
 
 
-def modifier_degree(content: Array, leaning: Array, fragments: Array) -> Array:
+def modifier_degree(content: Array, leaning: Array, classes: Array, fragments: Array, *, strength: float) -> Array:
     """Degree to which each word (N, B) modifies the next one of its fragment, if heads are last.
 
-    It is 1 for a content word before another one. A word that leans to the right before one that leans to the left,
-    such as a numeral before a classifier or a preposition before a pronoun, has `LEANING_WEIGHT`: the two are a phrase.
-    ``leaning`` (N, B) is from -1 for words that lean to the left to 1.
+    It is 1 for a content word before another one, and 1 + `SAME_CLASS_WEIGHT` times ``strength`` if both are of one class:
+    only their order tells which one is the head of a compound. ``strength`` is the evidence for last heads, from 0 to 1. A
+    word that leans to the right before one that leans to the left, such as a numeral before a classifier or a preposition
+    before a pronoun, has `LEANING_WEIGHT`: the two are a phrase. ``leaning`` (N, B) is from -1 for words that lean to the
+    left to 1.
     """
     right, left = np.maximum(leaning, 0), np.maximum(-leaning, 0)
     degree = np.zeros_like(content)
-    both = content[:-1] * content[1:] + LEANING_WEIGHT * right[:-1] * left[1:]
+    alike = 1 + SAME_CLASS_WEIGHT * strength * (classes[:-1] == classes[1:])
+    both = alike * content[:-1] * content[1:] + LEANING_WEIGHT * right[:-1] * left[1:]
     degree[:-1] = np.where(fragments[1:] == fragments[:-1], both, 0.0)
     return degree

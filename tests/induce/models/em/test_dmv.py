@@ -166,7 +166,7 @@ def test_content_words_before_content_words_have_fewer_dependents_in_right_branc
     words, batch, shares = np.array(corpus.vocabulary.words), batch_of(corpus, range(40)), []
     for probability in (0.4, 1.0):
         model = learned(corpus, probability, modifier_head=4.0)
-        assert (model.modifier_cost > 0).tolist() == [probability > 0.5] * model.config.members
+        assert (model.last_heads > 0).tolist() == [probability > 0.5] * model.config.members
         before_noun = torch.from_numpy(np.char.startswith(words[batch.tokens.numpy()], "a"))
         shares.append(float(heads_of(model, batch).sum(1)[before_noun].mean()))
     assert shares[1] < shares[0]
@@ -176,8 +176,8 @@ def test_words_that_lean_to_each_other_are_phrases_only_with_leaning(corpus: Enc
     """The first of two words is a less likely head if it leans to the right and the second to the left."""
     weights = []
     for strength in (0.0, 2.0):
-        model = learned(corpus, leaning=strength, modifier_head=0.0)
-        model.modifier_cost.fill_(0.5)
+        model = learned(corpus, leaning=strength, modifier_head=1.0)
+        model.last_heads.fill_(0.5)
         model.content.zero_()
         model.leaning[:, 1], model.leaning[:, 2] = 2.0, -1.0
         fragments = np.zeros((2, 1), dtype=int)

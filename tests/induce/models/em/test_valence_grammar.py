@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from induce.models.em.dependency_tables import TreeWeights, by_head
-from induce.models.em.phrase_heads import LEANING_WEIGHT, divergence, evidence_for_last_heads, modifier_degree
+from induce.models.em.phrase_heads import (
+    LEANING_WEIGHT,
+    SAME_CLASS_WEIGHT,
+    divergence,
+    evidence_for_last_heads,
+    modifier_degree,
+)
 from induce.models.em.predicates import frequency_weights, predicate_scores
 from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
 from tests.induce.models.em.test_dependency_sums import by_all_trees
@@ -242,8 +248,12 @@ def test_divergence_is_zero_for_equal_and_log_two_for_disjoint_distributions() -
 def test_modifiers_before_content_words_and_between_words_that_lean_to_each_other() -> None:
     content = np.array([[0.0], [1.0], [0.5], [1.0], [1.0], [1.0]])
     fragments = np.array([[0], [0], [0], [1], [1], [-1]])
-    degree = modifier_degree(content, np.zeros_like(content), fragments)
+    classes, none = np.array([[0], [1], [2], [3], [4], [5]]), np.zeros_like(content)
+    degree = modifier_degree(content, none, classes, fragments, strength=0.5)
     np.testing.assert_array_equal(degree[:, 0], [0, 0.5, 0, 1, 0, 0])
+    classes[4] = 3
+    compound = modifier_degree(content, none, classes, fragments, strength=0.5)
+    np.testing.assert_array_equal(compound[:, 0], [0, 0.5, 0, 1 + SAME_CLASS_WEIGHT / 2, 0, 0])
     leaning = np.array([[1.0], [-0.5], [0.5], [-1.0], [0.5], [0.5]])
-    pairs = modifier_degree(np.zeros_like(content), leaning, fragments)
+    pairs = modifier_degree(none, leaning, classes, fragments, strength=0.5)
     np.testing.assert_array_equal(pairs[:, 0], [0.5 * LEANING_WEIGHT, 0, 0, 0, 0, 0])
