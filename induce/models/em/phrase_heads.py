@@ -51,11 +51,11 @@ def divergence(p: Array, q: Array) -> float:
 def modifier_degree(content: Array, leaning: Array, classes: Array, fragments: Array, *, strength: float) -> Array:
     """Degree to which each word (N, B) modifies the next one of its fragment, if heads are last.
 
-    It is 1 for a content word before another one, and 1 + `SAME_CLASS_WEIGHT` times ``strength`` if both are of one class:
-    only their order tells which one is the head of a compound. ``strength`` is the evidence for last heads, from 0 to 1. A
-    word that leans to the right before one that leans to the left, such as a numeral before a classifier or a preposition
-    before a pronoun, has `LEANING_WEIGHT`: the two are a phrase. ``leaning`` (N, B) is from -1 for words that lean to the
-    left to 1.
+    It is 1 for a content word before another one. If both are of one class, as in compounds, it is 1 +
+    `SAME_CLASS_WEIGHT` times ``strength``, because only their order tells which one is the head. ``strength`` is the
+    evidence for last heads, from 0 to 1. A word that leans to the right before one that leans to the left, such as a
+    numeral before a classifier or a preposition before a pronoun, has `LEANING_WEIGHT`: the two are a phrase.
+    ``leaning`` (N, B) is from -1 for words that lean to the left to 1.
     """
     right, left = np.maximum(leaning, 0), np.maximum(-leaning, 0)
     degree = np.zeros_like(content)
