@@ -51,7 +51,8 @@ EPOCHS = {"udgn": 4, "ndmv-sibling": 4}  # because the loss does not decrease en
 SIBLING_OFFSETS = {"attach_factors.maps.1.bias", "decision_factors.maps.2.bias", "root_factors.maps.1.bias"}
 LEXICAL_OFFSETS = {"attach_factors.maps.1.bias", "decision_factors.maps.1.bias", "root_factors.maps.1.bias"}
 #: weights without gradient, because an offset cancels; the margin of StructFormer cancels those of distances or heights
-FREE = {
+FREE = {  # parameters whose gradient is zero in evaluation mode
+    **dict.fromkeys(("rnng", "urnng"), {"inference.norm.bias", "inference.score.bias"}),  # of all spans alike
     "structformer": {"parser.distance.bias", "parser.height.bias"},
     "ndmv-sibling": {f"rules.{name}" for name in SIBLING_OFFSETS},
     "ndmv-lexical": {f"rules.{name}" for name in LEXICAL_OFFSETS},
@@ -161,26 +162,32 @@ def test_loss_decreases_on_every_loader(name: str, learned: Callable[[str, str],
 
 
 def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
-    """Gradients are not zero in evaluation mode. In training, those of a bias before batch normalization vanish."""
+    """Gradients are not zero in evaluation mode. In training, those of a bias before batch normalization vanish.
+
+    In double precision, the noise of a gradient that is zero is far below all others.
+    """
     if issubclass(model_class(name), FittedModel):
         assert not list(trainer(settings(name), tmp_path / "run").run.model.parameters())
         return
     for reading in readings(name):
         item = trainer(settings(name, f"loader.name={reading}"), tmp_path / "run")
         batch = next(item.run.loader.steps(item.run.rng, 0)).batch
+        item.run.model.double()
         for training in (True, False):
             item.run.model.train(training).zero_grad()
             item.run.model.loss(batch).objective.backward()
             for parameter_name, parameter in item.run.model.named_parameters():
                 assert parameter.grad is not None, parameter_name
                 free = training or parameter_name in FREE.get(name, ())
-                assert free or parameter.grad.abs().sum() > 1e-7, parameter_name
+                assert free or parameter.grad.abs().sum() > 1e-10, parameter_name
 
 
 @pytest.mark.usefixtures("parses")
 def test_trees_do_not_depend_on_padding_and_order(name: str, run: Path) -> None:
     words = [sentence.words * k for sentence, k in zip(sentences(6), [1, 2, 3] * 2, strict=True)]
     for parser in parsers(run):
+        if parser.structure in DECODED:
+            parser.model.double()  # in single precision, trees of an untrained model can have the same score
         prepared = [parser.recipe(sentence) for sentence in words]
         encoded = [(parser.checkpoint.vocabulary.encode(item.forms), item.indices) for item in prepared]
         with torch.inference_mode():
