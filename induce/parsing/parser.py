@@ -34,6 +34,18 @@ def block_after(size: int) -> int:
     return min(8 * size, LARGEST_BLOCK)
 
 
+def block_of(number: int, size: int, largest: int) -> tuple[int, int]:
+    """Number of sentences before the block that contains sentence ``number``, and the size of this block.
+
+    Sentences are counted from 0. The first block has ``size`` sentences, and no block has more than ``largest``.
+    """
+    before = 0
+    while number >= before + min(size, largest):
+        before += min(size, largest)
+        size = block_after(min(size, largest))
+    return before, size
+
+
 def as_sentence(words: Words) -> Sentence:
     """``words`` as a `Sentence`, with a string split at white space. Raises TypeError for anything else."""
     if isinstance(words, Sentence):

@@ -27,7 +27,7 @@ from induce.parsing.json_lines import (
 from induce.parsing.labels import Labeler, unlabeled
 from induce.parsing.output_batch import FinishedFiles, batches
 from induce.parsing.output_lock import OutputFolder, locked_output
-from induce.parsing.parser import Parser
+from induce.parsing.parser import Parser, block_of
 from induce.parsing.reading import ConfidentTree, ScoredTree
 from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
 from treebank.core.sentence import Location, Sentence
@@ -242,9 +242,9 @@ def parse_into(
     """Write a file into ``folder`` for each file in ``paths`` and return the number of sentences written.
 
     A file is written as ``NAME.part`` and renamed when its batch of files is on the disk. With ``resume``, complete
-    files are not changed, and incomplete ones are continued after their last complete sentence, so that no sentence is
-    lost or written twice. Raises SynparseError if the folder contains files of another batch, if it contains files and
-    ``resume`` is false, or if a text has changed since its output was written.
+    files are not changed, and incomplete ones are continued after their last complete block of sentences, so that they
+    have the same bits as without an interruption. Raises SynparseError if the folder contains files of another batch,
+    if it contains files and ``resume`` is false, or if a text has changed since its output was written.
     """
     written = number = 0
 
@@ -290,26 +290,30 @@ def output_folder(
 def _parse_one(path: str, part: str, job: Job) -> int:
     """Write the file ``part``, or the rest of it, and return the number of sentences written."""
     os.makedirs(os.path.dirname(part), exist_ok=True)
-    done = 0
+    parser, done, count = job.parser, 0, 0
+    first_block = parser.first_block
     if os.path.exists(part):
-        done, size = whole_sentences(part, job.form)
-        os.truncate(part, size)
-    count = 0
-    with placed(part), open(part, "a", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
-        for line in job.lines([path], skip=done):
-            print(line, file=stream)
-            count += 1
+        complete, _ = whole_sentences(part, job.form)
+        done, parser.first_block = block_of(complete, first_block, parser.largest_block)
+        os.truncate(part, whole_sentences(part, job.form, at_most=done)[1])
+    try:
+        with placed(part), open(part, "a", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
+            for line in job.lines([path], skip=done):
+                print(line, file=stream)
+                count += 1
+    finally:
+        parser.first_block = first_block
     return count
 
 
-def whole_sentences(path: str, form: str) -> tuple[int, int]:
-    """Number of complete sentences at the beginning of an interrupted file, and their bytes."""
+def whole_sentences(path: str, form: str, *, at_most: float = math.inf) -> tuple[int, int]:
+    """Number of complete sentences at the beginning of an interrupted file, ``at_most`` so many, and their bytes."""
     count = size = position = 0
     rows = False
     with open(path, "rb") as stream:
         for line in stream:
             position += len(line)
-            if not line.endswith(b"\n"):
+            if not line.endswith(b"\n") or count == at_most:
                 break
             rows = form == "conllu" and line != b"\n"
             if not rows:

@@ -61,8 +61,8 @@ def add_product(matrix: Tensor, *, rounded: bool = False) -> AddProduct:
 
 
 def _rounded(matrix: Tensor) -> AddProduct:
-    """`add_product` in bfloat16, on a CPU with a matrix that oneDNN packs once for all steps."""
-    if matrix.device.type != "cpu":
+    """`add_product` in bfloat16, on a CPU that supports it with a matrix that oneDNN packs once for all steps."""
+    if matrix.device.type != "cpu" or not torch.ops.mkldnn._is_mkldnn_bf16_supported():
         right = matrix.bfloat16().contiguous()
         return lambda out, x: out.add_(x.bfloat16() @ right)
     packed = torch.ops.mkldnn._reorder_linear_weight(matrix.t().bfloat16().contiguous(), None)

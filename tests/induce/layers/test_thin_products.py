@@ -21,7 +21,11 @@ def test_product_is_added_in_place(monkeypatch: pytest.MonkeyPatch, cached: int,
     assert result.data_ptr() == total.data_ptr()
 
 
-def test_rounded_product_is_near_the_exact_one() -> None:
+@pytest.mark.parametrize("packs", [True, False])
+def test_rounded_product_is_near_the_exact_one(monkeypatch: pytest.MonkeyPatch, packs: bool) -> None:
+    """On processors with products of bfloat16, and on others."""
+    if not packs:
+        monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
     matrix, x = torch.randn(64, 32), torch.randn(5, 64)
     total = torch.zeros(5, 32)
     add_product(matrix, rounded=True)(total, x)

@@ -51,8 +51,8 @@ EPOCHS = {"udgn": 4, "ndmv-sibling": 4}  # because the loss does not decrease en
 SIBLING_OFFSETS = {"attach_factors.maps.1.bias", "decision_factors.maps.2.bias", "root_factors.maps.1.bias"}
 LEXICAL_OFFSETS = {"attach_factors.maps.1.bias", "decision_factors.maps.1.bias", "root_factors.maps.1.bias"}
 #: weights without gradient, because an offset cancels; the margin of StructFormer cancels those of distances or heights
-FREE = {  # parameters whose gradient is zero in evaluation mode
-    **dict.fromkeys(("rnng", "urnng"), {"inference.norm.bias", "inference.score.bias"}),  # of all spans alike
+FREE = {
+    **{name: {"inference.norm.bias", "inference.score.bias"} for name in ("rnng", "urnng")},
     "structformer": {"parser.distance.bias", "parser.height.bias"},
     "ndmv-sibling": {f"rules.{name}" for name in SIBLING_OFFSETS},
     "ndmv-lexical": {f"rules.{name}" for name in LEXICAL_OFFSETS},

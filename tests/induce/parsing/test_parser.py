@@ -9,6 +9,7 @@ import pytest
 
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
+from induce.parsing.parser import block_of
 from induce.parsing.writer import Job
 from tests.support import tiny
 from treebank.base.errors import SynparseError, TreebankError
@@ -60,3 +61,9 @@ def test_parser_is_callable_and_described(parser: ModelParser) -> None:
 def test_values_that_are_not_sentences_are_refused(parser: ModelParser, sentences: Any) -> None:
     with pytest.raises(TypeError, match=r"is a string or a list of words, not|give a list of sentences, not"):
         list(parser(sentences))
+
+
+def test_block_of_a_sentence_is_that_of_a_whole_text() -> None:
+    blocks = [block_of(number, 2, 100) for number in (0, 1, 2, 17, 18, 117, 118, 218)]
+    assert blocks == [(0, 2), (0, 2), (2, 16), (2, 16), (18, 100), (18, 100), (118, 100), (218, 100)]
+    assert block_of(70, 16, 512) == (16, 128)
