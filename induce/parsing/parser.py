@@ -39,10 +39,9 @@ def block_of(number: int, size: int, largest: int) -> tuple[int, int]:
 
     Sentences are counted from 0. The first block has ``size`` sentences, and no block has more than ``largest``.
     """
-    before = 0
-    while number >= before + min(size, largest):
-        before += min(size, largest)
-        size = block_after(min(size, largest))
+    before, size = 0, min(size, largest)
+    while number >= before + size:
+        before, size = before + size, min(block_after(size), largest)
     return before, size
 
 
