@@ -48,7 +48,6 @@ class Part:
     with_teacher: int = 0  # members of a series that have a teacher, the first ones; 0: all
     decoders: tuple[str, ...] = ()  # of the teachers: each parses the text once with each decoder
     settings: tuple[str, ...] = ()  # table.key=value
-    style: str = ""  # the only style of the recipe that has this part; empty: all styles
     votes: bool = True
     weight: float = 1.0  # of each member in the vote
 
@@ -127,8 +126,6 @@ class Recipe:
                 )
             if part.name in names or part.name != os.path.basename(part.name):
                 raise ValueError(f"two parts are called {part.name!r}, or it is not the name of a folder")
-            if self.styles and part.style not in ("", *self.styles):
-                raise ValueError(f"part {part.name!r}: its style {part.style!r} is not one of the recipe")
             names.add(part.name)
         if self.result not in names:
             raise ValueError(f"the result {self.result!r} is not a part")
@@ -136,15 +133,15 @@ class Recipe:
             raise ValueError("small_text_words and small_text_recipe need each other")
 
     def in_style(self, style: str = "") -> Recipe:
-        """The recipe with the parts of ``style``, by default the first of ``styles``.
+        """The recipe with ``style``, by default the first of ``styles``, instead of {style} in presets and settings.
 
-        The style replaces {style} in presets and settings. Raises SynparseError for an unknown style.
+        Raises SynparseError for an unknown style.
         """
         if style and style not in self.styles:
             hint = nearest(style, self.styles) if self.styles else "it has none"
             raise UnknownNameError(f"recipe {self.name!r} has no style {style!r}; {hint}")
         chosen = style or next(iter(self.styles), "")
-        parts = tuple(part.in_style(chosen) for part in self.parts if part.style in ("", chosen))
+        parts = tuple(part.in_style(chosen) for part in self.parts)
         return replace(self, parts=parts, styles=())
 
     @property

@@ -187,7 +187,6 @@ def test_words_that_lean_to_each_other_are_phrases_only_with_leaning(corpus: Enc
 
 
 def test_large_smoothing_makes_the_grammar_uniform(corpus: EncodedCorpus) -> None:
-    """As in the part "weights" of the recipe for heads."""
     model = learned(corpus, smooth_choose=1e6, smooth_stop=1e6, extended=False)
     for table, uniform in ((model.choose, 1 / model.class_count), (model.stop, 0.5)):
         torch.testing.assert_close(table, torch.full_like(table, uniform), rtol=1e-3, atol=0)
