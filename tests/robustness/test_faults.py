@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -112,9 +113,12 @@ def test_every_operation_of_an_output_fails_once(tmp_path: Path, name: str, old:
 
 
 class Job:
-    """A job with the methods that `parse_into` calls."""
+    """A job with the methods that `parse_into` calls, and a parser with blocks of a few sentences."""
 
     form, input_options = "brackets", InputOptions(notify=lambda line: None)
+
+    def __init__(self) -> None:
+        self.parser = SimpleNamespace(first_block=4, largest_block=8)
 
     def facts(self) -> dict[str, Any]:
         return {"model": "none"}
