@@ -34,15 +34,15 @@ def block_after(size: int) -> int:
     return min(8 * size, LARGEST_BLOCK)
 
 
-def block_of(number: int, size: int, largest: int) -> tuple[int, int]:
+def block_of(number: int, size: int = FIRST_BLOCK, largest: int = LARGEST_BLOCK) -> tuple[int, int]:
     """Number of sentences before the block that contains sentence ``number``, and the size of this block.
 
     Sentences are counted from 0. The first block has ``size`` sentences, and no block has more than ``largest``.
     """
     before, size = 0, min(size, largest)
-    while number >= before + size:
+    while size < largest and number >= before + size:
         before, size = before + size, min(block_after(size), largest)
-    return before, size
+    return before + (number - before) // size * size, size
 
 
 def as_sentence(words: Words) -> Sentence:

@@ -16,9 +16,10 @@ from functools import partial
 
 from induce.parsing.output_batch import FinishedFiles, batches
 from induce.parsing.output_lock import OutputFolder
+from induce.parsing.parser import block_of
 from induce.parsing.writer import PART_SUFFIX, Job, output_folder
 from induce.shards.manifest import Manifest, Result, join, remove_shards, shard_path
-from induce.shards.shard import SHARD_BYTES, Shard, first_block, shards_of
+from induce.shards.shard import SHARD_BYTES, Shard, shards_of
 from induce.workers.pool import Pool, WorkerDiedError, cores
 from induce.workers.ray import RayPool
 from treebank.base.callbacks import ignore
@@ -66,7 +67,7 @@ class ShardWork:
         shard = task.shard
         job = replace(self.job, on_bad=bad.append if self.skip_bad else None)
         job.parser.tell = notes.append
-        job.parser.first_block = first_block(shard.line)
+        _, job.parser.first_block = block_of(shard.line - 1)
         if not shard.whole:
             job = replace(job, input_options=self.text_options)
         target = shard_path(self.folder, task.file, shard)

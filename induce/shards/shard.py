@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from induce.parsing.parser import FIRST_BLOCK, LARGEST_BLOCK, block_after
+from induce.parsing.parser import block_of
 from treebank.base.digest import digest_file
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.io.compression import compression
@@ -95,11 +95,10 @@ def _cut(path: str, size: int, by_blocks: bool) -> Iterator[Shard]:
     current = _OpenShard(path)
     for data in _chunks(path):
         ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")) + 1
-        lines = current.lines + 1 + np.arange(len(ends))  # lines of the file up to each end
-        cuts = ends[_begins_block(lines)] if by_blocks else ends
-        numbers = lines[_begins_block(lines)] if by_blocks else lines
+        lines = range(current.lines + 1, current.lines + 1 + len(ends))  # lines of the file up to each end
         begun, used = current.end, 0
-        for cut, number in zip(cuts.tolist(), numbers.tolist(), strict=True):
+        for number in _begin_blocks(lines) if by_blocks else lines:
+            cut = int(ends[number - lines.start])
             if begun + cut - current.start >= size:
                 current.take(data[used:cut])
                 used = cut
@@ -117,27 +116,14 @@ def _chunks(path: str) -> Iterator[bytes]:
             yield data
 
 
-def _begins_block(lines: np.ndarray) -> np.ndarray:
-    """Whether a single process begins a new block of sentences after each number of ``lines``."""
-    last = max(_GROWING)
-    return np.isin(lines, list(_GROWING)) | ((lines > last) & ((lines - last) % LARGEST_BLOCK == 0))
-
-
-def first_block(line: int) -> int:
-    """Size of the block of sentences that begins with line number ``line`` of a text."""
-    return _GROWING.get(line - 1, LARGEST_BLOCK)
-
-
-def _growing() -> dict[int, int]:
-    """Sizes of the growing blocks and the first full one, by the number of sentences before each."""
-    sizes, before, size = dict[int, int](), 0, FIRST_BLOCK
-    while size < LARGEST_BLOCK:
-        sizes[before] = size
-        before, size = before + size, block_after(size)
-    return {**sizes, before: size}
-
-
-_GROWING = _growing()
+def _begin_blocks(lines: range) -> list[int]:
+    """The numbers among ``lines`` after which a single process begins a new block of sentences."""
+    before, size = block_of(lines.start - 1)
+    numbers = []
+    while (before := before + size) < lines.stop:
+        numbers.append(before)
+        size = block_of(before)[1]
+    return numbers
 
 
 class _OpenShard:

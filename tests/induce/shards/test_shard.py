@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from induce.parsing.parser import Parser
-from induce.shards.shard import first_block, shards_of
+from induce.parsing.parser import Parser, block_of
+from induce.shards.shard import shards_of
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.io.read import InputOptions, read_sentences
@@ -59,7 +59,7 @@ def test_workers_read_the_same_blocks_as_one_process(tmp_path: Path) -> None:
     list(parser.read(read_sentences([str(path)])))
     expected, blocks = blocks, []
     for shard in shards_of(str(path), InputOptions(), size=1):
-        parser.first_block = first_block(shard.line)
+        _, parser.first_block = block_of(shard.line - 1)
         list(parser.read(read_sentences([shard.source])))
     assert blocks == expected
     assert [len(block) for block in blocks] == [16, 128, 1024, 2048, 2048, 2048, 688]
