@@ -5,7 +5,8 @@ segment. It then continues from that end, until it has predicted the required nu
 action from the observation and the type of the segment. Ends and types are sampled softly (Gumbel-softmax).
 
 To act, each type is an option (`options_of_types`). Since an agent has no complete demonstration, a linear layer on the
-policy learns from the predicted ends whether a segment of a type is done. It has no effect on the other parameters.
+policy learns from the predicted ends whether a segment of a type is done. Its gradient does not reach the other
+parameters.
 
 Shapes: B demonstrations, N steps, P = N + 1 positions where a segment can end (before each step, and after the last), F
 features of an observation, H units, K types, A actions.
