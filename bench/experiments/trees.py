@@ -78,7 +78,7 @@ def train(plan: Plan, kind: str, seed: int, minutes: float) -> float:
 
 def seconds_of(run: Path) -> float:
     """Training time of a run in seconds."""
-    return float(read_json(run / "last" / "checkpoint.json")["seconds"])
+    return float(read_json(run / "last" / "checkpoint.json").get("seconds", 0.0))
 
 
 def score(plan: Plan, *systems: str) -> dict[str, float]:

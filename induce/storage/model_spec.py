@@ -85,9 +85,10 @@ def parse_model_spec(text: str | os.PathLike[str]) -> ModelSpec:
         return ModelSpec(path=text)
     values: dict[str, Any] = {}
     for option in options.split(","):
-        key, _, value = option.partition("=")
+        key, equals, value = option.partition("=")
         if key not in OPTIONS:
-            raise UnknownNameError(f"{text}: a model has no option {key!r}; {nearest(key, OPTIONS)}")
+            advice = "write '+' between priors" if "priors" in values and not equals else nearest(key, OPTIONS)
+            raise UnknownNameError(f"{text}: a model has no option {key!r}; {advice}")
         try:
             values[key] = OPTIONS[key](value)
             replace(ModelSpec(path=path), **values)

@@ -16,6 +16,7 @@ from treebank.base.errors import SynparseError
     ("text", "problem"),
     [
         ("run@lyer=2", "no option 'lyer'; did you mean 'layer'"),
+        ("run@priors=branching:0.1,brackets:1", r"no option 'brackets:1'; write '\+' between priors"),
         ("run@layer=two", "layer cannot be 'two'"),
         ("run@layer=-1", "layers count from 1"),
         ("run@weight=0", "a number above 0"),
