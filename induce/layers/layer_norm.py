@@ -1,4 +1,4 @@
-"""Layer normalization of PRPN: `EPSILON` is added to the unbiased standard deviation, not to its square."""
+"""Layer normalization of PRPN and Tree Transformer: `EPSILON` is added to the unbiased standard deviation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ import math
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 EPSILON = 1e-6  # added to a standard deviation
+
+
+class LayerNorm(nn.Module):
+    """Layer normalization whose small constant is added to the unbiased standard deviation, not to its square."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.gain, self.bias = nn.Parameter(torch.ones(size)), nn.Parameter(torch.zeros(size))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalize ``x`` over its last axis. The shape does not change."""
+        return layer_norm(x, self.gain, self.bias)
 
 
 def layer_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:

@@ -15,20 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.layers.dropout import dropped
-from induce.layers.layer_norm import layer_norm
+from induce.layers.layer_norm import LayerNorm
 from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, band, recurrence, unband
-
-
-class LayerNorm(nn.Module):
-    """Layer normalization whose small constant is added to the unbiased standard deviation, not to its square."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.gain, self.bias = nn.Parameter(torch.ones(size)), nn.Parameter(torch.zeros(size))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Normalize ``x`` over its last axis. The shape does not change."""
-        return layer_norm(x, self.gain, self.bias)
 
 
 class Cell(nn.Module):

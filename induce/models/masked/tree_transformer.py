@@ -1,6 +1,6 @@
 """Tree Transformer: constituents from the links between neighboring words (Wang, Lee & Chen 2019), as in its program.
 
-The order of this file: settings, normalization, one layer with constituent attention, masked language model.
+The order of this file: settings, one layer with constituent attention, masked language model.
 ``docs/reference/models/tree-transformer.md`` maps the equations of the paper to these functions and lists differences.
 
 Shapes: B sentences, N symbols (the class symbol, then the words), E embedding, K attention heads, L layers.
@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from induce.data.batches import MaskedBatch, SentenceBatch
 from induce.decoding.links import link_brackets
-from induce.layers.layer_norm import layer_norm
+from induce.layers.layer_norm import LayerNorm
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Query
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel
@@ -56,30 +56,18 @@ class TreeTransformerConfig(MaskedConfig):
             raise ValueError("embedding_size = 1 must be at least 2, because states are normalized")
 
 
-class Normalization(nn.Module):
-    """Layer normalization that adds 1e-6 to the unbiased standard deviation."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.gain, self.bias = nn.Parameter(torch.ones(size)), nn.Parameter(torch.zeros(size))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Normalized states, of the shape of ``x``."""
-        return layer_norm(x, self.gain, self.bias)
-
-
 class TreeLayer(nn.Module):
     """One layer: links between neighbors, self-attention within constituents, and a feed-forward network."""
 
     def __init__(self, config: TreeTransformerConfig) -> None:
         super().__init__()
         size, self.heads = config.embedding_size, config.heads
-        self.link_norm = Normalization(size)
+        self.link_norm = LayerNorm(size)
         self.link = nn.Linear(size, 2 * size)  # queries, keys of the constituent attention
-        self.norm = Normalization(size)
+        self.norm = LayerNorm(size)
         self.project = nn.Linear(size, 3 * size)  # queries, keys, values
         self.output = nn.Linear(size, size)
-        self.feedforward_norm = Normalization(size)
+        self.feedforward_norm = LayerNorm(size)
         self.widen = nn.Linear(size, config.feedforward_size)
         self.narrow = nn.Linear(config.feedforward_size, size)
         self.dropout = nn.Dropout(config.dropout)
@@ -155,7 +143,7 @@ class TreeTransformer(MaskedLanguageModel):
 
     def __init__(self, config: TreeTransformerConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)
-        self.norm = Normalization(config.embedding_size)
+        self.norm = LayerNorm(config.embedding_size)
         self.dropout = nn.Identity()  # the program has no dropout before the output layer
         for parameter in self.parameters():
             if parameter.dim() > 1:
