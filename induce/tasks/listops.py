@@ -15,7 +15,7 @@ from induce.setting import count, limited
 from induce.settings.run import TaskSettings
 from induce.tasks.base import Example, Expression, Group, bad, binary_tree, distinct, size_groups
 from treebank.core.sentence import Location
-from treebank.core.tree import Span
+from treebank.core.tree import Span, pre_order
 from treebank.io.expand import expand
 from treebank.io.lines import open_lines
 
@@ -125,7 +125,7 @@ def evaluate(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...]]:
             result = value
     if result is None:
         raise ValueError("the expression is not complete")
-    return result, tuple(sorted(spans, key=lambda span: (span[0], -span[1])))
+    return result, tuple(sorted(spans, key=pre_order))
 
 
 def _apply(operator: str, values: list[int]) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Literal
 
 from treebank.base.callbacks import ignore
@@ -39,14 +38,7 @@ def binarize(tree: Tree, direction: Direction) -> Tree:
             added += [((start, inner), ADDED + label) for inner in starts[2:]]
     if not added:
         return tree
-    brackets = sorted(chain(zip(tree.spans, tree.labels, strict=True), added), key=_preorder)
-    spans, labels = zip(*brackets, strict=True)
-    return Tree(tree.words, tree.tags, spans, labels)
-
-
-def _preorder(bracket: tuple[Span, str]) -> tuple[int, int]:
-    (start, end), _ = bracket
-    return start, -end
+    return Tree.from_brackets(tree.words, tree.tags, [*zip(tree.spans, tree.labels, strict=True), *added])
 
 
 def _child_starts(tree: Tree) -> list[list[int]]:

@@ -26,6 +26,11 @@ def escape(word: str) -> str:
     return word.replace("(", "-LRB-").replace(")", "-RRB-") if "(" in word or ")" in word else word
 
 
+def pre_order(span: Span) -> tuple[int, int]:
+    """Key that sorts the spans of a tree into pre-order."""
+    return span[0], -span[1]
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """An immutable n-ary labeled tree over ``words``.
@@ -74,6 +79,12 @@ class Tree:
             tuple(ordered),
             (label,) * len(ordered),
         )
+
+    @classmethod
+    def from_brackets(cls, words: Iterable[str], tags: Iterable[str], brackets: Iterable[tuple[Span, str]]) -> Tree:
+        """Tree from spans with labels. Of several labels on one span, the first is that of the outermost bracket."""
+        ordered = sorted(brackets, key=lambda bracket: pre_order(bracket[0]))
+        return cls(tuple(words), tuple(tags), tuple(span for span, _ in ordered), tuple(label for _, label in ordered))
 
     @classmethod
     def from_text(cls, text: str) -> Tree:

@@ -72,16 +72,10 @@ def over_characters(tree: Tree) -> Tree:
     words = plain(tree.words)
     ends = list(accumulate(map(len, words), initial=0))
     spans = [(ends[start], ends[end]) for start, end in tree.spans]
-    brackets = list(zip(spans, tree.labels, strict=True))
-    brackets += [((ends[i], ends[i + 1]), WORD) for i, word in enumerate(words) if len(word) > 1]
-    brackets.sort(key=lambda bracket: (bracket[0][0], -bracket[0][1]))  # stable: a word comes after its phrases
+    in_words = [((ends[i], ends[i + 1]), WORD) for i, word in enumerate(words) if len(word) > 1]
     tags = chain.from_iterable([tag] * len(word) for word, tag in zip(words, tree.tags, strict=True))
-    return Tree(
-        tuple(chain.from_iterable(words)),
-        tuple(tags),
-        tuple(span for span, _ in brackets),
-        tuple(label for _, label in brackets),
-    )
+    brackets = [*zip(spans, tree.labels, strict=True), *in_words]  # a word comes after its phrases
+    return Tree.from_brackets(chain.from_iterable(words), tags, brackets)
 
 
 def running_text(words: Sequence[str]) -> Surface:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from treebank.core.tree import Span
+from treebank.core.tree import Span, pre_order
 from treebank.evaluate.align import Bracketing
 
 LABELS = ("ADJP", "NP", "VP", "PP", "INTJ", "ADVP", "S", "SBAR")  # the labels that papers report, in their order
@@ -117,7 +117,7 @@ def heights(spans: Collection[Span]) -> dict[Span, int]:
     """Height of each bracket: one more than its highest child, where words have height 1 (Du et al., algorithm 1)."""
     height = dict.fromkeys(spans, 2)
     open_brackets: list[Span] = []
-    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
+    for span in sorted(spans, key=pre_order):
         while open_brackets and open_brackets[-1][1] <= span[0]:
             _close(open_brackets, height)
         open_brackets.append(span)

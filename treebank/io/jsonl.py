@@ -13,7 +13,7 @@ from treebank.base.json_text import parse_json
 from treebank.core.distances import spans_from_distances
 from treebank.core.restore import restore
 from treebank.core.sentence import ROOT, Location, Sentence
-from treebank.core.tree import Tree
+from treebank.core.tree import Tree, pre_order
 from treebank.io.content import PAIR_KEYS
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
@@ -177,8 +177,7 @@ def _tree_of_spans(value: JsonObject) -> Tree:
     brackets = list(zip(spans, labels, strict=True))
     if len(words) > 1 and (0, len(words)) not in spans:
         brackets.append(((0, len(words)), "X"))
-    brackets.sort(key=lambda bracket: (bracket[0][0], -bracket[0][1]))
-    return Tree(tree.words, tuple(tags), tuple(span for span, _ in brackets), tuple(label for _, label in brackets))
+    return Tree.from_brackets(words, tags, brackets)
 
 
 def checked_spans(value: JsonObject, length: int | None) -> list[tuple[int, int]]:
@@ -203,7 +202,7 @@ def checked_spans(value: JsonObject, length: int | None) -> list[tuple[int, int]
 def _check_nested(spans: Sequence[tuple[int, int]]) -> None:
     """Raises ValueError if two spans cross."""
     ends: list[int] = []
-    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+    for start, end in sorted(spans, key=pre_order):
         while ends and ends[-1] <= start:
             ends.pop()
         if ends and end > ends[-1]:

@@ -22,8 +22,8 @@ from induce.setting import choice, count, limited, setting
 from induce.structures import Brackets
 from induce.tasks.batches import ExampleBatch, Side
 from induce.tasks.encoders.base import Encoder
-from induce.tasks.encoders.leaves import LeafConfig, Leaves, join_states, pre_order
-from treebank.core.tree import Span
+from induce.tasks.encoders.leaves import LeafConfig, Leaves, join_states
+from treebank.core.tree import Span, pre_order
 
 EPSILON = 1e-20  # as in the released program: inside both logarithms, and added to each probability
 FORGET = 1.0  # added to both forget gates of the composition
@@ -146,7 +146,7 @@ def merged_spans(steps: Sequence[int], length: int) -> list[Span]:
     for position in steps[: length - 1]:
         nodes[position : position + 2] = [(nodes[position][0], nodes[position + 1][1])]
         spans.append(nodes[position])
-    return pre_order(spans)
+    return sorted(spans, key=pre_order)
 
 
 class BatchNorm(nn.BatchNorm1d):

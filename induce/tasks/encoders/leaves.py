@@ -5,7 +5,6 @@ Shapes: R expressions, N words of the longest one, D units. A state is [h; c], 2
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
@@ -13,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from induce.setting import choice, count, dropout_rate, limited
-from treebank.core.tree import Span
 
 LEAVES = {"lstm": 1, "bidirectional": 2, "linear": 0}  # number of LSTMs that compute the states of words
 
@@ -84,8 +82,3 @@ def join_states(gates: nn.Linear, left: Tensor, right: Tensor, *, forget: float 
     i, o, f_left, f_right, u = gates(torch.cat((h_left, h_right), -1)).chunk(5, -1)
     c = i.sigmoid() * u.tanh() + (f_left + forget).sigmoid() * c_left + (f_right + forget).sigmoid() * c_right
     return torch.cat((o.sigmoid() * c.tanh(), c), -1)
-
-
-def pre_order(spans: Iterable[Span]) -> list[Span]:
-    """The spans of a tree with every span before those that it contains."""
-    return sorted(spans, key=lambda span: (span[0], -span[1]))

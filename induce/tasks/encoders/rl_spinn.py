@@ -21,8 +21,8 @@ from induce.setting import choice, count, weight
 from induce.structures import Brackets
 from induce.tasks.batches import Side
 from induce.tasks.encoders.base import Decisions, Encoder, Encoding
-from induce.tasks.encoders.leaves import LeafConfig, Leaves, join_states, pre_order
-from treebank.core.tree import Span
+from induce.tasks.encoders.leaves import LeafConfig, Leaves, join_states
+from treebank.core.tree import Span, pre_order
 
 BASELINE_RATE = 0.1  # share of a new mean reward in the running mean
 
@@ -145,7 +145,7 @@ class RlSpinn(Encoder):
             free_actions = free_actions + is_free
             self.act(parsers, reduce.tolist())
         vectors = torch.stack([p.stack[0][0] for p in parsers])[:, : self.size]
-        return Parses(vectors, [pre_order(p.spans) for p in parsers], log_probability, free_actions)
+        return Parses(vectors, [sorted(p.spans, key=pre_order) for p in parsers], log_probability, free_actions)
 
     def choose_reduce(self, log_policy: Tensor) -> Tensor:
         """Whether each parser should reduce (R,), given the log-probabilities (R, 2) of both actions."""
