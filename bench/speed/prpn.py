@@ -12,7 +12,7 @@ from induce.layers.cross_entropy import cross_entropy
 from induce.layers.dropout import dropped_at
 from induce.layers.matrix_library import choose_library, multiplying
 from induce.models.language.prpn import Masks, Prpn, PrpnConfig
-from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, remembered, scores
+from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, scores
 from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes
 from induce.settings.presets import load_preset
 from tests.support.twins import recurrences as plain
@@ -67,7 +67,8 @@ def plain_loss(model: Prpn, tokens: Tensor, targets: Tensor, masks: Masks) -> Te
     for t in range(steps):
         key = network.key(x[t] * masks.predict.key_input[t]) * masks.predict.key[t]
         weights = attend(scores(tape, key), predict_gate[t])
-        joined.append(torch.cat((x[t], remembered(weights, tape)), -1))
+        summary = (weights[..., None, :] @ tape)[..., 0, :]
+        joined.append(torch.cat((x[t], summary), -1))
         tape = torch.cat((x[t][:, None], tape[:, :-1]), 1)
     rows = network.rows(torch.stack(joined), masks.predict)
     return cross_entropy(rows, model.decoder_weight, model.decoder_bias, targets.flatten())

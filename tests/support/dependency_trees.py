@@ -1,12 +1,26 @@
-"""Enumeration of dependency trees."""
+"""Projective dependency trees and their enumeration."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
 
-from treebank.core.dependency import is_projective, is_tree
+from treebank.core.dependency import is_tree
 from treebank.core.sentence import ROOT
+
+
+def is_projective(heads: Sequence[int]) -> bool:
+    """Whether no two arcs cross above the words, where the arc of a root comes from before the first word."""
+    arcs = sorted((min(i, head), -max(i, head)) for i, head in enumerate(heads))
+    ends: list[int] = []  # of the arcs that are still open, the innermost last
+    for start, end in arcs:
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if ends and -end > ends[-1]:
+            return False
+        ends.append(-end)
+    return True
 
 
 @cache

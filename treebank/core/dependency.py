@@ -42,23 +42,6 @@ def is_tree(heads: Sequence[int]) -> bool:
     return True
 
 
-def is_projective(heads: Sequence[int]) -> bool:
-    """Whether no two arcs cross above the words, where the arc of a root comes from before the first word.
-
-    >>> is_projective([1, ROOT, 1, 2]), is_projective([2, 3, ROOT, 2])
-    (True, False)
-    """
-    arcs = sorted((min(i, head), -max(i, head)) for i, head in enumerate(heads))
-    ends: list[int] = []  # of the arcs that are still open, the innermost last
-    for start, end in arcs:
-        while ends and ends[-1] <= start:
-            ends.pop()
-        if ends and -end > ends[-1]:
-            return False
-        ends.append(-end)
-    return True
-
-
 def delete(heads: Sequence[int], mask: Sequence[bool]) -> Heads:
     """The heads of the words whose ``mask`` is true: the nearest ancestor of each among these words, or ``ROOT``.
 

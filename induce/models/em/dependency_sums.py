@@ -233,7 +233,7 @@ class _Chart:
         """Compute the derivatives by all half spans of one width and return the expected stops."""
         wider = self.d_open_end[side, lasts, width + 1 :]
         done = _products(self.same_end[side, heads, 1 : self.count - width], wider)  # as a dependent of an earlier word
-        inner = self._as_inner_child(side, width, heads)
+        inner = self._as_inner_child(side, width)
         if self.fragments is not None:
             inner += _products(self.crossing_end[side, heads, 1 : self.count - width], wider)
             inner = inner * self.fragments.dependent_cover[side, heads, width]
@@ -254,7 +254,7 @@ class _Chart:
             self.d_open[side, heads, width] = self.d_open_end[side, lasts, width] = open_
         return done * self.done[side, heads, width]
 
-    def _as_inner_child(self, side: int, width: int, heads: slice) -> Array:
+    def _as_inner_child(self, side: int, width: int) -> Array:
         """Derivative by finished half spans of one width between the split point of an arc and its dependent."""
         count, other = self.count, 1 - side
         if width == count - 1:

@@ -68,11 +68,6 @@ def scores(tape: Tensor, key: Tensor) -> Tensor:
     return (tape @ key[..., None])[..., 0] / math.sqrt(key.shape[-1])
 
 
-def remembered(weights: Tensor, tape: Tensor) -> Tensor:
-    """Weighted sum (…, H) of the states on ``tape`` (…, S, H)."""
-    return (weights[..., None, :] @ tape)[..., 0, :]
-
-
 def attend_into(fit: Tensor, gate: Tensor, kind: str, *, out: tuple[Tensor, Tensor, Tensor]) -> Tensor:
     """`attend`, written to ``out`` with the factors of its gradients: weights (B, S), ratio (B, S), total (B, 1)."""
     weights, ratio, total = out

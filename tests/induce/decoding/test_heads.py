@@ -24,10 +24,11 @@ from induce.decoding.heads import (
 from induce.decoding.specification import decoder, decoder_together
 from induce.parsing.load import load_parser
 from induce.registry import DECODERS
+from tests.support.dependency_trees import is_projective
 from tests.support.reference import fixtures, load
 from tests.support.tiny import settings, train
 from treebank.base.errors import SynparseError
-from treebank.core.dependency import Heads, is_projective, is_tree
+from treebank.core.dependency import Heads, is_tree
 from treebank.core.sentence import ROOT, Sentence
 from treebank.evaluate.align import HeadView
 from treebank.evaluate.conventions import AttachmentConvention

@@ -9,8 +9,9 @@ import pytest
 
 from induce.decoding.distances import nary
 from induce.decoding.heights import heights
+from tests.support.dependency_trees import is_projective
 from treebank.base.errors import SynparseError
-from treebank.core.dependency import is_projective, is_tree
+from treebank.core.dependency import is_tree
 from treebank.core.sentence import ROOT
 
 

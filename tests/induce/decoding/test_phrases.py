@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from induce.decoding.heads import eisner, heads_to_tree, phrases
-from treebank.core.dependency import is_projective, is_tree
+from tests.support.dependency_trees import is_projective
+from treebank.core.dependency import is_tree
 from treebank.core.sentence import ROOT
 from treebank.core.tree import Tree
 

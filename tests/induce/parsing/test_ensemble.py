@@ -25,9 +25,10 @@ from induce.parsing.voters import head_votes, span_votes
 from induce.storage.lock import RunLock
 from tests.support import tiny
 from tests.support.calls import sealed_json
+from tests.support.dependency_trees import is_projective
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import random_uniform
-from treebank.core.dependency import is_projective, is_tree
+from treebank.core.dependency import is_tree
 from treebank.core.sentence import ROOT
 from treebank.core.tree import Tree
 

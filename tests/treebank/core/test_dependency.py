@@ -7,7 +7,8 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treebank.core.dependency import delete, is_projective, is_tree, roots
+from tests.support.dependency_trees import is_projective
+from treebank.core.dependency import delete, is_tree, roots
 from treebank.core.sentence import ROOT
 
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.dependency_trees import is_projective
 from tests.support.reference import SHARED
 from tests.support.scoring import dependency_sample
 from treebank.base.errors import SynparseError
-from treebank.core.dependency import is_projective, is_tree
+from treebank.core.dependency import is_tree
 from treebank.core.head_rules import HEAD_RULES, find_rules, heads_from_tree
 from treebank.core.relations import relations_from_tree
 from treebank.core.sentence import ROOT

@@ -14,7 +14,8 @@ from induce.models.dependency.ndmv import Ndmv, NdmvConfig
 from induce.models.dependency.sampling import HeadSampler, class_grammars
 from induce.models.em.dmv import Dmv
 from induce.models.em.dmv_members import DmvConfig
-from treebank.core.dependency import is_projective, is_tree
+from tests.support.dependency_trees import is_projective
+from treebank.core.dependency import is_tree
 
 DRAWN = 4000
 CLASSES = [0, 0, 0, 1, 1]  # of the boundary token and four words

@@ -18,8 +18,9 @@ from induce.models.em.dmv_members import DmvConfig
 from induce.models.em.phrase_heads import LEANING_WEIGHT
 from induce.models.em.valence_grammar import GrammarSums, blocks_of_similar_length
 from induce.structures import HeadDistribution
+from tests.support.dependency_trees import is_projective
 from treebank.base.errors import SynparseError
-from treebank.core.dependency import is_projective, is_tree
+from treebank.core.dependency import is_tree
 from treebank.core.sentence import ROOT, Sentence
 from treebank.corpora.sample import sample_treebank
 
