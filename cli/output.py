@@ -14,12 +14,11 @@ from typing import IO, TYPE_CHECKING, Any
 from treebank.base.atomic_write import begin, finish, real
 from treebank.base.errors import SynparseError, placed
 from treebank.io.compression import COMPRESSED
-from treebank.io.output_path import check_output
+from treebank.io.output_path import STANDARD_OUTPUT, check_output
 
 if TYPE_CHECKING:
     from treebank.draw.picture import Analysis
 
-STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # names of an output file that mean standard output
 DESCRIPTORS = ("/dev/fd/", "/dev/stderr", "/proc/")  # written directly, even if a regular file is open there
 
 
@@ -48,7 +47,7 @@ def open_output(path: str | None) -> Iterator[Callable[[str], None]]:
     file of the later one replaces the other completely. Lines written before an error are kept, and a note on the
     error names their file; after an interruption they are removed. Devices and pipes are written directly.
     """
-    if path is None or path in STDOUT:
+    if path is None or path in STANDARD_OUTPUT:
         yield lambda line: print(line, flush=True)  # click.echo would remove escape sequences from words
         return
     if not path.startswith(DESCRIPTORS):

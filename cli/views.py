@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import redirect_stdout
 from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
@@ -30,7 +30,7 @@ def show(result: Result, form: str, output: str | None = None) -> None:
             show(result, form)
         return
     if form == "json":
-        print_json(result.to_json())
+        click.echo(json_text(result.to_json(), indent=2))
     elif form == "csv":
         print_csv(result.tables())
     elif form == "tsv":
@@ -66,7 +66,10 @@ def print_tables(tables: Sequence[Table]) -> None:
         if table.title:
             click.echo(printable(table.title))
         header, *rows = [list(map(printable, texts)) for texts in (table.header(), *_marked(table))]
-        print_table(header, rows, text_columns=_text_columns(table), dim=table.muted)
+        if sys.stdout.isatty():
+            _print_rich(header, rows, _text_columns(table), table.muted)
+        else:
+            click.echo(plain_table(header, rows, _text_columns(table)))
         if table.footnotes:
             click.echo()
         for note in map(printable, table.footnotes):
@@ -115,29 +118,13 @@ def _text_columns(table: Table) -> int:
     return next((index for index in range(count) if not table.is_text(index)), count)
 
 
-def print_json(value: Any) -> None:
-    """Print ``value`` as indented JSON in UTF-8."""
-    click.echo(json_text(value, indent=2))
-
-
-def print_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1, dim: Collection[int] = ()
-) -> None:
-    """Print a table: colored on a terminal, plain elsewhere.
-
-    The first ``text_columns`` columns contain left-aligned text, all others right-aligned numbers. On a terminal, the
-    rows ``dim`` (from 0) are dimmed, and numbers that begin with `BEST` are bold.
-    """
-    if sys.stdout.isatty():
-        _print_rich(header, rows, text_columns, dim)
-    else:
-        click.echo(plain_table(header, rows, text_columns))
-
-
 def plain_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int, *, form: str = "simple"
 ) -> str:
-    """The table as text in one of tabulate's formats, with unchanged cells."""
+    """The table as text in one of tabulate's formats, with unchanged cells.
+
+    The first ``text_columns`` columns contain left-aligned text, all others right-aligned numbers.
+    """
     from tabulate import tabulate
 
     align = ["left" if column < text_columns else "right" for column in range(len(header))]
@@ -145,7 +132,10 @@ def plain_table(
 
 
 def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int, dim: Collection[int]) -> None:
-    """Print the table in the width of the terminal. Long names are folded, numbers are not."""
+    """Print the table in the width of the terminal. Long names are folded, numbers are not.
+
+    The rows ``dim`` (from 0) are dimmed, and numbers that begin with `BEST` are bold.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -18,6 +18,7 @@ from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted
 from treebank.evaluate.evaluate import Evaluation
 from treebank.evaluate.per_sentence import sentence_scores
+from treebank.evaluate.plan import DETAILS
 from treebank.evaluate.score import Score
 from treebank.evaluate.tables import detail_tables
 
@@ -76,9 +77,6 @@ def _points(story: RunStory, key: str) -> list[tuple[float, float]]:
 
 def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
-
-
-DETAILS = ("length", "height", "relation", "distance")
 
 
 def scores(evaluation: Evaluation, eval_command: str) -> Iterator[Section]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from treebank.base.errors import SynparseError
 from treebank.io.streams import STDIN
 
-_STANDARD_OUTPUT = (STDIN, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+STANDARD_OUTPUT = (STDIN, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # names of an output file
 _FileId = tuple[int, int]  # device and inode
 
 
@@ -30,7 +30,7 @@ def check_output(
     """
     if path == "":
         raise SynparseError("-o: an empty name; name a file to write, or - for standard output")
-    if path is None or path in _STANDARD_OUTPUT:
+    if path is None or path in STANDARD_OUTPUT:
         if (output := _standard_output()) and output in _file_ids(reads):
             raise SynparseError("standard output is one of the files that are read; send it to another, or use -o")
         return

@@ -13,13 +13,12 @@ from treebank.core.tree import Tree
 from treebank.io.bracketed import parse_trees
 from treebank.io.expand import expand
 from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, Format, ReadOptions, detect
-from treebank.io.jsonl import JsonObject, checked_spans, read_objects, tree_of
+from treebank.io.jsonl import EXPECTED, JsonObject, checked_spans, read_objects, tree_of
 from treebank.io.lines import open_lines
 from treebank.io.source import Source
 from treebank.io.tree_splitter import TreeSplitter
 
 NumberedLines = Iterator[tuple[int, str]]
-EXPECTED = 'expected an object with "spans" (pairs of numbers) or "distances" (numbers)'
 _TOKEN = re.compile(r"[()]|[^ \t\n()]+")
 _COMMENT = re.compile(r"[ \t]*(?:#|%%)[^ \t]*[ \t]+[^ \t]")  # more than one word, so that the sentence "#" is not one
 _EMPTY = Tree((), (), (), ())

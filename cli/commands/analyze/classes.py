@@ -17,15 +17,7 @@ EXAMPLES = [
 
 @command("classes", examples=EXAMPLES)
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
-@option(
-    "--classes",
-    type=click.IntRange(1, 10_000),
-    metavar="N",
-    default=40,
-    show_default=True,
-    help="Number of classes.",
-    group=INDUCTION,
-)
+@number_option("--classes", high=10_000, default=40, help="Number of classes.", group=INDUCTION)
 @number_option("--min-count", default=3, help="Replace rarer words by their shape and last letters.", group=INDUCTION)
 @option(
     "--endings",
