@@ -181,7 +181,7 @@ def _train_several(
     max_minutes: float | None,
 ) -> bool:
     """Train one model per seed, or a recipe, if the options ask for that. Returns whether they do."""
-    from cli.training_progress import next_steps
+    from cli.training_progress import event_lines, next_steps
     from induce.recipes.runner import train_recipe
     from induce.storage.locate import PathType, folder_types
     from induce.training.events import Finished
@@ -201,17 +201,15 @@ def _train_several(
         raise click.BadParameter("0: with --recipe, seeds start at 1", param_hint="--seed")
     last: Event | None = None
     with ending_after_the_step() as ending:
+        options: dict[str, Any] = {"max_minutes": max_minutes, "stop": ending.requested, "report": _print}
         if recipe:
-            events = train_recipe(request, recipe, max_minutes=max_minutes, stop=ending.requested, report=_print)
-            for name, event in events:
-                _print_event(name, event, complete=False)
-                last = event
+            events = train_recipe(request, recipe, **options)
         else:
-            numbers = parse_seeds(seeds) if seeds else []
-            family = train_family(request, numbers, max_minutes=max_minutes, stop=ending.requested, report=_print)
-            for member in family:
-                _print_event(f"seed {member.seed}", member.event)
-                last = member.event
+            events = train_family(request, parse_seeds(seeds) if seeds else [], **options)
+        for name, last in events:
+            lines = event_lines(last)
+            for line in lines[:1] if recipe and isinstance(last, Finished) else lines:  # a job is continued as one
+                _print(f"{name}: {line}")
         if ending.number:
             _print(f"to continue: synparse train --resume -o {shlex.quote(request.run)}")
             context.exit(ending.code)
@@ -219,16 +217,6 @@ def _train_several(
         for line in next_steps(last, request.run if recipe else f"{request.run}/seed-*"):
             _print(line)
     return True
-
-
-def _print_event(name: str, event: Event, *, complete: bool = True) -> None:
-    """Print the lines of an event of one of several training runs, with the hint how to continue if ``complete``."""
-    from cli.training_progress import event_lines
-    from induce.training.events import Finished
-
-    lines = event_lines(event)
-    for line in lines[:1] if isinstance(event, Finished) and not complete else lines:
-        _print(f"{name}: {line}")
 
 
 def _print(line: str) -> None:

@@ -40,14 +40,6 @@ class FamilyDescription:
             raise ValueError("a seed is not between 0 and 2^32 - 1")
 
 
-@dataclass(frozen=True)
-class FamilyEvent:
-    """An event of the run of one seed."""
-
-    seed: int
-    event: Event
-
-
 def parse_seeds(text: str) -> list[int]:
     """The seeds in ``1-5`` or ``1,3,7``. Raises SynparseError for anything else, and for more than 1,000 seeds."""
     seeds: list[int] = []
@@ -68,12 +60,12 @@ def train_family(
     max_minutes: float | None = None,
     stop: Stop = lambda: False,
     report: Callable[[str], None] = ignore,
-) -> Iterator[FamilyEvent]:
-    """Train the runs of all ``seeds``, each for at most ``max_minutes``, and yield their events.
+) -> Iterator[tuple[str, Event]]:
+    """Train the runs of all ``seeds``, each for at most ``max_minutes``.
 
-    With ``request.resume`` they are resumed; without seeds, all runs of the family in ``request.run`` are. Other seeds
-    in the folder stay members of the family. Raises SynparseError as `prepare_run` does, for seeds that would join
-    another training, and if a training process dies.
+    Yields the name of a run, such as ``seed 3``, and an event. With ``request.resume`` the runs are resumed; without
+    seeds, all runs of the family in ``request.run`` are. Other seeds in the folder stay members of the family. Raises
+    SynparseError as `prepare_run` does, for seeds that would join another training, and if a training process dies.
     """
     folder = Path(request.run)
     check_type(folder, PathType.FAMILY)
@@ -89,8 +81,7 @@ def train_family(
     count = min(len(runs), worker_count(data.device))
     threads = 1 if request.trees or request.teachers else max(1, cores() // count)  # forks of used threads would hang
     tasks = [Task(f"seed {seed}", run, data, max_minutes) for seed, run in zip(seeds, runs, strict=True)]
-    for name, event in train_tasks(tasks, count, stop, threads=threads):
-        yield FamilyEvent(int(name.removeprefix("seed ")), event)
+    yield from train_tasks(tasks, count, stop, threads=threads)
 
 
 def _of_seed(request: RunRequest, seed: int) -> RunRequest:

@@ -40,7 +40,8 @@ def weights(run: Path) -> bytes:
 def test_each_seed_is_as_by_itself(count: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(family, "worker_count", lambda device: count)
     events = list(train_family(request(tmp_path / "family", text), [3, 5, 8]))
-    assert Counter(item.seed for item in events if isinstance(item.event, Finished)) == {3: 1, 5: 1, 8: 1}
+    ends = Counter(name for name, event in events if isinstance(event, Finished))
+    assert ends == {"seed 3": 1, "seed 5": 1, "seed 8": 1}
     list(prepare_run(request(tmp_path / "alone", text, seed=5)).train())
     assert weights(tmp_path / "family" / "seed-5") == weights(tmp_path / "alone")
     assert weights(tmp_path / "family" / "seed-3") != weights(tmp_path / "alone")
@@ -65,8 +66,8 @@ def test_stopped_family_is_resumed_with_the_remaining_seeds(
         names_seen.append(item)
     assert not (run / "seed-3").exists()
     again = RunRequest(run=str(run), resume=True, device="cpu")
-    ends = [item for item in train_family(again, []) if isinstance(item.event, Finished)]
-    assert sorted((item.seed, item.event.reason) for item in ends) == [(1, "epochs"), (2, "epochs"), (3, "epochs")]
+    ends = [(name, event.reason) for name, event in train_family(again, []) if isinstance(event, Finished)]
+    assert sorted(ends) == [("seed 1", "epochs"), ("seed 2", "epochs"), ("seed 3", "epochs")]
     list(train_family(request(tmp_path / "whole", text), [1, 2, 3]))
     for seed in (1, 2, 3):
         assert weights(run / f"seed-{seed}") == weights(tmp_path / "whole" / f"seed-{seed}")
@@ -100,8 +101,8 @@ def test_seeds_join_those_that_are_there(
     requested = RunRequest(run=str(run), resume=True, device="cpu") if resume else request(run, text)
     list(train_family(requested, [3]))
     again = RunRequest(run=str(run), resume=True, device="cpu")
-    ends = [item for item in train_family(again, []) if isinstance(item.event, Finished)]
-    assert [item.seed for item in ends] == [1, 3]
+    ends = [name for name, event in train_family(again, []) if isinstance(event, Finished)]
+    assert ends == ["seed 1", "seed 3"]
     assert weights(run / "seed-1") == before
 
 
@@ -132,4 +133,4 @@ def test_progress_comes_from_copies(text: str, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(family, "worker_count", lambda device: 2)
     requested = replace(request(tmp_path / "family", text), settings=[*SHORT, "loader.batch_size=2"])
     events = train_family(requested, [1, 2])
-    assert {item.seed for item in events if isinstance(item.event, Progress)} == {1, 2}
+    assert {name for name, event in events if isinstance(event, Progress)} == {"seed 1", "seed 2"}
