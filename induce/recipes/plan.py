@@ -14,6 +14,7 @@ from induce.recipes.recipe import VOTE, Member, Recipe
 from induce.storage.locate import ENSEMBLE, PLAN, PathType
 from induce.storage.run_folder import check_type, resumable
 from induce.training.request import RunRequest, StoredRequest
+from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import read_metadata, write_metadata
 
@@ -69,17 +70,19 @@ class Plan:
     text_share: float = 0.0  # of the sentences that the parts learn from; 0: not decided
     vote_share: float = 0.0  # of the sentences that the students of the vote learn from
     ranks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # members by group, the lowest perplexity first
+    report: Report = ignore
 
     @classmethod
-    def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None) -> Plan:
+    def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None, report: Report = ignore) -> Plan:
         """The stored plan of a resumed job, else a new one, which is not written yet.
 
-        Raises SynparseError if the folder holds something else, or a job that is not to be overwritten.
+        ``report`` is called with decisions and notes for the user. Raises SynparseError if the folder holds something
+        else, or a job that is not to be overwritten.
         """
         folder = Path(request.run)
         path = folder / PLAN
         if request.resume and path.exists():
-            return cls._stored(path, request, minutes)
+            return cls._stored(path, request, minutes, report)
         if "-" in request.text:
             raise SynparseError("a recipe reads its text several times; give it as a file, not as standard input")
         if request.resume and not request.text:
@@ -88,17 +91,17 @@ class Plan:
         exists = any((folder / name).exists() for name in (PARTS, ENSEMBLE, PLAN))
         if exists and not (request.overwrite and path.exists()):
             raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or use --resume")
-        return cls(folder, recipe, replace(request, resume=False), minutes or recipe.minutes)
+        return cls(folder, recipe, replace(request, resume=False), minutes or recipe.minutes, report=report)
 
     @classmethod
-    def _stored(cls, path: Path, request: RunRequest, minutes: float | None) -> Plan:
+    def _stored(cls, path: Path, request: RunRequest, minutes: float | None, report: Report) -> Plan:
         title, remedy = "the plan of a job", "begin again with --overwrite"
         stored = read_metadata(path, StoredPlan, format_number=FORMAT, title=title, remedy=remedy)
         if request.seed not in (None, stored.seed):
             raise SynparseError(f"{path}: began with --seed {stored.seed}, which cannot change on --resume")
         restored = replace(stored.request.restore(request), seed=stored.seed)
         decisions: dict[str, Any] = {name: getattr(stored, name) for name in DECISIONS}
-        plan = cls(path.parent, stored.recipe, restored, minutes or stored.minutes, **decisions)
+        plan = cls(path.parent, stored.recipe, restored, minutes or stored.minutes, report=report, **decisions)
         plan.done = tuple(name for name in plan.done if resumable(plan.run_of(name)))  # a deleted run is trained again
         return plan
 
@@ -118,15 +121,15 @@ class Plan:
         """The factor on the minutes of each member with which they use the training time of ``cores`` cores."""
         return self.minutes * cores * self.recipe.training_share / sum(member.part.minutes for member in members)
 
-    def choose_series(self, cores: int, report: Report) -> list[Member]:
+    def choose_series(self, cores: int) -> list[Member]:
         """The members of as many series as there is time for."""
         if not self.series:
             fitting = int(self.stretch(self.recipe.series(1), cores))
             self.series = max(1, min(self.recipe.max_series, fitting))
-            self.decide(f"{self.series} series of models", report)
+            self.decide(f"{self.series} series of models")
         return self.recipe.series(self.series)
 
-    def choose_shares(self, student_minutes: float, cores: int, report: Report) -> None:
+    def choose_shares(self, student_minutes: float, cores: int) -> None:
         """Choose the shares of the text that is learned from, by the parts and by the students of the vote.
 
         As much is used as can be parsed in the time that training and the students (``student_minutes`` of one core)
@@ -142,18 +145,18 @@ class Plan:
         )
         if self.vote_share < 1:
             shares = f"{self.text_share:.1%} of the sentences; students of the vote learn from {self.vote_share:.1%}"
-            self.decide(f"there is time to learn from {shares}", report)
+            self.decide(f"there is time to learn from {shares}")
         self.write()
 
-    def report_branching(self, member: Member, report: Report) -> None:
+    def report_branching(self, member: Member) -> None:
         """Report the branching direction that priors assume, as estimated by ``member`` from the text."""
         from induce.parsing.load import read_trained
 
         direction = read_trained(str(self.run_of(member.name))).facts.direction
         for line in direction.lines() if direction else ():
-            self.decide(line, report)
+            self.decide(line)
 
-    def rank(self, group: str, rivals: Sequence[str], purpose: str, report: Report) -> tuple[str, ...]:
+    def rank(self, group: str, rivals: Sequence[str], purpose: str) -> tuple[str, ...]:
         """``rivals`` by the perplexity of the development text, the lowest first. Decided once for each ``group``."""
         from induce.storage.checkpoint import find, read
 
@@ -164,7 +167,7 @@ class Plan:
                 scores[name] = min((check.development_perplexity for check in history), default=inf)
             self.ranks[group] = tuple(sorted(scores, key=scores.__getitem__))
             order = ", ".join(f"{name} {scores[name]:.1f}" for name in self.ranks[group])
-            self.decide(f"perplexity of the development text: {order}; {purpose}", report)
+            self.decide(f"perplexity of the development text: {order}; {purpose}")
         return self.ranks[group]
 
     def teachers_of(self, member: Member) -> list[str]:
@@ -199,9 +202,9 @@ class Plan:
             overwrite=False,
         )
 
-    def decide(self, line: str, report: Report) -> None:
+    def decide(self, line: str) -> None:
         """Report a decision, and store it."""
-        report(line)
+        self.report(line)
         if line not in self.log:
             self.log += (line,)
         self.write()

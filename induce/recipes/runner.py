@@ -55,7 +55,7 @@ def train_recipe(
     Yields the name of a run and an event. After ``stop`` returns true, all models are stored, and a request with
     ``resume`` continues. Raises SynparseError if text or settings are invalid.
     """
-    plan = Plan.open(request, read_recipe(recipe) if isinstance(recipe, str) else recipe, max_minutes)
+    plan = Plan.open(request, read_recipe(recipe) if isinstance(recipe, str) else recipe, max_minutes, report)
     request = plan.request
     count = worker_count(request.device)
     if not plan.words:
@@ -63,37 +63,37 @@ def train_recipe(
         chosen = _recipe_for(plan.words, plan.recipe)
         if chosen is not plan.recipe:
             plan.recipe = chosen
-            report(f"{plan.words:,} words: recipe {plan.recipe.name}")
+            plan.report(f"{plan.words:,} words: recipe {plan.recipe.name}")
         plan.begin()
     recipe = plan.recipe
     first = recipe.series(1)[0]
-    members, students = plan.choose_series(count, report), recipe.student_members()
+    members, students = plan.choose_series(count), recipe.student_members()
     stretch = min(recipe.max_stretch, plan.stretch(members, count))
-    plan.decide(f"{plan.minutes:g} minutes on {count} cores: {stretch:.2f} times the minutes of each part", report)
+    plan.decide(f"{plan.minutes:g} minutes on {count} cores: {stretch:.2f} times the minutes of each part")
     if not plan.text_share:
-        plan.choose_shares(sum(member.part.minutes for member in students) * stretch, count, report)
+        plan.choose_shares(sum(member.part.minutes for member in students) * stretch, count)
     for stage in recipe.stages(members):
-        yield from _train(stage, plan, stretch, count, stop, report)
+        yield from _train(stage, plan, stretch, count, stop)
         if stop():
             return
         if stage[0] == members[0]:
-            plan.report_branching(first, report)
-    voters = _voters(members, plan, report)
+            plan.report_branching(first)
+    voters = _voters(members, plan)
     if students:
-        _combine(voters, plan.run_of(VOTE), plan, report)
-        yield from _train(students, plan, stretch, count, stop, report)
+        _combine(voters, plan.run_of(VOTE), plan)
+        yield from _train(students, plan, stretch, count, stop)
         if stop():
             return
     if recipe.result == VOTE:
         result = [*voters, *(member.name for member in students if member.part.votes)]
     else:
         rivals = [member.name for member in (*members, *students) if member.part.name == recipe.result]
-        result = list(plan.rank(recipe.result, rivals, "the lowest is the result", report)[:1])
-    _combine(result, plan.folder, plan, report)
-    _compare_with_branching(plan, report)
+        result = list(plan.rank(recipe.result, rivals, "the lowest is the result")[:1])
+    _combine(result, plan.folder, plan)
+    _compare_with_branching(plan)
 
 
-def _compare_with_branching(plan: Plan, report: Report) -> None:
+def _compare_with_branching(plan: Plan) -> None:
     """Report the agreement of the result with right and left branching, and warn if it hardly differs from one."""
     request = plan.request
     parser = load_parser(plan.folder, device=request.device)
@@ -111,13 +111,11 @@ def _compare_with_branching(plan: Plan, report: Report) -> None:
     plan.decide(
         f"F1 of the trees of {compared.sentences} sentences with right branching {right:.1f}, with left branching "
         f"{left:.1f}",
-        report,
     )
     if max(right, left) >= TRIVIAL_AGREEMENT:
         plan.decide(
             f"warning: the trees hardly differ from {'right' if right > left else 'left'} branching, so the models "
             "learned little else; give more text or a larger --max-minutes",
-            report,
         )
 
 
@@ -151,12 +149,12 @@ def _count_words(plan: Plan, stop: Stop) -> int:
 
 
 def _train(
-    members: Sequence[Member], plan: Plan, stretch: float, count: int, stop: Stop, report: Report
+    members: Sequence[Member], plan: Plan, stretch: float, count: int, stop: Stop
 ) -> Iterator[tuple[str, Event]]:
     """Train the members of one stage that are not done, ``count`` at a time, and note those that end."""
     remaining = [member for member in members if member.name not in plan.done]
     try:
-        tasks = list(_tasks(remaining, plan, stretch, stop, report))
+        tasks = list(_tasks(remaining, plan, stretch, stop))
     except KeyboardInterrupt:
         if stop():
             return
@@ -167,7 +165,7 @@ def _train(
         yield name, event
 
 
-def _tasks(members: Sequence[Member], plan: Plan, stretch: float, stop: Stop, report: Report) -> Iterator[Task]:
+def _tasks(members: Sequence[Member], plan: Plan, stretch: float, stop: Stop) -> Iterator[Task]:
     """The trainings of one stage. Those with the same teachers and words share one text, which is parsed once.
 
     Raises KeyboardInterrupt after ``stop`` returned true.
@@ -178,7 +176,7 @@ def _tasks(members: Sequence[Member], plan: Plan, stretch: float, stop: Stop, re
         teachers = tuple(request.teachers)
         key = (teachers, "" if request.resume else repr(resolved_config(request).data))
         if teachers and key not in shared:
-            report(f"{member.name}: parsing the text for {', '.join(Path(name).name for name in teachers)}")
+            plan.report(f"{member.name}: parsing the text for {', '.join(Path(name).name for name in teachers)}")
             shared[key] = load_data(request, stop=stop)
             shared[key].encode()
         data = shared.get(key)
@@ -186,15 +184,13 @@ def _tasks(members: Sequence[Member], plan: Plan, stretch: float, stop: Stop, re
             minutes = _remaining(Path(request.run), minutes)
         elif member.part.max_passes:
             data = data or load_data(request)
-            request = _with_passes(request, member, data, plan, stretch, report)
+            request = _with_passes(request, member, data, plan, stretch)
             minutes *= 1 if member.part.words else SLACK
-        plan.decide(f"{member.name}: preset {member.preset}, up to {minutes:.1f} minutes", report)
+        plan.decide(f"{member.name}: preset {member.preset}, up to {minutes:.1f} minutes")
         yield Task(member.name, request, data, minutes)
 
 
-def _with_passes(
-    request: RunRequest, member: Member, data: RunData, plan: Plan, stretch: float, report: Report
-) -> RunRequest:
+def _with_passes(request: RunRequest, member: Member, data: RunData, plan: Plan, stretch: float) -> RunRequest:
     """``request`` with as many passes over the text as the words or the minutes of the part allow."""
     part, config = member.part, resolved_config(request)
     if part.words:
@@ -204,7 +200,7 @@ def _with_passes(
     affordable = 60 * part.minutes * stretch * plan.recipe.words_per_second
     passes, loader = fit_schedule(config.loader, lengths, affordable, part.max_passes)
     words = words_learned(lengths, loader, passes)
-    plan.decide(f"{member.name}: {words:,} words in {passes} passes", report)
+    plan.decide(f"{member.name}: {words:,} words in {passes} passes")
     changes = (f"train.epochs={passes}", f"loader.longer={loader.longer}")
     return replace(request, settings=(*request.settings, *changes))
 
@@ -230,7 +226,7 @@ def _remaining(run: Path, minutes: float) -> float:
     return max(minutes - spent, 0.01)
 
 
-def _voters(members: Sequence[Member], plan: Plan, report: Report) -> list[str]:
+def _voters(members: Sequence[Member], plan: Plan) -> list[str]:
     """The names of the runs that vote: those of each part and preset with the lowest perplexity."""
     voters = list[str]()
     limit = plan.recipe.voters_per_preset
@@ -239,18 +235,16 @@ def _voters(members: Sequence[Member], plan: Plan, report: Report) -> list[str]:
         if member.part.votes:
             groups.setdefault(f"{member.part.name} {member.preset}", []).append(member.name)
     for group, rivals in groups.items():
-        voters += (
-            plan.rank(group, rivals, f"the {limit} lowest vote", report)[:limit] if len(rivals) > limit else rivals
-        )
+        voters += plan.rank(group, rivals, f"the {limit} lowest vote")[:limit] if len(rivals) > limit else rivals
     return voters
 
 
-def _combine(voters: Sequence[str], run: Path, plan: Plan, report: Report) -> None:
+def _combine(voters: Sequence[str], run: Path, plan: Plan) -> None:
     """Make ``run`` the ensemble of these runs, each with the weight of its part."""
     from induce.parsing.combine import combine
 
     weights = {part.name: f"@weight={part.weight:g}" for part in plan.recipe.parts if part.weight != 1}
     members = [str(plan.run_of(name)) + weights.get(name.rpartition("-")[0], "") for name in voters]
-    combine(members, str(run), overwrite=True, tell=report)
+    combine(members, str(run), overwrite=True, tell=plan.report)
     content = f"the vote of {len(voters)} members" if len(voters) > 1 else voters[0]
-    plan.decide(f"{content} is the run {run}", report)
+    plan.decide(f"{content} is the run {run}")

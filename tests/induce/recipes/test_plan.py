@@ -32,10 +32,11 @@ def test_as_many_series_as_there_is_time_for(tmp_path: Path, minutes: float, cou
     """A series takes 34 minutes of a core, and .6 of the time is for training."""
     plan = new_plan(tmp_path / "run", minutes)
     lines: list[str] = []
-    assert plan.choose_series(2, lines.append) == BEST.series(count)
+    plan.report = lines.append
+    assert plan.choose_series(2) == BEST.series(count)
     assert lines == [f"{count} series of models"]
     resumed = new_plan(tmp_path / "run", 1.0, resume=True)
-    assert resumed.choose_series(2, print) == BEST.series(count)  # independent of the present minutes
+    assert resumed.choose_series(2) == BEST.series(count)  # independent of the present minutes
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,8 @@ def test_as_much_of_a_long_text_is_used_as_can_be_parsed(
     plan = new_plan(tmp_path / "run", minutes)
     plan.recipe, plan.words, plan.series = recipe, words, count
     lines = list[str]()
-    plan.choose_shares(0, 2, lines.append)
+    plan.report = lines.append
+    plan.choose_shares(0, 2)
     assert (plan.text_share, plan.vote_share) == shares
     assert len(lines) == (shares[1] < 1)
     for member, share in zip((BEST.series(1)[0], BEST.student_members()[0]), shares, strict=True):
@@ -104,6 +106,7 @@ def test_evidence_for_the_direction_is_decided_and_reported(tmp_path: Path, monk
     )
     plan = new_plan(tmp_path / "run")
     lines: list[str] = []
-    plan.report_branching(BEST.series(1)[0], lines.append)
+    plan.report = lines.append
+    plan.report_branching(BEST.series(1)[0])
     assert lines == list(plan.log) == direction.lines()
     assert lines[1].startswith("warning: the text gives weak evidence")

@@ -266,7 +266,7 @@ def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> Non
     plan = Plan(tmp_path / "run", RECIPE, request(tmp_path / "run"), 10.0)
     (tmp_path / "run").mkdir()
     member = Member(Part("npcfg", ("npcfg-small",), minutes, max_passes=16), 1)
-    (task,) = runner._tasks([member], plan, 1.0, lambda: False, print)
+    (task,) = runner._tasks([member], plan, 1.0, lambda: False)
     assert task.request.settings == ("train.epochs=5", "loader.longer=4")
     assert task.max_minutes == pytest.approx(2 * minutes)
 
@@ -275,7 +275,7 @@ def test_small_texts_are_learned_from_in_more_passes(tmp_path: Path) -> None:
     plan = Plan(tmp_path / "run", RECIPE, request(tmp_path / "run"), 10.0)
     (tmp_path / "run").mkdir()
     member = Member(Part("onlstm", ("onlstm-small",), 1, max_passes=3000, words=100_000), 1)
-    (task,) = runner._tasks([member], plan, 1.0, lambda: False, print)
+    (task,) = runner._tasks([member], plan, 1.0, lambda: False)
     assert task.data is not None
     assert task.request.settings == (f"train.epochs={100_000 // task.data.training.words}",)
 
