@@ -10,14 +10,14 @@ from typing import Any
 from induce.data.normalization import RECIPES
 from induce.data.tokens import TOKENS
 from treebank.base.digest import FileFacts
-from treebank.base.metadata import read_metadata
+from treebank.base.metadata import FileFormat, read_metadata
 from treebank.tokenize import TOKENIZATIONS
 
-FORMAT = 2
 FACTS = "corpus.json"
 WORDS, IDS, OFFSETS, BREAKS = "words.txt", "ids.i32", "offsets.i64", "breaks.u1"
 ARRAYS = (IDS, OFFSETS, BREAKS)
 REMEDY = "copy the folder again, or prepare it again"
+FORMAT = FileFormat(2, "the description of a corpus", REMEDY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,5 +52,4 @@ class CorpusFacts:
 
 def read_facts(folder: str | os.PathLike[str]) -> CorpusFacts:
     """The description of the corpus in ``folder``. Raises MetadataError if it is missing or damaged."""
-    title = "the description of a corpus"
-    return read_metadata(Path(folder) / FACTS, CorpusFacts, format_number=FORMAT, title=title, remedy=REMEDY)
+    return read_metadata(Path(folder) / FACTS, CorpusFacts, FORMAT)

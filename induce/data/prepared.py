@@ -93,7 +93,7 @@ def prepare(
             files={name: describe_file(os.path.join(part, name)) for name in (WORDS, *ARRAYS)},
         )
         with open(os.path.join(part, FACTS), "wb") as stream:
-            stream.write(metadata_bytes(facts, format_number=FORMAT))
+            stream.write(metadata_bytes(facts, FORMAT))
         sync(os.path.join(part, FACTS))
         if os.path.lexists(folder):
             raise SynparseError(f"{folder}: was made by another program meanwhile; name another folder with -o")

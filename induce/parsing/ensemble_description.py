@@ -15,10 +15,10 @@ from induce.storage.locate import ENSEMBLE, PathType, locate
 from induce.storage.model_spec import ModelSpec
 from treebank.base.digest import digest_files, digest_json
 from treebank.base.errors import SynparseError
-from treebank.base.metadata import encode, read_metadata, write_metadata
+from treebank.base.metadata import FileFormat, encode, read_metadata, write_metadata
 from treebank.io.parsed_folder import parsed_files
 
-FORMAT = 2
+FORMAT = FileFormat(2, "the description of an ensemble", "combine it again")
 COPIES = "members"  # folder of the copies of members; with -2 and so on if that name is taken
 
 
@@ -70,13 +70,12 @@ class EnsembleDescription:
     @classmethod
     def read(cls, folder: Path) -> EnsembleDescription:
         """The description in ``folder``. Raises MetadataError if it is missing or damaged."""
-        title, remedy = "the description of an ensemble", "combine it again"
-        return read_metadata(folder / ENSEMBLE, cls, format_number=FORMAT, title=title, remedy=remedy)
+        return read_metadata(folder / ENSEMBLE, cls, FORMAT)
 
     def write(self, folder: Path) -> None:
         """Write ensemble.json, which is replaced as a whole."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_metadata(folder / ENSEMBLE, self, format_number=FORMAT)
+        write_metadata(folder / ENSEMBLE, self, FORMAT)
 
 
 def digest_of(path: str) -> str:

@@ -98,4 +98,4 @@ def _write_note(folder: str, facts: dict[str, Any], files: Sequence[str], resume
 
 
 def _write(folder: str, note: BatchNote) -> None:
-    write_metadata(os.path.join(folder, NOTE), note, format_number=FORMAT)
+    write_metadata(os.path.join(folder, NOTE), note, FORMAT)

@@ -16,9 +16,9 @@ from induce.storage.run_folder import check_type, resumable
 from induce.training.request import RunRequest, StoredRequest
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
-from treebank.base.metadata import read_metadata, write_metadata
+from treebank.base.metadata import FileFormat, read_metadata, write_metadata
 
-FORMAT = 1
+FORMAT = FileFormat(1, "the plan of a job", "begin again with --overwrite")
 PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
 MAX_MINUTES = 1e7
@@ -95,8 +95,7 @@ class Plan:
 
     @classmethod
     def _stored(cls, path: Path, request: RunRequest, minutes: float | None, report: Report) -> Plan:
-        title, remedy = "the plan of a job", "begin again with --overwrite"
-        stored = read_metadata(path, StoredPlan, format_number=FORMAT, title=title, remedy=remedy)
+        stored = read_metadata(path, StoredPlan, FORMAT)
         if request.seed not in (None, stored.seed):
             raise SynparseError(f"{path}: began with --seed {stored.seed}, which cannot change on --resume")
         restored = replace(stored.request.restore(request), seed=stored.seed)
@@ -223,4 +222,4 @@ class Plan:
             minutes=self.minutes,
             **{name: getattr(self, name) for name in DECISIONS},
         )
-        write_metadata(self.folder / PLAN, stored, format_number=FORMAT)
+        write_metadata(self.folder / PLAN, stored, FORMAT)

@@ -200,7 +200,7 @@ def pack(
 def sealed(content: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
     """``files`` and a checkpoint.json with ``content`` and their digests."""
     described = {name: encode(describe(data)) for name, data in files.items()}
-    header = {"format": FORMAT, "synparse": VERSION}
+    header = {"format": FORMAT.number, "synparse": VERSION}
     text = json_text(seal({**header, **content, "files": described}), indent=1) + "\n"
     return {**files, FACTS_FILE: text.encode("utf-8")}
 
@@ -277,7 +277,7 @@ def _is_current(folder: Path, descriptor: int) -> bool:
 def _read_open(folder: Path, descriptor: int) -> Checkpoint:
     """The checkpoint in the open folder. All files are opened before the writer of a new version can delete them."""
     path = folder / FACTS_FILE
-    content = read_sealed(path, format_number=FORMAT, title="a checkpoint", remedy=DAMAGED, folder=descriptor)
+    content = read_sealed(path, FORMAT, folder=descriptor)
     weights = WeightsFile(folder / WEIGHTS, open_regular(folder / WEIGHTS, folder=descriptor))
     words = read_bounded(folder / VOCABULARY, MAX_VOCABULARY_BYTES, folder=descriptor)
     try:
@@ -342,7 +342,7 @@ def half_precision(checkpoint: Checkpoint) -> dict[str, bytes]:
     from induce.storage.weights import halved
 
     folder = checkpoint.folder
-    content = read_sealed(folder / FACTS_FILE, format_number=FORMAT, title="a checkpoint", remedy=DAMAGED)
+    content = read_sealed(folder / FACTS_FILE, FORMAT)
     try:
         weights = to_bytes(halved(checkpoint.weights()))
     except ValueError as error:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from induce.decoding.branching_direction import Direction
+from treebank.base.metadata import FileFormat
 
-FORMAT = 2
 DAMAGED = "the file is damaged; copy the model again, or train it again"
+FORMAT = FileFormat(2, "a checkpoint", DAMAGED)
 
 
 @dataclass(frozen=True, kw_only=True)

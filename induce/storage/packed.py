@@ -21,11 +21,11 @@ from pathlib import Path
 from treebank.base.atomic_write import replacing
 from treebank.base.digest import FileFacts, describe_file, digest_file
 from treebank.base.errors import SynparseError, placed
-from treebank.base.metadata import MetadataError, metadata_bytes, one_line, parse_metadata
+from treebank.base.metadata import FileFormat, MetadataError, metadata_bytes, one_line, parse_metadata
 
 PARTS = ("checkpoint.json", "vocabulary.txt", "weights.safetensors")
 MANIFEST = "manifest.json"
-FORMAT = 2
+FORMAT = FileFormat(2, "the manifest of a packed model", "copy the file again")
 LARGEST_MANIFEST = 1 << 16  # bytes
 BLOCK = 1 << 20
 END_BYTES, END_SIGNATURE = 22, b"PK\x05\x06"  # of an archive without a comment
@@ -58,7 +58,7 @@ def write_packed(folder: Path, target: str) -> str:
             raise PackError(f"{folder / name}: missing; this folder holds no whole model")
     manifest = Manifest(files={name: describe_file(folder / name) for name in PARTS})
     with replacing(target) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as packed:
-        packed.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), metadata_bytes(manifest, format_number=FORMAT))
+        packed.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), metadata_bytes(manifest, FORMAT))
         for name in PARTS:
             with (folder / name).open("rb") as source, packed.open(zipfile.ZipInfo(name, EPOCH), "w") as sink:
                 shutil.copyfileobj(source, sink, BLOCK)
@@ -122,14 +122,12 @@ def _manifest(path: Path, packed: zipfile.ZipFile) -> dict[str, FileFacts]:
         raise PackError(f"{path}: not a packed model: its parts are compressed")
     if infos[MANIFEST].file_size > LARGEST_MANIFEST:
         raise PackError(f"{path}: not a packed model: {MANIFEST} is too large")
-    name, title, remedy = f"{path}: {MANIFEST}", "the manifest of a packed model", "copy the file again"
-    data = packed.read(MANIFEST)
     try:
-        manifest = parse_metadata(data, Manifest, name=name, format_number=FORMAT, title=title, remedy=remedy)
+        manifest = parse_metadata(packed.read(MANIFEST), Manifest, FORMAT, name=f"{path}: {MANIFEST}")
     except MetadataError as error:
         raise PackError(str(error)) from None
     if any(manifest.files[name].bytes != infos[name].file_size for name in PARTS):
-        raise PackError(f"{path}: {MANIFEST} does not match the parts of the file; {remedy}")
+        raise PackError(f"{path}: {MANIFEST} does not match the parts of the file; {FORMAT.remedy}")
     return manifest.files
 
 

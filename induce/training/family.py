@@ -19,9 +19,9 @@ from induce.training.run import load_data
 from induce.workers.pool import cores, worker_count
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
-from treebank.base.metadata import MetadataError, read_metadata, write_metadata
+from treebank.base.metadata import FileFormat, MetadataError, read_metadata, write_metadata
 
-FORMAT = 1
+FORMAT = FileFormat(1, "the description of a family", "train again with --overwrite")
 MAX_SEEDS = 1000
 
 
@@ -129,9 +129,8 @@ def _stored(path: Path, request: RunRequest) -> FamilyDescription | None:
     """
     if not path.exists():
         return None
-    title, remedy = "the description of a family", "train again with --overwrite"
     try:
-        return read_metadata(path, FamilyDescription, format_number=FORMAT, title=title, remedy=remedy)
+        return read_metadata(path, FamilyDescription, FORMAT)
     except MetadataError:
         if request.overwrite:
             return None
@@ -140,4 +139,4 @@ def _stored(path: Path, request: RunRequest) -> FamilyDescription | None:
 
 def _write(folder: Path, request: RunRequest, seeds: Sequence[int]) -> None:
     description = FamilyDescription(request=StoredRequest.of(request), seeds=tuple(seeds))
-    write_metadata(folder / FAMILY, description, format_number=FORMAT)
+    write_metadata(folder / FAMILY, description, FORMAT)

@@ -88,7 +88,7 @@ def batch_file(folder: Path) -> Stored:
     for name in ("a.trees", "b.trees"):
         (folder / name).touch()
     note = BatchNote(files=("a.trees", "b.trees"), job={"model": "onlstm", "layer": 2, "step": None})
-    write_metadata(folder / NOTE, note, format_number=BATCH_FORMAT)
+    write_metadata(folder / NOTE, note, BATCH_FORMAT)
     return Stored(folder / NOTE, lambda: parsed_files(str(folder)))
 
 
@@ -240,7 +240,7 @@ def test_numbers_that_do_not_fit_are_refused(
     values.tofile(corpus / name)
     facts = read_facts(corpus)
     changed = replace(facts, files={**facts.files, name: describe_file(corpus / name)})
-    write_metadata(corpus / FACTS, changed, format_number=FORMAT)
+    write_metadata(corpus / FACTS, changed, FORMAT)
     with pytest.raises(SynparseError, match=f"{problem}.*; copy the folder again, or prepare it again") as error:
         PreparedCorpus.read(corpus)
     assert "\n" not in str(error.value)

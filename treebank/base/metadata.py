@@ -12,7 +12,7 @@ import os
 import stat
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any, BinaryIO, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from treebank.base.atomic_write import write_whole
@@ -33,6 +33,15 @@ class MetadataError(SynparseError):
     """A metadata file, or a file that it describes, that is missing, damaged or of another format."""
 
 
+@dataclass(frozen=True)
+class FileFormat:
+    """A format of metadata files. ``title`` says what such a file is, ``remedy`` what to do if it is not one."""
+
+    number: int
+    title: str
+    remedy: str
+
+
 def seal(content: Mapping[str, Any]) -> dict[str, Any]:
     """``content`` as plain JSON values, with their digest."""
     plain = finite({key: value for key, value in content.items() if key != DIGEST})
@@ -49,60 +58,53 @@ def unseal(content: Any) -> dict[str, Any]:
     return plain
 
 
-def write_metadata(path: str | os.PathLike[str], record: Any, *, format_number: int) -> None:
+def write_metadata(path: str | os.PathLike[str], record: Any, file_format: FileFormat) -> None:
     """Write a dataclass as a metadata file, replacing the file as a whole."""
-    write_whole(path, metadata_bytes(record, format_number=format_number))
+    write_whole(path, metadata_bytes(record, file_format))
 
 
-def metadata_bytes(record: Any, *, format_number: int) -> bytes:
+def metadata_bytes(record: Any, file_format: FileFormat) -> bytes:
     """The content of the metadata file for a dataclass."""
-    content = {"format": format_number, "synparse": VERSION, **encode(record)}
+    content = {"format": file_format.number, "synparse": VERSION, **encode(record)}
     return (json_text(seal(content), indent=1) + "\n").encode("utf-8")
 
 
-def read_metadata(
-    path: str | os.PathLike[str], record: type[Record], *, format_number: int, title: str, remedy: str
-) -> Record:
-    """The dataclass in a metadata file. ``title`` says what the file should be, ``remedy`` what to do if it is not.
-
-    Raises MetadataError if the file is missing, damaged or of another format.
-    """
-    data = read_bounded(path, MAX_BYTES)
-    return parse_metadata(data, record, name=os.fspath(path), format_number=format_number, title=title, remedy=remedy)
+def read_metadata(path: str | os.PathLike[str], record: type[Record], file_format: FileFormat) -> Record:
+    """The dataclass in a metadata file. Raises MetadataError if the file is missing, damaged or of another format."""
+    return parse_metadata(read_bounded(path, MAX_BYTES), record, file_format, name=os.fspath(path))
 
 
-def parse_metadata(
-    data: bytes, record: type[Record], *, name: str, format_number: int, title: str, remedy: str
-) -> Record:
+def parse_metadata(data: bytes, record: type[Record], file_format: FileFormat, *, name: str) -> Record:
     """The dataclass in the content of a metadata file called ``name``. Raises MetadataError as `read_metadata` does."""
-    content = _parse_sealed(data, name=name, format_number=format_number, title=title, remedy=remedy)
+    content = _parse_sealed(data, file_format, name)
     try:
         return decode(record, {key: value for key, value in content.items() if key not in ("format", "synparse")})
     except ValueError as error:
-        raise MetadataError(f"{name}: not {title} ({one_line(error)}); {remedy}") from None
+        raise _not_in_format(name, file_format, error) from None
 
 
-def read_sealed(
-    path: str | os.PathLike[str], *, format_number: int, title: str, remedy: str, folder: int | None = None
-) -> dict[str, Any]:
+def read_sealed(path: str | os.PathLike[str], file_format: FileFormat, *, folder: int | None = None) -> dict[str, Any]:
     """The object in a metadata file, opened as by `open_regular`, its format and its digest checked.
 
     Raises MetadataError as `read_metadata` does.
     """
-    data = read_bounded(path, MAX_BYTES, folder=folder)
-    return _parse_sealed(data, name=os.fspath(path), format_number=format_number, title=title, remedy=remedy)
+    return _parse_sealed(read_bounded(path, MAX_BYTES, folder=folder), file_format, os.fspath(path))
 
 
-def _parse_sealed(data: bytes, *, name: str, format_number: int, title: str, remedy: str) -> dict[str, Any]:
+def _parse_sealed(data: bytes, file_format: FileFormat, name: str) -> dict[str, Any]:
     try:
         content = json.loads(data, parse_constant=_refuse_constant)
         if not isinstance(content, dict):
             raise ValueError("not a JSON object")
-        if content.get("format") != format_number:
-            raise MetadataError(f"{name}: {_other_format(content, format_number)}")
+        if content.get("format") != file_format.number:
+            raise MetadataError(f"{name}: {_other_format(content, file_format.number)}")
         return unseal(content)
     except (ValueError, RecursionError) as error:
-        raise MetadataError(f"{name}: not {title} ({one_line(error)}); {remedy}") from None
+        raise _not_in_format(name, file_format, error) from None
+
+
+def _not_in_format(name: str, file_format: FileFormat, error: Exception) -> MetadataError:
+    return MetadataError(f"{name}: not {file_format.title} ({one_line(error)}); {file_format.remedy}")
 
 
 def read_bounded(path: str | os.PathLike[str], limit: int, *, folder: int | None = None) -> bytes:

@@ -6,14 +6,14 @@ A note in the folder names all files, so that an interrupted batch is detected.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from treebank.base.errors import SynparseError
-from treebank.base.metadata import read_metadata
+from treebank.base.metadata import FileFormat, read_metadata
 
-FORMAT = 1
+FORMAT = FileFormat(1, "the note of a batch", "name the files of trees themselves")
 NOTE = "synparse-batch.json"
 
 
@@ -31,10 +31,9 @@ class BatchNote:
                 raise ValueError(f"the file {name!r} is not in this folder")
 
 
-def read_note(folder: str | os.PathLike[str], remedy: str) -> BatchNote:
+def read_note(folder: str | os.PathLike[str], remedy: str = FORMAT.remedy) -> BatchNote:
     """The note in a folder of parsed text. Raises MetadataError, with the ``remedy``, if it is missing or damaged."""
-    path = os.path.join(folder, NOTE)
-    return read_metadata(path, BatchNote, format_number=FORMAT, title="the note of a batch", remedy=remedy)
+    return read_metadata(os.path.join(folder, NOTE), BatchNote, replace(FORMAT, remedy=remedy))
 
 
 def is_parsed(folder: str | os.PathLike[str]) -> bool:
@@ -47,7 +46,7 @@ def parsed_files(folder: str) -> list[str]:
 
     Raises SynparseError if files are missing, or if the note is damaged.
     """
-    names = read_note(folder, "name the files of trees themselves").files
+    names = read_note(folder).files
     paths = [os.path.join(folder, name) for name in names]
     missing = [path for path in paths if not os.path.isfile(path)]
     if missing:

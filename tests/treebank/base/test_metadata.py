@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from treebank.base.errors import SynparseError
-from treebank.base.metadata import MetadataError, decode, encode, read_metadata, seal, write_metadata
+from treebank.base.metadata import FileFormat, MetadataError, decode, encode, read_metadata, seal, write_metadata
 from treebank.base.records import append_records, read_records
 
 
@@ -40,23 +40,24 @@ class Note:
     extra: Any = None
 
 
+FORMAT = FileFormat(1, "a note", "write it again")
 NOTE = Note("a", 3, math.inf, "right", 1.5, (Part(2.0), Part(0.5)), {"x": 1}, [1, "two"])
 
 
 def read(path: Path) -> Note:
-    return read_metadata(path, Note, format_number=1, title="a note", remedy="write it again")
+    return read_metadata(path, Note, FORMAT)
 
 
 def test_round_trip(tmp_path: Path) -> None:
     for note in (NOTE, Note("b"), Note("\udcff")):
-        write_metadata(tmp_path / "note.json", note, format_number=1)
+        write_metadata(tmp_path / "note.json", note, FORMAT)
         assert read(tmp_path / "note.json") == note
     assert encode(Note("b")) == {"name": "b"}
 
 
 def test_every_flipped_bit_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "note.json"
-    write_metadata(path, NOTE, format_number=1)
+    write_metadata(path, NOTE, FORMAT)
     data = path.read_bytes()
     for position in range(len(data)):
         damaged = bytearray(data)
