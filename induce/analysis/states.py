@@ -43,9 +43,15 @@ class StateReader(TextModel):
     def read(self, sentences: Iterable[Sentence]) -> Iterator[SentenceStates]:
         """The states of the words of each sentence that the model reads, in order. The text is streamed."""
         source = map(self._normalized, sentences)
-        cost = self.model.parsing_cost
         while block := list(islice(source, BLOCK_SENTENCES)):
-            yield from map_by_length(self._states, block, length=_length, min_length=1, cost=cost, short=_no_states)
+            yield from map_by_length(
+                self._states,
+                block,
+                length=lambda item: len(item[1].forms),
+                min_length=1,
+                short=lambda item: SentenceStates(item[0], ()),
+                cost=self.model.parsing_cost,
+            )
 
     def _normalized(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
         read = self.recipe(sentence.words, sentence.tags)
@@ -57,13 +63,3 @@ class StateReader(TextModel):
         batch = SentenceBatch(*pad([self.vocabulary.encode(read.forms) for _, read in sentences])).to(self.device)
         words, indices = ([words for words, _ in sentences], [read.indices for _, read in sentences])
         return list(sentence_states(self.model, batch, words, indices))
-
-
-def _length(item: tuple[Sequence[str], Normalized]) -> int:
-    """Number of words that the model reads."""
-    return len(item[1].forms)
-
-
-def _no_states(item: tuple[Sequence[str], Normalized]) -> SentenceStates:
-    """States of a sentence of which the model reads no word."""
-    return SentenceStates(item[0], ())

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from induce.layers.endings import BUCKETS, ENDINGS, buckets
+from induce.layers.padding import lstm_states
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
@@ -46,11 +46,7 @@ class SentenceReader(nn.Module):
         x = self.embedding(known)
         for index, table in enumerate(self.endings):
             x = x + table(self.ending[tokens, index])
-        packed = pack_padded_sequence(
-            self.dropout(x), lengths.cpu().clamp(min=1), batch_first=True, enforce_sorted=False
-        )
-        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=tokens.shape[1])
-        return self.dropout(states)
+        return self.dropout(lstm_states(self.lstm, self.dropout(x), lengths))
 
 
 def some_unknown(tokens: Tensor, uniforms: Tensor, rate: float) -> Tensor:

@@ -1,9 +1,10 @@
-"""Masks of padded batches, and the output of a recurrence at the last word of each sentence."""
+"""Masks of padded batches, and recurrences over them."""
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
 def real_words(tokens: Tensor, lengths: Tensor) -> Tensor:
@@ -15,3 +16,9 @@ def last_real(output: Tensor, lengths: Tensor) -> Tensor:
     """The outputs (R, D) of ``output`` (T, R, D) at the last of ``lengths`` (R,) steps."""
     rows = torch.arange(len(lengths), device=output.device)
     return output[lengths.to(output.device) - 1, rows]
+
+
+def lstm_states(lstm: nn.LSTM, x: Tensor, lengths: Tensor) -> Tensor:
+    """States (B, N, H) of an LSTM over the words ``x`` (B, N, E) of padded sentences. An empty one counts as a word."""
+    packed = pack_padded_sequence(x, lengths.cpu().clamp(min=1), batch_first=True, enforce_sorted=False)
+    return pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=x.shape[1])[0]

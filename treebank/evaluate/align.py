@@ -140,9 +140,7 @@ class TreeView:
         """The gold tree over the words, with the same brackets."""
         tags = compress(self.gold.tags, self.mask)
         pairs = zip(self.brackets.spans, self.brackets.labels, strict=True)
-        full = [(span, label) for span, label in pairs if span[0] < span[1]]
-        spans, labels = zip(*full, strict=True) if full else ((), ())
-        return Tree(tuple(self.words), tuple(tags), spans, labels)
+        return Tree.from_brackets(self.words, tags, [(span, label) for span, label in pairs if span[0] < span[1]])
 
     def reduce(self, predicted: PredictedTree) -> Bracketing:
         """The brackets of ``predicted`` over the words of this view.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -84,13 +84,9 @@ def agreement(
         lambda rule: read_input(text, input_options=with_rule(input_options, rule)),
         load=partial(load_parser, device=device),
         baselines=baselines,
-        watched=_track,
+        watched=lambda systems: Counter("parsing", "systems").track(systems, len(systems)),
     )
     if select:
         with open_output(select) as write:
             write(json_text(report.choice(), indent=1))
     show(report, form)
-
-
-def _track(systems: Sequence[Any]) -> Iterable[Any]:
-    return Counter("parsing", "systems").track(systems, len(systems))

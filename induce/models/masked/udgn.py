@@ -17,11 +17,10 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch
 from induce.layers.bilstm_encoder import some_unknown
-from induce.layers.padding import real_words
+from induce.layers.padding import lstm_states, real_words
 from induce.models.base import LayerStates, Loss, Query
 from induce.models.distilled.biaffine import head_loss
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, distributions, without_self
@@ -107,10 +106,7 @@ class HeadParser(nn.Module):
         x = self.embedding(tokens)
         if self.tags is not None and self.tag_embedding is not None:
             x = x + self.tag_embedding(self.tags(tokens).softmax(-1)[..., 1:])  # the first class means no tag
-        packed = pack_padded_sequence(
-            self.dropout(x), lengths.cpu().clamp(min=1), batch_first=True, enforce_sorted=False
-        )
-        hidden, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=tokens.shape[1])
+        hidden = lstm_states(self.lstm, self.dropout(x), lengths)
         parent, child = self.arcs(self.dropout(hidden)).chunk(2, -1)
         scores = child @ parent.transpose(1, 2) / math.sqrt(parent.shape[-1])  # eq. 4.2.6
         if self.locality:
