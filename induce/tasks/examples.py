@@ -136,6 +136,13 @@ def encode(examples: Iterable[Example], vocabulary: Vocabulary) -> list[Item]:
     return items
 
 
+def set_aside(items: Sequence[Any], every: int) -> tuple[list[Any], list[Any]]:
+    """The items for training, and every n-th one (``every``) for development, none if ``every`` is 0."""
+    if not every:
+        return list(items), []
+    return [item for number, item in enumerate(items, 1) if number % every], list(items[every - 1 :: every])
+
+
 def load_examples(config: RunConfig, text: Sequence[str], dev: Sequence[str]) -> tuple[Examples, Examples]:
     """Training and development examples: of the files ``text`` and ``dev``, or generated if no file is given.
 
@@ -147,11 +154,8 @@ def load_examples(config: RunConfig, text: Sequence[str], dev: Sequence[str]) ->
         training = list(task.generate(settings, "train", settings.expressions))
         development = list(task.generate(settings, "dev", max(1, min(2000, settings.expressions // 10))))
     else:
-        training, development = list(task.read(text, settings)), []
-        if not dev:
-            every = round(1 / share) if share else len(training) + 1
-            development = training[every - 1 :: every]
-            training = [example for i, example in enumerate(training, 1) if i % every]
+        every = round(1 / share) if share and not dev else 0
+        training, development = set_aside(list(task.read(text, settings)), every)
     if dev:
         development = list(task.read(dev, settings))
     for part, paths in ((training, text), (development, dev)):

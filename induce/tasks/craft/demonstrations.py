@@ -22,7 +22,7 @@ from induce.tasks.craft.episodes import LIMIT
 from induce.tasks.craft.observation import FEATURES, observe
 from induce.tasks.craft.sketches import goals_of, read_sketch, read_sketches, treasure_of
 from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map, write_maps
-from induce.tasks.examples import LengthLoader
+from induce.tasks.examples import LengthLoader, set_aside
 from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Location
@@ -229,9 +229,7 @@ def load_demonstrations(
     if dev:
         development = list(task.read(dev, settings))
     elif text:
-        every = round(1 / VALIDATION) + 1
-        development = training[every - 1 :: every]
-        training = [each for index, each in enumerate(training, 1) if index % every]
+        training, development = set_aside(training, round(1 / VALIDATION) + 1)
     else:
         development = list(task.generate(settings, "dev", max(len(sketches), round(VALIDATION * count))))
     for part, paths in ((training, text), (development, dev)):

@@ -19,7 +19,7 @@ from induce.registry import MODELS, SENTENCE_ENCODERS
 from induce.settings.presets import load_preset
 from induce.settings.run import RunConfig
 from induce.tasks.batches import RatedBatch
-from induce.tasks.examples import LengthLoader
+from induce.tasks.examples import LengthLoader, set_aside
 from induce.tasks.similarity.pairs import RatedPair, Similarity
 from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
@@ -144,9 +144,7 @@ def load_pairs(config: RunConfig, text: Sequence[str], dev: Sequence[str]) -> tu
     task, run = Similarity(), config.task.pretrained
     training, development = task.read(text), task.read(dev)
     if not dev and config.data.development_share:
-        every = round(1 / config.data.development_share)
-        development = training[every - 1 :: every]
-        training = [pair for index, pair in enumerate(training, 1) if index % every]
+        training, development = set_aside(training, round(1 / config.data.development_share))
     return RatedPairs(training, config.data, run), RatedPairs(development, config.data, run)
 
 
