@@ -6,8 +6,9 @@ padding.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -79,6 +80,7 @@ class SupervisedStreamBatch(StreamBatch):
 class SentenceBatch(Batch):
     """Sentences: ``tokens`` (B, N) without boundary tokens, padded with 0 after their ``lengths`` (B,) words."""
 
+    matrices: ClassVar[Mapping[str, int]] = {}  # fields (B, N, N + k) -> k; all others have the axes (B, N, …)
     lengths: Tensor
 
     @property
@@ -102,7 +104,8 @@ class SentenceBatch(Batch):
     def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
         """All fields except ``lengths``, cut to the ``chosen`` rows and to ``longest`` words."""
         names = [item.name for item in fields(self) if item.name != "lengths"]
-        return {name: getattr(self, name)[chosen, :longest] for name in names}
+        ends = {name: (slice(longest + more),) for name, more in self.matrices.items()}
+        return {name: getattr(self, name)[(chosen, slice(longest), *ends.get(name, ()))] for name in names}
 
 
 @dataclass(frozen=True)
@@ -123,11 +126,8 @@ class HeadSupervisedBatch(MaskedBatch):
     unlabeled.
     """
 
+    matrices: ClassVar[Mapping[str, int]] = {"heads": 0}
     heads: Tensor
-
-    def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
-        cut = super()._selected(chosen, longest)
-        return {**cut, "heads": self.heads[chosen, :longest, :longest]}
 
 
 @dataclass(frozen=True)
@@ -160,31 +160,22 @@ class SupervisedBatch(SentenceBatch):
 class SpanSupervisedBatch(FragmentBatch):
     """Sentences with a factor for each span, ``weights`` (B, N, N + 1), which is below 1 for dispreferred spans."""
 
+    matrices: ClassVar[Mapping[str, int]] = {"weights": 1}
     weights: Tensor
-
-    def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
-        cut = super()._selected(chosen, longest)
-        return {**cut, "weights": self.weights[chosen, :longest, : longest + 1]}
 
 
 @dataclass(frozen=True)
 class SpanRewardBatch(SpanSupervisedBatch):
     """Sentences with ``rewards`` (B, N, N + 1) of spans, and the weight (B, 1) of the rewards in the loss."""
 
+    matrices: ClassVar[Mapping[str, int]] = {"weights": 1, "rewards": 1}
     rewards: Tensor
     reward_weight: Tensor
-
-    def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
-        cut = super()._selected(chosen, longest)
-        return {**cut, "rewards": self.rewards[chosen, :longest, : longest + 1]}
 
 
 @dataclass(frozen=True)
 class SpanTargetBatch(FragmentBatch):
     """Sentences with the share ``spans`` (B, N, N + 1) of other parsers' trees that have each span."""
 
+    matrices: ClassVar[Mapping[str, int]] = {"spans": 1}
     spans: Tensor
-
-    def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
-        cut = super()._selected(chosen, longest)
-        return {**cut, "spans": self.spans[chosen, :longest, : longest + 1]}
