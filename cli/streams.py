@@ -75,9 +75,6 @@ def _wait(descriptor: int, name: str) -> None:
     raw = BlockingStream(descriptor, "rb" if name == "stdin" else "wb", closefd=False)
     buffer: Any = io.BufferedReader(raw) if name == "stdin" else io.BufferedWriter(raw)
     replacement = io.TextIOWrapper(
-        buffer,
-        encoding=stream.encoding,
-        errors=stream.errors,
-        line_buffering=stream.line_buffering or name == "stderr",
+        buffer, encoding=stream.encoding, errors=stream.errors, line_buffering=stream.line_buffering or name == "stderr"
     )
     setattr(sys, name, replacement)

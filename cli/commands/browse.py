@@ -26,12 +26,7 @@ EXAMPLES = [
 @option("-o", "--output", default="corpus.html", show_default=True, metavar="FILE", help="Output file.", group=OUTPUT)
 @option("--title", default="", metavar="TEXT", help="Title of the page.", group=OUTPUT)
 def browse(
-    input: Sequence[str],
-    options: CorpusOptions,
-    sample: int | None,
-    seed: int | None,
-    output: str,
-    title: str,
+    input: Sequence[str], options: CorpusOptions, sample: int | None, seed: int | None, output: str, title: str
 ) -> None:
     """Write an HTML page of a corpus: search, pictures, phrases and downloads.
 

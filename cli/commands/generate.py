@@ -18,10 +18,7 @@ EXAMPLES = [
 @seed_option
 @number_option("--limit", default=10, help="Number of sentences.")
 @number_option(
-    "--max-length",
-    low=2,
-    default=40,
-    help="Maximum number of words per sentence; longer sentences are drawn again.",
+    "--max-length", low=2, default=40, help="Maximum number of words per sentence; longer sentences are drawn again."
 )
 @output_option
 @format_option(

@@ -150,14 +150,7 @@ def _write(
 
 
 def _count(
-    call: TextCall,
-    query: Query,
-    corpus: Corpus,
-    *,
-    invert: bool,
-    limit: int | None,
-    sample: int | None,
-    seed: int,
+    call: TextCall, query: Query, corpus: Corpus, *, invert: bool, limit: int | None, sample: int | None, seed: int
 ) -> None:
     """Print the number of matches in each file."""
     from treebank.search.output import Counts

@@ -46,11 +46,7 @@ preset_option = option(
     group=LEARNING,
 )
 dev_option = option(
-    "--dev",
-    multiple=True,
-    metavar="FILE",
-    help="Development text (default: a share of TEXT).",
-    group=INPUT,
+    "--dev", multiple=True, metavar="FILE", help="Development text (default: a share of TEXT).", group=INPUT
 )
 folder_options = stacked(
     option("-o", "--output", "run", metavar="FOLDER", help="Model folder to write.", group=OUTPUT),
@@ -68,10 +64,7 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
 @preset_option
 @settings_option
 @option(
-    "--trees",
-    metavar="TREEBANK",
-    help="Gold trees for onlstm-syd and prpn-syd, in addition to TEXT.",
-    group=LEARNING,
+    "--trees", metavar="TREEBANK", help="Gold trees for onlstm-syd and prpn-syd, in addition to TEXT.", group=LEARNING
 )
 @option(
     "--teacher",

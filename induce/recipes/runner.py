@@ -110,12 +110,12 @@ def _compare_with_branching(plan: Plan) -> None:
     right, left = (pair.value for pair in compared.pairs[:2])
     plan.decide(
         f"F1 of the trees of {compared.sentences} sentences with right branching {right:.1f}, with left branching "
-        f"{left:.1f}",
+        f"{left:.1f}"
     )
     if max(right, left) >= TRIVIAL_AGREEMENT:
         plan.decide(
             f"warning: the trees hardly differ from {'right' if right > left else 'left'} branching, so the models "
-            "learned little else; give more text or a larger --max-minutes",
+            "learned little else; give more text or a larger --max-minutes"
         )
 
 

@@ -167,11 +167,7 @@ def _fitting(checkpoint: Checkpoint) -> Iterator[None]:
 
 
 def pack(
-    model: Any,
-    config: RunConfig,
-    vocabulary: Vocabulary,
-    facts: RunFacts,
-    trainer: Mapping[str, Any] | None = None,
+    model: Any, config: RunConfig, vocabulary: Vocabulary, facts: RunFacts, trainer: Mapping[str, Any] | None = None
 ) -> dict[str, bytes]:
     """The files of a checkpoint as bytes, so that a full disk is an OSError and nothing else."""
     from io import BytesIO

@@ -43,11 +43,7 @@ class Trainer:
         self.scoring_seconds = 0.0  # of the last check
 
     def train(
-        self,
-        *,
-        max_minutes: float | None = None,
-        stop: Callable[[], bool] = never,
-        hurry: Callable[[], bool] = never,
+        self, *, max_minutes: float | None = None, stop: Callable[[], bool] = never, hurry: Callable[[], bool] = never
     ) -> Iterator[Event]:
         """Train to the end, yielding events. ``max_minutes`` limits this call, scoring included.
 

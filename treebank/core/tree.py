@@ -47,12 +47,7 @@ class Tree:
 
     @classmethod
     def from_spans(
-        cls,
-        words: Sequence[str],
-        spans: Iterable[tuple[int, int]],
-        *,
-        label: str = "X",
-        tag: str = "W",
+        cls, words: Sequence[str], spans: Iterable[tuple[int, int]], *, label: str = "X", tag: str = "W"
     ) -> Tree:
         """Tree with one bracket, labelled ``label``, for each different span and for the whole sentence.
 
@@ -73,12 +68,7 @@ class Tree:
             if start < 0 or end > length or (stack and end > stack[-1]):
                 raise ValueError(f"span ({start}, {end}) crosses another span or leaves the sentence")
             stack.append(end)
-        return cls(
-            tuple(words),
-            (tag,) * length,
-            tuple(ordered),
-            (label,) * len(ordered),
-        )
+        return cls(tuple(words), (tag,) * length, tuple(ordered), (label,) * len(ordered))
 
     @classmethod
     def from_brackets(cls, words: Iterable[str], tags: Iterable[str], brackets: Iterable[tuple[Span, str]]) -> Tree:
@@ -227,10 +217,7 @@ class Tree:
                 covered.add(span)
                 topmost.append(k)
         return Tree(
-            self.words,
-            self.tags,
-            tuple(self.spans[k] for k in topmost),
-            tuple(self.labels[k] for k in topmost),
+            self.words, self.tags, tuple(self.spans[k] for k in topmost), tuple(self.labels[k] for k in topmost)
         )
 
     def without_labels(self) -> Tree:

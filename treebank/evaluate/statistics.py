@@ -55,11 +55,7 @@ def times_drawn(count: int, resamples: int, seed: int) -> np.ndarray:
 
 
 def bootstrap_interval(
-    columns: Rows,
-    statistic: Callable[[np.ndarray], np.ndarray],
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    columns: Rows, statistic: Callable[[np.ndarray], np.ndarray], *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[float, float]:
     """The percentile interval that holds the statistic in 95 of 100 resamples (Efron 1979).
 

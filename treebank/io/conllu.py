@@ -43,11 +43,7 @@ DP = Columns(".dp", 3, form=0, tag=1, head=2)
 
 
 def read_conllu(
-    path: AnyPath,
-    *,
-    on_bad: OnBad | None = None,
-    keep_annotation: bool = False,
-    notify: Callable[[str], None] = ignore,
+    path: AnyPath, *, on_bad: OnBad | None = None, keep_annotation: bool = False, notify: Callable[[str], None] = ignore
 ) -> Iterator[Sentence]:
     """The sentences of a CoNLL-U file, streamed: syntactic words, XPOS (UPOS if there is no XPOS), UPOS, heads, DEPREL.
 

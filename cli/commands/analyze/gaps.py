@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.command import command
-from cli.options import (
-    default_model,
-    format_option,
-    gold_option,
-    model_option,
-    parsing_options,
-    reading_options,
-)
+from cli.options import default_model, format_option, gold_option, model_option, parsing_options, reading_options
 from cli.views import FORMATS, show
 
 if TYPE_CHECKING:
@@ -35,12 +28,7 @@ EXAMPLES = [
 @reading_options
 @format_option(*FORMATS, default="table")
 def gaps(
-    text: Sequence[str],
-    model: str | None,
-    gold: str | None,
-    form: str,
-    input_options: InputOptions,
-    **parsing: Any,
+    text: Sequence[str], model: str | None, gold: str | None, form: str, input_options: InputOptions, **parsing: Any
 ) -> None:
     """Compare syntactic distances with boundaries: the largest gaps between characters with the ends of words, or
     those between words with the ends of chunks.

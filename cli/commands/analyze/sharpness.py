@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.command import command, option
-from cli.options import (
-    SCORING,
-    default_models,
-    format_option,
-    models_option,
-    parsing_options,
-    reading_options,
-)
+from cli.options import SCORING, default_models, format_option, models_option, parsing_options, reading_options
 from cli.views import FORMATS, show
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json

@@ -209,12 +209,7 @@ class AwdModel(NextWordModel):
         return [self.used_weight(layer.recurrent_weight, mask) for layer, mask in pairs]
 
     def forward(
-        self,
-        tokens: Tensor,
-        state: list[Any],
-        *,
-        masks: Masks | None = None,
-        weights: Iterable[Tensor] | None = None,
+        self, tokens: Tensor, state: list[Any], *, masks: Masks | None = None, weights: Iterable[Tensor] | None = None
     ) -> LanguageOutput:
         """Run ``tokens`` (T, B) through as many layers as there are ``weights`` (all by default).
 

@@ -91,11 +91,7 @@ class OnLstmSyd(OnLstm):
         return 1 - gate.mean(-1)  # eq. 16, 17
 
     def loss(
-        self,
-        batch: StreamBatch | SentenceBatch,
-        state: list[LayerState] | None = None,
-        *,
-        masks: Masks | None = None,
+        self, batch: StreamBatch | SentenceBatch, state: list[LayerState] | None = None, *, masks: Masks | None = None
     ) -> Loss:
         """Loss of the language model, or eq. 19 for a batch with gold distances (NaN without gold)."""
         words, gold = next_words(batch), gold_distances(batch)

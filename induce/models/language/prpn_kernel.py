@@ -362,12 +362,7 @@ def _cell_back(t: int, d_h: Tensor, d_c: Tensor, d_z: Tensor, d_sum: Tensor, sav
 
 
 def _weight_gradients(
-    saved: _Saved,
-    masks: StepMasks,
-    d_z: Tensor,
-    d_sum: Tensor,
-    d_key: Tensor,
-    d_squash: Tensor,
+    saved: _Saved, masks: StepMasks, d_z: Tensor, d_sum: Tensor, d_key: Tensor, d_squash: Tensor
 ) -> tuple[Tensor, ...]:
     """Gradients of the weights: key (H, H), gates (4H, H), bias and gain (4H,), gain and bias of the cell (H,).
 

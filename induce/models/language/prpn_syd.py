@@ -120,11 +120,7 @@ class PrpnSyd(Prpn):
     parsing_network: ClassVar[Any] = ParsingNetwork
 
     def loss(
-        self,
-        batch: StreamBatch | SentenceBatch,
-        state: list[Any] | None = None,
-        *,
-        masks: Masks | None = None,
+        self, batch: StreamBatch | SentenceBatch, state: list[Any] | None = None, *, masks: Masks | None = None
     ) -> Loss:
         """Loss of the language model as `Prpn.loss` has it. Of a batch with gold distances, NaN without, eq. 19."""
         words, gold = next_words(batch), gold_distances(batch)

@@ -18,15 +18,7 @@ from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.layers.tree_crf import TreeCrf
 from induce.models.base import Loss, bounded
 from induce.models.grammars.grammar import same_length
-from induce.models.language.rnng import (
-    Joint,
-    Rnng,
-    RnngConfig,
-    closings_of,
-    fixed_uniforms,
-    importance_bound,
-    with_end,
-)
+from induce.models.language.rnng import Joint, Rnng, RnngConfig, closings_of, fixed_uniforms, importance_bound, with_end
 from induce.setting import limited, weight
 
 if TYPE_CHECKING:

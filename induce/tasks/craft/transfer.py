@@ -197,11 +197,7 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     model = start_of(models) if models else single_actions(int(config.model["inner_size"]))
     is_policy = isinstance(model, OrderedMemoryPolicy)
     sketch = read_sketch(request.sketch)
-    config = replace(
-        config,
-        model={**config.model, **asdict(model.config)},
-        task=replace(config.task, sketches=sketch),
-    )
+    config = replace(config, model={**config.model, **asdict(model.config)}, task=replace(config.task, sketches=sketch))
     seed = [] if request.seed is None else [f"train.seed={request.seed}"]
     for change in request.settings:
         if change.startswith(("model.", "task.", "data.", "parse.")):
