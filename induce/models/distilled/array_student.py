@@ -10,6 +10,7 @@ ordered by time first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
@@ -47,7 +48,7 @@ def _in_shape(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, 
 
 
 class ArrayStudent:
-    """Base of the distilled parsers in NumPy: checked weights, states of the tokens, and linear layers."""
+    """Base of the distilled parsers in NumPy: checked weights, states of the tokens, and layers."""
 
     linear_layers: ClassVar[tuple[str, ...]] = ()  # names of the linear layers with a bias
 
@@ -69,6 +70,8 @@ class ArrayStudent:
         self.linear = {
             name: (self.weights[f"{name}.weight"].T.copy(), self.weights[f"{name}.bias"]) for name in self.linear_layers
         }
+        pairs = self.weights["pairs.weight"]  # of a bilinear form, which a subclass has in its shapes
+        self.pairs = pairs.T / np.float32(math.sqrt(len(pairs)))
 
     @classmethod
     def shapes(cls, config: Any, vocabulary_size: int) -> Shapes:

@@ -5,12 +5,10 @@ Shapes: B sentences, longest first, N words, A units of the vectors of a word as
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from induce.data.batches import SentenceBatch
-from induce.models.distilled.array_student import Arrays, ArrayStudent, Shapes, leaky, linear_shapes
+from induce.models.distilled.array_student import ArrayStudent, Shapes, leaky, linear_shapes
 from induce.models.distilled.settings import MAX_DISTANCE, MAX_HEADS, BiaffineConfig
 from induce.structures import HeadDistribution
 
@@ -24,11 +22,6 @@ class ArrayBiaffine(ArrayStudent):
     shortest = 1
     max_length = MAX_HEADS
     linear_layers = ("head", "dependent", "heading", "rooting")
-
-    def __init__(self, config: BiaffineConfig, vocabulary_size: int, arrays: Arrays) -> None:
-        """Raises ValueError if settings and weights do not fit together."""
-        super().__init__(config, vocabulary_size, arrays)
-        self.pairs = self.weights["pairs.weight"].T / np.float32(math.sqrt(config.arc_size))
 
     @classmethod
     def shapes(cls, config: BiaffineConfig, vocabulary_size: int) -> Shapes:

@@ -5,13 +5,11 @@ Shapes: B sentences, longest first, N words, A units of the ends of spans.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.punctuation import GAP_FEATURES, gap_features
-from induce.models.distilled.array_student import Arrays, ArrayStudent, Shapes, leaky, linear_shapes
+from induce.models.distilled.array_student import ArrayStudent, Shapes, leaky, linear_shapes
 from induce.models.distilled.settings import LONGEST, MAX_WIDTH, ChartConfig
 from induce.structures import SpanScores
 
@@ -25,11 +23,6 @@ class ArrayChart(ArrayStudent):
     shortest = 2
     max_length = LONGEST
     linear_layers = ("start", "end", "starting", "ending")
-
-    def __init__(self, config: ChartConfig, vocabulary_size: int, arrays: Arrays) -> None:
-        """Raises ValueError if settings and weights do not fit together."""
-        super().__init__(config, vocabulary_size, arrays)
-        self.pairs = self.weights["pairs.weight"].T / np.float32(math.sqrt(config.span_size))
 
     @classmethod
     def shapes(cls, config: ChartConfig, vocabulary_size: int) -> Shapes:
