@@ -4,7 +4,7 @@
 scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9), the channels of the models of
 `bench.experiments.pretraining` (table 8), ON-LSTM's sharpness next to its UF1 over seeds, Ordered Memory's accuracy by
 the number of expressions (figure 7b) and the agreement of its trees between seeds (figure 6), and the models that learn
-trees from the answers of ListOps. Existing results are not computed again.
+trees from the answers of ListOps and logic. Existing results are not computed again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
-from bench.common import RESULTS, model_options, set_options, stop_after, stored, synparse
+from bench.common import RESULTS, model_options, set_options, spread, stop_after, stored, synparse
 from bench.experiments.pretraining import RUNS as TEXT_RUNS
 from bench.experiments.pretraining import options_of, train
 from bench.report import markdown, processor, with_interval
@@ -38,6 +38,7 @@ ABLATIONS = {  # of table 9
 SEEDS, MANY_SEEDS = ("1", "2", "3"), tuple("123456")
 EXPRESSIONS = ("1000", "4000", "16000", "64000")
 LONGEST = "50"  # tokens of a test expression
+LATENT_TASKS = {"listops": ("--max-length", LONGEST), "logic": ()}  # options of the tests of these tasks
 LATENT = ("ordered-memory", "gumbel-tree-lstm", "crvnn", "rl-spinn")  # models of tasks that find trees
 FORMULAS, SOME = "proplog/sample/test6", 500
 SHOWN = 8  # relations
@@ -166,14 +167,17 @@ def trees_of_seeds(bench: Bench) -> str:
 
 
 def latent(bench: Bench) -> str:
-    """Table of the models that learn trees from the answers of ListOps, for each seed."""
+    """Table of the models that learn trees from the answers of a task: mean and deviation over seeds."""
     rows = []
-    for seed, name in product(SEEDS, LATENT):
-        run = bench.train(f"{name}-{seed}", ["task", "train", "listops", "--model", name], seed=seed)
-        call = ("task", "eval", "listops", "--max-length", LONGEST, "-m", run)
-        (score,) = bench.read(f"{name}-{seed}-score", *call)["scores"]
-        rows.append([f"`{name}`", seed, with_interval(score), with_interval(score["trees"])])
-    return markdown(["ListOps, trees from answers", "seed", "accuracy", "UF1"], rows)
+    for task, name in product(LATENT_TASKS, LATENT):
+        scores = []
+        for seed in SEEDS:
+            run = bench.train(f"{task}-{name}-{seed}", ["task", "train", task, "--model", name], seed=seed)
+            call = ("task", "eval", task, *LATENT_TASKS[task], "-m", run)
+            scores += bench.read(f"{task}-{name}-{seed}-score", *call)["scores"]
+        values = ([score["value"] for score in scores], [score["trees"]["value"] for score in scores])
+        rows.append([task, f"`{name}`", *map(spread, values)])
+    return markdown(["trees from answers", "", "accuracy", "UF1"], rows)
 
 
 def correlated(correlation: Mapping[str, Any]) -> str:
