@@ -136,7 +136,7 @@ def _tree(predicted: PredictedTree, sentence: Sentence) -> Tree:
         return predicted.over(sentence.words)
     characters = "".join(plain(sentence.words))
     readings = [predicted.labelled] if predicted.labelled is not None else []
-    readings += [predicted.bare] if predicted.text else []
+    readings += [predicted.bare] if predicted.text != "" else []
     trees = [tree.without_traces() for tree in readings]
     spellings = ["".join(plain(tree.words)) for tree in trees]
     for tree, spelling in zip(trees, spellings, strict=True):

@@ -59,12 +59,12 @@ class PredictedTree:
     ``(a (b c))`` is the word c with the tag b and the label a, or three words. The gold words decide: ``labelled`` is
     correct if its words agree with them, else ``bare``. ``labelled`` may contain empty elements (tag ``-NONE-``) and is
     None for a single word without brackets. A prediction in JSON may have ``spans`` and a ``length`` instead of words;
-    then `over` makes the tree.
+    then `over` makes the tree. ``text`` is None if it is that of ``labelled``, and "" if there is no second way.
     """
 
     path: str
     line: int
-    text: str
+    text: str | None
     labelled: Tree | None
     spans: tuple[tuple[int, int], ...] | None = None
     length: int | None = None
@@ -83,7 +83,7 @@ class PredictedTree:
     @property
     def bare(self) -> Tree:
         """The tree if every token is a word."""
-        return parse_bare(self.text)
+        return parse_bare(str(self.labelled) if self.text is None else self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,9 @@ def _predictions(path: str, line: int, text: str) -> Iterator[PredictedTree]:
         problem = diagnose(text)
         raise TreebankError(path, line + text.count("\n", 0, problem.offset), problem.message) from None
     if len(trees) == 1:
-        yield PredictedTree(path, line, text, trees[0])
+        tree = trees[0]
+        is_complete = text.count("(") == len(tree.words) + len(tree.spans)  # no bracket is left out
+        yield PredictedTree(path, line, None if is_complete else text, tree)
         return
     starts = root_offsets(text)
     for tree, start, end in zip(trees, starts, [*starts[1:], len(text)], strict=True):
@@ -244,4 +246,4 @@ def _of_json(path: str, line: int, value: JsonObject) -> PredictedTree:
     tree = tree_of(value)
     if words is None:
         return PredictedTree(path, line, "", None, tree.spans, len(tree))
-    return PredictedTree(path, line, str(tree), tree)
+    return PredictedTree(path, line, None, tree)

@@ -55,6 +55,15 @@ def test_predictions_one_a_line(tmp_path: Path) -> None:
     assert predictions[6].text == "(B b)"
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["(a (b c))", "(b c)", "( (S (D the) (N dog)))", "(S () (D the))", "(S ( (D the)) (N a))", "(S the (N a))"],
+)
+def test_both_readings_follow_from_the_text(tmp_path: Path, text: str) -> None:
+    prediction = next(read_prediction_trees(write(tmp_path, f"{text}\n(X (W a) (W b))\n")))
+    assert prediction.bare == parse_bare(text)
+
+
 def test_predictions_over_several_lines() -> None:
     path = str(BRACKETS / "penn.mrg")
     assert [(item.labelled, item.line) for item in read_prediction_trees(path)] == list(read_trees(path))
