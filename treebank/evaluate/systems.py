@@ -126,9 +126,7 @@ def given_trees(name: str, trees: Iterable[Any]) -> System:
 
     Raises SynparseError with the number of a tree that cannot be read.
     """
-    predictions = [
-        PredictedTree(name, number, None, tree) for number, tree in enumerate(map(_tree, trees), start=1)
-    ]
+    predictions = [PredictedTree(name, number, None, tree) for number, tree in enumerate(map(_tree, trees), start=1)]
     return System(SystemInfo(name), "trees", lambda sentences: predictions, is_file=True)
 
 
