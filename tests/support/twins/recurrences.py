@@ -15,7 +15,7 @@ from torch.nn import functional
 from induce.layers.dropout import dropped, dropped_at
 from induce.layers.layer_norm import EPSILON
 from induce.models.language.onlstm_kernel import cumax
-from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, remembered, scores
+from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, scores
 
 
 def onlstm_recurrence(projected: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -52,7 +52,7 @@ def prpn_recurrence(kind: str, inputs: StepInputs, masks: StepMasks) -> tuple[Te
         last = dropped_at(t, tape_h[:, 0], of_state)
         key = dropped_at(t, key_from_input[t] + functional.linear(last, key_weight), of_key)
         attention.append(attend(scores(tape_h, key), gate[t], kind))
-        h, c = remembered(attention[-1], tape_h), remembered(attention[-1], tape_c)
+        h, c = ((attention[-1][:, None] @ tape)[:, 0] for tape in (tape_h, tape_c))
         z = from_input[t] + layer_norm(functional.linear(dropped(h, of_past), weight, bias), gain)
         i, f, candidate, o = z.chunk(4, -1)
         c = f.sigmoid() * c + i.sigmoid() * candidate.tanh()
