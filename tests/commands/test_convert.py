@@ -140,6 +140,15 @@ def test_induced_labels(call: Caller, penn: Path, tmp_path: Path) -> None:
     assert "read twice" in call.refusal("convert", "-", "--labels", "induced")
 
 
+def test_a_sentence_of_punctuation_is_left_out_of_conllu(call: Caller, tmp_path: Path) -> None:
+    path = tmp_path / "two.conllu"
+    path.write_text(
+        "1\t...\t_\tPUNCT\t.\t_\t0\troot\t_\t_\n\n1\tHi\t_\tINTJ\tUH\t_\t0\troot\t_\t_\n\n", encoding="utf-8"
+    )
+    lines = call.result("convert", path, "--strip", "punctuation", "--format", "conllu").splitlines()
+    assert [line.split("\t")[1] for line in lines if "\t" in line] == ["Hi"]
+
+
 def test_output_written_before_an_error_is_kept(call: Caller, penn: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.mrg"
     bad.write_text("(S (NN a) (. .))\n(S (NN b) (. .))\n(S (NN c)\n\n(S (NN d))\n", encoding="utf-8")

@@ -62,6 +62,8 @@ def write_conllu(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     """
     writer = ConlluWriter()
     for sentence in sentences:
+        if sentence.tree is None and not sentence.words:
+            continue
         if not sentence.heads:
             sentence = with_relations(sentence.with_tree(_tree(sentence)), rules)
         if sentence.heads:
