@@ -176,8 +176,8 @@ def agreement(
     pairs = [_pair((names[i], names[j]), parts[i], parts[j], is_tree) for i, j in combinations(range(len(names)), 2)]
     types = {name: voter.kind for name, voter in zip(names, voters, strict=True)}
     compared = sum(len(indices) >= MIN_WORDS for indices in kept_indices) if is_tree else len(sentences)
-    systems = tuple(_system(name, types, pairs) for name in names)
-    return Agreement("F1" if is_tree else "UAS", systems, tuple(pairs), compared)
+    rows = tuple(_system(name, types, pairs) for name in names)
+    return Agreement("F1" if is_tree else "UAS", rows, tuple(pairs), compared)
 
 
 def has_brackets(sentence: Sentence) -> bool:
