@@ -32,6 +32,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "nl-pcfg": ("zhu-etal-2020-return",),
     "nbl-pcfg": ("yang-etal-2021-neural-bilexicalized",),
     "diora": ("drozdov-etal-2019-diora",),
+    "s-diora": ("drozdov-etal-2020-s-diora",),
     "structformer": ("shen-etal-2021-structformer",),
     "rnng": ("kim-etal-2019-unsupervised", "dyer-etal-2016"),
     "urnng": ("kim-etal-2019-unsupervised",),

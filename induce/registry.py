@@ -152,6 +152,7 @@ MODELS: Registry[ModelEntry] = Registry(
         "nl-pcfg": ModelEntry("induce.models.grammars.nl_pcfg:NlPcfg", "nl-pcfg-small", teacher_output="trees"),
         "nbl-pcfg": ModelEntry("induce.models.grammars.nbl_pcfg:NblPcfg", "nbl-pcfg-small", teacher_output="trees"),
         "diora": ModelEntry("induce.models.autoencoders.diora:Diora", "diora-small", teacher_output="trees"),
+        "s-diora": ModelEntry("induce.models.autoencoders.sdiora:SDiora", "s-diora-small", teacher_output="trees"),
         "structformer": ModelEntry("induce.models.masked.structformer:StructFormer", "structformer-small"),
         "transformer": ModelEntry("induce.models.masked.transformer:Transformer", "transformer-small"),
         "tree-transformer": ModelEntry(

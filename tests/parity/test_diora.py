@@ -13,7 +13,8 @@ from torch import Tensor
 from induce.data.batches import SentenceBatch
 from induce.data.by_length import batches_of_equal_length
 from induce.decoding.chart import split_tree
-from induce.models.autoencoders.diora import Chart, Diora, DioraConfig, sampling_distribution
+from induce.models.autoencoders.autoencoder import Chart
+from induce.models.autoencoders.diora import Diora, DioraConfig, sampling_distribution
 from induce.models.base import Query
 from induce.structures import Brackets
 from tests.support.reference import Fixture, fixtures, load, without_labels
@@ -97,7 +98,7 @@ def parents_of_pairs(words: int, width: int) -> np.ndarray:
 def check_pairs(fixture: Fixture, chart: Chart, batch: int) -> None:
     """Compare the scores of the pairs (B, K, L) of each span, which are sorted by the parent on both sides."""
     words = len(chart.cells)
-    for width, scores in chart.pair_scores.items():
+    for width, scores in chart.pairs.items():
         order = np.argsort(fixture.arrays[f"outside_parent/{width - 1}"], axis=0)
         expected = np.take_along_axis(fixture.arrays[f"outside_pair/{width - 1}"], order[None], axis=1)
         model_order = np.argsort(parents_of_pairs(words, width), axis=0)
@@ -121,7 +122,7 @@ def test_charts_loss_gradients_and_trees(name: str) -> None:
     outside = model.outside_chart(inside, batch)
     check_chart(fixture, "inside", inside, batch)
     check_chart(fixture, "outside", outside, batch)
-    for width, scores in inside.pair_scores.items():
+    for width, scores in inside.pairs.items():
         fixture.check(f"inside_split/{width - 1}", scores.unflatten(1, (-1, batch)).permute(2, 1, 0))
     check_pairs(fixture, outside, batch)
 

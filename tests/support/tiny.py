@@ -61,6 +61,8 @@ SETTINGS = {
         "biaffine": f"model.hidden_size=12 model.arc_size=8 {WORDS}",
         "chart": f"model.embedding_size=16 model.hidden_size=12 model.span_size=8 loader.batch_words=120 {TRAINED}",
         "diora": f"model.embedding_size=12 model.hidden_size=12 model.negatives=8 loader.batch_words=120 {TRAINED}",
+        "s-diora": f"model.embedding_size=24 model.hidden_size=24 loader.batch_words=120 {TRAINED} "
+        "optimizer.learning_rate=0.01",
         "structformer": f"model.parser_layers=1 model.width=3 {TRANSFORMER}",
         "transformer": TRANSFORMER,
         "tree-transformer": f"parse.layer=2 model.mask_rate=0.3 {TRANSFORMER}",

@@ -1,4 +1,4 @@
-"""Composition of the vectors of two spans to one: a perceptron or a tree LSTM, with scores that weight the pairs.
+"""Composition of the vectors of two spans to one: a perceptron or a tree LSTM, with scores that weight or rank pairs.
 
 Shapes: H units, K pairs of each of M spans. The *cell* of a span is its vector, or its output and its memory in a tree
 LSTM: C = H or 2 H numbers.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+Elements = list[tuple[Tensor, Tensor]]  # operands and scores of the elements of pairs: together K M rows
 
 
 class Composition(nn.Module):
@@ -37,37 +39,59 @@ class Composition(nn.Module):
         """Products of ``cells`` (..., C) as second elements."""
         return torch.cat([self.second(cells[..., : self.size]), cells], -1)
 
-    def forward(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-        """Cells (..., C) and compatibility scores (...) of pairs of operands."""
-        layer, (vector, memory) = self.width, (self.width, self.width + self.size)
-        scores = (first[..., vector:memory] * second[..., vector:memory]).sum(-1)
-        hidden = first[..., :layer] + second[..., :layer]
+    def score_vectors(self, operands: Tensor) -> Tensor:
+        """Vectors (..., H) of operands, whose products are the compatibility of a first and a second operand."""
+        return operands[..., self.width : self.width + self.size]
+
+    def forward(self, first: Tensor, second: Tensor) -> Tensor:
+        """Cells (..., C) of pairs of operands."""
+        hidden = first[..., : self.width] + second[..., : self.width]
         if self.output is not None:
-            return self.output(hidden.relu()).relu(), scores
+            return self.output(hidden.relu()).relu()
+        memory = self.width + self.size  # offset
         candidate, update, output, *forget = hidden.chunk(5, -1)
         gates = [(gate + self.forget_offset).sigmoid() for gate in forget]
         memories = (
             gates[0] * first[..., memory:] + gates[1] * second[..., memory:] + update.sigmoid() * candidate.tanh()
         )
-        return torch.cat([output.sigmoid() * memories.tanh(), memories], -1), scores
+        return torch.cat([output.sigmoid() * memories.tanh(), memories], -1)
 
-    def merge(
-        self, firsts: list[Tensor], seconds: list[Tensor], scores: list[Tensor], count: int
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def mean(self, firsts: Elements, seconds: Elements, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """Cells (M, C) and scores (M,) of M spans, and scores (K, M) of the K = ``count`` pairs of each span.
 
-        ``firsts`` and ``seconds`` are operands and ``scores`` the sums of the scores of their cells, each in any number
-        of matrices, which together have K M rows. The cell and the score of a span are the means over its pairs,
-        weighted by the softmax of the scores of the pairs.
+        The score of a pair is the sum of the scores of its elements and of their compatibility. The cell and the score
+        of a span are the means over its pairs, weighted by the softmax of the scores of the pairs.
         """
-        first, second = (torch.cat(operands).unflatten(0, (count, -1)) for operands in (firsts, seconds))
-        cells, compatibility = self(first, second)
-        pair_scores = compatibility + torch.cat(scores).view(count, -1)
+        (first, first_scores), (second, second_scores) = joined(firsts, count), joined(seconds, count)
+        compatibility = (self.score_vectors(first) * self.score_vectors(second)).sum(-1)
+        pair_scores = compatibility + (first_scores + second_scores)
         weights = pair_scores.softmax(0)
-        return self.scaled((weights[..., None] * cells).sum(0)), (weights * pair_scores).sum(0), pair_scores
+        cells = self.scaled((weights[..., None] * self(first, second)).sum(0))
+        return cells, (weights * pair_scores).sum(0), pair_scores
+
+    def best(self, firsts: Elements, seconds: Elements, count: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Vectors (M, E, H) and scores (M, E) of the E best entries of M spans, and the numbers (M, E) of their pairs.
+
+        Each element has E entries. The score of an entry is the sum of the scores of its two elements and of their
+        compatibility. Its pair has the number k E² + i E + j if it is made from entries i and j of pair k of ``count``.
+        """
+        (first, first_scores), (second, second_scores) = joined(firsts, count), joined(seconds, count)
+        compatibility = self.score_vectors(first) @ self.score_vectors(second).transpose(-1, -2)  # (K, M, E, E)
+        scores = compatibility + first_scores[..., :, None] + second_scores[..., None, :]
+        entries = first.shape[2]
+        best, number = scores.transpose(0, 1).flatten(1).topk(entries)
+        pair, spans = number // entries**2, torch.arange(len(number), device=number.device)[:, None]
+        vectors = self(first[pair, spans, number // entries % entries], second[pair, spans, number % entries])
+        return self.scaled(vectors), best, number
 
     def scaled(self, cells: Tensor) -> Tensor:
         """``cells`` (..., C) whose vectors and memories are divided by their length, with ``unit_length``."""
         if not self.unit_length:
             return cells
         return functional.normalize(cells.unflatten(-1, (-1, self.size)), dim=-1, eps=1e-8).flatten(-2)
+
+
+def joined(elements: Elements, count: int) -> tuple[Tensor, Tensor]:
+    """Operands (K, M, ...) and scores (K, M, ...) of ``elements`` of K = ``count`` pairs of each span."""
+    operands, scores = (torch.cat(parts).unflatten(0, (count, -1)) for parts in zip(*elements, strict=True))
+    return operands, scores

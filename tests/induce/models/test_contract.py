@@ -46,13 +46,14 @@ from treebank.core.tree import Tree
 MODEL_NAMES = sorted(MODELS)
 TEXT = 100  # sentences
 LONGER = {"cpcfg": 200}  # sentences, because the best trees are tied after 100
-EPOCHS = {"udgn": 4, "ndmv-sibling": 4}  # because the loss does not decrease enough in 2 epochs
+EPOCHS = {"udgn": 4, "ndmv-sibling": 4, "s-diora": 4}  # because the loss does not decrease enough in 2 epochs
 #: offsets of factors over which a softmax normalizes
 SIBLING_OFFSETS = {"attach_factors.maps.1.bias", "decision_factors.maps.2.bias", "root_factors.maps.1.bias"}
 LEXICAL_OFFSETS = {"attach_factors.maps.1.bias", "decision_factors.maps.1.bias", "root_factors.maps.1.bias"}
-#: weights without gradient, because an offset cancels; the margin of StructFormer cancels those of distances or heights
+#: weights without gradient, as offsets that cancel; the margin of StructFormer cancels those of distances or heights
 FREE = {
     **{name: {"inference.norm.bias", "inference.score.bias"} for name in ("rnng", "urnng")},
+    "s-diora": {"outside.score.weight"},  # selects contexts only
     "structformer": {"parser.distance.bias", "parser.height.bias"},
     "ndmv-sibling": {f"rules.{name}" for name in SIBLING_OFFSETS},
     "ndmv-lexical": {f"rules.{name}" for name in LEXICAL_OFFSETS},
@@ -60,7 +61,7 @@ FREE = {
 }
 CHARTS = {  # models whose parsing takes cubic time or longer
     *("dmv", "segment-edges", "ccm", "dmv-ccm", "diora", "npcfg", "cpcfg", "simple-pcfg", "tn-pcfg", "nl-pcfg"),
-    *("nbl-pcfg", "ndmv", "ndmv-sibling", "ndmv-lexical", "ndmv-joint"),
+    *("s-diora", "nbl-pcfg", "ndmv", "ndmv-sibling", "ndmv-lexical", "ndmv-joint"),
 }
 DECODED = (Brackets, Heads)  # structures without numbers that could be close
 pytestmark = pytest.mark.parametrize("name", MODEL_NAMES, scope="module")
