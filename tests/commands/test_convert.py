@@ -149,6 +149,37 @@ def test_a_sentence_of_punctuation_is_left_out_of_conllu(call: Caller, tmp_path:
     assert [line.split("\t")[1] for line in lines if "\t" in line] == ["Hi"]
 
 
+def test_columns_and_comments_of_remaining_words_are_kept(call: Caller, tmp_path: Path) -> None:
+    rows = """
+        1 ( _ PUNCT _ _ 5 punct 5:punct SpaceAfter=No
+        2-3 don't _ _ _ _ _ _ _ SpaceAfter=No
+        2 do do AUX _ Mood=Imp 5 aux 5:aux _
+        3 n't not PART _ _ 5 advmod 5:advmod _
+        4 , , PUNCT _ _ 5 punct 5:punct _
+        5 go go VERB _ _ 0 root 0:root Gloss=a|SpaceAfter=No
+        5.1 you you PRON _ _ _ _ 5:nsubj _
+        6-7 !s _ _ _ _ _ _ _ _
+        6 ! ! PUNCT _ _ 5 punct 5:punct _
+        7 s s X _ _ 5 dep 5:dep _
+    """
+    lines = ["\t".join(row.split()) for row in rows.strip().splitlines()]
+    path = tmp_path / "a.conllu"
+    path.write_text("\n".join(["# sent_id = s-1", "# text = (don't, go!s", *lines]) + "\n\n", encoding="utf-8")
+    code, out, err = call("convert", path, "--strip", "punctuation", "--format", "conllu")
+    lost = "enhanced dependencies of 1, multiword tokens of 1"
+    assert (code, err) == (0, f"sentences with deleted words lose these parts: {lost}\n")
+    assert [line.replace("\t", " ") for line in out.splitlines()] == [
+        "# sent_id = s-1",
+        "# text = don't go s",
+        "1-2 don't _ _ _ _ _ _ _ _",
+        "1 do do AUX _ Mood=Imp 3 aux _ _",
+        "2 n't not PART _ _ 3 advmod _ _",
+        "3 go go VERB _ _ 0 root _ Gloss=a",
+        "4 s s X _ _ 3 dep _ _",
+        "",
+    ]
+
+
 def test_output_written_before_an_error_is_kept(call: Caller, penn: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.mrg"
     bad.write_text("(S (NN a) (. .))\n(S (NN b) (. .))\n(S (NN c)\n\n(S (NN d))\n", encoding="utf-8")

@@ -55,6 +55,7 @@ class Losses:
     def __init__(self, to: str) -> None:
         self.to = to
         self.counts: Counter[str] = Counter()
+        self._dropped: Counter[str] = Counter()
         self._without_labels = 0
 
     def __call__(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
@@ -62,14 +63,18 @@ class Losses:
         parts = [(name, has_part) for name, has_part in PARTS.items() if name not in KEPT[self.to]]
         for sentence in sentences:
             self.counts.update(name for name, has_part in parts if has_part(sentence))
+            self._dropped.update(sentence.annotation.dropped if sentence.annotation else ())
             self._without_labels += self.to == "conllu" and _needs_labels(sentence)
             yield sentence
 
     def report(self) -> Iterator[str]:
-        """One line about all losses, and one about heads of trees without labels, if there are any."""
+        """One line about losses by the format, by deleted words, and about heads of trees without labels, if any."""
         if self.counts:
             parts = ", ".join(f"{name} of {self.counts[name]:,}" for name in PARTS if self.counts[name])
             yield f"the format {self.to} does not keep these parts of sentences: {parts}"
+        if self._dropped:
+            parts = ", ".join(f"{name} of {count:,}" for name, count in sorted(self._dropped.items()))
+            yield f"sentences with deleted words lose these parts: {parts}"
         if self._without_labels:
             yield (
                 f"{self._without_labels:,} trees have no labels, so no head rule fits and heads are arbitrary; "

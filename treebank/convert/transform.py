@@ -149,13 +149,14 @@ def _delete_words(sentence: Sentence, keep: Sequence[bool]) -> Sentence:
     def select(values: Sequence[str]) -> tuple[str, ...]:
         return tuple(value for value, is_kept in zip(values, keep, strict=True) if is_kept) if values else ()
 
+    heads = delete(sentence.heads, keep) if sentence.heads else ()
     return replace(
         sentence,
         words=select(sentence.words),
         tags=select(sentence.tags),
         universal_tags=select(sentence.universal_tags),
-        heads=delete(sentence.heads, keep) if sentence.heads else (),
+        heads=heads,
         relations=select(sentence.relations),
         surface=None,
-        annotation=None,
+        annotation=sentence.annotation and sentence.annotation.keep(keep, heads),
     )

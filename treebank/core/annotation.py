@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
+
+NO_SPACE = "SpaceAfter=No"  # entry of MISC
 
 
 class Token(NamedTuple):
@@ -17,10 +21,14 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A sentence as in its CoNLL-U file: comment lines, and rows of ten cells, including ranges and empty nodes."""
+    """A sentence as in its CoNLL-U file: comment lines, and rows of ten cells, including ranges and empty nodes.
+
+    ``dropped`` names the parts that were left out because words were deleted.
+    """
 
     comments: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    dropped: frozenset[str] = frozenset()
 
     def comment(self, name: str) -> str | None:
         """The value of the comment ``# name = …``, or None without such a comment."""
@@ -43,7 +51,7 @@ class Annotation:
                 covered = int(last)
             elif int(first) <= covered:
                 continue
-            tokens.append(Token(row[1], int(first) - 1, int(last or first) - 1, "SpaceAfter=No" not in misc))
+            tokens.append(Token(row[1], int(first) - 1, int(last or first) - 1, NO_SPACE not in misc))
         return tokens
 
     def text(self) -> str:
@@ -52,6 +60,34 @@ class Annotation:
         if text is not None:
             return text
         return "".join(token.form + " " * token.spaced for token in self.tokens()).rstrip(" ")
+
+    def keep(self, mask: Sequence[bool], heads: Sequence[int]) -> Annotation:
+        """The annotation of the words whose ``mask`` is true, with new numbers and ``heads``, if there are any.
+
+        The comment ``# text``, enhanced dependencies, empty nodes, and ranges with a deleted word are left out. White
+        space follows each token before a deleted word.
+        """
+        new_indices = list(accumulate(mask, initial=0))  # the number of kept words before each word
+        rows, dropped = [], set(self.dropped)
+        for row in self.rows:
+            first, _, last = row[0].partition("-")
+            if "." in first:
+                dropped.add("enhanced dependencies")
+                continue
+            start, end = int(first) - 1, int(last or first)
+            if all(mask[start:end]):
+                if row[8] != "_":
+                    dropped.add("enhanced dependencies")
+                misc = row[9]
+                if not all(mask[end : end + 1]):
+                    misc = "|".join(entry for entry in misc.split("|") if entry != NO_SPACE) or "_"
+                head = row[6] if last or not heads else str(heads[new_indices[start]] + 1)
+                name = f"{new_indices[start] + 1}-{new_indices[start] + end - start}" if last else str(new_indices[end])
+                rows.append((name, *row[1:6], head, row[7], "_", misc))
+            elif last:
+                dropped.add("multiword tokens")
+        comments = tuple(line for line in self.comments if line.removeprefix("#").partition("=")[0].strip() != "text")
+        return Annotation(comments, tuple(rows), frozenset(dropped))
 
 
 @dataclass(frozen=True, slots=True)
