@@ -70,6 +70,17 @@ def test_json_lines_are_searched_again(call: Caller, folder: Path) -> None:
     assert call.result("search", "VP << it", "found.jsonl", "--no-location") == TREES.splitlines()[2] + "\n"
 
 
+def test_json_lines_have_empty_elements(call: Caller, folder: Path) -> None:
+    line = "(S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home) (-NONE- *T*-1))))"
+    (folder / "t.mrg").write_text(line, encoding="utf-8")
+    call.result("search", "NP", "t.mrg", "--format", "jsonl", "-o", "found.jsonl")
+    value = json.loads((folder / "found.jsonl").read_text(encoding="utf-8"))
+    assert value["words"] == ["*", "go", "home", "*T*-1"]
+    assert json.dumps(value["matches"]) == '[{"start": 2, "end": 4, "label": "NP"}]'
+    assert call.result("search", "NP < -NONE-", "found.jsonl", "--no-location") == line + "\n"
+    assert call.result("search", '"-NONE-"', "t.mrg", "--no-location", "--format", "text") == "go home\n"
+
+
 def test_highlighting_in_terminal_and_html(call: Caller, folder: Path) -> None:
     marked = call.result("search", "NP < DT", "a.trees", "--highlight", "terminal", "--no-location")
     assert marked.startswith("(S \x1b[1;31m(NP (DT the) (NN cat))\x1b[0m (VP")

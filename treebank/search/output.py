@@ -13,9 +13,11 @@ from treebank.base.errors import SynparseError, TreebankError, printable
 from treebank.base.json_text import json_text
 from treebank.base.tables import Column, Table
 from treebank.core.sentence import Sentence
+from treebank.core.tree import TRACE
 from treebank.draw.measure import columns
 from treebank.io.write import text_line
 from treebank.search.search import Hit, Match, bracketed
+from treebank.search.tree_language import IndexedTree
 
 DEFAULT_CONTEXT = 40  # columns on each side of a match in a concordance
 GROUP_SEPARATOR = "--"  # between groups of lines with context, as in the output of grep
@@ -140,7 +142,7 @@ def _text(writer: Writer, match: Match) -> Iterator[str]:
             parts.append(writer.highlight.quote(text_line(words[end : hit.start])))
         if hit.end > hit.start:
             parts.append(writer.marked(text_line(words[hit.start : hit.end])))
-            end = hit.end
+        end = hit.end
     if end < len(words):
         parts.append(writer.highlight.quote(text_line(words[end:])))
     yield writer.placed(match.sentence, " ".join(parts))
@@ -158,17 +160,22 @@ def _concordance(writer: Writer, match: Match) -> Iterator[str]:
 
 
 def _jsonl(writer: Writer, match: Match) -> Iterator[str]:
-    """One JSON object with words, tree or heads, and the matching nodes."""
-    sentence = match.sentence
+    """One JSON object with words, tree or heads, and the matching nodes. Empty elements are words with their tag."""
+    sentence, hits = match.sentence, [(hit.start, hit.end) for hit in match.hits]
     value: dict[str, Any] = {}
     if writer.location:
         value |= {"file": sentence.location.path, "line": sentence.location.line}
     if sentence.tree is not None:
-        tree = sentence.tree.without_traces()
+        tree = sentence.tree
+        if TRACE in tree.tags:
+            index = IndexedTree(tree)
+            hits = [(index.starts[hit.node], index.ends[hit.node]) for hit in match.hits]
         value |= {"words": tree.words, "spans": tree.spans, "labels": tree.labels, "tags": tree.tags}
     else:
         value |= {"words": sentence.words, "heads": sentence.heads, "relations": sentence.relations}
-    value["matches"] = [{"start": hit.start, "end": hit.end, "label": hit.label} for hit in match.hits]
+    value["matches"] = [
+        {"start": start, "end": end, "label": hit.label} for (start, end), hit in zip(hits, match.hits, strict=True)
+    ]
     yield json_text(value)
 
 

@@ -90,7 +90,7 @@ class Query:
         starts, ends = index.starts, index.ends
         if TRACE not in tree.tags:
             return [Hit(starts[node], ends[node], index.labels[node], node) for node in nodes]
-        before = [0, *accumulate(tag != TRACE for tag in tree.tags)]
+        before = list(accumulate((tag != TRACE for tag in tree.tags), initial=0))
         return [Hit(before[starts[node]], before[ends[node]], index.labels[node], node) for node in nodes]
 
     def _heads(self, sentence: Sentence) -> Iterable[Hit]:
