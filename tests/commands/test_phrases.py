@@ -66,6 +66,13 @@ def test_two_corpora(call: Caller, folder: Path) -> None:
     assert float(by_words["the cat"]["log ratio"]) == pytest.approx(0.415, abs=0.001)
 
 
+def test_trees_and_heads_in_one_table_are_refused(call: Caller, folder: Path) -> None:
+    Path("c.conllu").write_text("1\ta\t_\t_\t_\t_\t2\t_\t_\t_\n2\tb\t_\t_\t_\t_\t0\t_\t_\t_\n\n", encoding="utf-8")
+    for inputs in (("a.trees", "c.conllu"), ("a.trees", "--against", "c.conllu")):
+        assert "c.conllu:1: this sentence has heads, but a.trees:1 has trees" in call.refusal("phrases", *inputs)
+    assert "a.trees:1: this sentence has trees, but c.conllu:1" in call.refusal("phrases", "c.conllu", "a.trees")
+
+
 def test_confidence_of_parsed_text(call: Caller, folder: Path) -> None:
     (folder / "a.txt").write_text("the cat saw the cat\nthe cat ran\n", encoding="utf-8")
     call.result("parse", "-m", "english", "a.txt", "--format", "jsonl", "-o", "a.jsonl")

@@ -11,7 +11,7 @@ from heapq import nsmallest
 from itertools import count, groupby
 from typing import Any, NamedTuple
 
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, TreebankError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import ROOT, Sentence
 from treebank.search.keyness import log_likelihood_ratio, log_ratio
@@ -130,13 +130,14 @@ def count_phrases(corpora: Sequence[Iterable[Sentence]], choice: PhraseFilter | 
 
     The sentences are read once. Beyond a limit, memory does not grow with their number, but it does with the number of
     rows of the table.
-    Raises SynparseError for a malformed pattern.
+    Raises SynparseError for a malformed pattern, and for a sentence with heads after one with a tree, or vice versa.
     """
     choice = choice or PhraseFilter()
+    first: Sentence | None = None
     with PhraseCounter(len(corpora)) as counter:
         for number, corpus in enumerate(corpora):
             counter.start(number)
-            _count(corpus, counter, choice)
+            first = _count(corpus, counter, choice, first)
         chosen, omitted = _first(counter.frequent(choice.min_count), counter.totals, choice.limit)
         words = {phrase.words for phrase in chosen}
         occurrences = [counter.occurrences(number, words) for number in range(len(corpora))]
@@ -144,11 +145,17 @@ def count_phrases(corpora: Sequence[Iterable[Sentence]], choice: PhraseFilter | 
         return PhraseTable(rows, tuple(counter.totals), omitted)
 
 
-def _count(corpus: Iterable[Sentence], counter: PhraseCounter, choice: PhraseFilter) -> None:
-    """Count the phrases or arcs of one corpus."""
+def _count(
+    corpus: Iterable[Sentence], counter: PhraseCounter, choice: PhraseFilter, first: Sentence | None
+) -> Sentence | None:
+    """Count the phrases or arcs of one corpus. ``first``, also returned, is the first sentence with a tree or heads."""
     query = Query(choice.pattern) if isinstance(choice.pattern, str) else choice.pattern
     document, name = -1, ("", "")
     for sentence in corpus:
+        if sentence.words and (sentence.tree is not None or sentence.heads):
+            first = first or sentence
+            if (sentence.tree is None) != (first.tree is None):
+                raise TreebankError(*sentence.location, _mixed(first, sentence))
         new_name = document_of(sentence, name)
         if new_name != name or document < 0:
             document, name = document + 1, new_name
@@ -157,6 +164,16 @@ def _count(corpus: Iterable[Sentence], counter: PhraseCounter, choice: PhraseFil
         keys = _arcs(sentence, choice, selected) if sentence.tree is None else _phrases(sentence, choice, selected)
         for key, confidence in keys:
             counter.add(key, document, confidence)
+    return first
+
+
+def _mixed(first: Sentence, sentence: Sentence) -> str:
+    """The message for a ``sentence`` with a structure that the ``first`` one does not have."""
+    structure, other = ("heads", "trees") if sentence.tree is None else ("trees", "heads")
+    return (
+        f"this sentence has {structure}, but {first.location} has {other}; phrases and arcs are not in one table, so "
+        "count both separately, or derive heads with synparse convert --format conllu"
+    )
 
 
 def document_of(sentence: Sentence, current: tuple[str, str]) -> tuple[str, str]:
