@@ -9,6 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 from treebank.base.callbacks import ignore
 from treebank.base.errors import TreebankError
+from treebank.core.brackets import shorten
 from treebank.core.sentence import Location, Sentence
 from treebank.io.conllu import BLANK
 from treebank.io.damage import DamageSigns
@@ -26,6 +27,7 @@ HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <body>
 """
 FOOT = "</body>\n</corpus>"
+_NEVER_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SPACE = "\t\r\n "  # other white space, such as thin spaces, belongs to words
 
 
@@ -86,7 +88,7 @@ def _attribute(element: Element, name: str) -> str:
 def write_tiger(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     """One document: each tree as an element ``s``, the last one with the end. Sentences without words are left out.
 
-    Raises TreebankError for a sentence without a tree.
+    Raises TreebankError for a sentence without a tree, and for a character that XML 1.0 forbids.
     """
     text, written = HEAD, False
     for index, sentence in enumerate(sentences, 1):
@@ -104,6 +106,10 @@ def _lines(sentence: Sentence, name: str) -> Iterator[str]:
     """The element of one sentence, whose ids begin with ``name``."""
     tree = sentence.tree
     assert tree is not None
+    for text in (*tree.words, *tree.tags, *tree.labels):
+        if bad := _NEVER_IN_XML.search(text):
+            problem = f"{shorten(text)} contains U+{ord(bad[0]):04X}, which XML forbids"
+            raise TreebankError(*sentence.location, f"{problem}; delete it or choose another format, such as negra")
     nodes, top_words, top_phrases = nodes_of(tree)
     single = not top_words and len(top_phrases) == 1
     root = str(top_phrases[0]) if single else ROOT_LABEL

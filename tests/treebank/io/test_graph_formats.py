@@ -9,7 +9,7 @@ from hypothesis import given
 
 from tests.treebank.convert.test_convert import ROOTS, Node, flat
 from treebank.base.errors import TreebankError
-from treebank.core.sentence import Sentence
+from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.io.formats import FORMATS, WRITERS, ReadOptions, detect
 from treebank.io.negra import read_negra
@@ -122,6 +122,13 @@ def test_malformed_sentence_of_an_export_file_can_be_skipped(tmp_path: Path) -> 
 def test_word_like_a_phrase_is_refused_in_the_export_format() -> None:
     with pytest.raises(TreebankError, match="would be read as a phrase"):
         list(WRITERS["negra"]([Sentence(()).with_tree(Tree.from_text("(S (A #500) (B b))"))], ""))
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x01", "\x1f", "\ud800", "\uffff"])
+def test_character_that_xml_forbids_is_refused_in_tiger(character: str) -> None:
+    sentence = Sentence((), tree=Tree((f"a{character}", "b"), ("A", "B"), ((0, 2),), ("S",)), location=Location("f", 7))
+    with pytest.raises(TreebankError, match=rf"^f:7: 'a.*' contains U\+{ord(character):04X}, which XML forbids; "):
+        list(WRITERS["tiger"]([sentence], ""))
 
 
 def notes_of(path: Path, text: str) -> list[str]:
