@@ -103,6 +103,8 @@ def test_escape_sequences_in_words_do_not_reach_the_terminal(call: Caller, folde
 
 def test_selection(call: Caller, folder: Path) -> None:
     assert call.result("search", "DT", "--invert", "a.trees", "--format", "text") == "a.trees:2\tit ran\n"
+    counts = call.result("search", "DT", "--invert", "a.trees", "--format", "count").splitlines()[-1].split()
+    assert counts == ["a.trees", "3", "1", "0.3333", "0"]
     assert call.result("search", "NP", "--limit", 1, "a.trees", "--format", "text") == "a.trees:1\tthe cat saw a dog\n"
     (folder / "many.trees").write_text("".join(f"(S (A w{i}))\n" for i in range(200)), encoding="utf-8")
     sample = ("search", "S", "many.trees", "--format", "text", "--no-location", "--sample", 20)

@@ -225,7 +225,7 @@ def _outermost(hits: Iterable[Hit]) -> list[Hit]:
 
 @dataclass(slots=True)
 class FileCount:
-    """Numbers of sentences, of sentences with a match (with ``invert``: without one), and of matching nodes."""
+    """Numbers of sentences, of sentences with a match (with ``invert``: without one), and of matches in these."""
 
     sentences: int = 0
     matching: int = 0
@@ -243,8 +243,9 @@ class Counts:
         """Count a sentence, with or without hits."""
         count = self.files.setdefault(match.sentence.location.path, FileCount())
         count.sentences += 1
-        count.matching += bool(match.hits) != invert
-        count.matches += len(match.hits)
+        if bool(match.hits) != invert:
+            count.matching += 1
+            count.matches += len(match.hits)
 
     def tables(self) -> list[Table]:
         """One table with a row for each file and the sum."""
