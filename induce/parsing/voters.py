@@ -16,9 +16,10 @@ from induce.parsing.parser import Parser
 from induce.registry import Output
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import BASELINE, ModelSpec
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.metadata import MetadataError
-from treebank.core.baselines import find_baseline
+from treebank.base.registry import nearest
+from treebank.core.baselines import BASELINES
 from treebank.core.dependency import delete
 from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tree import Span, Tree
@@ -26,6 +27,7 @@ from treebank.evaluate.align import plain
 from treebank.evaluate.systems import HEAD_BASELINES
 from treebank.io.predictions import gives_heads, read_prediction_heads, read_prediction_trees
 
+USES_GOLD = frozenset({"oracle", "gold"})  # baselines that cannot vote
 Votes = np.ndarray  # (N, N + 1) of spans, or (N, N) of heads: row word, column head, the diagonal for the root
 
 
@@ -87,17 +89,18 @@ class BaselineVoter(Voter):
 
     def __init__(self, baseline: str) -> None:
         """Raises SynparseError for an unknown baseline and for one that uses gold trees."""
-        if baseline in ("oracle", "gold"):
+        if baseline in USES_GOLD:
             raise SynparseError(f"baseline {baseline!r} uses gold trees, so it cannot vote")
+        known = {*BASELINES, *HEAD_BASELINES} - USES_GOLD
+        if baseline not in known:
+            raise UnknownNameError(f"no baseline {baseline!r}; {nearest(baseline, known)}")
         self.baseline, self.name = baseline, BASELINE + baseline
         self.output = "heads" if baseline in HEAD_BASELINES else "trees"
-        if self.output == "trees":
-            find_baseline(baseline)
 
     def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
         if self.output == "heads":
             return [head_votes(HEAD_BASELINES[self.baseline](len(read)), range(len(read))) for read in words]
-        build = find_baseline(self.baseline)
+        build = BASELINES[self.baseline]
         votes: list[Votes | None] = []
         for sentence, indices in zip(sentences, words, strict=True):
             forms = [sentence.words[index] for index in indices]

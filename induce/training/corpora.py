@@ -17,7 +17,7 @@ from induce.settings.run import RunConfig, entry_of
 from induce.storage.outputs import check_new_folder
 from induce.training.sources import Sources, Text, is_corpus, names_of, read_text
 from treebank.base.errors import SynparseError
-from treebank.core.baselines import find_baseline
+from treebank.core.baselines import BASELINES
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import SAMPLE, is_name, load_whole
@@ -162,7 +162,7 @@ def supervised(sentences: Sequence[Sentence], config: DataConfig, *, seed: int) 
 
     With ``trees = "random"`` each of these trees is replaced by a random binary tree (Du et al. 2020, table 4).
     """
-    generator, build = Random(seed), find_baseline("random")
+    generator, build = Random(seed), BASELINES["random"]
     for index, sentence in enumerate(sentences, start=1):
         tree = sentence.tree
         if not in_share(index, config.tree_share):

@@ -12,8 +12,6 @@ from functools import cache
 from math import exp, lgamma
 from random import Random
 
-from treebank.base.errors import UnknownNameError
-from treebank.base.registry import nearest
 from treebank.core.distances import distances_from_tree, spans_from_distances
 from treebank.core.tree import Tree
 
@@ -145,10 +143,3 @@ SEEDED: dict[str, Callable[[int, int, bool], float]] = {
     "random": merge_probability,
     "random-uniform": uniform_probability,
 }
-
-
-def find_baseline(name: str) -> Baseline:
-    """The baseline with this name. Raises UnknownNameError with the nearest name if it is unknown."""
-    if name not in BASELINES:
-        raise UnknownNameError(f"no baseline {name!r}; {nearest(name, BASELINES)}")
-    return BASELINES[name]

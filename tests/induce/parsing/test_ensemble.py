@@ -151,6 +151,9 @@ def test_baselines_vote_and_gold_does_not(tmp_path: Path) -> None:
     assert [str(tree) for tree in made.parse(["a b c", "", "a"])] == ["(X (W a) (X (W b) (W c)))", "", "(X (W a))"]
     with pytest.raises(SynparseError, match="uses gold trees"):
         combine(["baseline:oracle"], str(tmp_path / "w"))
+    names = "balanced, balanced-williams, left, next, previous, random, random-uniform, right"
+    with pytest.raises(SynparseError, match=f"no baseline 'foo'; known: {names}$"):
+        combine(["baseline:foo"], str(tmp_path / "w"))
 
 
 def test_heads_of_files_vote(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treebank.base.errors import SynparseError
-from treebank.core.baselines import BASELINES, SEEDED, find_baseline
+from treebank.core.baselines import BASELINES, SEEDED
 from treebank.core.tree import Tree
 
 
@@ -119,8 +118,3 @@ def test_10_000_words(name: str) -> None:
 def test_merging_children_come_before_their_parent() -> None:
     brackets = BASELINES["random"](words(50), Random(1))
     assert all(not (a[0] <= b[0] and b[1] <= a[1]) for a, b in combinations(brackets, 2))
-
-
-def test_an_unknown_name_offers_the_nearest() -> None:
-    with pytest.raises(SynparseError, match="did you mean 'right'"):
-        find_baseline("rigth")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from treebank.core.baselines import find_baseline
+from treebank.core.baselines import random_uniform
 from treebank.core.sentence import ROOT
 from treebank.core.tree import Tree
 from treebank.draw.picture import Analysis, Picture
@@ -38,7 +38,7 @@ def random_tree(words: tuple[str, ...], seed: int, *, labelled: bool = False) ->
     """A random binary tree, with labels of several lengths if ``labelled``."""
     chance = Random(seed)
     flat = Tree(words, ("W",) * len(words), (), ())
-    tree = Tree.from_spans(words, find_baseline("random-uniform")(flat, chance))
+    tree = Tree.from_spans(words, random_uniform(flat, chance))
     if not labelled:
         return tree
     labels = tuple(chance.choice(["S", "NP-SBJ-1", "VP", "WHADVP-LONG-LABEL"]) for _ in tree.spans)
