@@ -372,6 +372,14 @@ def test_broken_gold_is_left_out_only_when_asked(call: Caller) -> None:
     assert "(1 malformed left out)|sha256:67b58173422e|sentences:4|" in out
 
 
+def test_sentences_without_penn_tags_are_noted_if_tags_select_the_words(call: Caller) -> None:
+    Path("mixed.mrg").write_text(GOLD + "(S (NP (ART das) (NN Haus)) (VP (VAFIN ist) (ADJD alt)))\n", encoding="utf-8")
+    for baseline, rule in (("left", "words"), ("next", "words+aux")):
+        out = call.result("eval", "--gold", "mixed.mrg", "--baseline", baseline)
+        assert f"(tokens:{rule}), but some sentences of mixed.mrg have other tags or none: 1 of 4; score" in out
+    assert "note" not in call.result("eval", "--gold", "gold.mrg", "--baseline", "left")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-15"])
 def test_encoding_applies_to_gold_and_to_predictions_that_are_not_utf8(call: Caller, encoding: str) -> None:
     Path("gold.mrg").write_bytes("(S (NN Käse) (VP (VB iß) (RB schön)))\n".encode("iso-8859-15"))

@@ -60,7 +60,7 @@ class Evaluation:
     def tables(self) -> list[Table]:
         """The tables for people, with the signatures as footnotes."""
         return evaluation_tables(
-            self.trees, self.heads, self.words, self.comparisons, self.spreads, self.by, name=self.gold.name
+            self.trees, self.heads, self.words, self.comparisons, self.spreads, self.by, gold=self.gold
         )
 
     def _repr_html_(self) -> str:

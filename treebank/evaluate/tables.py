@@ -8,6 +8,8 @@ from typing import Any
 
 from treebank.base.tables import Cell, Column, Table, percent
 from treebank.core.baselines import BASELINES
+from treebank.core.sentence import Treebank
+from treebank.core.tags import PENN_RULES, count_other_tags
 from treebank.evaluate.arcs import ROOT_WORD
 from treebank.evaluate.characters import WordScore
 from treebank.evaluate.compare import Comparison
@@ -44,9 +46,9 @@ def evaluation_tables(
     spreads: Sequence[Spread],
     by: Sequence[str],
     *,
-    name: str,
+    gold: Treebank,
 ) -> list[Table]:
-    """All tables of an evaluation on the treebank called ``name``, the scores first."""
+    """All tables of an evaluation on the treebank ``gold``, the scores first."""
     tables = [tree_table(trees)] if trees else []
     tables += [head_table(heads)] if heads else []
     tables += [spread_table(spreads)] if spreads else []
@@ -55,7 +57,7 @@ def evaluation_tables(
     for detail in by:
         tables += detail_tables(detail, trees, heads)
     tables += [comparison_table(comparisons)] if comparisons else []
-    return [tables[0]._replace(footnotes=(*tables[0].footnotes, *_notes([*trees, *heads], name))), *tables[1:]]
+    return [tables[0]._replace(footnotes=(*tables[0].footnotes, *_notes([*trees, *heads], gold))), *tables[1:]]
 
 
 def tree_table(scores: Sequence[TreeScore]) -> Table:
@@ -231,17 +233,23 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
     return Table("Difference from the first system, in percentage points", columns, rows, legend)
 
 
-def _notes(scores: Sequence[Score], name: str) -> Iterator[str]:
-    """The signatures with their values, and a note if words were not selected by Penn Treebank tags."""
+def _notes(scores: Sequence[Score], gold: Treebank) -> Iterator[str]:
+    """The signatures with their values, and a note if some sentences of ``gold`` have no Penn Treebank tags."""
     for signature, same in _grouped(scores).items():
         yield str(same[0]) if len(same) == 1 else signature
     rules = {"letters": "letters and digits", "upos": "universal tags"}
     used = [rule for rule in rules if any(score.convention.tokens == rule for score in scores)]
     if used:
         yield (
-            f"note: the tags of {name} are not those of the Penn Treebank, so "
+            f"note: the tags of {gold.name} are not those of the Penn Treebank, so "
             f"{' or '.join(rules[rule] for rule in used)} distinguish words from punctuation "
             f"(tokens:{' or '.join(used)}); published figures use tags"
+        )
+    by_tags = sorted(PENN_RULES & {score.convention.tokens for score in scores})
+    if by_tags and (count := count_other_tags(gold)):
+        yield (
+            f"note: tags of the Penn Treebank select the words (tokens:{' or '.join(by_tags)}), but some sentences of "
+            f"{gold.name} have other tags or none: {count:,} of {len(gold):,}; score these separately"
         )
 
 
