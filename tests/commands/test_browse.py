@@ -60,7 +60,7 @@ X < (W < the) < (W < cat) ; X !> X ; i@/^THE$/ > DT ; NP ! < PP # with a comment
 """
 HEAD_PATTERNS = """
 {} ; {upos=VERB} ; {tag=NNS} <nsubj {} ; {} >obj {} ; {form="dogs"|men} ; {form=i@/^DOG/; direction=right}
-{relation!=punct} ; {form=i@dogs}
+{relation!=punct} ; {form=i@dogs} ; {form="New York"} ; {form=i@"new york"|/w Y/}
 {distance>1} ; {distance!=1} ; {direction=root} >> {form=the} ; {form=the} << {upos=VERB} ; {} $ {} ; {} $.. {upos=VERB}
 {} $,, {} ; {} . {upos=VERB} ; {} , {} ; {upos=DET} .. {upos=VERB} ; {} ,, {form=the} ; {tag=/^V/} >/^n/ {} !> {tag=DT}
 {} < ({} >det {}) ; {} [>det {} | >obj {}] ; {tag!=NNS} ; {direction!=left} ; {} >"obj" {} & >nsubj {}

@@ -221,8 +221,12 @@ class Tree:
         )
 
     def without_labels(self) -> Tree:
-        """The tree with ``X`` for every phrase and ``W`` for every word, as `parse` writes it."""
-        return Tree(self.words, ("W",) * len(self), self.spans, ("X",) * len(self.spans))
+        """The tree with ``X`` for every phrase and ``W`` for every word, as `parse` writes it.
+
+        Empty elements keep their tag, without which they would be words.
+        """
+        tags = tuple(TRACE if tag == TRACE else "W" for tag in self.tags)
+        return Tree(self.words, tags, self.spans, ("X",) * len(self.spans))
 
     def with_words(self, words: Sequence[str]) -> Tree:
         """The brackets of this tree over other words, one for one."""

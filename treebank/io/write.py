@@ -9,7 +9,7 @@ from treebank.base.json_text import json_text
 from treebank.core.distances import distances_from_tree, path_lengths
 from treebank.core.relations import with_relations
 from treebank.core.sentence import Sentence
-from treebank.core.tree import Tree
+from treebank.core.tree import TRACE, Tree
 from treebank.io.conllu_writer import ConlluWriter
 
 #: from sentences and the name of the head rules to one string per sentence, without the final line end
@@ -36,7 +36,7 @@ def write_spans(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     for sentence in sentences:
         tree = _tree(sentence)
         value: dict[str, object] = {"words": tree.words, "spans": tree.spans}
-        has_labels = tree != tree.without_labels()
+        has_labels = TRACE in tree.tags or tree != tree.without_labels()
         yield json_text(value | {"labels": tree.labels, "tags": tree.tags} if has_labels else value)
 
 

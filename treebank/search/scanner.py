@@ -7,6 +7,7 @@ import re
 import regex
 
 from treebank.base.errors import UnknownNameError
+from treebank.io.conllu import BLANK
 
 _SKIPPED = re.compile(r"(?:\s|#[^\n]*(?:\n|$))*")  # white space and comments
 _QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
@@ -70,6 +71,7 @@ class Scanner:
     def quoted(self) -> str | None:
         r"""Read ``"text"`` and return the text, with ``\"`` and ``\\`` unescaped, or None if no quotation mark follows.
 
+        A space becomes U+00A0, as in words.
         Raises PatternError if the closing quotation mark is missing.
         """
         if not self.follows('"'):
@@ -77,11 +79,12 @@ class Scanner:
         match = self.match(_QUOTED)
         if not match:
             raise self.error('the closing " is missing')
-        return match[1].replace('\\"', '"').replace("\\\\", "\\")
+        return match[1].replace('\\"', '"').replace("\\\\", "\\").replace(" ", BLANK)
 
     def regular(self, *, ignore_case: bool = False) -> regex.Pattern[str] | None:
         """Read ``/expression/`` and return the compiled regular expression, or None if no slash follows.
 
+        A space becomes U+00A0, as in words.
         Raises PatternError if the closing slash is missing, and at the position of an error in the expression.
         """
         if not self.follows("/"):
@@ -91,7 +94,7 @@ class Scanner:
         if not match:
             raise self.error("the closing / is missing")
         try:
-            return regex.compile(match[1], regex.IGNORECASE if ignore_case else 0)
+            return regex.compile(match[1].replace(" ", BLANK), regex.IGNORECASE if ignore_case else 0)
         except regex.error as error:
             raise self.error(f"invalid regular expression: {error.msg}", start + (error.pos or 0)) from None
 

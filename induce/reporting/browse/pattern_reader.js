@@ -1,6 +1,9 @@
 // A part of the language of `synparse search` (treebank/search): nodes, relations, ! & | and brackets. A condition is
 // a function of an indexed sentence and a node. Names (=n), macros (@), positions, `;` and `<2` are not included.
 
+/** A text with U+00A0 for each space, as in words. */
+const joined = text => text.replaceAll(" ", "\u00a0");
+
 class PatternError extends Error {
   /** `position` is the index of a character of the search, or null if it is unknown. */
   constructor(problem, position) {
@@ -128,7 +131,7 @@ class PatternReader {
     if (!this.follows('"')) return null;
     const match = this.match(/"((?:[^"\\\n]|\\.)*)"/);
     if (!match) throw this.error('the closing " is missing');
-    return match[1].replaceAll('\\"', '"').replaceAll("\\\\", "\\");
+    return joined(match[1].replaceAll('\\"', '"').replaceAll("\\\\", "\\"));
   }
 
   regular(ignoreCase) {
@@ -136,7 +139,7 @@ class PatternReader {
     const start = this.position, match = this.match(/\/((?:[^/\\\n]|\\.)*)\//);
     if (!match) throw this.error("the closing / is missing");
     try {
-      return new RegExp(match[1], ignoreCase ? "iu" : "u");
+      return new RegExp(joined(match[1]), ignoreCase ? "iu" : "u");
     } catch (error) {
       throw this.error(error.message, start + 1);
     }

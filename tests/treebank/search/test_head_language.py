@@ -18,6 +18,7 @@ SENTENCE = Sentence(
     universal_tags=("ADJ", "NOUN", "ADV", "VERB", "DET", "ADJ", "NOUN"),
     relations=("amod", "nsubj", "advmod", "root", "det", "amod", "obj:x"),
 )
+PLACE = Sentence(("New\u00a0York", "sleeps"), heads=(1, -1))
 CYCLE = Sentence(("a", "b"), heads=(1, 0))
 
 
@@ -92,3 +93,8 @@ def test_missing_annotation_is_an_error() -> None:
         Query("{}").find(Sentence(tree.words, (), tree))
     with pytest.raises(TreebankError, match="no tree"):
         Query("NP").find(SENTENCE)
+
+
+@pytest.mark.parametrize("value", ['"New York"', "i@/^new york$/", "/New\u00a0Y/"])
+def test_words_with_a_space(value: str) -> None:
+    assert [hit.start for hit in Query(f"{{form={value}}}").find(PLACE).hits] == [0]
