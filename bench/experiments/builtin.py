@@ -4,7 +4,8 @@
 permits it: sentences of the English Web Treebank, Wikipedia articles of WikiText-2, and every second sentence of the
 training part of CRAFT. The recipe ``best`` trains grammars on it. Two of its second round, ``segment-edges`` and
 ``english-grammar`` (the built-in model of earlier versions, trained on CRAFT) vote, and a chart parser learns the trees
-of the vote. The recipe ``heads`` trains a student for heads. Both students are packed in half precision into
+of the vote. The recipe ``heads`` trains three dependency grammars. They and the chart parser (weight 1.5) vote, and a
+biaffine parser learns the heads of this vote. Both students are packed in half precision into
 ``FOLDER/english.synparse`` and ``FOLDER/english-heads.synparse``, the files of ``induce/storage/builtin``. A
 second call resumes where the first one stopped. ``--gold`` scores both.
 """
@@ -23,7 +24,8 @@ from bench.common import DATA, RESULTS, synparse
 from treebank.tokenize import tokenization
 
 TEXT, SAMPLE, SAMPLE_SENTENCES = "english.txt", "english18.txt", 18_000
-GRAMMARS, EDGES, TEACHER, TREES, HEADS = "grammars", "edges", "envote", "english", "english-heads"
+GRAMMARS, EDGES, TEACHER, TREES = "grammars", "edges", "envote", "english"
+DEPENDENCIES, HEAD_TEACHER, HEADS = "dependencies", "headvote", "english-heads"
 MIN_WORDS, MAX_WORDS = 2, 60  # of a sentence
 MAX_UNKNOWN = 2  # words of a sentence that WikiText-2 replaced
 UNKNOWN, MARKED = "<unk>", "Unkxx"  # the tokenizer splits the first
@@ -84,10 +86,14 @@ def main() -> None:
     second = [f"{GRAMMARS}/parts/second-{number}" for number in (1, 2)]
     synparse(["combine", *second, EDGES, "english-grammar@weight=2", "-o", TEACHER, "--overwrite"])
     run(TREES, SAMPLE, "--preset", "chart-small", "--teacher", TEACHER, "--max-minutes", "12")
-    run(HEADS, TEXT, "--best", "--heads", "--max-minutes", "11")
-    for name, model in ((TREES, TREES), (HEADS, f"{HEADS}/parts/student-1")):
+    run(DEPENDENCIES, TEXT, "--best", "--heads", "--max-minutes", "12")
+    members = [f"{DEPENDENCIES}/parts/{part}-1" for part in ("medium", "fine", "coarse")]
+    synparse(["combine", *members, f"{TREES}@weight=1.5", "--heads", "-o", HEAD_TEACHER, "--overwrite"])
+    content = ("--set", "parse.head_style=content")
+    run(HEADS, TEXT, "--preset", "biaffine-small", "--teacher", HEAD_TEACHER, *content, "--max-minutes", "9")
+    for name in (TREES, HEADS):
         file = f"{name}.synparse"
-        print(synparse(["pack", "-m", model, "--half", "-o", file])[0], end="")
+        print(synparse(["pack", "-m", name, "--half", "-o", file])[0], end="")
         print(f"{Path(file).stat().st_size:,} bytes")
         for gold in golds:
             print(synparse(["eval", "--gold", gold, "-m", file])[0])
