@@ -21,11 +21,11 @@ from treebank.base.registry import nearest
 SHIPPED = Path(__file__).parent
 VOTE = "vote"  # of all parts, as a teacher
 MAX_MEMBERS = 1000
-NONZERO = ("minutes", "weight", "words_per_second", "teaching_cost", "voting_cost")
+NONZERO = ("minutes", "weight", "words_per_second", "teaching_cost", "voting_cost", "voters_per_preset")
 
 
 def _check_positive(record: Any) -> None:
-    """Raise ValueError for a negative number, and for minutes that are 0."""
+    """Raise ValueError for a negative number, and for a 0 in one of the fields ``NONZERO``."""
     for item in fields(record):
         value = getattr(record, item.name)
         is_number = isinstance(value, int | float)
@@ -55,6 +55,8 @@ class Part:
         """Raises ValueError for numbers that are out of range, and without a preset."""
         if not self.presets or not 1 <= self.count <= MAX_MEMBERS:
             raise ValueError(f"part {self.name!r} needs a preset, and count is from 1 to {MAX_MEMBERS}")
+        if self.decoders and not self.teachers:
+            raise ValueError(f"part {self.name!r}: decoders are those of its teachers, and it has none")
         if self.with_teacher > self.count:
             raise ValueError(f"part {self.name!r}: with_teacher is at most count")
         _check_positive(self)
@@ -114,11 +116,19 @@ class Recipe:
         """Raises ValueError for numbers out of range, and for parts that are repeated or have unknown teachers."""
         if not self.parts or not 1 <= self.max_series <= MAX_MEMBERS:
             raise ValueError(f"a recipe has at least one [[part]], and max_series is from 1 to {MAX_MEMBERS}")
+        if not self.name or not all(part.name for part in self.parts):
+            raise ValueError("the name of the recipe or of a part is empty")
+        if len(self.students) == len(self.parts):
+            raise ValueError("all parts learn from the vote; add a part that learns without it")
         _check_positive(self)
         names = {VOTE}
+        students = {part.name for part in self.students}
         for part in self.parts:
-            if part.teachers not in {"", *names}:
-                raise ValueError(f"part {part.name!r}: its teachers {part.teachers!r} are not an earlier part")
+            if part.teachers not in {"", *names} - students:
+                raise ValueError(
+                    f"part {part.name!r}: its teachers {part.teachers!r} are not an earlier part, "
+                    "or they learn from the vote"
+                )
             teaching = next((earlier.count for earlier in self.parts if earlier.name == part.teachers), 1)
             if part.teachers_per_student < 1 or teaching % part.teachers_per_student:
                 raise ValueError(

@@ -18,6 +18,7 @@ from induce.analysis.agreement import agreement, has_brackets
 from induce.data.fragments import words_learned
 from induce.parsing.load import load_parser
 from induce.parsing.parser import with_rule
+from induce.recipes.check import check_recipe
 from induce.recipes.plan import Plan, Report
 from induce.recipes.recipe import VOTE, Member, Recipe, read_recipe
 from induce.settings.run import entry_of
@@ -55,13 +56,16 @@ def train_recipe(
     Yields the name of a run and an event. After ``stop`` returns true, all models are stored, and a request with
     ``resume`` continues. Raises SynparseError if text or settings are invalid.
     """
-    plan = Plan.open(request, read_recipe(recipe) if isinstance(recipe, str) else recipe, max_minutes, report)
+    name, recipe = (recipe, read_recipe(recipe)) if isinstance(recipe, str) else (recipe.name, recipe)
+    plan = Plan.open(request, recipe, max_minutes, report)
     request = plan.request
     count = worker_count(request.device)
     if not plan.words:
+        check_recipe(plan.recipe, request, name if name.endswith(".toml") else f"recipe {name!r}")
         plan.words = _count_words(plan, stop)
         chosen = _recipe_for(plan.words, plan.recipe)
         if chosen is not plan.recipe:
+            check_recipe(chosen, request, f"recipe {chosen.name!r}")
             plan.recipe = chosen
             plan.report(f"{plan.words:,} words: recipe {plan.recipe.name}")
         plan.begin()
@@ -201,7 +205,8 @@ def _with_passes(request: RunRequest, member: Member, data: RunData, plan: Plan,
     passes, loader = fit_schedule(config.loader, lengths, affordable, part.max_passes)
     words = words_learned(lengths, loader, passes)
     plan.decide(f"{member.name}: {words:,} words in {passes} passes")
-    changes = (f"train.epochs={passes}", f"loader.longer={loader.longer}")
+    limit = f"loader.longer={loader.longer}" if loader.first_longest else "loader.first_longest=0"
+    changes = (f"train.epochs={passes}", limit)
     return replace(request, settings=(*request.settings, *changes))
 
 
@@ -210,6 +215,8 @@ def fit_schedule(loader: SpanSettings, lengths: np.ndarray, words: float, max_pa
 
     The longest sentences are learned from in the last pass at the latest.
     """
+    if max_passes == 1:
+        return 1, replace(loader, first_longest=0)
     for passes in range(max_passes, 1, -1):
         rise = -(-max(0, loader.longest - loader.first_longest) // (passes - 1))
         loader = replace(loader, longer=max(loader.longer, rise))

@@ -41,10 +41,13 @@ class Sources:
         return not self.text and not self.trees
 
     def check(self, config: RunConfig) -> None:
-        """Raise SynparseError if the sources do not suit the model, or if a path does not exist.
+        """Raise SynparseError if the sources do not suit the model, or if a path does not exist."""
+        self.check_model(config)
+        texts = [path for path in self.text if not is_corpus(path)]
+        files_of([path for path in (*texts, *self.dev) if isinstance(path, str)])
 
-        For example, some models learn from trees and others cannot.
-        """
+    def check_model(self, config: RunConfig) -> None:
+        """Raise SynparseError if the sources do not suit the model: some models learn from trees and others cannot."""
         name, learns_trees = config.model_name, entry_of(config).learns_trees
         if self.trees and not learns_trees:
             learners = " and ".join(name for name, entry in MODELS.items() if entry.learns_trees)
@@ -59,7 +62,6 @@ class Sources:
         prepared = [path for path in self.text if is_corpus(path)]
         if prepared and (len(self.text) > 1 or self.trees or self.teachers or not config.learns_text):
             raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
-        files_of([path for path in (*self.text, *self.dev) if isinstance(path, str) and path not in prepared])
 
     def _check_teachers(self, config: RunConfig) -> None:
         """Raise SynparseError if a model needs teachers and has none, or has teachers and cannot learn from them."""

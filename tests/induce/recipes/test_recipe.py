@@ -89,6 +89,19 @@ def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) ->
         ),
         ({"name": "x", "minutes": 1, "result": "b", "part": [PART]}, "the result 'b' is not a part"),
         ({"name": "x", "minutes": 1, "part": [PART, PART]}, "two parts are called 'a'"),
+        ({"name": "", "minutes": 1, "part": [PART]}, "the name of the recipe or of a part is empty"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "name": ""}]}, "the name of the recipe or of a part is empty"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "teachers": "vote"}]}, "all parts learn from the vote"),
+        ({"name": "x", "minutes": 1, "part": [PART], "voters_per_preset": 0}, "voters_per_preset cannot be 0"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "decoders": ["mbr"]}]}, "decoders are those of its teachers"),
+        (
+            {
+                "name": "x",
+                "minutes": 1,
+                "part": [PART, {**PART, "name": "b", "teachers": "vote"}, {**PART, "name": "c", "teachers": "b"}],
+            },
+            "part 'c': its teachers 'b' are not an earlier part, or they learn from the vote",
+        ),
     ],
 )
 def test_invalid_recipe_is_refused(content: dict[str, object], problem: str) -> None:

@@ -288,6 +288,12 @@ def test_words_are_not_counted_by_a_part_that_needs_a_teacher(tmp_path: Path) ->
     assert runner._count_words(plan, lambda: False) > len(TEXT)
 
 
+def test_one_pass_learns_from_the_longest_sentences() -> None:
+    loader = resolve(preset="npcfg-small").loader
+    epochs, schedule = fit_schedule(loader, np.arange(1, 31), 1, 1)
+    assert (epochs, longest_of_pass(schedule, 1)) == (1, loader.longest)
+
+
 @pytest.mark.parametrize(("minutes", "passes", "longer"), [(0.01, 2, 14), (1, 4, 5), (2, 9, 2), (100, 16, 2)])
 def test_longest_sentences_come_before_the_end(minutes: float, passes: int, longer: int) -> None:
     """A hundred sentences of each length up to 30. Those of more than 26 words are never learned from."""

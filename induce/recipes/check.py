@@ -1,0 +1,124 @@
+"""Check of a recipe before anything is trained: presets, settings, teachers, decoders and votes of all parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from induce.data.fragments import SpanSettings
+from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder
+from induce.parsing.ensemble import STRUCTURES
+from induce.recipes.recipe import VOTE, Member, Part, Recipe
+from induce.registry import LOADERS, Output
+from induce.settings.run import RunConfig, entry_of, kind_of
+from induce.structures import Structure
+from induce.training.request import RunRequest, resolved_config
+from treebank.base.errors import SynparseError
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model, or the vote, as a source of trees or heads."""
+
+    name: str
+    gives: tuple[type[Structure], ...]
+    decoder: str = ""
+
+    def output(self, decoder: str = "") -> Output:
+        """Output with ``decoder`` instead of its own. Raises SynparseError if it does not fit, or without any trees."""
+        return decoder_entry(fitting_decoder(self.name, self.gives, decoder or self.decoder)).gives
+
+
+def check_recipe(recipe: Recipe, request: RunRequest, where: str) -> None:
+    """Raise SynparseError, beginning with ``where``, if a part cannot be trained, teach or vote as ``recipe`` says."""
+    sources: dict[str, list[Source]] = {}
+    for part in sorted(recipe.parts, key=lambda part: part.teachers == VOTE):  # students of the vote are the last
+        if part.teachers == VOTE and VOTE not in sources:
+            sources[VOTE] = [_vote(recipe, sources, where)]
+        with _located(where, part):
+            configs = list(_configs(part, request))
+            for config in configs:
+                _check_passes(part, config)
+            sources[part.name] = [
+                Source(config.model_name, kind_of(config).gives, config.parse.decoder) for config in configs
+            ]
+            for source in sources[part.name] if recipe.result == part.name else ():
+                source.output()
+            for source in sources[part.teachers] if part.teachers else ():
+                _check_teacher(part, source, configs)
+    if recipe.result == VOTE:
+        _vote(recipe, sources, where)
+
+
+@contextmanager
+def _located(where: str, part: Part) -> Iterator[None]:
+    """Add ``where`` and the part to a SynparseError."""
+    try:
+        yield
+    except SynparseError as error:
+        raise SynparseError(f"{where}: part {part.name!r}: {error}") from None
+
+
+def _configs(part: Part, request: RunRequest) -> Iterator[RunConfig]:
+    """The different settings of the members of a part."""
+    members = [Member(part, number) for number in range(1, part.count * len(part.presets) + 1)]
+    for preset, teachers in dict.fromkeys((member.preset, member.teachers) for member in members):
+        count = part.teachers_per_student * max(1, len(part.decoders)) if teachers else 0
+        names = tuple(f"{teachers}-{number}" for number in range(1, count + 1))
+        run = replace(request, preset=preset, settings=part.settings, teachers=names, seed=1)
+        config = resolved_config(run)
+        run.sources.check_model(config)
+        if entry_of(config).learns_trees and count > 1:
+            raise SynparseError(f"model {config.model_name!r} learns from one teacher, with one decoder")
+        yield config
+
+
+def _check_passes(part: Part, config: RunConfig) -> None:
+    """Raise SynparseError if ``max_passes`` cannot apply to the model or its loader."""
+    if not part.max_passes:
+        return
+    if config.optimizer_name == "none":
+        raise SynparseError(f"max_passes has no effect on model {config.model_name!r}; leave it out")
+    if not part.words and not isinstance(config.loader, SpanSettings):
+        able = " or ".join(name for name, entry in LOADERS.items() if issubclass(entry.settings, SpanSettings))
+        raise SynparseError(
+            f"max_passes needs words, or a model that reads {able}; {config.model_name!r} reads {config.loader_name} "
+            '(or write settings = ["train.epochs=N"])'
+        )
+
+
+def _check_teacher(part: Part, source: Source, configs: Sequence[RunConfig]) -> None:
+    """Raise SynparseError if a teacher of ``part`` does not give the structures that its students learn from."""
+    for config in configs:
+        needed: Output = entry_of(config).teacher_output or "trees"
+        for decoder in part.decoders or ("",):
+            output = source.output(decoder)
+            if output != needed:
+                fitting = " or ".join(decoders_of(source.gives, needed))
+                hint = f"decoders = [{fitting!r}] gives them" if fitting else "choose other teachers"
+                raise SynparseError(
+                    f"model {config.model_name!r} learns from {needed}, but its teachers {part.teachers!r} give "
+                    f"{output}; {hint}"
+                )
+
+
+def _vote(recipe: Recipe, sources: dict[str, list[Source]], where: str) -> Source:
+    """The vote of those ``sources`` that vote. Raises SynparseError if they cannot vote together."""
+    voters = [(part, source) for part in recipe.parts if part.votes for source in sources.get(part.name, ())]
+    if not voters:
+        raise SynparseError(f"{where}: no part votes; leave out votes = false in at least one part without the vote")
+    outputs = set[Output]()
+    for part, source in voters:
+        with _located(where, part):
+            if not source.gives:
+                raise SynparseError(f"model {source.name!r} gives no trees, so it cannot vote; write votes = false")
+            outputs.add(source.output())
+    output: Output = "heads" if outputs == {"heads"} else "trees"
+    for part, source in voters:
+        if source.output() != output and not decoders_of(source.gives, output):
+            raise SynparseError(
+                f"{where}: part {part.name!r}: model {source.name!r} gives heads, and other parts give trees, so they "
+                "cannot vote together; write votes = false"
+            )
+    return Source("vote", (STRUCTURES[output],))
