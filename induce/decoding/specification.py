@@ -11,6 +11,7 @@ from typing import Any
 from induce.registry import DECODERS, PRIORS, DecoderEntry, DecoderOption, Output, load
 from induce.structures import Distances, Structure
 from treebank.base.errors import SynparseError
+from treebank.base.registry import canonical
 
 NO_PRIORS = "none"
 
@@ -29,12 +30,18 @@ class Prior:
 def decoder_entry(name: str) -> DecoderEntry:
     """Entry of the decoder in ``NAME`` or ``NAME:OPTION``. Raises SynparseError."""
     _decoder_options(name)
-    return DECODERS.get(name.partition(":")[0])
+    return DECODERS.get(canonical_decoder(name).partition(":")[0])
+
+
+def canonical_decoder(name: str) -> str:
+    """The specification with the decoder's own capitals, hyphens and underscores."""
+    kind, colon, options = name.partition(":")
+    return canonical(DECODERS, kind) + colon + options
 
 
 def _decoder_options(name: str) -> dict[str, Any]:
     """Options in a decoder's specification, by name. Raises SynparseError for an unknown decoder, option or value."""
-    kind, *texts = name.split(":")
+    kind, *texts = canonical_decoder(name).split(":")
     options = DECODERS.get(kind).options
     values: dict[str, Any] = {}
     for text in texts:
@@ -156,6 +163,7 @@ def fitting_decoder(
         raise SynparseError(f"model {model!r} gives no trees; score it with synparse {instead}")
     if not name:
         return "biased" if branches_right and gives[0] is Distances else fitting[0]
+    name = canonical_decoder(name)
     needs = decoder_entry(name).reads
     if needs not in gives:
         names = " and ".join(structure.name for structure in gives)

@@ -10,7 +10,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from induce.data.normalization import RECIPES
-from induce.decoding.specification import decoder_entry, decoders_of
+from induce.decoding.specification import canonical_decoder, decoder_entry, decoders_of
 from induce.parsing.ensemble import Ensemble
 from induce.parsing.ensemble_description import COPIES, EnsembleDescription, Member
 from induce.parsing.load import load_parser, read_trained
@@ -57,11 +57,12 @@ class EnsemblePlan:
         voters = [make_voter(spec, spec.path, RECIPES[recipe], load_parser) for spec in specs]
         output = self._output(voters)
         fitted = [_with_decoder(spec, voter, output, report) for spec, voter in zip(specs, voters, strict=True)]
+        default = "mbr-nary" if self.threshold else _common_decoder(voters, output)
         description = EnsembleDescription(
             output=output,
             sums=SUMS[output] if self.sums is None else self.sums,
             normalization=recipe,
-            decoder=self.decoder or ("mbr-nary" if self.threshold else _common_decoder(voters, output)),
+            decoder=canonical_decoder(self.decoder or default),
             members=tuple(map(Member.of, fitted)),
             threshold=self.threshold,
             learned_from="; ".join(dict.fromkeys(voter.learned_from for voter in voters if voter.learned_from)),

@@ -52,6 +52,7 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
     Loads torch. Raises SynparseError if the preset or one of its settings is unknown, if the file is not TOML, or if a
     setting in a user's file has no effect.
     """
+    name = name if name.endswith(".toml") else canonical(preset_names(), name)
     content = _read_preset(name)
     is_baseline = baseline in content.get("baselines", {})
     if is_baseline:
@@ -123,6 +124,7 @@ def _is_of_another_component(table: Mapping[str, Any], inherited: Mapping[str, A
 
 
 def _shipped_preset(name: str) -> dict[str, Any]:
+    name = canonical(preset_names(), name)
     if name not in preset_names():
         hint = nearest(name, preset_names())
         raise UnknownNameError(f"there is no preset {name!r}; {hint} (a file of your own must end in .toml)")
@@ -177,14 +179,12 @@ def resolve(
     if task:
         TASKS.get(task)
     if model is not None:
-        model = canonical(models_of(task), model)  # ON-LSTM is onlstm
-        models_of(task).get(model)
+        model = _known_model(model, task)
     usual = TASKS.get(task).preset if task else MODELS.get(model or DEFAULT_MODEL).preset
     config = load_preset(preset or usual, model)
     if config.task_name != task:
         purpose = f"for task {config.task_name!r}" if config.task_name else "for plain text"
-        hint = f"; add --task {config.task_name}" if not task else ""
-        raise SynparseError(f"preset {preset!r} is {purpose}{hint}")
+        raise SynparseError(f"preset {preset!r} is {purpose}: {_command(config.task_name)} --preset {preset}")
     if model is not None and config.model_name != model:
         raise SynparseError(f"preset {preset!r} is for model {config.model_name!r}, not {model!r}")
     changes = [f"{key}={value}" for key, value in config.on_sample.items()] if sample else []
@@ -192,6 +192,22 @@ def resolve(
     if task and (settle := TASKS.get(task).settle):
         return changed(load(settle)(config, model), settings)
     return config
+
+
+def _known_model(name: str, task: str) -> str:
+    """The model of a ``task`` that ``name`` means (ON-LSTM is onlstm). Raises UnknownNameError without such a model."""
+    known = canonical(models_of(task), name)
+    for other in TASKS if not task and known not in MODELS else ():
+        model = canonical(models_of(other), name)
+        if model in models_of(other):
+            raise UnknownNameError(f"model {model!r} is for task {other!r}: {_command(other)} --model {model}")
+    models_of(task).get(known)
+    return known
+
+
+def _command(task: str) -> str:
+    """The command that trains models of a task, or of text if it is empty."""
+    return f"synparse task train {task}" if task else "synparse train"
 
 
 def changed(config: RunConfig, settings: Sequence[str]) -> RunConfig:

@@ -14,9 +14,18 @@ from treebank.base.registry import nearest
 
 BASELINE = "baseline:"
 MAX_WEIGHT = 1e9
+
+
+def _layer(text: str) -> int:
+    """The number of a layer. Raises ValueError if it is not a whole number from 1."""
+    if (layer := int(text)) < 1:
+        raise ValueError(f"layers count from 1, so there is no layer {layer}")
+    return layer
+
+
 OPTIONS: dict[str, Callable[[str], Any]] = {
     "decoder": str,
-    "layer": int,
+    "layer": _layer,
     "distances": str,
     "priors": str,
     "weight": float,
@@ -35,7 +44,7 @@ class ModelSpec:
     path: str  # a model, a file, or baseline:NAME
     weight: float = 1.0  # in an ensemble
     decoder: str = ""
-    layer: int = 0  # from 1
+    layer: int = 0  # from 1; 0: that of the model
     distances: str = ""
     priors: str = ""  # "none", or NAME:STRENGTH with "+" between them
 
@@ -81,6 +90,8 @@ def parse_model_spec(text: str | os.PathLike[str]) -> ModelSpec:
     """
     text = os.fspath(text)
     path, at, options = text.rpartition("@")
+    if not text or (not path and "=" in options):
+        raise SynparseError(f"{text or repr(text)}: there is no model before the options; write RUN or RUN@layer=2")
     if not at or "=" not in options or os.path.lexists(text):
         return ModelSpec(path=text)
     values: dict[str, Any] = {}

@@ -11,6 +11,7 @@ from induce.settings.run import RunConfig
 from induce.training.corpora import prepared_rule
 from induce.training.sources import Sources, Text
 from treebank.base.errors import SynparseError
+from treebank.base.registry import canonical
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
 
@@ -135,8 +136,8 @@ def _requests(request: RunRequest, config: RunConfig) -> bool:
 def _check_unchanged(request: RunRequest, config: RunConfig) -> None:
     """Raises UnchangeableError for an option that changes a setting that a run keeps."""
     options = {
-        "--model": (request.model, config.model_name),
-        "--preset": (request.preset, config.preset),
+        "--model": (request.model and canonical((config.model_name,), request.model), config.model_name),
+        "--preset": (request.preset and canonical((config.preset,), request.preset), config.preset),
         "--seed": (request.seed, config.train.seed),
         "task": (request.task or None, config.task_name),
         "--tokenizer": (request.input_options.tokenize or None, config.data.tokenization),

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from induce.decoding.specification import decoder, fitting_decoder
 from induce.settings.presets import load_preset, resolve
 from induce.settings.run import RunConfig, default_layer
+from induce.structures import Distances, SpanScores
 from induce.training.run import check_fits
 from treebank.base.errors import SynparseError
 
@@ -48,6 +50,28 @@ def test_stored_value_of_another_type_is_refused(key: str, value: Any) -> None:
     stored["model"] = {**stored["model"], key: value}
     with pytest.raises(SynparseError, match=f"setting model.{key} = {value!r} is of another type"):
         check_fits(RunConfig.from_dict(stored))
+
+
+def test_capitals_hyphens_and_underscores_make_no_difference_in_names() -> None:
+    assert resolve(model="NPCFG", preset="Npcfg_Small", settings=["parse.decoder=MBR_Nary"]).preset == "npcfg-small"
+    assert fitting_decoder("npcfg", (SpanScores,), "MBR_Nary") == "mbr-nary"
+    assert fitting_decoder("onlstm", (Distances,), "NAry:tolerance=0.5") == "nary:tolerance=0.5"
+    assert decoder("N-ary:0.5").keywords == {"tolerance": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("request_", "command"),
+    [
+        ({"model": "CRvNN"}, "model 'crvnn' is for task 'listops': synparse task train listops --model crvnn"),
+        ({"model": "npcfg", "task": "craft"}, "there is no policy 'npcfg'"),
+        ({"model": "ocn-policy"}, "there is no model 'ocn-policy'"),
+        ({"preset": "craft-small"}, "is for task 'craft': synparse task train craft --preset craft-small"),
+        ({"preset": "npcfg-small", "task": "logic"}, "is for plain text: synparse train --preset npcfg-small"),
+    ],
+)
+def test_model_or_preset_of_another_command_is_refused_with_the_command(request_: dict[str, str], command: str) -> None:
+    with pytest.raises(SynparseError, match=command):
+        resolve(**request_)  # type: ignore[arg-type]
 
 
 def test_supervised_layer_is_the_default_for_parsing() -> None:
