@@ -124,7 +124,7 @@ parsing_options = stacked(decoder_option, priors_option, device_option)  # for r
 
 def check_parsing_options(parsing: Mapping[str, Any]) -> None:
     """Raises UsageError for a decoder or priors in a call without a model."""
-    if parsing["decoder"] or parsing["priors"]:
+    if parsing["decoder"] is not None or parsing["priors"] is not None:
         raise click.UsageError("--decoder and --priors require a model that parses text (-m)")
 
 
@@ -182,7 +182,7 @@ def gold_option(required: bool = False) -> Decorator:
 def format_option(*names: str, default: str | None = None, help: str = "Output format.") -> Decorator:
     """Add ``--format`` with the choices ``names``, as the argument ``form``.
 
-    Without it, the suffix of the file after ``--output`` names the format, if that is one of ``names``.
+    Without it, the suffix of the file after ``--output`` names the format, if it is that of a format.
     """
     return option(
         "--format",
@@ -197,7 +197,10 @@ def format_option(*names: str, default: str | None = None, help: str = "Output f
 
 
 def _format_of_output(context: click.Context, parameter: click.Parameter, form: str | None) -> str | None:
-    """The format after ``--format``, else that which the suffix of the output file names, else the default."""
+    """The format after ``--format``, else that which the suffix of the output file names, else the default.
+
+    Raises UsageError for the suffix of a format that the command does not write.
+    """
     output = context.params.get("output")
     if context.get_parameter_source("form") is not ParameterSource.DEFAULT or not output:
         return form
@@ -206,7 +209,11 @@ def _format_of_output(context: click.Context, parameter: click.Parameter, form: 
     entry = format_by_suffix(output)
     suffixes = [suffix_of(output)[1:], entry.name if entry else ""]
     names: Sequence[str] = parameter.type.choices  # type: ignore[attr-defined]
-    return next((name for name in suffixes if name in names), form)
+    chosen = next((name for name in suffixes if name in names), form)
+    if entry and chosen not in suffixes:
+        choices = f"{', '.join(names[:-1])} or {names[-1]}"
+        raise click.UsageError(f"{output}: this command writes {choices}, not {entry.name}; choose one with --format")
+    return chosen
 
 
 def plot_option(help: str) -> Decorator:

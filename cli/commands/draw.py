@@ -50,7 +50,7 @@ EXAMPLES = [
 )
 @reading_options
 @option("-o", "--output", metavar="FILE", help="Output file: .svg, .pdf, .png, .html or .tex.", group=OUTPUT)
-@number_option("--width", low=20, help="Width of drawings in columns.", group=OUTPUT)
+@number_option("--width", low=20, help="Width of drawings in the terminal, in columns.", group=OUTPUT)
 @option("--title", metavar="TEXT", help="Title of an .html page.", group=OUTPUT)
 def draw(
     input: Sequence[str],
@@ -71,6 +71,10 @@ def draw(
     additional brackets or arcs are distinguished by color, line style and a legend. Without -o, drawings appear in the
     terminal.
     """
+    if title and not (output or "").lower().endswith(".html"):
+        raise click.UsageError("--title requires -o FILE.html")
+    if width and output:
+        raise click.UsageError("--width is for the terminal; leave it out, or leave out -o")
     from induce.parsing.pictures import FIRST, chosen_numbers, pictures
     from treebank.corpora.catalog import load_gold
     from treebank.draw.files import write_pictures

@@ -69,6 +69,8 @@ def extract(
     a line of a PRPN has "words", "read" (by layer, for attention) and "predict": a row per word, with a weight for the
     empty state, for that of the boundary token, and for that of each earlier word.
     """
+    if (output or "").lower().endswith(".npz") and content not in (VECTORS, STATES):
+        raise click.UsageError("only --what vectors and --what states write .npz files; name a .jsonl file")
     run = default_model(model)
     call = TextCall("extracting", input, output, models=[run])
     if content in READERS:
@@ -104,7 +106,7 @@ def _extract_values(
 
     Raises UsageError for options of trees, and for states if the output is not an .npz file.
     """
-    if decoder or priors:
+    if decoder is not None or priors is not None:
         raise click.UsageError(f"--decoder and --priors have no effect on --what {content}; leave them out")
     arrays = call.output if call.output and call.output.lower().endswith(".npz") else ""
     if content == STATES and not arrays:

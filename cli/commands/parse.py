@@ -113,6 +113,8 @@ def parse(
     """
     _check_usage(output, **folder_options)
     seed = label_seed(labels, label_count, labels_of, seed)
+    if min_confidence is not None and math.isnan(min_confidence):
+        raise click.BadParameter("nan is not a number", param_hint="--min-confidence")
     if k and (min_confidence is not None or mark_confidence):
         raise click.UsageError("--k writes scores of trees; leave out --min-confidence and --mark-confidence")
     if k and form not in (None, "jsonl"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.command import command, group, option
-from cli.commands.train import folder_options, preset_option, run_options, train_model, training_seed_option
+from cli.commands.train import dev_option, folder_options, preset_option, train_model, training_seed_option
 from cli.options import (
     LEARNING,
     check_plot,
@@ -60,7 +60,9 @@ def task() -> None:
 @settings_option
 @training_seed_option
 @option("--seeds", metavar="SEEDS", help="Train one model per seed, such as 1-5.", group=LEARNING)
-@run_options
+@dev_option("Development file (default: a share of FILE, or generated examples).")
+@folder_options
+@device_option
 @click.pass_context
 def train(context: click.Context, name: str, text: tuple[str, ...], run: str | None, **options: Any) -> None:
     """Train a model on the task NAME: listops, logic, craft or similarity.

@@ -45,16 +45,19 @@ preset_option = option(
     help="Preset: named settings such as onlstm-ptb, or your own .toml file.",
     group=LEARNING,
 )
-dev_option = option(
-    "--dev", multiple=True, metavar="FILE", help="Development text (default: a share of TEXT).", group=INPUT
-)
+
+
+def dev_option(help: str) -> Any:
+    """Add ``--dev``."""
+    return option("--dev", multiple=True, metavar="FILE", help=help, group=INPUT)
+
+
 folder_options = stacked(
     option("-o", "--output", "run", metavar="FOLDER", help="Model folder to write.", group=OUTPUT),
     option("--resume", is_flag=True, help="Resume the training run in the output folder.", group=OUTPUT),
     option("--overwrite", is_flag=True, help="Replace the model in the output folder.", group=OUTPUT),
     max_minutes_option,
 )
-run_options = stacked(dev_option, reading_options, folder_options, device_option)
 training_seed_option = option("--seed", type=SEED, metavar="N", help="Random seed: --set train.seed=N.", group=LEARNING)
 
 
@@ -101,7 +104,10 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
     "prepositions and auxiliaries (function).",
     group=LEARNING,
 )
-@run_options
+@dev_option("Development text (default: a share of TEXT).")
+@reading_options
+@folder_options
+@device_option
 @click.pass_context
 def train(context: click.Context, text: tuple[str, ...], run: str | None, **options: Any) -> None:
     """Train a model on plain text: one sentence per line, tokens separated by spaces.

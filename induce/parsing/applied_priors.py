@@ -80,12 +80,15 @@ class AppliedPriors:
 def requested_priors(text: str | None, default: Sequence[str], gives: Sequence[type[Structure]]) -> tuple[Prior, ...]:
     """Priors from the option ``text``, or ``default`` if it is None.
 
-    ``text`` is ``none`` or a list of ``NAME:STRENGTH`` separated by commas or ``+``. Raises SynparseError if a prior is
-    unknown or reads a structure that the model does not return.
+    ``text`` is ``none`` or a list of ``NAME:STRENGTH`` separated by commas or ``+``. Raises SynparseError if the
+    list is empty, or a prior is unknown or reads a structure that the model does not return.
     """
     if text is None:
         return parse_priors(default)
-    priors = parse_priors(part.strip() for part in text.replace("+", ",").split(",") if part.strip())
+    listed = [part.strip() for part in text.replace("+", ",").split(",") if part.strip()]
+    if not listed:
+        raise SynparseError(f"priors {text!r}: an empty list; write none, or NAME:STRENGTH such as branching:0.1")
+    priors = parse_priors(listed)
     for prior in priors:
         needed = PRIORS.get(prior.name).reads
         if needed not in gives:

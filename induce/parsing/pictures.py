@@ -33,8 +33,8 @@ def chosen_numbers(text: str) -> Choose:
     ranges: list[tuple[int, float]] = []
     for part in text.replace(" ", "").split(","):
         start, dash, end = part.partition("-")
-        if not start.isdecimal() or (end and not end.isdecimal()) or int(start) < 1:
-            raise SynparseError(f"sentences {text!r}: give numbers from 1 and ranges, such as 3,7-9,20-")
+        if not start.isdecimal() or (end and not end.isdecimal()) or not 1 <= int(start) <= int(end or start):
+            raise SynparseError(f"sentences {text!r}: give numbers from 1 and rising ranges, such as 3,7-9,20-")
         ranges.append((int(start), int(end) if end else float("inf") if dash else int(start)))
     return lambda number: any(start <= number <= end for start, end in ranges)
 

@@ -22,6 +22,7 @@ from treebank.io.lines import open_lines
 OPERATORS = ("[MIN", "[MAX", "[MED", "[SM")
 END = "]"
 DIGITS = tuple("0123456789")
+LINE = "9 TAB ( ( ( [MAX 2 ) 9 ) ] )"  # of a file
 DEEPEST = 20  # maximum depth of nested operations
 NESTING = 0.25  # probability that an argument is an operation
 ARGUMENTS = (2, 5)
@@ -166,9 +167,12 @@ def _read_line(line: str, location: Location) -> Example:
     """The expression of one line of a published file."""
     label, tab, bracketed = line.partition("\t")
     if not tab or label not in DIGITS:
-        raise bad(location, "expected a digit, a tab and an expression in brackets")
+        raise bad(location, f"expected a digit, a tab and a tree in round brackets, such as {LINE}")
     try:
         words, spans = binary_tree(bracketed.split())
+    except ValueError as error:
+        raise bad(location, f"{error}; write the tree of the expression in round brackets, such as {LINE}") from None
+    try:
         parsed = example(words)
     except ValueError as error:
         raise bad(location, str(error)) from None

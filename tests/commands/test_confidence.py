@@ -89,6 +89,7 @@ def test_k_best_trees_have_falling_scores(call: Caller) -> None:
         (("--k", "2", "--format", "brackets"), "--k writes JSON lines, not brackets; add --format jsonl"),
         (("--mark-confidence", "--format", "jsonl"), "JSON lines have all confidences; leave out --mark-confidence"),
         (("--k", "2", "--min-confidence", "0.5"), "leave out --min-confidence"),
+        (("--min-confidence", "nan"), "Invalid value for --min-confidence: nan is not a number"),
     ],
 )
 def test_options_that_do_not_fit(call: Caller, options: tuple[str, ...], message: str) -> None:

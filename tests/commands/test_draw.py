@@ -79,6 +79,7 @@ def test_many_sentences_are_not_drawn_silently_in_part(call: Caller) -> None:
         (("trees.txt", "-o", "no/a.svg"), "no/a.svg: there is no folder"),
         (("trees.txt", "--sentences", "0"), "give numbers from 1"),
         (("trees.txt", "--sentences", "a-b"), "give numbers from 1"),
+        (("trees.txt", "--sentences", "2-1"), "rising ranges"),
         (("in.txt", "-m", "none"), "none: there is no such model"),
         (("in.txt", "--gold", "gold.mrg"), "name a model with -m"),
         (("missing.txt",), "no such file"),
@@ -86,6 +87,18 @@ def test_many_sentences_are_not_drawn_silently_in_part(call: Caller) -> None:
 )
 def test_refusals(call: Caller, arguments: tuple[str, ...], problem: str) -> None:
     assert problem in call.refusal("draw", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--title", "x"), "--title requires -o FILE.html"),
+        (("--title", "x", "-o", "a.svg"), "--title requires -o FILE.html"),
+        (("--width", "30", "-o", "a.svg"), "--width is for the terminal"),
+    ],
+)
+def test_options_without_effect_are_refused(call: Caller, options: tuple[str, ...], problem: str) -> None:
+    assert problem in call.usage("draw", "trees.txt", *options)
 
 
 def test_options_of_parsing_require_text_to_parse(call: Caller) -> None:

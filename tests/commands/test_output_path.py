@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ def test_output_folder_is_not_inside_a_model(call: Caller, copy: Path) -> None:
 @pytest.mark.parametrize("target", ["log.jsonl", "best/weights.safetensors", "best/trees.txt"])
 def test_model_folder_is_not_written_to(call: Caller, copy: Path, target: str) -> None:
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
-    for arguments in (["parse", "-m", copy, "t.txt"], ["pack", "-m", copy], ["convert", "g.mrg"]):
+    for arguments in (["parse", "-m", copy, "t.txt"], ["pack", "-m", copy], ["convert", "g.mrg", "--format", "text"]):
         assert "this folder is a model" in call.refusal(*arguments, "-o", copy / target)
     assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
 
@@ -99,6 +100,20 @@ def test_new_folder_is_not_inside_a_model_and_contains_nothing_that_is_read(
     before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     assert problem.replace("COPY", str(Path("copy").resolve())) in call.refusal(*arguments.split())
     assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ("convert g.mrg -o o.jsonl", "o.jsonl: this command writes text, brackets, .*, not jsonl; choose one with"),
+        ("generate -m english-grammar -o o.jsonl", "o.jsonl: this command writes brackets, text or conllu, not jsonl"),
+        ("extract -m m.synparse t.txt -o o.npz", "only --what vectors and --what states write .npz files"),
+        ("extract -m m.synparse t.txt --what distances -o o.npz", "only --what vectors and --what states write"),
+    ],
+)
+def test_suffix_of_another_format_is_refused(call: Caller, arguments: str, problem: str) -> None:
+    assert re.search(problem, call.usage(*arguments.split()))
+    assert not list(Path().glob("o.*"))
 
 
 @pytest.mark.parametrize(

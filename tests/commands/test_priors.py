@@ -91,6 +91,7 @@ def test_members_of_an_ensemble_can_be_without_priors(call: Caller) -> None:
 @pytest.mark.parametrize(
     ("priors", "problem"),
     [
+        ("", "priors '': an empty list; write none, or NAME:STRENGTH"),
         ("brakets:1", "there is no prior 'brakets'; did you mean 'brackets'?"),
         ("brackets", "prior 'brackets': write brackets:STRENGTH, with a strength from 0 to 100"),
         ("near-heads:0.5", "prior 'near-heads:0.5' needs heads; this model gives span_scores and brackets"),

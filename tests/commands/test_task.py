@@ -191,6 +191,7 @@ def test_incompatible_models_and_options_are_refused(call: Caller, folder: Path)
         "model 'ordered-memory' gives stack; decoder 'eisner' needs heads (try 'shift-reduce')"
     )
     assert "--gold" in call.usage("eval", "-m", folder / "text")
+    assert "No such option '--encoding'" in call.usage("task", "train", "listops", "--encoding", "latin-1")
     problem = call.refusal("task", "train", "sums", code=2)
     assert problem == "there is no task 'sums'; known: craft, listops, logic, similarity"
 

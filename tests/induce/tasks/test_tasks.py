@@ -179,7 +179,7 @@ def test_too_many_examples_are_refused() -> None:
 @pytest.mark.parametrize(
     ("task", "line", "problem"),
     [
-        (ListOps, "3 ( [MAX 2 )", "expected a digit, a tab and an expression in brackets"),
+        (ListOps, "3 ( [MAX 2 )", "expected a digit, a tab and a tree in round brackets"),
         (ListOps, "3\t( ( ( [MAX 2 ) 9 ) ] )", "the value of the expression is 9, and the line says 3"),
         (
             ListOps,
@@ -187,6 +187,7 @@ def test_too_many_examples_are_refused() -> None:
             "the brackets are not those of a left-branching tree",
         ),
         (ListOps, "9\t( ( ( [MAX 2 ) 9 ) ]", "a bracket is never closed"),
+        (ListOps, "9\t[MAX 2 9 ]", "4 expressions where one was expected; write the tree of the expression"),
         (Logic, "<\ta", "expected one of < > = ^ | # v, a tab, a formula, a tab and a formula"),
         (Logic, "<\ta\tb", "the relation is '#', and the line says '<'"),
         (Logic, "<\ta\t( a b )", "an operator lacks what it operates on"),
