@@ -124,7 +124,7 @@ class Job:
     def __post_init__(self) -> None:
         """Raises SynparseError if the parser gives no confidence, or one tree only, and the options need more."""
         if self.options.min_confidence > -math.inf:
-            self.parser.must_give("trees", "no --min-confidence, since every word needs a head")
+            self.parser.must_give("trees", "heads without --min-confidence")
         if self.options.marked or self.options.min_confidence > -math.inf:
             self.parser.must_support()
         if self.options.k:

@@ -126,7 +126,7 @@ def _load(name: str, output: Output, device: str) -> Parser:
     if locate(parse_model_spec(name).path).type in (PathType.MISSING, PathType.TREEBANK):
         raise SynparseError(f"{name}: there is no model and no file of {output} to learn from")
     parser = load_parser(name, device=device)
-    parser.must_give(output, f"name a model that gives {output}")
+    parser.must_give(output, "another model")
     return parser
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -272,14 +272,16 @@ def check_fits(config: RunConfig) -> None:
         fitting_decoder(config.model_name, kind.gives, config.parse.decoder)
 
 
-def check_enough(config: RunConfig, training: TrainingData, texts: Iterable[str]) -> None:
+def check_enough(config: RunConfig, training: TrainingData, texts: Sequence[str]) -> None:
     """Raises SynparseError if there is too little text, or if trees are missing or cannot be learned from."""
     if training.words < MIN_WORDS:
-        where = " ".join(texts) or "the training text"
+        names = ["standard input" if text == "-" else text for text in texts]
+        where = " ".join(names) or "the training text"
+        remedy = "; pipe the text in, also with --resume" if "-" in texts else ""
         size = f"{training.words} {config.data.token if training.words == 1 else TOKENS[config.data.token]}"
         raise SynparseError(
-            f"{where}: {size} to learn from after normalization "
-            f"{config.data.normalization!r}; at least {MIN_WORDS} are needed, and about 100,000 for useful trees"
+            f"{where}: {size} to learn from after normalization {config.data.normalization!r}; "
+            f"at least {MIN_WORDS} are needed, and about 100,000 for useful trees{remedy}"
         )
     if training.has_trees != entry_of(config).learns_trees:
         problem = "learns no trees" if training.has_trees else "learns from trees, and the training text has none"

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from induce.parsing.load import load_parser
+from induce.settings.presets import resolve
 from induce.storage import checkpoint
+from induce.tasks.examples import Examples
+from induce.tasks.listops import ListOps
 from induce.training import corpora
 from induce.training.request import RunRequest
-from induce.training.run import prepare_run
+from induce.training.run import check_enough, prepare_run
 from tests.support.calls import Caller
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError
@@ -47,6 +50,11 @@ def test_refused_before_a_text_is_read(options: dict[str, Any], problem: str, mo
         prepare_run(RunRequest(run="new/run", text=["text.txt"], **options))
     assert problem in str(messages.value)
     assert not Path("new").exists()
+
+
+def test_empty_standard_input_is_reported_with_a_remedy() -> None:
+    with pytest.raises(SynparseError, match=r"^standard input: 0 words .*; pipe the text in, also with --resume$"):
+        check_enough(resolve(model="onlstm"), Examples(ListOps(), []), ("-",))
 
 
 def test_user_preset(call: Caller) -> None:
