@@ -17,6 +17,7 @@ import numpy as np
 from induce.data.normalization import RECIPES
 from induce.decoding.chart import mbr_splits
 from induce.decoding.heads_in_tree import heads_in_tree
+from induce.decoding.specification import NO_PRIORS
 from induce.parsing.ensemble_description import EnsembleDescription, digest_of
 from induce.parsing.parser import Parser, Words, common_rule
 from induce.parsing.reading import Reading
@@ -63,7 +64,11 @@ class Ensemble(Parser):
 
     @property
     def decoded(self) -> str:
-        return super().decoded + ("|priors:none" if self.without_priors else "")
+        return super().decoded + (f"|priors:{self.priors}" if self.without_priors else "")
+
+    @property
+    def priors(self) -> str:
+        return NO_PRIORS if self.without_priors else ""
 
     @property
     def digest(self) -> str:

@@ -117,6 +117,11 @@ class Parser:
         return f"|head-style:{self.head_style}" if self.head_style and self.output == "heads" else ""
 
     @property
+    def priors(self) -> object:
+        """The priors, which ``str`` lists, or "" if they are part of the digest."""
+        return ""
+
+    @property
     def digest(self) -> str:
         """The SHA-256 of everything that decides the trees besides options: the weights, or the members."""
         raise NotImplementedError

@@ -40,6 +40,19 @@ def test_a_file_for_each_file(call: Caller, model: Path) -> None:
     assert "was begun with decoder" in call.refusal(*other)
 
 
+def test_job_is_not_resumed_with_other_priors_or_encoding(call: Caller) -> None:
+    job = ("parse", "-m", "english", "in/a.txt", "--output-dir", "out")
+    call.result(*job)
+    assert "was begun with priors 'brackets" in call.refusal(*job, "--resume", "--priors", "none")
+    assert "was begun with encoding '', not 'latin-1'" in call.refusal(*job, "--resume", "--encoding", "latin-1")
+    assert "was begun with input_format '', not 'text'" in call.refusal(*job, "--resume", "--input-format", "text")
+    call.result(*job, "--resume")
+    call.result("combine", "english", "baseline:right", "-o", "vote")
+    job = ("parse", "-m", "vote", "in/a.txt", "--output-dir", "voted")
+    call.result(*job)
+    assert "was begun with priors '', not 'none'" in call.refusal(*job, "--resume", "--priors", "none")
+
+
 @pytest.mark.parametrize("workers", [(), ("--workers", "1")])
 def test_files_of_a_batch_are_synced_together(
     call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
