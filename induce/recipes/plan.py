@@ -14,6 +14,7 @@ from induce.recipes.recipe import VOTE, Member, Recipe
 from induce.storage.locate import ENSEMBLE, PLAN, PathType
 from induce.storage.run_folder import check_type, resumable
 from induce.training.request import RunRequest, StoredRequest
+from induce.training.sources import is_corpus
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import FileFormat, read_metadata, write_metadata
@@ -85,6 +86,8 @@ class Plan:
             return cls._stored(path, request, minutes, report)
         if "-" in request.text:
             raise SynparseError("a recipe reads its text several times; give it as a file, not as standard input")
+        for corpus in filter(is_corpus, request.text):
+            raise SynparseError(f"{corpus}: a recipe parses its text, which is not in a prepared corpus; give the text")
         if request.resume and not request.text:
             raise SynparseError(f"{folder}: there is no job to resume; to begin one, leave out --resume")
         check_type(folder, PathType.ENSEMBLE, PathType.JOB)

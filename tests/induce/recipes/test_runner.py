@@ -20,6 +20,7 @@ from induce.recipes.recipe import Member, Part, Recipe
 from induce.recipes.runner import fit_schedule, train_recipe
 from induce.settings.presets import resolve
 from induce.storage.facts import Check
+from induce.training.corpora import prepare_text
 from induce.training.request import RunRequest
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError
@@ -254,6 +255,11 @@ def test_two_teach_together_and_the_lowest_perplexity_votes(tmp_path: Path) -> N
 def test_unsuitable_folders_and_inputs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match="several times"):
         list(train_recipe(RunRequest(run=str(tmp_path / "run"), text=("-",)), RECIPE))
+    corpus = tmp_path / "corpus"
+    prepare_text(request(tmp_path / "run").text, str(corpus))
+    with pytest.raises(SynparseError, match="corpus: a recipe parses its text, which is not in a prepared corpus"):
+        list(train_recipe(RunRequest(run=str(tmp_path / "run"), text=(str(corpus),)), RECIPE))
+    assert not (tmp_path / "run").exists()
     (tmp_path / "mine" / "best").mkdir(parents=True)
     (tmp_path / "mine" / "best" / "checkpoint.json").write_text("{}", encoding="utf-8")
     with pytest.raises(SynparseError, match="this folder holds a trained model"):
