@@ -23,7 +23,8 @@ FORMAT = FileFormat(1, "the plan of a job", "begin again with --overwrite")
 PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
 MAX_MINUTES = 1e7
-DECISIONS = ("done", "log", "series", "words", "text_share", "vote_share", "ranks")  # fields of both classes
+# fields of both classes
+DECISIONS = ("done", "log", "series", "words", "text_sha256", "dev_sha256", "text_share", "vote_share", "ranks")
 Report = Callable[[str], None]
 
 
@@ -39,6 +40,8 @@ class StoredPlan:
     log: tuple[str, ...] = ()
     series: int = 0
     words: int = 0
+    text_sha256: str = ""
+    dev_sha256: str = ""
     text_share: float = 0.0
     vote_share: float = 0.0
     ranks: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -68,6 +71,8 @@ class Plan:
     log: tuple[str, ...] = ()  # reported decisions
     series: int = 0
     words: int = 0  # of the training text
+    text_sha256: str = ""  # of the training text as the part reads it that counts its words
+    dev_sha256: str = ""  # of the development text
     text_share: float = 0.0  # of the sentences that the parts learn from; 0: not decided
     vote_share: float = 0.0  # of the sentences that the students of the vote learn from
     ranks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # members by group, the lowest perplexity first
@@ -186,10 +191,14 @@ class Plan:
 
     def request_of(self, member: Member) -> RunRequest:
         """The request of one training run. A run that has begun is resumed."""
-        run, part, teachers = self.run_of(member.name), member.part, self.teachers_of(member)
+        run = self.run_of(member.name)
         if resumable(run):
             return RunRequest(run=str(run), resume=True, device=self.request.device)
-        share = self.vote_share if teachers == [VOTE] else self.text_share
+        return self.new_request(member, self.vote_share if member.teachers == VOTE else self.text_share)
+
+    def new_request(self, member: Member, share: float = 0.0) -> RunRequest:
+        """The request of a training run that has not begun, with a ``share`` of the text or, if it is 0, all of it."""
+        run, part, teachers = self.run_of(member.name), member.part, self.teachers_of(member)
         text_share = (f"data.text_share={share:g}",) if 0 < share < 1 else ()
         options = [f"@decoder={name}" for name in part.decoders] or [""]
         job = (1 if self.request.seed is None else self.request.seed) - 1

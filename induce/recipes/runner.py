@@ -25,9 +25,10 @@ from induce.settings.run import entry_of
 from induce.training.events import Event, Finished
 from induce.training.parallel import Task, train_tasks
 from induce.training.request import RunRequest, Stop, resolved_config
-from induce.training.run import load_data
-from induce.training.run_data import RunData
+from induce.training.run import check_fits, load_data
+from induce.training.run_data import RunData, load_run_data
 from induce.training.sources import read_text
+from induce.training.state import check_text
 from induce.workers.pool import worker_count
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
@@ -60,15 +61,10 @@ def train_recipe(
     plan = Plan.open(request, recipe, max_minutes, report)
     request = plan.request
     count = worker_count(request.device)
-    if not plan.words:
-        check_recipe(plan.recipe, request, name if name.endswith(".toml") else f"recipe {name!r}")
-        plan.words = _count_words(plan, stop)
-        chosen = _recipe_for(plan.words, plan.recipe)
-        if chosen is not plan.recipe:
-            check_recipe(chosen, request, f"recipe {chosen.name!r}")
-            plan.recipe = chosen
-            plan.report(f"{plan.words:,} words: recipe {plan.recipe.name}")
-        plan.begin()
+    if plan.words:
+        _check_text(plan, stop)
+    else:
+        _begin(plan, name if name.endswith(".toml") else f"recipe {name!r}", stop)
     recipe = plan.recipe
     first = recipe.series(1)[0]
     members, students = plan.choose_series(count), recipe.student_members()
@@ -95,6 +91,28 @@ def train_recipe(
         result = list(plan.rank(recipe.result, rivals, "the lowest is the result")[:1])
     _combine(result, plan.folder, plan)
     _compare_with_branching(plan)
+
+
+def _begin(plan: Plan, where: str, stop: Stop) -> None:
+    """Check the recipe at ``where``, count the words of the text, choose the recipe for so many, and write the plan."""
+    check_recipe(plan.recipe, plan.request, where)
+    data = _read_text(plan, stop)
+    plan.words = data.training.words
+    chosen = _recipe_for(plan.words, plan.recipe)
+    if chosen is not plan.recipe:
+        check_recipe(chosen, plan.request, f"recipe {chosen.name!r}")
+        plan.recipe = chosen
+        plan.report(f"{plan.words:,} words: recipe {plan.recipe.name}")
+        data = _read_text(plan, stop)  # another part may read it in another way
+    plan.text_sha256, plan.dev_sha256 = data.training.sha256, data.development.sha256
+    plan.begin()
+
+
+def _check_text(plan: Plan, stop: Stop) -> None:
+    """Raises SynparseError if the text is not the one that a resumed job began with."""
+    data = _read_text(plan, stop)
+    check_text(plan.folder, "training", data.training.sha256, plan.text_sha256)
+    check_text(plan.folder, "development", data.development.sha256, plan.dev_sha256)
 
 
 def _compare_with_branching(plan: Plan) -> None:
@@ -139,17 +157,19 @@ def _recipe_for(words: int, recipe: Recipe) -> Recipe:
     return recipe
 
 
-def _count_words(plan: Plan, stop: Stop) -> int:
-    """Number of words in the training text as read by the first part with ``max_passes``, or by the first part.
+def _read_text(plan: Plan, stop: Stop) -> RunData:
+    """The text as read by the first part with ``max_passes``, or by the first part.
 
     Models that learn from teachers alone are left out, because there are no teachers yet.
     """
     members = plan.recipe.series(1)
-    requests = [plan.request_of(member) for member in members if member.part.max_passes]
+    requests = [plan.new_request(member) for member in members if member.part.max_passes]
     learners = (request for request in requests if not entry_of(resolved_config(request)).needs_teacher)
-    request = replace(next(learners, plan.request_of(members[0])), teachers=(), resume=False)
-    words: int = load_data(request, stop=stop).training.words
-    return words
+    request = replace(next(learners, plan.new_request(members[0])), teachers=())
+    config = resolved_config(request)
+    request.sources.check(config)
+    check_fits(config)
+    return load_run_data(config, request.sources, request.device, stop)
 
 
 def _train(

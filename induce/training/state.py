@@ -66,16 +66,8 @@ def restore(run: Run, checkpoint: store.Checkpoint) -> None:
 
     Raises SynparseError if the checkpoint is damaged or belongs to another text.
     """
-    texts = {
-        "training": (run.facts.training, checkpoint.facts.training),
-        "development": (run.facts.development, checkpoint.facts.development),
-    }
-    for name, (current, stored) in texts.items():
-        if stored.sha256 not in ("", current.sha256):
-            raise SynparseError(
-                f"{run.folder}: the {name} text is not the one that this run began with; give the same text, "
-                "or train again with --overwrite"
-            )
+    check_text(run.folder, "training", run.facts.training.sha256, checkpoint.facts.training.sha256)
+    check_text(run.folder, "development", run.facts.development.sha256, checkpoint.facts.development.sha256)
     trainer = checkpoint.trainer()
     try:
         run.model.load_state_dict(checkpoint.weights(), strict=True)
@@ -88,6 +80,15 @@ def restore(run: Run, checkpoint: store.Checkpoint) -> None:
         raise resume_error(checkpoint.folder, error) from None
     if run.group.first:
         cut_log(run.folder, run.position)
+
+
+def check_text(folder: Path, name: str, sha256: str, stored: str) -> None:
+    """Raises SynparseError if the digest of a text is not the ``stored`` one, unless that is ""."""
+    if stored not in ("", sha256):
+        raise SynparseError(
+            f"{folder}: the {name} text is not the one that this run began with; give the same text, "
+            "or train again with --overwrite"
+        )
 
 
 def resume_error(folder: Path, error: Exception) -> MetadataError:

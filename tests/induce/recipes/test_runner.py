@@ -222,6 +222,19 @@ def test_job_can_be_stopped_while_a_text_is_parsed(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / "parts" / "student-1").exists()
 
 
+def test_job_is_not_resumed_with_a_changed_text(tmp_path: Path) -> None:
+    requested = replace(request(tmp_path / "run"), dev=(str(tmp_path / "dev.txt"),))
+    (tmp_path / "dev.txt").write_text("the dog saw a cat\n" * 5, encoding="utf-8")
+    list(train_recipe(requested, RECIPE, stop=lambda: True))
+    again = RunRequest(run=requested.run, resume=True, device="cpu")
+    (tmp_path / "dev.txt").write_text("a cat saw the dog\n" * 5, encoding="utf-8")
+    with pytest.raises(SynparseError, match="the development text is not the one that this run began with"):
+        list(train_recipe(again, stop=lambda: True))
+    Path(str(requested.text[0])).write_text("the dog saw a cat\n" * 60, encoding="utf-8")
+    with pytest.raises(SynparseError, match="the training text is not the one that this run began with"):
+        list(train_recipe(again, stop=lambda: True))
+
+
 def test_failed_call_leaves_nothing(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_bytes("caf\xe9 noir\n".encode("latin-1") * 20)
@@ -291,7 +304,7 @@ def test_words_are_not_counted_by_a_part_that_needs_a_teacher(tmp_path: Path) ->
     recipe = replace(RECIPE, parts=parts)
     plan = Plan(tmp_path / "run", recipe, request(tmp_path / "run"), 10.0)
     (tmp_path / "run").mkdir()
-    assert runner._count_words(plan, lambda: False) > len(TEXT)
+    assert runner._read_text(plan, lambda: False).training.words > len(TEXT)
 
 
 def test_one_pass_learns_from_the_longest_sentences() -> None:
