@@ -18,7 +18,7 @@ from cli.command import HELP_SETTINGS, LazyGroup
 from cli.output import wrapped
 from cli.signals import TerminatedError, ending_cleanly
 from cli.streams import replace_closed_streams
-from treebank.base.errors import SynparseError, UnknownNameError, out_of_memory, printable
+from treebank.base.errors import SynparseError, UsageError, out_of_memory, printable
 from treebank.base.version import VERSION
 
 COMMANDS = {
@@ -104,7 +104,7 @@ def _run_reporting_errors(arguments: list[str]) -> int:
         return _end("terminated", error.code, error)
     except (KeyboardInterrupt, click.Abort) as error:
         return _end("interrupted", 130, error)
-    except UnknownNameError as error:
+    except UsageError as error:
         return _end(str(error), 2, error)
     except SynparseError as error:
         return _end(str(error), 1, error)

@@ -142,7 +142,7 @@ def train_model(
     from induce.recipes.recipe import read_recipe
     from induce.training.distributed import join
     from induce.training.events import Finished
-    from induce.training.request import RunRequest, UnchangeableError
+    from induce.training.request import RunRequest
     from induce.training.run import prepare_run
 
     request = RunRequest(run=run or default_output(), text=text, **options)
@@ -155,8 +155,6 @@ def train_model(
     reading = replace(request.input_options, on_sentence=lambda position: counter.step(None))
     try:
         trainer = prepare_run(replace(request, input_options=reading), counter.print, group=group)
-    except UnchangeableError as error:
-        raise click.UsageError(str(error)) from None
     finally:
         counter.close()
     left = None if max_minutes is None else max(0.0, max_minutes - (time.monotonic() - start) / 60)
@@ -187,33 +185,32 @@ def _train_several(
     from induce.training.family import parse_seeds, train_family
 
     stored = set(folder_types(Path(request.run))) if request.resume else set()
-    if PathType.JOB in stored:
-        recipe = recipe or "best"  # the plan holds the recipe that the job began with
-    if not recipe and not seeds and PathType.FAMILY not in stored:
+    is_recipe = bool(recipe) or PathType.JOB in stored
+    if not is_recipe and not seeds and PathType.FAMILY not in stored:
         return False
     model_options = ("model", "preset", "settings", "trees", "teachers", "task")
     if (request.seed is not None and seeds) or (
-        recipe and (seeds or any(getattr(request, key) for key in model_options))
+        is_recipe and (seeds or any(getattr(request, key) for key in model_options))
     ):
         raise click.UsageError("--seeds excludes --seed, and --recipe names models and settings itself")
-    if recipe and request.seed == 0:
+    if is_recipe and request.seed == 0:
         raise click.BadParameter("0: with --recipe, seeds start at 1", param_hint="--seed")
     last: Event | None = None
     with ending_after_the_step() as ending:
         options: dict[str, Any] = {"max_minutes": max_minutes, "stop": ending.requested, "report": _print}
-        if recipe:
+        if is_recipe:
             events = train_recipe(request, recipe, **options)
         else:
             events = train_family(request, parse_seeds(seeds) if seeds else [], **options)
         for name, last in events:
             lines = event_lines(last)
-            for line in lines[:1] if recipe and isinstance(last, Finished) else lines:  # a job is continued as one
+            for line in lines[:1] if is_recipe and isinstance(last, Finished) else lines:  # a job is continued as one
                 _print(f"{name}: {line}")
         if ending.number:
             _print(f"to continue: synparse train --resume -o {shlex.quote(request.run)}")
             context.exit(ending.code)
     if isinstance(last, Finished):
-        for line in next_steps(last, request.run if recipe else f"{request.run}/seed-*"):
+        for line in next_steps(last, request.run if is_recipe else f"{request.run}/seed-*"):
             _print(line)
     return True
 

@@ -13,7 +13,7 @@ from typing import Any
 from induce.recipes.recipe import VOTE, Member, Recipe
 from induce.storage.locate import ENSEMBLE, PLAN, PathType
 from induce.storage.run_folder import check_type, resumable
-from induce.training.request import RunRequest, StoredRequest
+from induce.training.request import RunRequest, StoredRequest, unchangeable
 from induce.training.sources import is_corpus
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
@@ -105,7 +105,8 @@ class Plan:
     def _stored(cls, path: Path, request: RunRequest, minutes: float | None, report: Report) -> Plan:
         stored = read_metadata(path, StoredPlan, FORMAT)
         if request.seed not in (None, stored.seed):
-            raise SynparseError(f"{path}: began with --seed {stored.seed}, which cannot change on --resume")
+            raise unchangeable("--seed", stored.seed)
+        stored.request.check_unchanged(request)
         restored = replace(stored.request.restore(request), seed=stored.seed)
         decisions: dict[str, Any] = {name: getattr(stored, name) for name in DECISIONS}
         plan = cls(path.parent, stored.recipe, restored, minutes or stored.minutes, report=report, **decisions)

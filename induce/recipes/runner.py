@@ -24,7 +24,7 @@ from induce.recipes.recipe import VOTE, Member, Recipe, read_recipe
 from induce.settings.run import entry_of
 from induce.training.events import Event, Finished
 from induce.training.parallel import Task, train_tasks
-from induce.training.request import RunRequest, Stop, resolved_config
+from induce.training.request import RunRequest, Stop, resolved_config, unchangeable
 from induce.training.run import check_fits, load_data
 from induce.training.run_data import RunData, load_run_data
 from induce.training.sources import read_text
@@ -46,7 +46,7 @@ TRIVIAL_AGREEMENT = 90.0  # F1 with right or left branching from which a warning
 
 def train_recipe(
     request: RunRequest,
-    recipe: Recipe | str = "best",
+    recipe: Recipe | str | None = None,
     *,
     max_minutes: float | None = None,
     stop: Stop = lambda: False,
@@ -54,19 +54,22 @@ def train_recipe(
 ) -> Iterator[tuple[str, Event]]:
     """Train the parts of ``recipe`` within about ``max_minutes``, by default those of the recipe.
 
+    Without ``recipe``, a resumed job follows the one that it began with, and a new job the recipe ``best``.
     Yields the name of a run and an event. After ``stop`` returns true, all models are stored, and a request with
     ``resume`` continues. Raises SynparseError if text or settings are invalid.
     """
-    name, recipe = (recipe, read_recipe(recipe)) if isinstance(recipe, str) else (recipe.name, recipe)
-    plan = Plan.open(request, recipe, max_minutes, report)
+    named = recipe if isinstance(recipe, Recipe) else read_recipe(recipe or "best")
+    plan = Plan.open(request, named, max_minutes, report)
+    if recipe and plan.words and _recipe_for(plan.words, named) != plan.recipe:
+        raise unchangeable("--recipe or its style", plan.recipe.name)
     request = plan.request
     count = worker_count(request.device)
     if plan.words:
         _check_text(plan, stop)
     else:
-        _begin(plan, name if name.endswith(".toml") else f"recipe {name!r}", stop)
+        where = recipe if isinstance(recipe, str) and recipe.endswith(".toml") else f"recipe {named.name!r}"
+        _begin(plan, where, stop)
     recipe = plan.recipe
-    first = recipe.series(1)[0]
     members, students = plan.choose_series(count), recipe.student_members()
     stretch = min(recipe.max_stretch, plan.stretch(members, count))
     plan.decide(f"{plan.minutes:g} minutes on {count} cores: {stretch:.2f} times the minutes of each part")
@@ -77,7 +80,7 @@ def train_recipe(
         if stop():
             return
         if stage[0] == members[0]:
-            plan.report_branching(first)
+            plan.report_branching(members[0])
     voters = _voters(members, plan)
     if students:
         _combine(voters, plan.run_of(VOTE), plan)

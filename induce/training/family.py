@@ -14,7 +14,7 @@ from induce.storage.locate import FAMILY, PathType
 from induce.storage.run_folder import check_type, resumable
 from induce.training.events import Event
 from induce.training.parallel import Task, train_tasks
-from induce.training.request import RunRequest, Stop, StoredRequest, UnchangeableError
+from induce.training.request import RunRequest, Stop, StoredRequest
 from induce.training.run import load_data
 from induce.workers.pool import cores, worker_count
 from treebank.base.callbacks import ignore
@@ -108,10 +108,7 @@ def _joined(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[RunReq
     now = StoredRequest.of(request)
     all_seeds = list(dict.fromkeys([*known, *seeds]))
     if request.resume:
-        for item in fields(now):
-            value = getattr(now, item.name)
-            if value and value != getattr(before, item.name):
-                raise UnchangeableError(f"{item.name} cannot change on --resume: the family keeps its settings")
+        before.check_unchanged(request)
         return before.restore(request), seeds or known, all_seeds
     others = ", ".join(str(seed) for seed in known if seed not in seeds)
     names = [item.name for item in fields(now) if getattr(now, item.name) != getattr(before, item.name)]

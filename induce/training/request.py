@@ -10,7 +10,7 @@ from induce.settings.presets import changed, resolve
 from induce.settings.run import RunConfig
 from induce.training.corpora import prepared_rule
 from induce.training.sources import Sources, Text
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 from treebank.base.registry import canonical
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
@@ -80,6 +80,16 @@ class StoredRequest:
         values |= {name: tuple(text for text in getattr(request, name) if isinstance(text, str)) for name in TEXTS}
         return cls(**values, **{name: getattr(request.input_options, name) for name in STORED_INPUT})
 
+    def check_unchanged(self, request: RunRequest) -> None:
+        """Raises UnchangeableError if ``request`` gives another value than the stored one."""
+        requested = StoredRequest.of(request)
+        for item in fields(self):
+            value, stored = getattr(requested, item.name), getattr(self, item.name)
+            if value and value != stored:
+                texts = [" ".join(part) if isinstance(part, tuple) else str(part) for part in (value, stored)]
+                name = OPTION_NAMES.get(item.name, f"--{item.name}")
+                raise unchangeable(f"{name} {texts[0]}", texts[1])
+
     def restore(self, request: RunRequest) -> RunRequest:
         """``request`` with the stored values instead of its own."""
         values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
@@ -91,8 +101,23 @@ TEXTS = ("text", "dev")  # fields of a `RunRequest` with paths and sentences
 STORED_INPUT = ("tokenize", "paragraphs", "form", "encoding")  # fields of `InputOptions` in a `StoredRequest`
 
 
-class UnchangeableError(SynparseError):
+OPTION_NAMES = {
+    "text": "TEXT",
+    "teachers": "--teacher",
+    "settings": "--set",
+    "task": "task",
+    "tokenize": "--tokenizer",
+    "form": "--input-format",
+}
+
+
+class UnchangeableError(UsageError):
     """An option that a resumed run cannot take."""
+
+
+def unchangeable(option: str, stored: object) -> UnchangeableError:
+    """The error for an option that would change the ``stored`` value."""
+    return UnchangeableError(f"{option} cannot change on --resume: the run keeps {stored or 'none'}")
 
 
 def resolved_config(request: RunRequest) -> RunConfig:
@@ -144,7 +169,7 @@ def _check_unchanged(request: RunRequest, config: RunConfig) -> None:
     }
     for name, (requested, stored) in options.items():
         if requested not in (None, stored):
-            raise UnchangeableError(f"{name} cannot change on --resume: the run keeps {stored or 'none'}")
+            raise unchangeable(name, stored)
     for change in request.settings:
         if change.partition("=")[0].strip() not in CHANGEABLE:
             raise UnchangeableError(f"--set {change}: on --resume only {' and '.join(CHANGEABLE)} can change")

@@ -11,8 +11,12 @@ class SynparseError(Exception):
     """An error message in one line: location, problem, remedy."""
 
 
-class UnknownNameError(SynparseError):
-    """An unknown name was given. The exit code of ``synparse`` is 2, as for any wrong usage."""
+class UsageError(SynparseError):
+    """Options that cannot be used, or not together. The exit code of ``synparse`` is 2."""
+
+
+class UnknownNameError(UsageError):
+    """An unknown name was given."""
 
 
 class NotANumberError(SynparseError):

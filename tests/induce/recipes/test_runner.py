@@ -23,8 +23,9 @@ from induce.storage.facts import Check
 from induce.training.corpora import prepare_text
 from induce.training.request import RunRequest
 from tests.support.tiny import SETTINGS, sentences
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 from treebank.core.dependency import is_tree
+from treebank.io.read import InputOptions
 
 TINY = {
     name: (*(change for change in SETTINGS[name] if "epochs" not in change), "train.epochs=1")
@@ -233,6 +234,27 @@ def test_job_is_not_resumed_with_a_changed_text(tmp_path: Path) -> None:
     Path(str(requested.text[0])).write_text("the dog saw a cat\n" * 60, encoding="utf-8")
     with pytest.raises(SynparseError, match="the training text is not the one that this run began with"):
         list(train_recipe(again, stop=lambda: True))
+
+
+def test_job_is_not_resumed_with_other_options(tmp_path: Path) -> None:
+    small = replace(RECIPE, name="small")
+    names_small = replace(RECIPE, small_text_words=9_000, small_text_recipe=str(tmp_path / "small.toml"))
+    settings = json.dumps(SETTINGS["segment-edges"])
+    part = f'[[part]]\nname = "counts"\npresets = ["segment-edges-small"]\nminutes = 1\nsettings = {settings}\n'
+    (tmp_path / "small.toml").write_text(f'name = "small"\nminutes = 5\n{part}', encoding="utf-8")
+    requested = request(tmp_path / "run")
+    list(train_recipe(requested, names_small, stop=lambda: True))
+    resumed = replace(requested, resume=True)
+    for recipe in (names_small, str(tmp_path / "small.toml"), None):
+        list(train_recipe(resumed, recipe, stop=lambda: True))
+    for changes, recipe, problem in (
+        ({"text": ("other.txt",)}, None, "TEXT other.txt cannot change on --resume: the run keeps .*text.txt"),
+        ({"dev": ("dev.txt",)}, None, "--dev dev.txt cannot change on --resume: the run keeps none"),
+        ({"input_options": InputOptions(tokenize="english")}, None, "--tokenizer english cannot change"),
+        ({}, small, "--recipe or its style cannot change on --resume: the run keeps small"),
+    ):
+        with pytest.raises(UsageError, match=problem):
+            list(train_recipe(replace(resumed, **changes), recipe, stop=lambda: True))
 
 
 def test_failed_call_leaves_nothing(tmp_path: Path) -> None:

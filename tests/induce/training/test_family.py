@@ -15,7 +15,7 @@ from induce.training.family import parse_seeds, train_family
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run
 from tests.support.tiny import SETTINGS, sentences
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 
 TEXT = [sentence.words for sentence in sentences(60)]
 SHORT = [*SETTINGS["onlstm"], "train.epochs=1", "parse.layer=1"]
@@ -134,3 +134,13 @@ def test_progress_comes_from_copies(text: str, tmp_path: Path, monkeypatch: pyte
     requested = replace(request(tmp_path / "family", text), settings=[*SHORT, "loader.batch_size=2"])
     events = train_family(requested, [1, 2])
     assert {name for name, event in events if isinstance(event, Progress)} == {"seed 1", "seed 2"}
+
+
+def test_family_is_resumed_with_equal_options_only(text: str, tmp_path: Path) -> None:
+    run = tmp_path / "family"
+    run.mkdir()
+    family._write(run, request(run, text), [1])
+    resumed = request(run, text, resume=True)
+    assert family._joined(run, resumed, [])[1:] == ([1], [1])
+    with pytest.raises(UsageError, match=r"--dev dev\.txt cannot change on --resume: the run keeps none"):
+        family._joined(run, replace(resumed, dev=("dev.txt",)), [])
