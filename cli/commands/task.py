@@ -127,13 +127,11 @@ def evaluate(
     ],
 )
 @option("-m", "--model", "models", multiple=True, metavar="PATH", help="Model whose options are used (repeatable).")
-@option("--sketch", default="ADC", show_default=True, metavar="TASK", help="Task, by letters or name.", group=LEARNING)
+@option("--sketch", metavar="TASK", help="Task, by letters or name (default: ADC).", group=LEARNING)
 @option(
     "--reward",
     type=click.Choice(["sparse", "dense"]),
-    default="sparse",
-    show_default=True,
-    help="Reward for the complete task (sparse) or for each subtask in order (dense).",
+    help="Reward for the complete task (sparse, the default) or for each subtask in order (dense).",
     group=LEARNING,
 )
 @option("--from-scratch", is_flag=True, help="Use primitive actions instead of options.", group=LEARNING)
@@ -161,24 +159,29 @@ def transfer(
         raise click.UsageError("--unfrozen and --from-scratch exclude each other")
     if not options["resume"] and bool(models) == from_scratch:
         raise click.UsageError("give models whose options are used, or --from-scratch")
+    from cli.training_progress import REASONS
     from induce.tasks.craft.transfer import TransferRequest, prepare_transfer
 
     folder = run or default_output()
     learning = prepare_transfer(TransferRequest(run=folder, runs=models, **options))
-    display = Display()
+    display, summary = Display(), ""
     with ending_after_the_step() as ending:
         for event in learning.learn(max_minutes=max_minutes, stop=ending.requested):
             left = event.seconds / event.epoch * (event.epochs - event.epoch)
             progress = f"iteration {event.epoch}/{event.epochs}"
             parts = [f"{event.calls:,} calls", f"success {event.success:.1%}", remaining(left)]
             display.show(progress, parts, event.epoch / event.epochs)
-            if event.epoch == event.epochs:
-                display.print(f"{progress}: {', '.join(parts[:2])} [{clock(event.seconds)}]")
+            summary = f"{progress}: {', '.join(parts[:2])} [{clock(event.seconds)}]\n"
         display.close()
+        position, name = learning.position, shlex.quote(folder)
+        unfinished = position.epoch < learning.config.train.epochs
+        reason = "epochs" if not unfinished else "interrupted" if ending.number else "time"
+        hint = f"; to continue: synparse task transfer --resume -o {name}" if unfinished else ""
+        click.echo(f"{summary}{REASONS[reason]} after {clock(position.seconds)}", err=True)
+        click.echo(f"model folder: {folder}{hint}", err=True)
         if ending.number:
-            click.echo(f"to continue: synparse task transfer --resume -o {shlex.quote(folder)}", err=True)
             context.exit(ending.code)
-    click.echo(f"next: synparse task eval craft -m {shlex.quote(folder)}", err=True)
+    click.echo(f"next: synparse task eval craft -m {name}", err=True)
 
 
 @command(

@@ -157,7 +157,11 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     code, _, messages = call("task", "transfer", "-m", trained, "--sketch", "DCA", *small, "-o", run)
     assert code == 0, messages
     assert "iteration 1/1: 128 calls, success" in messages
-    assert f"next: synparse task eval craft -m {run}" in messages
+    assert f"model folder: {run}\nnext: synparse task eval craft -m {run}\n" in messages
+    other = tmp_path / "other"
+    limited = call("task", "transfer", "-m", trained, *small, "-o", other, "--max-minutes", 1e-9)[2]
+    assert "time limit reached after" in limited
+    assert f"model folder: {other}; to continue: synparse task transfer --resume -o {other}\n" in limited
     score = call.json("task", "eval", "craft", "-m", run)["scores"][0]
     assert {"success DCA", "calls DCA", "NMI"} <= score["values"].keys()
     assert "calls of the options of" in call.result("info", "-m", run)

@@ -32,7 +32,7 @@ from induce.tasks.craft.sketches import read_sketch
 from induce.tasks.craft.world import ACTIONS
 from induce.training.loop import SAVE_SECONDS
 from induce.training.position import Clock, Position
-from induce.training.request import CHANGEABLE
+from induce.training.request import CHANGEABLE, unchangeable
 from induce.training.state import Content, append_event, cut_log, resume_error, store_checkpoint
 from induce.training.time_limit import Limits, never
 from treebank.base.digest import digest_bytes
@@ -42,6 +42,7 @@ from treebank.base.registry import nearest
 if TYPE_CHECKING:
     from induce.tasks.craft.ppo import Learner
 
+DEFAULT_SKETCH = "ADC"
 WORLDS = 64  # worlds run in parallel
 TRANSFERABLE = ("ocn", "moe", "ompn", "compile")
 PUBLISHED = ("train.epochs=60", "optimizer.learning_rate=0.0003", "loader.batch_size=1024", "optimizer.clip=0.5")
@@ -51,12 +52,12 @@ SURE_SCORE = 40.0  # score of the only action of an option that always does the 
 
 @dataclass(frozen=True, kw_only=True)
 class TransferRequest:
-    """Settings of a transfer. Without ``runs`` each option is a single action."""
+    """Settings of a transfer. Without ``runs`` each option is a single action. None stands for the default."""
 
     run: str
     runs: Sequence[str] = ()
-    sketch: str = "ADC"
-    reward: str = "sparse"
+    sketch: str | None = None
+    reward: str | None = None
     unfrozen: bool = False  # whether the options are trained, too
     settings: Sequence[str] = ()
     seed: int | None = None
@@ -178,8 +179,9 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     folder = Path(request.run)
     if request.resume:
         return _resumed(request, folder)
-    if request.reward not in REWARDS:
-        raise UnknownNameError(f"{request.reward!r} is not a reward; {nearest(request.reward, REWARDS)}")
+    reward = request.reward or REWARDS[0]
+    if reward not in REWARDS:
+        raise UnknownNameError(f"{reward!r} is not a reward; {nearest(reward, REWARDS)}")
     models, configs = [], []
     for run in request.runs:
         checkpoint = store.read(store.find(Path(run)))
@@ -196,7 +198,7 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     config = configs[0] if configs else load_preset("craft-small", "moe")
     model = start_of(models) if models else single_actions(int(config.model["inner_size"]))
     is_policy = isinstance(model, OrderedMemoryPolicy)
-    sketch = read_sketch(request.sketch)
+    sketch = read_sketch(request.sketch or DEFAULT_SKETCH)
     config = replace(config, model={**config.model, **asdict(model.config)}, task=replace(config.task, sketches=sketch))
     seed = [] if request.seed is None else [f"train.seed={request.seed}"]
     for change in request.settings:
@@ -207,7 +209,7 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     trained = model if isinstance(model, OrderedMemoryPolicy) else model.options
     weights = "".join(f"{name}{value.tolist()}" for name, value in trained.state_dict().items())
     facts = RunFacts(
-        task_facts={"runs": list(request.runs), "reward": request.reward, "unfrozen": request.unfrozen or is_policy},
+        task_facts={"runs": list(request.runs), "reward": reward, "unfrozen": request.unfrozen or is_policy},
         texts=(f"calls of the options of {', '.join(request.runs) or 'single actions'}",),
         training=replace(NO_TEXT, sha256=digest_bytes(weights.encode())),
     )
@@ -228,9 +230,17 @@ def _resumed(request: TransferRequest, folder: Path) -> Transfer:
     checkpoint = store.read(folder / "last")
     if not checkpoint.facts.task_facts:
         raise SynparseError(f"{folder}: this run learns from demonstrations; resume it with: synparse train --resume")
-    facts = checkpoint.facts
+    facts, config = checkpoint.facts, checkpoint.config
+    sketch = read_sketch(request.sketch) if request.sketch else None
+    for name, value, stored in (
+        ("--sketch", sketch, config.task.sketches),
+        ("--reward", request.reward, facts.task_facts["reward"]),
+        ("--seed", request.seed, config.train.seed),
+    ):
+        if value not in (None, stored):
+            raise unchangeable(name, stored)
     run_facts = RunFacts(task_facts=facts.task_facts, texts=facts.texts, training=facts.training)
-    config = changed(checkpoint.config, request.settings)
+    config = changed(config, request.settings)
     transfer = Transfer(request, config, store.build_model(checkpoint), run_facts, lock)
     transfer.restore(checkpoint)
     return transfer

@@ -23,7 +23,7 @@ from induce.tasks.craft.ompn import OrderedMemoryPolicy, OrderedMemoryPolicyConf
 from induce.tasks.craft.ompn_finetuning import as_option, with_one_task
 from induce.tasks.craft.transfer import TransferRequest, join, prepare_transfer, single_actions
 from induce.tasks.craft.world import ACTIONS
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 
 WORDS = Vocabulary([BOUNDARY, UNKNOWN, *ACTIONS])
 
@@ -123,7 +123,10 @@ def test_run_is_saved_and_resumed(trained: Path, tmp_path: Path, unfrozen: bool)
     before = read(find(run))
     assert before.config.model["options"] == 4
     assert before.config.task.sketches == "A"
-    events += prepare_transfer(request(run, resume=True, settings=())).learn()
+    for others in ({"sketch": "DCA"}, {"reward": "sparse"}, {"seed": 9}):
+        with pytest.raises(UsageError, match=f"--{next(iter(others))} cannot change on --resume: the run keeps"):
+            prepare_transfer(request(run, resume=True, settings=(), **others))
+    events += prepare_transfer(request(run, resume=True, settings=(), sketch="A", reward="dense", seed=1)).learn()
     assert [(event.epoch, event.calls) for event in events] == [(1, 128), (2, 256)]
     assert events[1].actions > events[1].calls
     logged = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
