@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from induce.settings.run import entry_of
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import ModelSpec, parse_model_spec, whole_model
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 
 
 def load_parser(
@@ -33,11 +32,11 @@ def load_parser(
 ) -> ModelParser | Ensemble:
     """The parser of a trained model (its best checkpoint), a packed model or an ensemble.
 
-    ``run`` is a model specification. Its options come before ``decoder``, ``layer``, ``distances`` and ``priors``, and
-    these before the model's own. ``distances`` is ``lm`` or ``syd`` for a model that learned from trees. ``priors`` is
-    a list such as ``brackets:1,branching:0.1``, or ``none``; for an ensemble only ``none``, which holds for all
-    members. ``tell`` is called with a message about text that does not fit the model, sentences that take long, and
-    sentences that a member of an ensemble has no vote for.
+    ``run`` is a model specification. Its options, ``decoder``, ``layer``, ``distances`` and ``priors`` come before the
+    model's own. ``distances`` is ``lm`` or ``syd`` for a model that learned from trees. ``priors`` is a list such as
+    ``brackets:1,branching:0.1``, or ``none``; for an ensemble only ``none``, which holds for all members. ``tell`` is
+    called with a message about text that does not fit the model, sentences that take long, and sentences that a member
+    of an ensemble has no vote for. Raises UsageError if ``run`` and an argument give different values of an option.
     """
     spec, chosen = _spec_and_options(run, decoder=decoder, layer=layer, distances=distances, priors=priors)
     if chosen["decoder"] is not None:
@@ -47,7 +46,11 @@ def load_parser(
             raise SynparseError(f"{spec.path}: an ensemble has no layers or distances; its members have: RUN@layer=2")
         if chosen["priors"] not in (None, specification.NO_PRIORS):
             raise SynparseError(f"{spec.path}: an ensemble has no priors, its members have; --priors none is possible")
-        load_member = partial(load_parser, device=device, priors=chosen["priors"])
+        without = {"priors": specification.NO_PRIORS} if chosen["priors"] else {}
+
+        def load_member(path: str, **options: Any) -> ModelParser | Ensemble:
+            return load_parser(path, device=device, **(options | without))
+
         ensemble = load_ensemble(Path(spec.path), load_member, decoder=chosen["decoder"])
         ensemble.without_priors = chosen["priors"] == specification.NO_PRIORS
         ensemble.tell = tell or ensemble.tell
@@ -71,10 +74,17 @@ def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **op
 
 
 def _spec_and_options(run: str | os.PathLike[str], **options: Any) -> tuple[ModelSpec, dict[str, Any]]:
-    """The specification, and ``options`` with those of the specification instead, without its weight."""
+    """The specification, and ``options`` with those of the specification, which has no weight.
+
+    Raises UsageError if an option has two different values.
+    """
     spec = parse_model_spec(run)
     if "weight" in spec.options:
         raise SynparseError(f"{spec.name}: only the members of an ensemble have a weight; leave out @weight")
+    for name, value in spec.options.items():
+        other = options.get(name)
+        if other is not None and str(other).replace("+", ",") != str(value).replace("+", ","):
+            raise UsageError(f"{spec.name}: --{name} {other} is another value of @{name}; leave out one of them")
     return spec, options | spec.options
 
 

@@ -81,11 +81,22 @@ def test_a_model_specification_can_hold_priors() -> None:
     assert "|priors:brackets:2,branching:0.5" in synparse.load(spec.name).decoded
 
 
+def test_two_values_of_an_option_are_refused(call: Caller) -> None:
+    model = "english-grammar@priors=brackets:2+branching:0.5,decoder=mbr"
+    call.result("parse", "in.txt", "-m", model, "--priors", "brackets:2,branching:0.5", "--decoder", "mbr")
+    for option, value in (("decoder", "brackets"), ("priors", "none")):
+        problem = call.refusal("parse", "in.txt", "-m", model, f"--{option}", value, code=2)
+        assert problem.endswith(f"--{option} {value} is another value of @{option}; leave out one of them")
+
+
 def test_members_of_an_ensemble_can_be_without_priors(call: Caller) -> None:
     call.result("combine", "english-grammar", "baseline:left", "-o", "both")
     assert synparse.load("both", priors="none").decoded.endswith("|priors:none")
     with pytest.raises(SynparseError, match="an ensemble has no priors"):
         synparse.load("both", priors="brackets:1")
+    call.result("combine", "english-grammar@priors=branching:5", "baseline:left", "-o", "own")
+    (member, _) = synparse.load("own", priors="none").voters
+    assert member.parser.decoded.endswith("|priors:none")
 
 
 @pytest.mark.parametrize(
