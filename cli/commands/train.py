@@ -189,10 +189,10 @@ def _train_several(
     if not is_recipe and not seeds and PathType.FAMILY not in stored:
         return False
     model_options = ("model", "preset", "settings", "trees", "teachers", "task")
-    if (request.seed is not None and seeds) or (
-        is_recipe and (seeds or any(getattr(request, key) for key in model_options))
-    ):
-        raise click.UsageError("--seeds excludes --seed, and --recipe names models and settings itself")
+    if request.seed is not None and not is_recipe:
+        raise click.UsageError("--seed is for one model or a recipe; the models of several seeds are named by --seeds")
+    if is_recipe and (seeds or any(getattr(request, key) for key in model_options)):
+        raise click.UsageError("--recipe names models, settings and seeds itself")
     if is_recipe and request.seed == 0:
         raise click.BadParameter("0: with --recipe, seeds start at 1", param_hint="--seed")
     last: Event | None = None

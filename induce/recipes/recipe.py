@@ -14,6 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from induce.settings.presets import sets_seed
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.metadata import decode
 from treebank.base.registry import nearest
@@ -59,6 +60,8 @@ class Part:
             raise ValueError(f"part {self.name!r}: decoders are those of its teachers, and it has none")
         if self.with_teacher > self.count:
             raise ValueError(f"part {self.name!r}: with_teacher is at most count")
+        for change in filter(sets_seed, self.settings):
+            raise ValueError(f"part {self.name!r}: leave out {change!r}; each member has its own seed")
         _check_positive(self)
 
     def in_style(self, style: str) -> Part:

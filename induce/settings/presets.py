@@ -24,11 +24,12 @@ from induce.settings.run import (
     model_settings,
     value_of,
 )
-from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.errors import SynparseError, UnknownNameError, UsageError
 from treebank.base.metadata import abbreviate
 from treebank.base.registry import canonical, nearest
 
 DEFAULT_MODEL = "onlstm"
+SEED = "train.seed"
 
 
 def preset_names() -> list[str]:
@@ -303,6 +304,20 @@ def _convert(text: str, old: Any, change: str) -> Any:
     except ValueError:
         kind = "a whole number" if isinstance(old, int) else "a number"
         raise SynparseError(f"setting {abbreviate(change)}: {abbreviate(text)} is not {kind}") from None
+
+
+def sets_seed(change: str) -> bool:
+    """Whether a change ``table.key=value`` is one of the seed."""
+    return change.partition("=")[0].strip() == SEED
+
+
+def with_seed(settings: Sequence[str], seed: int | None) -> list[str]:
+    """``settings``, followed by the seed if it is not None. Raises UsageError if they set the seed as well."""
+    if seed is None:
+        return list(settings)
+    for change in filter(sets_seed, settings):
+        raise UsageError(f"--set {change}: --seed or --seeds gives the seed as well; leave out one of them")
+    return [*settings, f"{SEED}={seed}"]
 
 
 def explain(model: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from induce.settings.presets import changed, resolve
+from induce.settings.presets import changed, resolve, with_seed
 from induce.settings.run import RunConfig
 from induce.training.corpora import prepared_rule
 from induce.training.sources import Sources, Text
@@ -52,7 +52,7 @@ class RunRequest:
         """All changes ``table.key=value``: the tokenization first, the seed last."""
         rule = self.input_options.tokenize or prepared_rule(self.text)
         first = [f"data.tokenization={rule.removesuffix(NONE)}"] if rule else []
-        return [*first, *self.settings, *([] if self.seed is None else [f"train.seed={self.seed}"])]
+        return [*first, *with_seed(self.settings, self.seed)]
 
 
 @dataclass(frozen=True, kw_only=True)

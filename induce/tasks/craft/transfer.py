@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
-from induce.settings.presets import changed, load_preset
+from induce.settings.presets import changed, load_preset, with_seed
 from induce.settings.run import RunConfig
 from induce.storage import checkpoint as store
 from induce.storage.facts import NO_TEXT, Check, RunFacts
@@ -200,12 +200,12 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     is_policy = isinstance(model, OrderedMemoryPolicy)
     sketch = read_sketch(request.sketch or DEFAULT_SKETCH)
     config = replace(config, model={**config.model, **asdict(model.config)}, task=replace(config.task, sketches=sketch))
-    seed = [] if request.seed is None else [f"train.seed={request.seed}"]
+    settings = with_seed(request.settings, request.seed)
     for change in request.settings:
         if change.startswith(("model.", "task.", "data.", "parse.")):
             problem = "only [train], [loader] and [optimizer] can be changed; other settings come from the options"
             raise SynparseError(f"setting {change}: {problem}")
-    config = changed(config, [*PUBLISHED, *(EPISODES if is_policy else ()), *request.settings, *seed])
+    config = changed(config, [*PUBLISHED, *(EPISODES if is_policy else ()), *settings])
     trained = model if isinstance(model, OrderedMemoryPolicy) else model.options
     weights = "".join(f"{name}{value.tolist()}" for name, value in trained.state_dict().items())
     facts = RunFacts(

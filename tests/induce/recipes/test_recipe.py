@@ -79,6 +79,7 @@ def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) ->
         ({"name": "x", "minutes": 1, "part": [{"name": "a", "minutes": 1}]}, "'presets' is missing"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "teachers": "b"}]}, "its teachers 'b' are not an earlier part"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "with_teacher": 2}]}, "part 'a': with_teacher is at most count"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "settings": ["train.seed=9"]}]}, "leave out 'train.seed=9'"),
         (
             {"name": "x", "minutes": 1, "part": [{**PART, "teachers_per_student": 2}]},
             "teachers_per_student divides the number of its teachers",

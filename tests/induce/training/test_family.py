@@ -14,6 +14,7 @@ from induce.training.events import Finished, Progress
 from induce.training.family import parse_seeds, train_family
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run
+from tests.support.calls import Caller
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError, UsageError
 
@@ -144,3 +145,10 @@ def test_family_is_resumed_with_equal_options_only(text: str, tmp_path: Path) ->
     assert family._joined(run, resumed, [])[1:] == ([1], [1])
     with pytest.raises(UsageError, match=r"--dev dev\.txt cannot change on --resume: the run keeps none"):
         family._joined(run, replace(resumed, dev=("dev.txt",)), [])
+
+
+def test_seed_of_a_resumed_family_is_refused(call: Caller, text: str, tmp_path: Path) -> None:
+    run = tmp_path / "family"
+    run.mkdir()
+    family._write(run, request(run, text), [1])
+    assert "the models of several seeds are named by --seeds" in call.usage("train", "--resume", "-o", run, "--seed", 6)
