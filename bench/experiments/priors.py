@@ -1,0 +1,85 @@
+"""UF1 of a vote of grammars with all priors of a recipe, without each of them, and without any, in every language.
+
+``python -m bench.experiments.priors [--only CORPUS…]`` trains the first grammars of the recipe `best-small` on the text
+of each treebank: the parts before the first one that has students. Their vote is scored with each list of priors. Runs
+and scores are stored in ``--out``, and the same command continues after an interruption.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.common import DATA, RESULTS, stored, synparse
+from bench.experiments.directions import CORPORA, uf1, write_corpus
+from bench.report import markdown
+from induce.recipes.recipe import SHIPPED
+
+RECIPE, PART, GRAMMARS = "best-small", "first", 4
+BASELINES = ("right", "left")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Folders, the recipe of the first grammars, and their priors by name, as texts ``NAME:STRENGTH``."""
+
+    data: Path
+    folder: Path
+    recipe: Path
+    priors: Mapping[str, str]
+
+    def scores(self, name: str, minutes: float) -> dict[str, float]:
+        """UF1 of the vote with each list of priors, and of trivial trees, for one treebank."""
+        folder = self.folder / name
+        text, gold, _ = write_corpus(CORPORA[name], self.data, folder)
+        job = folder / "job"
+        begin = ["--resume"] if job.exists() else [str(text), "--recipe", str(self.recipe)]
+        synparse(["train", *begin, "-o", str(job), "--max-minutes", f"{minutes:g}"], all_cores=True)
+        lists = {"all": list(self.priors.values())}
+        for prior in self.priors:
+            lists[f"no {prior}"] = [text for other, text in self.priors.items() if other != prior]
+        result: dict[str, float] = {}
+        for label, listed in {**lists, "none": []}.items():
+            priors, vote = "+".join(listed) or "none", folder / "vote"
+            members = [f"{job}/parts/{PART}-{number}@priors={priors}" for number in range(1, GRAMMARS + 1)]
+            synparse(["combine", *members, "-o", str(vote), "--overwrite"])
+            result[label] = next(iter(uf1(gold, "-m", str(vote)).values()))
+        return result | uf1(gold, *(part for baseline in BASELINES for part in ("--baseline", baseline)))
+
+
+def first_grammars(folder: Path) -> tuple[Path, dict[str, str]]:
+    """File with a recipe of the first grammars, and their priors."""
+    text = (SHIPPED / f"{RECIPE}.toml").read_text(encoding="utf-8")
+    head, *parts = text.split("[[part]]")
+    last = next(index for index, part in enumerate(parts) if f'name = "{PART}"' in part)
+    head = re.sub(r"^(small_text_\w+|result) =.*\n", "", head, flags=re.MULTILINE)
+    path = folder / "first.toml"
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text("[[part]]".join([head, *parts[: last + 1]]), encoding="utf-8")
+    listed = re.findall(r"parse\.priors=([^\"]+)", parts[last])[0].split(",")
+    return path, {prior.partition(":")[0]: prior for prior in listed}
+
+
+def main() -> None:
+    """Measure what is missing, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--out", type=Path, default=RESULTS / "priors")
+    parser.add_argument("--only", nargs="+", default=list(CORPORA), choices=CORPORA)
+    parser.add_argument("--minutes", type=float, default=14.0, help="wall-clock minutes of each training")
+    options = parser.parse_args()
+    bench = Bench(options.data, options.out, *first_grammars(options.out))
+    results = {
+        name: stored(options.out / f"{name}.json", lambda name=name: bench.scores(name, options.minutes))
+        for name in options.only
+    }
+    columns = next(iter(results.values()))
+    rows = [[name, *(f"{result[column]:.1f}" for column in columns)] for name, result in results.items()]
+    print(markdown(["UF1", *columns], rows))
+
+
+if __name__ == "__main__":
+    main()
