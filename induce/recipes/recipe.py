@@ -56,10 +56,10 @@ class Part:
         """Raises ValueError for numbers that are out of range, and without a preset."""
         if not self.presets or not 1 <= self.count <= MAX_MEMBERS:
             raise ValueError(f"part {self.name!r} needs a preset, and count is from 1 to {MAX_MEMBERS}")
-        if self.decoders and not self.teachers:
-            raise ValueError(f"part {self.name!r}: decoders are those of its teachers, and it has none")
         if self.with_teacher > self.count:
             raise ValueError(f"part {self.name!r}: with_teacher is at most count")
+        if (self.decoders or self.with_teacher) and not self.teachers:
+            raise ValueError(f"part {self.name!r}: decoders and with_teacher are for a part with teachers")
         for change in filter(sets_seed, self.settings):
             raise ValueError(f"part {self.name!r}: leave out {change!r}; each member has its own seed")
         _check_positive(self)
