@@ -33,12 +33,8 @@ CONLLU = "".join(
 class FakeParser:
     """A parser that returns right-branching trees and records the sentences that it parses."""
 
-    name = "fake"
-    output = "trees"
-    token = "word"
-    tokenization = ""
-    learned_from = ""
-    decoded = "model:fake|decoder:biased"
+    name, output, token, decoded = "fake", "trees", "word", "model:fake|decoder:biased"
+    tokenization = learned_from = ""
     parsed: list[tuple[str, ...]] = []  # noqa: RUF012
 
     def parse(self, sentences: Iterable[Sentence]) -> Iterator[Tree]:
