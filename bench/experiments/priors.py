@@ -1,8 +1,8 @@
 """UF1 of a vote of grammars with all priors of a recipe, without each of them, and without any, in every language.
 
-``python -m bench.experiments.priors [--only CORPUS…]`` trains the first grammars of the recipe `best-small` on the text
-of each treebank: the parts before the first one that has students. Their vote is scored with each list of priors. Runs
-and scores are stored in ``--out``, and the same command continues after an interruption.
+``python -m bench.experiments.priors [--only CORPUS…]`` trains the first grammars of the recipe `best-small`, and
+their teacher, on the text of each treebank. Their vote is scored with each list of priors. Runs and scores are stored
+in ``--out``, and the same command continues after an interruption.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Bench:
 
 
 def first_grammars(folder: Path) -> tuple[Path, dict[str, str]]:
-    """File with a recipe of the first grammars, and their priors."""
+    """File in ``folder`` with the parts of the recipe up to the first grammars, and the priors of these, by name."""
     text = (SHIPPED / f"{RECIPE}.toml").read_text(encoding="utf-8")
     head, *parts = text.split("[[part]]")
     last = next(index for index, part in enumerate(parts) if f'name = "{PART}"' in part)

@@ -66,8 +66,8 @@ def test_charts_loss_gradients_and_trees(name: str) -> None:
     check_chart(fixture, "inside", inside, batch)
     check_chart(fixture, "outside", outside, batch)
 
-    is_predicted = model.is_predicted[tokens].sum()
-    of_words = model.word_losses(outside.cells[1][:, 0], tokens).sum() / is_predicted
+    predicted = model.is_predicted[tokens].sum()
+    of_words = model.word_losses(outside.cells[1][:, 0], tokens).sum() / predicted
     of_trees = tree_losses(inside.scores[words]).mean()
     fixture.check("loss_words", of_words)
     fixture.check("loss_tree", of_trees)
