@@ -19,7 +19,7 @@ from induce.structures import (
     StackDecisions,
     Structure,
 )
-from treebank.base.errors import SynparseError
+from treebank.base.errors import UsageError
 from treebank.base.registry import Registry
 
 if TYPE_CHECKING:
@@ -379,7 +379,7 @@ def check_loader(model: str, reads: tuple[type[Batch], ...], loader: str) -> Non
     """Raise SynparseError if ``loader`` makes no batches of the types that ``model`` learns from (``reads``)."""
     if set(LOADERS.get(loader).batches).isdisjoint(reads):
         fitting = " or ".join(name for name, entry in LOADERS.items() if set(entry.batches) & set(reads))
-        raise SynparseError(f"model {model!r} reads {fitting}, not {loader} (loader.name)")
+        raise UsageError(f"model {model!r} reads {fitting}, not {loader} (loader.name)")
 
 
 def add_extensions() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
 from typing import Any
 
-from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.errors import UnknownNameError, UsageError
 from treebank.base.metadata import abbreviate
 from treebank.base.registry import nearest
 
@@ -78,7 +78,7 @@ def defaults_of(kind: type) -> dict[str, Any]:
 def make_settings(table: str, kind: type, values: Mapping[str, Any]) -> Any:
     """``values`` as the dataclass ``kind``, checked.
 
-    Raises SynparseError for unknown names and for values that are not allowed, and ValueError if the method ``check``
+    Raises UsageError for unknown names and for values that are not allowed, and ValueError if the method ``check``
     of the dataclass finds that they do not fit together.
     """
     names = [declared.name for declared in fields(kind)]
@@ -92,7 +92,7 @@ def make_settings(table: str, kind: type, values: Mapping[str, Any]) -> Any:
 
 
 def check_values(table: str, settings: Any) -> None:
-    """Raise SynparseError for a value of another type, beyond its limits, or not among its choices.
+    """Raise UsageError for a value of another type, beyond its limits, or not among its choices.
 
     An integer may stand for a float.
     """
@@ -103,13 +103,13 @@ def check_values(table: str, settings: Any) -> None:
 def _check_value(name: str, value: Any, declared: Any) -> None:
     kind, about = type(declared.default), declared.metadata
     if type(value) is not kind and not (kind is float and type(value) is int):
-        raise SynparseError(f"setting {name} = {abbreviate(value)} is of another type ({kind.__name__} was expected)")
+        raise UsageError(f"setting {name} = {abbreviate(value)} is of another type ({kind.__name__} was expected)")
     if about.get("choices") and value not in about["choices"]:
         hint = nearest(str(value), about["choices"])
         raise UnknownNameError(f"setting {name}: there is no {declared.name} {abbreviate(value)}; {hint}")
     low, high = about.get("at_least"), about.get("at_most")
     if low is not None and high is not None and not low <= value <= high:
-        raise SynparseError(f"setting {name} = {abbreviate(value)} must lie between {low:g} and {high:g}")
+        raise UsageError(f"setting {name} = {abbreviate(value)} must lie between {low:g} and {high:g}")
 
 
 def describe(name: str, declared: Any, value: Any) -> str:

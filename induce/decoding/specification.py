@@ -10,7 +10,7 @@ from typing import Any
 
 from induce.registry import DECODERS, PRIORS, DecoderEntry, DecoderOption, Output, load
 from induce.structures import Distances, Structure
-from treebank.base.errors import SynparseError
+from treebank.base.errors import UsageError
 from treebank.base.registry import canonical
 
 NO_PRIORS = "none"
@@ -49,13 +49,11 @@ def _decoder_options(name: str) -> dict[str, Any]:
         option = next((option for option in options if option.name == key or not equals), None)
         if option is None:
             names = " or ".join(option.name for option in options)
-            raise SynparseError(
-                f"decoder {name!r}: {kind} has no option {text!r}" + (f"; it has {names}" * bool(names))
-            )
+            raise UsageError(f"decoder {name!r}: {kind} has no option {text!r}" + (f"; it has {names}" * bool(names)))
         try:
             values[option.name] = _parse_option(option, value if equals else key)
         except ValueError as error:
-            raise SynparseError(f"decoder {name!r}: {error}") from None
+            raise UsageError(f"decoder {name!r}: {error}") from None
     return values
 
 
@@ -94,7 +92,7 @@ def parse_priors(texts: Iterable[str]) -> tuple[Prior, ...]:
         strength = _number(number)
         if not 0 <= strength <= entry.max_strength:
             limit = f"a strength from 0 to {entry.max_strength:g}"
-            raise SynparseError(f"prior {text!r}: write {name}:STRENGTH, with {limit}")
+            raise UsageError(f"prior {text!r}: write {name}:STRENGTH, with {limit}")
         priors.append(Prior(name, strength))
     return tuple(priors)
 
@@ -134,7 +132,7 @@ def k_best_decoder(name: str, gives: tuple[type[Structure], ...] = ()) -> Callab
         able = [other for other in decoders_of(gives, entry.gives) if decoder_entry(other).k_best_location]
         other_models = "use a grammar, a chart model or an ensemble for several trees"
         remedy = f"try --decoder {' or '.join(able)}" if able else other_models
-        raise SynparseError(f"decoder {name!r} finds one tree for a sentence; {remedy}")
+        raise UsageError(f"decoder {name!r} finds one tree for a sentence; {remedy}")
     return partial(load(entry.k_best_location), **_decoder_options(name))
 
 
@@ -160,14 +158,14 @@ def fitting_decoder(
     fitting = decoders_of(gives)
     if not fitting:
         instead = f"task eval {task}" if task else "perplexity"
-        raise SynparseError(f"model {model!r} gives no trees; score it with synparse {instead}")
+        raise UsageError(f"model {model!r} gives no trees; score it with synparse {instead}")
     if not name:
         return "biased" if branches_right and gives[0] is Distances else fitting[0]
     name = canonical_decoder(name)
     needs = decoder_entry(name).reads
     if needs not in gives:
         names = " and ".join(structure.name for structure in gives)
-        raise SynparseError(f"model {model!r} gives {names}; decoder {name!r} needs {needs.name} (try {fitting[0]!r})")
+        raise UsageError(f"model {model!r} gives {names}; decoder {name!r} needs {needs.name} (try {fitting[0]!r})")
     return name
 
 

@@ -185,9 +185,9 @@ def resolve(
     config = load_preset(preset or usual, model)
     if config.task_name != task:
         purpose = f"for task {config.task_name!r}" if config.task_name else "for plain text"
-        raise SynparseError(f"preset {preset!r} is {purpose}: {_command(config.task_name)} --preset {preset}")
+        raise UsageError(f"preset {preset!r} is {purpose}: {_command(config.task_name)} --preset {preset}")
     if model is not None and config.model_name != model:
-        raise SynparseError(f"preset {preset!r} is for model {config.model_name!r}, not {model!r}")
+        raise UsageError(f"preset {preset!r} is for model {config.model_name!r}, not {model!r}")
     changes = [f"{key}={value}" for key, value in config.on_sample.items()] if sample else []
     config = changed(config, [*changes, *settings])
     if task and (settle := TASKS.get(task).settle):
@@ -232,7 +232,7 @@ def _check_effect(config: RunConfig, settings: Sequence[str]) -> None:
         if key != "name" and name not in effective:
             _value(config, table, key, change)
             condition = declared_settings(config)[name].metadata["when"]
-            raise SynparseError(f"setting {change!r} has no effect in this run; it needs {condition}")
+            raise UsageError(f"setting {change!r} has no effect in this run; it needs {condition}")
 
 
 def _apply(config: RunConfig, change: str) -> RunConfig:
@@ -240,7 +240,7 @@ def _apply(config: RunConfig, change: str) -> RunConfig:
     name, equals, text = change.partition("=")
     table, dot, key = name.strip().partition(".")
     if not (equals and dot and key):
-        raise SynparseError(f"setting {change!r}: write it as table.key=value, such as train.epochs=10")
+        raise UsageError(f"setting {change!r}: write it as table.key=value, such as train.epochs=10")
     part = _table(config, table, change)
     if key == "name" and table in ("loader", "optimizer"):
         return _with_component(config, table, text.strip())
@@ -297,13 +297,13 @@ def _convert(text: str, old: Any, change: str) -> Any:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     if isinstance(old, bool):
         if text not in ("true", "false"):
-            raise SynparseError(f"setting {abbreviate(change)}: write true or false")
+            raise UsageError(f"setting {abbreviate(change)}: write true or false")
         return text == "true"
     try:
         return type(old)(text)
     except ValueError:
         kind = "a whole number" if isinstance(old, int) else "a number"
-        raise SynparseError(f"setting {abbreviate(change)}: {abbreviate(text)} is not {kind}") from None
+        raise UsageError(f"setting {abbreviate(change)}: {abbreviate(text)} is not {kind}") from None
 
 
 def sets_seed(change: str) -> bool:

@@ -15,7 +15,7 @@ from induce.decoding.branching_direction import CLEAR_PROBABILITY, Direction, as
 from induce.decoding.specification import decoder_entry, fitting_decoder, parse_priors
 from induce.registry import LOADERS, OPTIMIZERS, TASKS, ModelEntry, load, models_of
 from induce.setting import BY_GRADIENTS, check_values, choice, count, limited, make_settings, setting
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 from treebank.base.registry import Registry
 
 
@@ -186,7 +186,7 @@ def model_settings(kind: type, values: Mapping[str, Any], name: str) -> Any:
     try:
         return make_settings("model", kind, values)
     except (TypeError, ValueError) as error:
-        raise SynparseError(f"settings of model {name!r}: {error}") from None
+        raise UsageError(f"settings of model {name!r}: {error}") from None
 
 
 def check(config: RunConfig) -> None:
@@ -211,20 +211,20 @@ def check(config: RunConfig) -> None:
 def _check_combinations(config: RunConfig) -> None:
     entry, data, parse = entry_of(config), config.data, config.parse
     if data.token == "class" and data.vocabulary:
-        raise SynparseError("data.token=class finds the words of each class itself; leave data.vocabulary out")
+        raise UsageError("data.token=class finds the words of each class itself; leave data.vocabulary out")
     if data.token == "character" and (entry.learns_trees or entry.needs_teacher):
         source = entry.teacher_output or "trees"
-        raise SynparseError(f"data.token=character: {config.model_name!r} learns from {source}, which are over words")
+        raise UsageError(f"data.token=character: {config.model_name!r} learns from {source}, which are over words")
     if parse.decoder:
         decoder_entry(parse.decoder)
     parse_priors(parse.priors)
     if parse.distances not in ("lm", *entry.sets):
         sets = " or ".join(("lm", *entry.sets))
-        raise SynparseError(f"parse.distances={parse.distances}: model {config.model_name!r} has {sets}")
+        raise UsageError(f"parse.distances={parse.distances}: model {config.model_name!r} has {sets}")
     try:
         check_layer(config, parse.layer)
     except ValueError as error:
-        raise SynparseError(f"setting parse.layer = {parse.layer}: {error}") from None
+        raise UsageError(f"setting parse.layer = {parse.layer}: {error}") from None
 
 
 def value_of(config: RunConfig, name: str) -> Any:

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from induce.storage.checkpoint import find, read
 from induce.storage.locate import FAMILY, PathType
 from induce.storage.run_folder import check_type, resumable
 from induce.training.events import Event
 from induce.training.parallel import Task, train_tasks
 from induce.training.request import RunRequest, Stop, StoredRequest
-from induce.training.run import load_data
+from induce.training.run import RunData, load_data
+from induce.training.state import check_text
 from induce.workers.pool import cores, worker_count
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
@@ -76,6 +78,7 @@ def train_family(
         data.encode()
     for line in data.notes:
         report(line)
+    _check_text(folder, [seed for seed in all_seeds if request.resume or seed not in seeds], data)
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder, request, all_seeds)
     count = min(len(runs), worker_count(data.device))
@@ -84,11 +87,20 @@ def train_family(
     yield from train_tasks(tasks, count, stop, threads=threads)
 
 
+def _check_text(folder: Path, seeds: Sequence[int], data: RunData) -> None:
+    """Raises SynparseError if one of the trained ``seeds`` learned from another text than ``data``."""
+    for run in (folder / f"seed-{seed}" for seed in seeds):
+        if resumable(run):
+            facts = read(find(run, ("last",))).facts
+            check_text(run, "training", data.training.sha256, facts.training.sha256)
+            check_text(run, "development", data.development.sha256, facts.development.sha256)
+
+
 def _of_seed(request: RunRequest, seed: int) -> RunRequest:
     """The request of one run. A run that has begun keeps its settings."""
     run = str(Path(request.run) / f"seed-{seed}")
     if request.resume and resumable(Path(run)):
-        return RunRequest(run=run, resume=True, text=request.text, device=request.device)
+        return RunRequest(run=run, resume=True, text=request.text, dev=request.dev, device=request.device)
     return replace(request, run=run, seed=seed, resume=False)
 
 

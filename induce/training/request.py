@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from induce.settings.presets import changed, resolve, with_seed
 from induce.settings.run import RunConfig
 from induce.training.corpora import prepared_rule
-from induce.training.sources import Sources, Text
+from induce.training.sources import Sources, Text, is_corpus
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.registry import canonical
+from treebank.corpora.texts import files_of
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
 
@@ -81,18 +82,21 @@ class StoredRequest:
         return cls(**values, **{name: getattr(request.input_options, name) for name in STORED_INPUT})
 
     def check_unchanged(self, request: RunRequest) -> None:
-        """Raises UnchangeableError if ``request`` gives another value than the stored one."""
+        """Raises UnchangeableError if ``request`` gives another value than the stored one. Texts are not compared."""
         requested = StoredRequest.of(request)
         for item in fields(self):
             value, stored = getattr(requested, item.name), getattr(self, item.name)
+            if item.name in TEXTS and stored:
+                continue  # the text may have moved: its content is compared
             if value and value != stored:
                 texts = [" ".join(part) if isinstance(part, tuple) else str(part) for part in (value, stored)]
                 name = OPTION_NAMES.get(item.name, f"--{item.name}")
                 raise unchangeable(f"{name} {texts[0]}", texts[1])
 
     def restore(self, request: RunRequest) -> RunRequest:
-        """``request`` with the stored values instead of its own."""
+        """``request`` with the stored values instead of its own. Its texts stay, because their files may have moved."""
         values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
+        values |= {name: _texts(getattr(request, name), values[name]) for name in TEXTS}
         reading: dict[str, Any] = {name: values.pop(name) for name in STORED_INPUT}
         return replace(request, input_options=replace(request.input_options, **reading), **values)
 
@@ -141,13 +145,25 @@ def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, S
         config = changed(config, request.settings)
     facts = checkpoint.facts
     sources = Sources(
-        tuple(request.text) or facts.texts,
-        tuple(request.dev) or facts.development_texts,
+        _texts(request.text, facts.texts),
+        _texts(request.dev, facts.development_texts),
         request.trees or (facts.trees.name if facts.trees else None),
         _input_options(facts, request.input_options),
         tuple(request.teachers) or facts.teachers,
     )
     return config, sources
+
+
+def _texts(given: Sequence[Text], stored: Sequence[str]) -> Sequence[Text]:
+    """The ``given`` texts, else the ``stored`` ones. Raises SynparseError if there is no file with a stored path."""
+    if given:
+        return tuple(given)
+    try:
+        files_of([path for path in stored if not is_corpus(path)])
+    except SynparseError as error:
+        remedy = "resume in the folder where training began, or give TEXT (and --dev) again"
+        raise SynparseError(f"{error}; the run keeps paths as they were given: {remedy}") from None
+    return tuple(stored)
 
 
 def _requests(request: RunRequest, config: RunConfig) -> bool:

@@ -147,6 +147,19 @@ def test_family_is_resumed_with_equal_options_only(text: str, tmp_path: Path) ->
         family._joined(run, replace(resumed, dev=("dev.txt",)), [])
 
 
+def test_seed_joins_no_family_of_another_text(text: str, tmp_path: Path) -> None:
+    requested = request(tmp_path / "family", text)
+    list(train_family(requested, [1]))
+    other = tmp_path / "other.txt"
+    other.write_text(Path(text).read_text(encoding="utf-8") + "a cat ran\n" * 9, encoding="utf-8")
+    for resume in (False, True):
+        with pytest.raises(SynparseError, match=r"seed-1: the training text is not the one|name another folder"):
+            list(train_family(replace(requested, text=(str(other),), resume=resume), [2]))
+    Path(text).write_text(other.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(SynparseError, match="seed-1: the training text is not the one"):
+        list(train_family(requested, [2]))
+
+
 def test_seed_of_a_resumed_family_is_refused(call: Caller, text: str, tmp_path: Path) -> None:
     run = tmp_path / "family"
     run.mkdir()
