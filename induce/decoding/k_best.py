@@ -73,27 +73,32 @@ def mbr_k_best(score: ScoreMatrix, k: int) -> list[ScoredSpans]:
         return [(0.0, [])]
     totals = np.full((count, count + 1, k), -np.inf)
     totals[np.arange(count), np.arange(count) + 1, 0] = 0.0
-    choices = np.zeros((3, count, count + 1, k), dtype=np.int64)  # middle, ranks of the left and the right part
+    choices = np.zeros((5, count, count + 1, 1, k), dtype=np.int64)  # as of `traced`, with one symbol
     for width in range(2, count + 1):
         starts = np.arange(count - width + 1)
         middles = starts[:, None] + np.arange(1, width)
         lefts, rights = totals[starts[:, None], middles], totals[middles, (starts + width)[:, None]]
         merged = merge(np.zeros(middles.shape), lefts, rights, k)
         totals[starts, starts + width] = merged.scores + scores[starts, starts + width, None]
-        choices[:, starts, starts + width] = merged.ways + starts[:, None] + 1, merged.left_ranks, merged.right_ranks
+        choices[0, starts, starts + width, 0] = merged.ways + starts[:, None] + 1
+        choices[2, starts, starts + width, 0] = merged.left_ranks
+        choices[4, starts, starts + width, 0] = merged.right_ranks
     ranks = [rank for rank in range(k) if totals[0, count, rank] > -np.inf]
-    return [(float(totals[0, count, rank]), _spans(choices, rank)) for rank in ranks]
+    return [(float(totals[0, count, rank]), [span[:2] for span in traced(choices, 0, rank)]) for rank in ranks]
 
 
-def _spans(choices: Indices, rank: int) -> list[tuple[Any, ...]]:
-    """Brackets of the tree with this ``rank``."""
-    todo, spans = [(0, choices.shape[1], rank)], []
+def traced(choices: Indices, top: int, rank: int) -> list[tuple[int, int, int]]:
+    """Spans and symbols of the tree with this ``rank`` below the symbol ``top``.
+
+    ``choices`` (5, N, N + 1, symbols, k): middle, and symbol and rank of the left and the right part, by start and end.
+    """
+    todo, spans = [(0, choices.shape[1], top, rank)], []
     while todo:
-        start, end, rank = todo.pop()
+        start, end, symbol, rank = todo.pop()
         if end - start > 1:
-            spans.append((start, end))
-            middle, left, right = choices[:, start, end, rank].tolist()
-            todo += [(middle, end, right), (start, middle, left)]
+            spans.append((start, end, symbol))
+            middle, left, left_rank, right, right_rank = choices[:, start, end, symbol, rank].tolist()
+            todo += [(middle, end, right, right_rank), (start, middle, left, left_rank)]
     return spans
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from induce.registry import DECODERS, PRIORS, DecoderEntry, DecoderOption, Output, load
 from induce.structures import Distances, Structure
-from treebank.base.errors import UsageError
+from treebank.base.errors import SynparseError, UsageError
 from treebank.base.registry import canonical
 
 NO_PRIORS = "none"
@@ -158,7 +158,7 @@ def fitting_decoder(
     fitting = decoders_of(gives)
     if not fitting:
         instead = f"task eval {task}" if task else "perplexity"
-        raise UsageError(f"model {model!r} gives no trees; score it with synparse {instead}")
+        raise SynparseError(f"model {model!r} gives no trees; score it with synparse {instead}")
     if not name:
         return "biased" if branches_right and gives[0] is Distances else fitting[0]
     name = canonical_decoder(name)

@@ -191,10 +191,11 @@ class Plan:
         return [f"{name}-{series * count + index + other * step + 1}" for other in range(part.teachers_per_student)]
 
     def request_of(self, member: Member) -> RunRequest:
-        """The request of one training run. A run that has begun is resumed."""
-        run = self.run_of(member.name)
-        if resumable(run):
-            return RunRequest(run=str(run), resume=True, device=self.request.device)
+        """The request of one training run. A run that has begun is resumed, with the paths of this request."""
+        if resumable(self.run_of(member.name)):
+            new = self.new_request(member)
+            paths = {name: getattr(new, name) for name in ("run", "text", "dev", "teachers")}
+            return RunRequest(**paths, resume=True, device=new.device)
         return self.new_request(member, self.vote_share if member.teachers == VOTE else self.text_share)
 
     def new_request(self, member: Member, share: float = 0.0) -> RunRequest:

@@ -154,10 +154,10 @@ def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, S
     return config, sources
 
 
-def _texts(given: Sequence[Text], stored: Sequence[str]) -> Sequence[Text]:
-    """The ``given`` texts, else the ``stored`` ones. Raises SynparseError if there is no file with a stored path."""
-    if given:
-        return tuple(given)
+def _texts(requested: Sequence[Text], stored: Sequence[str]) -> Sequence[Text]:
+    """The ``requested`` texts, else the ``stored`` ones. Raises SynparseError if a stored path has no file."""
+    if requested:
+        return tuple(requested)
     try:
         files_of([path for path in stored if not is_corpus(path)])
     except SynparseError as error:

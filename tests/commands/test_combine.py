@@ -91,5 +91,5 @@ def test_unsuitable_calls_of_ensembles_are_refused(call: Caller, model: Path, tm
     text = tmp_path / "text.txt"
     text.write_text("a b\n", encoding="utf-8")
     assert "has no layers" in call.refusal("parse", text, "-m", f"{vote}@layer=1")
-    assert "gives span_scores" in call.refusal("parse", text, "-m", vote, "--decoder", "eisner")
+    assert "gives span_scores" in call.refusal("parse", text, "-m", vote, "--decoder", "eisner", code=2)
     assert "PPL" in call.result("perplexity", text, "-m", vote)  # that of the models in it

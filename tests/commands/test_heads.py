@@ -103,7 +103,7 @@ def test_trees_are_refused(call: Caller, parser: Path) -> None:
     problem = "model 'udgn': the decoder 'chu-liu-edmonds' reads heads, not distances (try --what heads)"
     assert call.refusal("extract", "-m", parser, "in.txt", "--what", "distances") == problem
     problem = "model 'udgn' gives heads; decoder 'biased' needs distances (try 'chu-liu-edmonds')"
-    assert call.refusal("parse", "-m", parser, "in.txt", "--decoder", "biased") == problem
+    assert call.refusal("parse", "-m", parser, "in.txt", "--decoder", "biased", code=2) == problem
 
 
 def test_heads_are_drawn_as_draw_draws_them(call: Caller, parser: Path) -> None:
@@ -171,7 +171,8 @@ def test_there_is_one_parser_for_all_layers(call: Caller, parser: Path) -> None:
 
 def test_unsuitable_decoder_is_reported_before_training(call: Caller) -> None:
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
-    problem = call.refusal("train", "text.txt", "-o", "run", "--model", "udgn", "--set", "parse.decoder=unbiased")
+    options = ("--model", "udgn", "--set", "parse.decoder=unbiased")
+    problem = call.refusal("train", "text.txt", "-o", "run", *options, code=2)
     assert problem == "model 'udgn' gives heads; decoder 'unbiased' needs distances (try 'chu-liu-edmonds')"
     assert not Path("run").exists()
 

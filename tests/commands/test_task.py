@@ -187,7 +187,7 @@ def test_incompatible_models_and_options_are_refused(call: Caller, folder: Path)
     assert call.refusal("parse", "-m", folder / "lstm", "in.txt") == (
         "model 'lstm' gives no trees; score it with synparse task eval listops"
     )
-    assert call.refusal("parse", "-m", folder / "text", "in.txt", "--decoder", "eisner") == (
+    assert call.refusal("parse", "-m", folder / "text", "in.txt", "--decoder", "eisner", code=2) == (
         "model 'ordered-memory' gives stack; decoder 'eisner' needs heads (try 'shift-reduce')"
     )
     assert "--gold" in call.usage("eval", "-m", folder / "text")

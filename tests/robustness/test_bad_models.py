@@ -171,7 +171,7 @@ def test_a_layer_out_of_range(call: Caller, trained: Path) -> None:
     assert call.refusal("parse", text, "-m", f"{run}@layer=3") == problem
     assert "layer cannot be 'x'" in call.refusal("extract", text, "-m", f"{run}@layer=x")
     assert "No such option" in call.usage("extract", text, "-m", run, "--layer", 1)
-    message = call.refusal("train", trained / "text.txt", "-o", "new", "--set", "parse.layer=9")
+    message = call.refusal("train", trained / "text.txt", "-o", "new", "--set", "parse.layer=9", code=2)
     assert message == "setting parse.layer = 9: there is no layer 9; this 'onlstm' has layers 1 to 3"
 
 
@@ -181,7 +181,7 @@ def test_existing_model_is_not_replaced(call: Caller, copy: Path, trained: Path)
     write("empty.txt", "\n")
     call.refusal("train", "empty.txt", "-o", copy, "--overwrite")  # training that cannot start replaces nothing
     call.refusal("train", "none.txt", "-o", copy, "--overwrite")
-    call.refusal("train", trained / "text.txt", "-o", copy, "--overwrite", "--set", "model.hidden_size=33")
+    call.refusal("train", trained / "text.txt", "-o", copy, "--overwrite", "--set", "model.hidden_size=33", code=2)
     write("other.txt", toy_text(150))
     message = call.refusal("train", "other.txt", "-o", copy, "--resume")
     assert "the training text is not the one that this run began with" in message
@@ -189,7 +189,8 @@ def test_existing_model_is_not_replaced(call: Caller, copy: Path, trained: Path)
         "train", "-o", copy, "--resume", "--set", "optimizer.decay=1"
     )
     assert "--seed cannot change on --resume" in call.usage("train", "-o", copy, "--resume", "--seed", "2")
-    assert "train.epochs = 0 must lie" in call.refusal("train", "-o", copy, "--resume", "--set", "train.epochs=0")
+    problem = call.refusal("train", "-o", copy, "--resume", "--set", "train.epochs=0", code=2)
+    assert "train.epochs = 0 must lie" in problem
     assert contents(copy) == before
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads
@@ -15,14 +15,11 @@ from treebank.core.head_rules import heads_from_tree
 from treebank.core.sentence import ROOT, Treebank
 from treebank.evaluate.align import HeadView, ReducedHeads, reduce_all
 from treebank.evaluate.arcs import gold_arcs, recall_by_distance, recall_by_relation, relation_scores
-from treebank.evaluate.averaging import Counts, by_length
+from treebank.evaluate.averaging import Counts, by_length, statistic
 from treebank.evaluate.conventions import AttachmentConvention
 from treebank.evaluate.score import HeadScore
 from treebank.evaluate.statistics import bootstrap_interval
 from treebank.evaluate.systems import HEAD_BASELINES, System, SystemInfo
-
-if TYPE_CHECKING:
-    import numpy as np
 
 DEFAULT_RULES = "collins"  # for gold trees without heads
 
@@ -100,7 +97,7 @@ def _scores(
     scores = []
     for metric, numbers in matched.items():
         counts = [Counts(number, length, length) for number, length in zip(numbers, lengths, strict=True)]
-        low, high = bootstrap_interval(counts, _share)
+        low, high = bootstrap_interval(counts, statistic(convention))
         scores.append(
             HeadScore(
                 info=info,
@@ -118,11 +115,6 @@ def _scores(
             )
         )
     return scores
-
-
-def _share(sums: np.ndarray) -> np.ndarray:
-    """Matched divided by counted words, for each row of summed counts."""
-    return sums[:, 0] / sums[:, 1]
 
 
 def _gold_heads(gold: Treebank, rules: str | None) -> tuple[list[Heads], str]:

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from induce.decoding.k_best import merge
+from induce.decoding.k_best import merge, traced
 
 RankedSpans = tuple[float, list[tuple[int, int, int]]]  # log probability in nats, and spans with their nonterminals
 
@@ -86,7 +86,7 @@ def k_best_trees(emissions: Tensor, root: Tensor, rules: BestRules, k: int) -> l
         choices[:, starts, starts + width] = parts.reshape(5, -1, size, k)
     totals = (scores[0, count] + root.log().numpy()[:, None]).ravel()
     order = [int(entry) for entry in np.argsort(-totals, kind="stable")[:k] if totals[entry] > -np.inf]
-    return [(float(totals[entry]), _backtrace(choices, *divmod(entry, k))) for entry in order]
+    return [(float(totals[entry]), traced(choices, *divmod(entry, k))) for entry in order]
 
 
 def _best_ways(
@@ -121,15 +121,3 @@ def _child_lists(
     lists = scores[starts, ends, symbols]
     lists[np.broadcast_to(ends - starts == 1, symbols.shape)] = [0.0] + [-np.inf] * (scores.shape[3] - 1)
     return lists
-
-
-def _backtrace(choices: NDArray[np.int64], top: int, rank: int) -> list[tuple[int, int, int]]:
-    """Spans of the tree with this ``rank`` below the nonterminal ``top``."""
-    todo, spans = [(0, choices.shape[1], top, rank)], []
-    while todo:
-        start, end, symbol, rank = todo.pop()
-        if end - start > 1:
-            spans.append((start, end, symbol))
-            middle, left, left_rank, right, right_rank = choices[:, start, end, symbol, rank].tolist()
-            todo += [(middle, end, right, right_rank), (start, middle, left, left_rank)]
-    return spans

@@ -103,10 +103,6 @@ class Crvnn(Encoder):
         merged = self.merge(tokens, lengths.to(tokens.device))
         return Encoding(merged.vectors, self.penalty(merged.existence, lengths.to(tokens.device)))
 
-    def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
-        """Vectors (R, D) of R expressions ``tokens`` (R, N)."""
-        return self.encode(tokens, lengths, trees).vectors
-
     def merge(self, tokens: Tensor, lengths: Tensor) -> Merged:
         """Merge words with their right neighbors until one is left, for at most N - 1 steps."""
         content, existence = self.start(tokens, lengths)
