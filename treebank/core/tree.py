@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 TRACE = "-NONE-"  # the Penn Treebank's tag of an empty element
 
 
-def escape(word: str) -> str:
-    """``word`` with round brackets written as in the Penn Treebank."""
-    return word.replace("(", "-LRB-").replace(")", "-RRB-") if "(" in word or ")" in word else word
+def escape(text: str) -> str:
+    """A word, tag or label with round brackets written as in the Penn Treebank."""
+    return text.replace("(", "-LRB-").replace(")", "-RRB-") if "(" in text or ")" in text else text
+
+
+def _escaped(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(escape, texts)) if "(" in (joined := "".join(texts)) or ")" in joined else texts
 
 
 def pre_order(span: Span) -> tuple[int, int]:
@@ -177,12 +181,12 @@ class Tree:
 
     def __str__(self) -> str:
         """One line: ``(X (W The) (X (W old) (W man)))``, or "" without words."""
-        words = tuple(map(escape, self.words)) if "(" in (text := "".join(self.words)) or ")" in text else self.words
-        if all(self.tags):
-            leaves = [f"({tag} {word})" for word, tag in zip(words, self.tags, strict=True)]
+        words, tags, labels = _escaped(self.words), _escaped(self.tags), _escaped(self.labels)
+        if all(tags):
+            leaves = [f"({tag} {word})" for word, tag in zip(words, tags, strict=True)]
         else:
-            leaves = [f"({tag} {word})" if tag else word for word, tag in zip(words, self.tags, strict=True)]
-        for (start, end), label in zip(reversed(self.spans), reversed(self.labels), strict=True):
+            leaves = [f"({tag} {word})" if tag else word for word, tag in zip(words, tags, strict=True)]
+        for (start, end), label in zip(reversed(self.spans), reversed(labels), strict=True):
             leaves[start] = f"({label} {leaves[start]}"
             leaves[end - 1] += ")"
         return " ".join(leaves)

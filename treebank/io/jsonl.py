@@ -22,8 +22,7 @@ from treebank.tokenize import tokenization
 
 JsonObject = dict[str, Any]
 EXPECTED = 'expected an object with "spans" (pairs of numbers) or "distances" (numbers)'
-_NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")
-_NEVER_IN_A_LABEL = re.compile("[ \t\n\0()\ud800-\udfff]")
+_NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")  # nor in a label
 
 
 def read_objects(
@@ -256,6 +255,6 @@ def _labels(value: JsonObject, key: str, count: int, unit: str) -> list[str] | N
     if len(labels) != count:
         raise ValueError(f"{len(labels)} {key} for {count} {unit}")
     for label in labels:
-        if bad := _NEVER_IN_A_LABEL.search(label):
+        if bad := _NEVER_IN_A_WORD.search(label):
             raise ValueError(f'"{key}" holds {label!r}, and {bad[0]!r} cannot be part of one')
     return labels

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
-from treebank.core.tree import TRACE, Tree
+from treebank.core.tree import TRACE, Tree, escape
 from treebank.search.head_language import HeadLanguage, IndexedHeads, is_for_heads
 from treebank.search.pattern import parse_pattern
 from treebank.search.tree_language import IndexedTree, TreeLanguage
@@ -170,7 +170,7 @@ def bracketed(tree: Tree, nodes: Iterable[int], before: str, after: str) -> str:
     texts: list[str] = []
     for node in reversed(range(len(index.labels))):
         children: list[str] = [texts.pop() for _ in index.children(node)]
-        label = index.labels[node].replace("(", "-LRB-").replace(")", "-RRB-")
+        label = escape(index.labels[node])
         text = f"({label} {' '.join(children)})" if children else label
         texts.append(f"{before}{text}{after}" if node in marked else text)
     return " ".join(reversed(texts))

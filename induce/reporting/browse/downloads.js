@@ -2,10 +2,11 @@
 
 /** The tree in one line, as synparse writes it. */
 function bracketed({ forms, formTags, spans }) {
-  const escaped = forms.map(word => word.replaceAll("(", "-LRB-").replaceAll(")", "-RRB-"));
-  const leaves = escaped.map((word, index) => (formTags[index] ? `(${formTags[index]} ${word})` : word));
+  const escaped = text => text.replaceAll("(", "-LRB-").replaceAll(")", "-RRB-");
+  const leaf = (word, tag) => (tag ? `(${escaped(tag)} ${escaped(word)})` : escaped(word));
+  const leaves = forms.map((word, index) => leaf(word, formTags[index]));
   for (const { start, end, label } of [...spans].reverse()) {
-    leaves[start] = `(${label} ${leaves[start]}`;
+    leaves[start] = `(${escaped(label)} ${leaves[start]}`;
     leaves[end - 1] += ")";
   }
   return leaves.join(" ");

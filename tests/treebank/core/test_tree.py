@@ -34,11 +34,12 @@ def test_crossing_spans_are_refused(spans: list[tuple[int, int]]) -> None:
         Tree.from_spans(["a", "b", "c"], spans)
 
 
-def test_brackets_in_words_are_escaped() -> None:
+def test_brackets_in_words_tags_and_labels_are_escaped() -> None:
     assert escape("f(x)") == "f-LRB-x-RRB-"
     tree = Tree.from_spans([":-(", ")"], [])
     assert str(tree) == "(X (W :--LRB-) (W -RRB-))"
     assert Tree.from_text(str(tree)).words == (":--LRB-", "-RRB-")
+    assert str(Tree(("(", "a"), ("$(", ""), ((0, 2),), ("(S)",))) == "(-LRB-S-RRB- ($-LRB- -LRB-) a)"
 
 
 def test_from_text_takes_exactly_one_tree() -> None:

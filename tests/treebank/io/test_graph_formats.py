@@ -68,6 +68,16 @@ def test_trees_survive_a_round_trip(tmp_path_factory: pytest.TempPathFactory, fo
     assert [read.tree for read in FORMATS[form].read(Source(str(path)), ReadOptions())] == [tree, tree]
 
 
+@pytest.mark.parametrize("form", ["negra", "tiger", "spans", "brackets"])
+def test_tags_and_labels_with_brackets(tmp_path: Path, form: str) -> None:
+    tree = Tree(('"', "Ja", "("), ("$(", "PTKANT", "$("), ((0, 3), (0, 1)), ("S", "(NP)"))
+    reader = "jsonl" if form == "spans" else form
+    (tmp_path / "file").write_text("\n".join(WRITERS[form]([Sentence(()).with_tree(tree)], "collins")), "utf-8")
+    (sentence,) = FORMATS[reader].read(Source(str(tmp_path / "file")), ReadOptions())
+    escaped = '(S (-LRB-NP-RRB- ($-LRB- ")) (PTKANT Ja) ($-LRB- -LRB-))'
+    assert sentence.tree == (Tree.from_text(escaped) if form == "brackets" else tree)
+
+
 @pytest.mark.parametrize("text", ["", "a", "(S (NP (D a)) (V b))", "(S (D a\u2009) (V \u00a0b\u200ac))"])
 @pytest.mark.parametrize("form", ["negra", "tiger"])
 def test_short_and_untagged_trees_and_thin_spaces(tmp_path: Path, form: str, text: str) -> None:
