@@ -130,7 +130,7 @@ def split_label(label: str) -> tuple[str, str]:
 
 
 class Node(NamedTuple):
-    """A phrase to write, with a number from 500 on, and its children: indices of words, and numbers of phrases."""
+    """A phrase to write, with its number, and its children: indices of words, and numbers of phrases."""
 
     number: int
     phrase: str
@@ -139,19 +139,20 @@ class Node(NamedTuple):
     phrases: list[int]
 
 
-FIRST_NUMBER = 500
+FIRST_NUMBER = 500  # of a phrase, by convention
 
 
 def nodes_of(tree: Tree) -> tuple[list[Node], list[int], list[int]]:
     """The phrases of a tree, children first, and its top nodes: words and numbers of phrases.
 
-    A phrase `VROOT` over all words is not a node; its children are top nodes.
+    Phrases have numbers from `FIRST_NUMBER` on, and after those of the words, which count from 1. A phrase `VROOT` over
+    all words is not a node; its children are top nodes.
     """
     size = len(tree.spans)
     *children, tops = tree.children()
     is_virtual = size > 0 and tops == [0] and tree.labels[0] == ROOT_LABEL
     tops = children[0] if is_virtual else tops
-    numbers = count(FIRST_NUMBER)
+    numbers = count(max(FIRST_NUMBER, len(tree) + 1))
     number = {k: next(numbers) for k in reversed(range(is_virtual, size))}
 
     def divided(nodes: Sequence[int]) -> tuple[list[int], list[int]]:

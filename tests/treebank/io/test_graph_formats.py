@@ -68,6 +68,14 @@ def test_trees_survive_a_round_trip(tmp_path_factory: pytest.TempPathFactory, fo
     assert [read.tree for read in FORMATS[form].read(Source(str(path)), ReadOptions())] == [tree, tree]
 
 
+@pytest.mark.parametrize("length", [499, 500, 1200])
+@pytest.mark.parametrize("form", ["negra", "tiger"])
+def test_long_sentence_survives_a_round_trip(tmp_path: Path, form: str, length: int) -> None:
+    tree = Tree.from_spans([f"w{i}" for i in range(length)], [(0, 2), (2, length)], label="A", tag="N")
+    (tmp_path / "file").write_text("\n".join(WRITERS[form]([Sentence(()).with_tree(tree)], "collins")), "utf-8")
+    assert [read.tree for read in FORMATS[form].read(Source(str(tmp_path / "file")), ReadOptions())] == [tree]
+
+
 @pytest.mark.parametrize("form", ["negra", "tiger", "spans", "brackets"])
 def test_tags_and_labels_with_brackets(tmp_path: Path, form: str) -> None:
     tree = Tree(('"', "Ja", "("), ("$(", "PTKANT", "$("), ((0, 3), (0, 1)), ("S", "(NP)"))
