@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 
 from treebank.base.callbacks import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.io.damage import DamageSigns
-from treebank.io.graph_trees import NOTHING, Edge, Graph, nodes_of
+from treebank.io.graph_trees import NOTHING, Edge, Graph, Node, nodes_of
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 
 _PHRASE = re.compile(r"#[0-9]{3,}")
+_NO_WORD = re.compile(rf"{_PHRASE.pattern}|#FORMAT|#BOS|#EOS")  # first cells of lines that are not words
+_COMMENT = "%%"  # begins a line or cell that is a comment
 _CELLS = re.compile(r"[\t ]+")
 _SPACE = "\t\r\n "  # around the cells; words can begin with other white space, such as no-break spaces
 ROOT_NUMBER = "0"  # parent of top nodes
@@ -36,13 +39,14 @@ def read_negra(
     version, first, changed = 3, 0, 0
     rows: list[str] = []
     for number, line in open_lines(source):
-        if line.startswith("#FORMAT"):
+        keyword = _CELLS.split(line, 1)[0] if line.startswith("#") else ""
+        if keyword == "#FORMAT":
             version = 4 if line.split()[-1] == "4" else 3
-        elif line.startswith("#BOS"):
+        elif keyword == "#BOS":
             if first:
                 report(TreebankError(source.path, first, "this sentence has no #EOS"), on_bad)
             first, rows, name = number, [], _number_of(line)
-        elif line.startswith("#EOS"):
+        elif keyword == "#EOS":
             try:
                 if not first:
                     raise ValueError("#EOS without #BOS")
@@ -59,7 +63,7 @@ def read_negra(
                 plain = tree.without_traces()
                 yield Sentence(plain.words, plain.tags, tree, location=Location(source.path, first))
             first = 0
-        elif first and line.strip() and not line.startswith("%%"):
+        elif first and line.strip() and not line.startswith(_COMMENT):
             rows.append(line)
     if first:
         report(TreebankError(source.path, first, "this sentence has no #EOS; the file seems to be cut"), on_bad)
@@ -85,8 +89,9 @@ def _graph(rows: list[str], version: int) -> Graph:
     graph = Graph()
     parents: list[tuple[str, str, str]] = []
     for index, row in enumerate(rows):
-        text = row.partition("%%")[0] if " %%" in row or "\t%%" in row else row
-        cells = _CELLS.split(text.strip(_SPACE))
+        cells = _CELLS.split(row.strip(_SPACE))
+        if _COMMENT in row:
+            cells = list(takewhile(lambda cell: not cell.startswith(_COMMENT), cells))
         if version == 4 and len(cells) > 5:
             del cells[1]
         if len(cells) < 5:
@@ -113,7 +118,8 @@ def _graph(rows: list[str], version: int) -> Graph:
 def write_negra(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     """Each tree in version 3 of the format. Sentences without words are left out.
 
-    Raises TreebankError for a sentence without a tree, and for a word that looks like a phrase, such as ``#500``.
+    Raises TreebankError for a sentence without a tree, for a word such as ``#500`` or ``#EOS``, which begins another
+    type of line, and for a word, tag or label that begins a comment.
     """
     for index, sentence in enumerate(sentences, 1):
         if sentence.tree is None:
@@ -125,14 +131,22 @@ def write_negra(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
 
 def _rows(tree: Tree, sentence: Sentence) -> Iterator[str]:
     nodes, top_words, _ = nodes_of(tree)
+    _check_cells(tree, nodes, sentence.location)
     parents = dict.fromkeys(top_words, 0)
     above: dict[int, int] = {}
     for node in nodes:
         parents |= dict.fromkeys(node.words, node.number)
         above |= dict.fromkeys(node.phrases, node.number)
     for index, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
-        if _PHRASE.fullmatch(word):
-            raise TreebankError(*sentence.location, f"the word {word!r} would be read as a phrase in this format")
         yield "\t".join([word, tag or NOTHING, NOTHING, NOTHING, str(parents[index])])
     for node in nodes:
         yield "\t".join([f"#{node.number}", node.phrase, NOTHING, node.function, str(above.get(node.number, 0))])
+
+
+def _check_cells(tree: Tree, nodes: Iterable[Node], location: Location) -> None:
+    """Raises TreebankError for a word that begins another type of line, and for a cell that begins a comment."""
+    cells = [*tree.words, *tree.tags, *(cell for node in nodes for cell in (node.phrase, node.function))]
+    wrong = [*filter(_NO_WORD.fullmatch, tree.words), *(cell for cell in cells if cell.startswith(_COMMENT))]
+    if wrong:
+        problem = f"{wrong[0]!r} has another meaning in the format negra; choose another format, such as tiger"
+        raise TreebankError(*location, problem)

@@ -137,9 +137,20 @@ def test_malformed_sentence_of_an_export_file_can_be_skipped(tmp_path: Path) -> 
     assert len(list(read_negra(str(path), on_bad=errors.append))) == len(errors) == 1
 
 
-def test_word_like_a_phrase_is_refused_in_the_export_format() -> None:
-    with pytest.raises(TreebankError, match="would be read as a phrase"):
-        list(WRITERS["negra"]([Sentence(()).with_tree(Tree.from_text("(S (A #500) (B b))"))], ""))
+@pytest.mark.parametrize(
+    "text", ["(S (A #500) (B b))", "(S (A #EOS) (B b))", "(S (A a) (B %%))", "(S (%% a) (B b))", "(S-%% (A a) (B b))"]
+)
+def test_cell_with_another_meaning_is_refused_in_the_export_format(text: str) -> None:
+    sentence = Sentence(()).with_tree(Tree.from_text(text))
+    with pytest.raises(TreebankError, match="has another meaning in the format negra; choose another format"):
+        list(WRITERS["negra"]([sentence], ""))
+
+
+def test_words_similar_to_keywords_survive_the_export_format(tmp_path: Path) -> None:
+    tree = Tree.from_text("(S (A #BOSS) (B #FORMAT3) (C #EOS.) (D #BOT) (E 5%%) (F #))")
+    (tmp_path / "a.negra").write_text("\n".join(WRITERS["negra"]([Sentence(()).with_tree(tree)], "")), "utf-8")
+    (sentence,) = read_negra(tmp_path / "a.negra")
+    assert sentence.tree == tree
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x01", "\x1f", "\ud800", "\uffff"])
