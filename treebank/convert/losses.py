@@ -44,19 +44,28 @@ KEPT = {
 }
 
 
+def _is_left_out(sentence: Sentence, to: str) -> bool:
+    """Whether the writer ``to`` leaves out the sentence because it has no words, or not even empty elements."""
+    if to in ("negra", "tiger"):
+        return sentence.tree is not None and not sentence.tree.words
+    return to == "conllu" and not sentence.words
+
+
 def _needs_labels(sentence: Sentence) -> bool:
     """Whether heads would be derived from a tree without labels and tags."""
-    return sentence.tree is not None and not sentence.heads and sentence.tree == sentence.tree.without_labels()
+    if sentence.tree is None or sentence.heads or not sentence.words:
+        return False
+    return sentence.tree == sentence.tree.without_labels()
 
 
 class Losses:
-    """Counts the sentences that lose a part of their annotation in the format ``to``."""
+    """Counts the sentences that the format ``to`` leaves out, and those that lose a part of their annotation."""
 
     def __init__(self, to: str) -> None:
         self.to = to
         self.counts: Counter[str] = Counter()
         self._dropped: Counter[str] = Counter()
-        self._without_labels = 0
+        self._without_words = self._without_labels = 0
 
     def __call__(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """The sentences, counted as they pass."""
@@ -64,11 +73,14 @@ class Losses:
         for sentence in sentences:
             self.counts.update(name for name, has_part in parts if has_part(sentence))
             self._dropped.update(sentence.annotation.dropped if sentence.annotation else ())
+            self._without_words += _is_left_out(sentence, self.to)
             self._without_labels += self.to == "conllu" and _needs_labels(sentence)
             yield sentence
 
     def report(self) -> Iterator[str]:
-        """One line about losses by the format, by deleted words, and about heads of trees without labels, if any."""
+        """Lines about sentences that are left out, losses by the format and by deleted words, and missing labels."""
+        if count := self._without_words:
+            yield f"sentences without words are left out, because the format {self.to} has none: {count:,}"
         if self.counts:
             parts = ", ".join(f"{name} of {self.counts[name]:,}" for name in PARTS if self.counts[name])
             yield f"the format {self.to} does not keep these parts of sentences: {parts}"

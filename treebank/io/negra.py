@@ -121,12 +121,13 @@ def write_negra(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     Raises TreebankError for a sentence without a tree, for a word such as ``#500`` or ``#EOS``, which begins another
     type of line, and for a word, tag or label that begins a comment.
     """
+    header = "#FORMAT 3\n"
     for index, sentence in enumerate(sentences, 1):
         if sentence.tree is None:
             raise TreebankError(*sentence.location, "this sentence has no tree to write")
         if sentence.tree.words:
-            header = "#FORMAT 3\n" * (index == 1)
             yield header + "\n".join([f"#BOS {index} 0 0 0", *_rows(sentence.tree, sentence), f"#EOS {index}"])
+            header = ""
 
 
 def _rows(tree: Tree, sentence: Sentence) -> Iterator[str]:

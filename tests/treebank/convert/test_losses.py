@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.calls import Caller
 from treebank.convert.losses import KEPT
 from treebank.io.formats import WRITERS
@@ -25,3 +27,12 @@ def test_losses_are_reported(call: Caller, working_folder: Path) -> None:
     assert "2 trees have no labels" in call("convert", "b.mrg", "--format", "conllu")[2]
     for path, form in (("a.mrg", "tiger"), ("a.mrg", "negra"), ("a.mrg", "distances"), ("a.conllu", "conllu")):
         assert call("convert", path, "--format", form)[2] == ""
+
+
+@pytest.mark.parametrize(("form", "first"), [("conllu", "# sent_id = 1"), ("negra", "#FORMAT 3"), ("tiger", "<?xml")])
+def test_sentences_without_words_are_reported(call: Caller, working_folder: Path, form: str, first: str) -> None:
+    Path("a.mrg").write_text("(S (. .))\n(S (NN a) (. .))\n", encoding="utf-8")
+    code, out, err = call("convert", "a.mrg", "--strip", "punctuation", "--format", form)
+    assert (code, out.startswith(first)) == (0, True)
+    assert err.splitlines()[0] == f"sentences without words are left out, because the format {form} has none: 1"
+    assert "trees have no labels" not in err
