@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Literal
 
 from treebank.base.callbacks import ignore
 from treebank.core.dependency import delete
-from treebank.core.sentence import Sentence
+from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tags import bare_label, tags_are_penn, word_mask
 from treebank.core.tree import TRACE, Span, Tree
 
@@ -93,7 +94,7 @@ class Transformation:
     `STRIPPED`: traces; punctuation (all tokens that scoring does not count as words, except traces); functions (tags
     and indices of phrases); unary (repeated brackets around the same words); labels (X and W instead of labels and
     tags). In a sentence without a tree, words are deleted, and a word whose head is deleted depends on the nearest
-    remaining ancestor.
+    remaining ancestor. Without one, it becomes a root, so a sentence can have several roots, as in scoring.
     """
 
     strip: tuple[str, ...] = ()
@@ -150,13 +151,17 @@ def _delete_words(sentence: Sentence, keep: Sequence[bool]) -> Sentence:
         return tuple(value for value, is_kept in zip(values, keep, strict=True) if is_kept) if values else ()
 
     heads = delete(sentence.heads, keep) if sentence.heads else ()
+    relations = select(sentence.relations)
+    if heads and relations:
+        pairs = zip(heads, compress(sentence.heads, keep), relations, strict=True)
+        relations = tuple("root" if head == ROOT != old else relation for head, old, relation in pairs)
     return replace(
         sentence,
         words=select(sentence.words),
         tags=select(sentence.tags),
         universal_tags=select(sentence.universal_tags),
         heads=heads,
-        relations=select(sentence.relations),
+        relations=relations,
         surface=None,
-        annotation=sentence.annotation and sentence.annotation.keep(keep, heads),
+        annotation=sentence.annotation and sentence.annotation.keep(keep, heads, relations),
     )

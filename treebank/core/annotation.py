@@ -61,8 +61,8 @@ class Annotation:
             return text
         return "".join(token.form + " " * token.spaced for token in self.tokens()).rstrip(" ")
 
-    def keep(self, mask: Sequence[bool], heads: Sequence[int]) -> Annotation:
-        """The annotation of the words whose ``mask`` is true, with new numbers and ``heads``, if there are any.
+    def keep(self, mask: Sequence[bool], heads: Sequence[int], relations: Sequence[str]) -> Annotation:
+        """The annotation of the words whose ``mask`` is true, with new numbers, and ``heads`` and ``relations`` if any.
 
         The comment ``# text``, enhanced dependencies, empty nodes, and ranges with a deleted word are left out. White
         space follows each token before a deleted word.
@@ -82,8 +82,9 @@ class Annotation:
                 if not all(mask[end : end + 1]):
                     misc = "|".join(entry for entry in misc.split("|") if entry != NO_SPACE) or "_"
                 head = row[6] if last or not heads else str(heads[new_indices[start]] + 1)
+                relation = row[7] if last or not relations else relations[new_indices[start]]
                 name = f"{new_indices[start] + 1}-{new_indices[start] + end - start}" if last else str(new_indices[end])
-                rows.append((name, *row[1:6], head, row[7], "_", misc))
+                rows.append((name, *row[1:6], head, relation, "_", misc))
             elif last:
                 dropped.add("multiword tokens")
         comments = tuple(line for line in self.comments if line.removeprefix("#").partition("=")[0].strip() != "text")

@@ -22,7 +22,7 @@ from treebank.core.tags import word_mask
 from treebank.core.tree import TRACE, Tree
 from treebank.io.formats import WRITERS
 from treebank.io.jsonl import tree_of
-from treebank.io.read import read_sentences
+from treebank.io.read import InputOptions, read_sentences
 
 # A node is (label, children); a leaf is (tag, word).
 LABELS = st.sampled_from(["S", "NP-SBJ", "NP-SBJ-2", "VP", "PP=1", "PRT|ADVP", "X", ""])
@@ -218,6 +218,17 @@ def test_heads_over_deleted_words_go_to_the_nearest_ancestor_that_is_left() -> N
     assert (result.words, result.tags, result.heads) == (("a", "b"), ("DT", "NN"), (1, ROOT))
     assert result.relations == ("det", "root")
     assert "\t2\tdet\t" in next(WRITERS["conllu"]([result], "collins"))
+
+
+def test_words_below_a_deleted_root_become_roots(tmp_path: Path) -> None:
+    rows = (("Da", 4, "conj"), (",", 1, "punct"), ("ja", 4, "advmod"), ("!", 0, "root"), ("so", 3, "dep"))
+    lines = [f"{i}\t{word}\t_\t_\t_\t_\t{head}\t{name}\t_\t_" for i, (word, head, name) in enumerate(rows, 1)]
+    (tmp_path / "a.conllu").write_text("\n".join(lines) + "\n\n", encoding="utf-8")
+    for options in (InputOptions(), InputOptions(keep_annotation=True)):
+        sentences = read_sentences([tmp_path / "a.conllu"], input_options=options)
+        (text,) = WRITERS["conllu"](Transformation(strip=("punctuation",))(sentences), "collins")
+        cells = [line.split("\t") for line in text.splitlines() if line[0] != "#"]
+        assert [(row[1], *row[6:8]) for row in cells] == [("Da", "0", "root"), ("ja", "0", "root"), ("so", "2", "dep")]
 
 
 def test_universal_tags_go_before_the_others() -> None:
