@@ -137,7 +137,7 @@ class Job:
         """
         broken: deque[TreebankError] = deque()
         on_bad = None if self.on_bad is None else self._error_collector(broken)
-        options = replace(self.input_options, keep_annotation=True)
+        options = replace(self.input_options, keep_annotation=True, keep_bad=True)
         self.parser.on_refused = self.on_bad
         source = SentenceBuffer(read_input(paths, input_options=options, on_bad=on_bad), broken)
         return self._written(source, skip, first)

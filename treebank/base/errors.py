@@ -54,7 +54,7 @@ _UNPRINTABLE = frozenset(
 
 
 class BadLineError(TreebankError):
-    """A line of text that cannot be decoded. Readers that skip errors read it as an empty line."""
+    """A line of text that cannot be decoded and is read as an empty sentence."""
 
 
 #: messages of torch and the C library when memory runs out; torch has no exception of its own for the CPU

@@ -12,7 +12,7 @@ from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
 from treebank.io.corpussearch import CorpusSearch
 from treebank.io.damage import DamageSigns
-from treebank.io.lines import OnBad, open_blocks, report
+from treebank.io.lines import BadLines, OnBad, open_blocks, report
 from treebank.io.source import AnyPath, Source
 from treebank.io.tree_splitter import BrokenTree, TreeSplitter
 
@@ -72,12 +72,14 @@ def read_trees(
     the error is reported to it and the tree is skipped. Repeated ids of CorpusSearch are added to ``signs``.
     """
     source = Source.of(path)
-    texts = _margins(source)
+    bad_lines = BadLines(on_bad)
+    texts = _margins(source, bad_lines.collect)
     if rewrite is not None:
         texts = _rewritten(source.path, texts, rewrite, on_bad)
     if on_bad is None:
         return _read_trees(texts, TreeSplitter(source.path), signs)
-    return _read_complete_trees(source.path, texts, on_bad, signs)
+    trees = _read_complete_trees(source.path, texts, on_bad, signs)
+    return _without_bad_lines(trees, bad_lines, on_bad)
 
 
 def _read_trees(
@@ -119,6 +121,17 @@ def _read_complete_trees(
     yield from pending
 
 
+def _without_bad_lines(
+    trees: Iterable[tuple[Tree, int]], bad_lines: BadLines, on_bad: OnBad
+) -> Iterator[tuple[Tree, int]]:
+    """The trees without those in whose lines a character cannot be decoded. Each of these is reported."""
+    for tree, line in trees:
+        if error := bad_lines.first(line, (*tree.words, *tree.tags, *tree.labels)):
+            on_bad(error)
+        else:
+            yield tree, line
+
+
 def _rewritten(
     path: str, texts: Iterable[tuple[int, str]], rewrite: Rewrite, on_bad: OnBad | None
 ) -> Iterator[tuple[int, str]]:
@@ -130,9 +143,9 @@ def _rewritten(
             report(TreebankError(path, line, str(error)), on_bad)
 
 
-def _margins(source: Source) -> Iterator[tuple[int, str]]:
+def _margins(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, str]]:
     """The text of a file cut before each line that begins with a bracket, with line numbers."""
-    for line, block in open_blocks(source):
+    for line, block in open_blocks(source, on_bad=on_bad):
         first, *rest = block.removesuffix("\n").split("\n(")
         yield line, first
         line += first.count("\n") + 1

@@ -13,7 +13,7 @@ from treebank.core.annotation import Annotation
 from treebank.core.brackets import shorten
 from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.io.damage import OTHER_TEXT, OUTER_SPACE, DamageSigns
-from treebank.io.lines import OnBad, open_lines, report
+from treebank.io.lines import BadLines, OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)
@@ -89,12 +89,16 @@ def _read(
     keep_annotation: bool = False,
     signs: DamageSigns | None = None,
 ) -> Iterator[Sentence]:
-    for block in _blocks(source, columns.universal):
+    bad_lines, end = BadLines(on_bad), 0
+    for block in _blocks(source, columns.universal, bad_lines.collect):
         if not block.rows:
             problem = f"after this sentence the file ends with a comment; {_TRUNCATED}"
             report(TreebankError(source.path, block.first, problem), on_bad)
             return
+        start, end = end, block.first + len(block.rows)
         try:
+            if bad_line := bad_lines.first(start, (*block.comments, *block.rows)):
+                raise bad_line
             sentence = _sentence(source.path, block.first, block.rows, columns)
             if not block.is_ended:
                 _check_complete(sentence, block)
@@ -110,12 +114,12 @@ def _read(
         yield sentence
 
 
-def _blocks(source: Source, has_comments: bool) -> Iterator[_Block]:
+def _blocks(source: Source, has_comments: bool, on_bad: OnBad | None) -> Iterator[_Block]:
     """The lines of each sentence of a file."""
     first = 0
     comments: list[str] = []
     rows: list[str] = []
-    for number, line in open_lines(source):
+    for number, line in open_lines(source, on_bad=on_bad):
         if not line.strip(" \t"):
             if rows:
                 yield _Block(first, comments, rows, True)

@@ -15,7 +15,7 @@ from treebank.core.restore import restore
 from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tree import Tree, pre_order
 from treebank.io.content import PAIR_KEYS
-from treebank.io.lines import OnBad, open_lines, report
+from treebank.io.lines import BAD, OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 from treebank.io.text import split_words
 from treebank.tokenize import tokenization
@@ -34,7 +34,9 @@ def read_objects(
     ``on_bad``, the error is reported to it and the line is skipped.
     """
     source = Source.of(path)
-    for number, line in open_lines(source):
+    for number, line in open_lines(source, on_bad=on_bad):
+        if BAD in line:
+            continue
         if not line.strip(" \t"):
             yield number, None
             continue

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, cast
 
-from treebank.base.errors import BadLineError, TreebankError
+from treebank.base.errors import TreebankError
 from treebank.io.compression import DAMAGED, compression
 from treebank.io.content import utf16_name
 from treebank.io.source import AnyPath, Source
 from treebank.io.streams import STANDARD_INPUT, STDIN, is_system_input
 
 OnBad = Callable[[TreebankError], None]  # called with the error of each malformed sentence, which is then skipped
+BAD = "\0"  # replaces each character that cannot be decoded
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 26
 _ENDLESS = f"this line has no end within {MAX_LINE_BYTES >> 20} MB; is this a text, one sentence per line?"
@@ -28,6 +30,23 @@ def report(error: TreebankError, on_bad: OnBad | None) -> None:
     on_bad(error)
 
 
+class BadLines:
+    """Errors of lines that cannot be decoded, collected until the sentence with these lines has been read.
+
+    Without ``on_bad``, nothing is collected and the first error is raised.
+    """
+
+    def __init__(self, on_bad: OnBad | None) -> None:
+        self._errors: deque[TreebankError] = deque()
+        self.collect: OnBad | None = on_bad and self._errors.append
+
+    def first(self, start: int, texts: Iterable[str]) -> TreebankError | None:
+        """The first error from line ``start`` on if one of the ``texts`` contains `BAD`. Earlier errors are dropped."""
+        while self._errors and self._errors[0].line < start:
+            self._errors.popleft()
+        return self._errors[0] if self._errors and any(BAD in text for text in texts) else None
+
+
 def open_lines(path: AnyPath, *, keep_returns: bool = False, on_bad: OnBad | None = None) -> Iterator[tuple[int, str]]:
     r"""Each line of an input, without its end, and its number (from 1).
 
@@ -35,7 +54,7 @@ def open_lines(path: AnyPath, *, keep_returns: bool = False, on_bad: OnBad | Non
     counted. U+2028, U+0085, form feeds and other ``\r`` are part of the line. A byte-order mark at the start is
     dropped. Raises TreebankError for a file that cannot be read, is not in UTF-8 (or the encoding of its `Source`),
     contains NUL bytes, or is a damaged compressed file. With ``on_bad``, a line that is not UTF-8 or contains NUL bytes
-    is reported to it as a `BadLineError` and read as an empty line.
+    is reported to it and contains `BAD`.
     """
     source = Source.of(path)
     for first, text in open_blocks(source, keep_returns=keep_returns, on_bad=on_bad):
@@ -144,13 +163,13 @@ def _whole_lines(source: Source) -> Iterator[bytes]:
 
 
 def _decode_lines(path: str, line: int, offset: int, data: bytes, keep_returns: bool, on_bad: OnBad) -> str:
-    """The text of ``data`` with an empty line for each line that cannot be decoded."""
+    """The text of ``data``, in which lines that cannot be decoded contain `BAD`."""
     texts = []
     for number, raw in enumerate(_split(data), line):
         text, error = _decode(path, number, offset, raw, keep_returns)
         if error:
-            on_bad(BadLineError(path, number, error.message))
-            text = "\n"
+            on_bad(error)
+            text = raw.decode(errors="replace").replace("\ufffd", BAD).rstrip("\r\n") + "\n"
         texts.append(text)
         offset += len(raw)
     return "".join(texts)

@@ -11,7 +11,7 @@ from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, shorten
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree, assemble
 from treebank.io.damage import DamageSigns
-from treebank.io.lines import OnBad, open_lines, report
+from treebank.io.lines import BAD, OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 
 _LINE = re.compile(r"(#(\d+):[^ \[]*\[\d+\]) ([^#]*)(?:#.*)?")
@@ -28,8 +28,8 @@ def read_sinica(
     """
     source = Source.of(path)
     signs = DamageSigns(source.path, notify)
-    for number, line in open_lines(source):
-        if not line.strip():
+    for number, line in open_lines(source, on_bad=on_bad):
+        if not line.strip() or BAD in line:
             continue
         try:
             match = _LINE.fullmatch(line.strip())

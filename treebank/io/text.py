@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from treebank.base.errors import BadLineError
 from treebank.core.sentence import Location, Sentence
-from treebank.io.lines import OnBad, open_lines
+from treebank.io.lines import BAD, OnBad, open_lines
 from treebank.io.source import AnyPath, Source
 from treebank.tokenize import DEFAULT, tokenization
 
@@ -23,35 +24,49 @@ def split_words(line: str) -> tuple[str, ...]:
     return tuple(word for word in _SEPARATORS.split(line) if word)
 
 
-def read_text(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+def read_text(path: AnyPath, *, on_bad: OnBad | None = None, keep_bad: bool = False) -> Iterator[Sentence]:
     """One sentence per line of a tokenized file. A blank line is an empty sentence.
 
-    With ``on_bad``, a line that cannot be decoded is reported to it and is an empty sentence as well.
+    With ``on_bad``, a line that cannot be decoded is reported to it and left out. With ``keep_bad`` as well, it is
+    reported as a `BadLineError` and is an empty sentence.
     """
     source = Source.of(path)
-    for number, line in open_lines(source, on_bad=on_bad):
-        yield Sentence(split_words(line), location=Location(source.path, number))
+    for number, line in open_lines(source, on_bad=_as_bad_lines(on_bad) if keep_bad else on_bad):
+        if BAD not in line or keep_bad:
+            yield Sentence(split_words(line) if BAD not in line else (), location=Location(source.path, number))
+
+
+def _as_bad_lines(on_bad: OnBad | None) -> OnBad | None:
+    """``on_bad``, called with a `BadLineError` instead of each error."""
+    return on_bad and (lambda error: on_bad(BadLineError(error.path, error.line, error.message)))
 
 
 def read_raw(
-    path: AnyPath, *, rule: str = DEFAULT, paragraphs: bool = False, on_bad: OnBad | None = None
+    path: AnyPath,
+    *,
+    rule: str = DEFAULT,
+    paragraphs: bool = False,
+    on_bad: OnBad | None = None,
+    keep_bad: bool = False,
 ) -> Iterator[Sentence]:
     """The sentences of running text, with their ``surface``, split into words by a rule of `treebank.tokenize`.
 
     A sentence ends with its line, unless ``paragraphs`` is true: then lines may be broken anywhere, and a blank line
-    ends a paragraph. A blank line is an empty sentence. Raises SynparseError for an unknown rule.
+    ends a paragraph. A blank line is an empty sentence. ``on_bad`` and ``keep_bad`` are as in `read_text`, and a line
+    that cannot be decoded ends a paragraph. Raises SynparseError for an unknown rule.
     """
     source, splitter = Source.of(path), tokenization(rule)
+    on_bad = _as_bad_lines(on_bad) if keep_bad else on_bad
     for first, offset, text in _paragraphs(source, on_bad) if paragraphs else _lines(source, on_bad):
-        is_blank = True
-        for surface in splitter.surfaces(text):
+        is_bad, is_blank = BAD in text, True
+        for surface in () if is_bad else splitter.surfaces(text):
             is_blank = False
             line = first + text.count("\n", 0, surface.offset)
             words = tuple(surface.text[start:end] for start, end in surface.spans)
             yield Sentence(
                 words, location=Location(source.path, line), surface=replace(surface, offset=offset + surface.offset)
             )
-        if is_blank:
+        if is_blank and (keep_bad or not is_bad):
             yield Sentence((), location=Location(source.path, first))
 
 
@@ -66,14 +81,15 @@ def _lines(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, int, str
 def _paragraphs(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, int, str]]:
     """The number of each paragraph's first line, the number of characters before it in the file, and the paragraph.
 
-    A blank line is a paragraph of its own. A very long paragraph ends with a line.
+    A blank or bad line is a paragraph of its own. A very long paragraph ends with a line.
     """
     first, start, joined, size = 0, 0, list[str](), 0
     for number, offset, line in _lines(source, on_bad):
-        if joined and (not line.strip() or size > MAX_PARAGRAPH_CHARACTERS):
+        is_break = not line.strip() or BAD in line
+        if joined and (is_break or size > MAX_PARAGRAPH_CHARACTERS):
             yield first, start, "".join(joined)
             joined, size = [], 0
-        if not line.strip():
+        if is_break:
             yield number, offset, line
             continue
         if joined:  # white space as long as the line end, so that offsets are those of the file

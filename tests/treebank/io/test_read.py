@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,16 +78,51 @@ def test_text_without_byte_order_mark_or_with_half_a_character_is_reported(
 def test_files_that_cannot_be_read_are_reported_and_the_others_are_read(tmp_path: Path) -> None:
     for number in range(1, 10):
         (tmp_path / f"{number}.mrg").write_text("(S (NN a) (NN b))\n", encoding="utf-8")
-    (tmp_path / "4.mrg").write_bytes("(S (NN Käse))\n".encode("iso-8859-15"))
+    (tmp_path / "4.mrg").write_bytes(gzip.compress(b"(S (NN a) (NN b))\n")[:-8])
     (tmp_path / "7.mrg").write_text("(S (NN a) (NN b))\n(S (NN\n", encoding="utf-8")
-    with pytest.raises(TreebankError, match=r"4\.mrg:1: invalid UTF-8"):
+    with pytest.raises(TreebankError, match=r"4\.mrg: this compressed file ends too early"):
         list(read_sentences([tmp_path], trees=True))
     errors: list[TreebankError] = []
     assert len(list(read_sentences([tmp_path], trees=True, on_bad=errors.append))) == 8
     assert [Path(error.path).name for error in errors] == ["4.mrg", "7.mrg"]
     assert errors[0].message.endswith("; the rest of this file is left out")
-    with pytest.raises(TreebankError, match=r"4\.mrg:1: invalid UTF-8"):
+    with pytest.raises(TreebankError, match=r"4\.mrg: this compressed file ends too early"):
         list(read_sentences([tmp_path / "4.mrg"], trees=True, on_bad=errors.append))
+
+
+TWO_WORDS = "# text = {0}\n1\t{0}\t_\tX\t_\t_\t0\troot\t_\t_\n2\tb\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
+EXPORT = "#BOS {0} 0 0 0\nw{0}\tN\t--\t--\t0\n#EOS {0}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("a.txt", b"a b\nx\xff y\nc d\n", 2),
+        ("a.txt", b"a b\nx\0 y\nc d\n", 2),
+        ("a.mrg", b"(S (N a))\n(S (N x\xff))\n(S (N c))\n", 2),
+        ("a.mrg", b"(S (N a))\n# \xff\n(S (N x)\n  (\xe4 y)\n  (N \xff))\n(S (N c))\n", 4),
+        ("a.sinica", "".join(f"#{i}:1.[0] S(Head:Nab:w{i})#\n" for i in "1ü2").encode("cp1252"), 2),
+        ("a.jsonl", b'{"words": ["a"]}\n{"words": ["\xff"]}\n{"words": ["c"]}\n', 2),
+        ("a.conllu", "".join(map(TWO_WORDS.format, "aüc")).encode("cp1252"), 5),
+        ("a.negra", "".join(map(EXPORT.format, "1ü2")).encode("cp1252"), 4),
+    ],
+)
+def test_sentence_that_cannot_be_decoded_is_left_out(tmp_path: Path, name: str, content: bytes, line: int) -> None:
+    (tmp_path / name).write_bytes(content)
+    errors: list[TreebankError] = []
+    assert len(list(read_sentences([tmp_path / name], on_bad=errors.append))) == 2
+    assert [error.line for error in errors] == [line]
+    assert "invalid UTF-8" in errors[0].message or b"\0" in content
+
+
+@pytest.mark.parametrize("options", [{}, {"tokenize": "unicode"}, {"tokenize": "unicode", "paragraphs": True}])
+def test_line_that_cannot_be_decoded_is_left_out_or_empty(tmp_path: Path, options: dict[str, Any]) -> None:
+    (tmp_path / "a.txt").write_bytes(b"a b\nx\xff y\nc d\n")
+    expected = {False: [("a", "b"), ("c", "d")], True: [("a", "b"), (), ("c", "d")]}
+    for keep_bad, words in expected.items():
+        input_options = InputOptions(**options, keep_bad=keep_bad)
+        sentences = read_sentences([tmp_path / "a.txt"], input_options=input_options, on_bad=lambda error: None)
+        assert [sentence.words for sentence in sentences] == words
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32", "utf-16"])
