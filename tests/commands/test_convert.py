@@ -167,7 +167,7 @@ def test_columns_and_comments_of_remaining_words_are_kept(call: Caller, tmp_path
     path.write_text("\n".join(["# sent_id = s-1", "# text = (don't, go!s", *lines]) + "\n\n", encoding="utf-8")
     code, out, err = call("convert", path, "--strip", "punctuation", "--format", "conllu")
     lost = "enhanced dependencies of 1, multiword tokens of 1"
-    assert (code, err) == (0, f"sentences with deleted words lose these parts: {lost}\n")
+    assert (code, err) == (0, f"these parts of sentences are left out: {lost}\n")
     assert [line.replace("\t", " ") for line in out.splitlines()] == [
         "# sent_id = s-1",
         "# text = don't go s",

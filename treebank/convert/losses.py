@@ -78,7 +78,7 @@ class Losses:
             yield sentence
 
     def report(self) -> Iterator[str]:
-        """Lines about sentences that are left out, losses by the format and by deleted words, and missing labels."""
+        """Lines about sentences that are left out, losses by the new format, other losses, and missing labels."""
         if count := self._without_words:
             yield f"sentences without words are left out, because the format {self.to} has none: {count:,}"
         if self.counts:
@@ -86,7 +86,7 @@ class Losses:
             yield f"the format {self.to} does not keep these parts of sentences: {parts}"
         if self._dropped:
             parts = ", ".join(f"{name} of {count:,}" for name, count in sorted(self._dropped.items()))
-            yield f"sentences with deleted words lose these parts: {parts}"
+            yield f"these parts of sentences are left out: {parts}"
         if self._without_labels:
             yield (
                 f"{self._without_labels:,} trees have no labels, so no head rule fits and heads are arbitrary; "

@@ -23,7 +23,8 @@ class Token(NamedTuple):
 class Annotation:
     """A sentence as in its CoNLL-U file: comment lines, and rows of ten cells, including ranges and empty nodes.
 
-    ``dropped`` names the parts that were left out because words were deleted.
+    A sentence of CoNLL-X has the rows that it has in CoNLL-U. ``dropped`` names the parts that were left out because
+    words were deleted or CoNLL-U does not have them.
     """
 
     comments: tuple[str, ...]

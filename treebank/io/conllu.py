@@ -59,9 +59,9 @@ def read_conllu(
     signs.report()
 
 
-def read_conllx(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+def read_conllx(path: AnyPath, *, on_bad: OnBad | None = None, keep_annotation: bool = False) -> Iterator[Sentence]:
     """The sentences of a CoNLL-X file: like CoNLL-U, but without comments and universal tags."""
-    return _read(Source.of(path), CONLLX, on_bad)
+    return _read(Source.of(path), CONLLX, on_bad, keep_annotation)
 
 
 def read_dp(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
@@ -108,10 +108,25 @@ def _read(
         if signs:
             _add_signs(signs, sentence, block)
         if keep_annotation:
-            rows = tuple(tuple(line.split("\t")) for line in block.rows)
-            annotation = Annotation(tuple(block.comments), rows)
+            annotation = _annotation(block, columns)
             sentence = replace(sentence, annotation=annotation, document=annotation.comment("newdoc id") or "")
         yield sentence
+
+
+def _annotation(block: _Block, columns: Columns) -> Annotation:
+    """The annotation of a sentence as rows of CoNLL-U.
+
+    Those of CoNLL-X lose PHEAD, PDEPREL and the coarse tags, which are not universal; the latter are tags if there are
+    no others.
+    """
+    rows = tuple(tuple(line.split("\t")) for line in block.rows)
+    if columns.universal:
+        return Annotation(tuple(block.comments), rows)
+    cells = list(zip(*rows, strict=True))
+    coarse, tags, projective_heads = cells[3], _known(cells[4]) or cells[3], cells[8]
+    parts = {"coarse tags": coarse != tags and _known(coarse), "projective heads": _known(projective_heads)}
+    rows = tuple((*row[:3], "_", tag, *row[5:8], "_", "_") for row, tag in zip(rows, tags, strict=True))
+    return Annotation((), rows, frozenset(name for name, is_lost in parts.items() if is_lost))
 
 
 def _blocks(source: Source, has_comments: bool, on_bad: OnBad | None) -> Iterator[_Block]:

@@ -84,7 +84,8 @@ def _reader(
 _bracketed, _cess, _sinica, _negra, _tiger = (
     _reader(read, "on_bad", "notify") for read in (read_bracketed, read_cess, read_sinica, read_negra, read_tiger)
 )
-_conllx, _dp, _tei = (_reader(read, "on_bad") for read in (read_conllx, read_dp, read_tei))
+_dp, _tei = (_reader(read, "on_bad") for read in (read_dp, read_tei))
+_conllx = _reader(read_conllx, "keep_annotation", "on_bad")
 _conllu = _reader(read_conllu, "keep_annotation", "on_bad", "notify")
 _json = _reader(read_json, "rule", "needs_tree", "on_bad")
 _BRACKET_SUFFIXES = (".mrg", ".ptb", ".psd", ".tree", ".trees")

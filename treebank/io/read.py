@@ -32,9 +32,9 @@ class InputOptions:
     ``tokenize`` is the rule that splits plain text into sentences and words: "" for tokenized text or the rule of a
     model, "none" to overrule the rule of a model. With ``paragraphs``, lines may be broken anywhere and a blank line
     ends a paragraph. ``form`` is the name of a format in `FORMATS` and replaces detection. ``encoding`` is "" for
-    UTF-8. ``keep_annotation`` stores all columns of CoNLL-U in the sentence. With ``keep_bad``, a line of text that
-    cannot be decoded and is reported to ``on_bad`` is an empty sentence. ``notify`` is called with a message about
-    skipped files and detected formats, ``on_sentence`` with the location of each sentence that was read.
+    UTF-8. ``keep_annotation`` stores the columns of CoNLL-U and CoNLL-X in the sentence. With ``keep_bad``, a line of
+    text that cannot be decoded and is reported to ``on_bad`` is an empty sentence. ``notify`` is called with a message
+    about skipped files and detected formats, ``on_sentence`` with the location of each sentence that was read.
     """
 
     tokenize: str = ""

@@ -29,6 +29,21 @@ def test_losses_are_reported(call: Caller, working_folder: Path) -> None:
         assert call("convert", path, "--format", form)[2] == ""
 
 
+def test_columns_of_conllx_are_kept_or_reported(call: Caller, working_folder: Path) -> None:
+    rows = "1\tEr\ter\tPRO\tPPER\tnom\t2\tSB\t{0}\t_\n2\tlacht\tlachen\tV\tVVFIN\t3.sg\t0\tROOT\t{0}\t_\n\n"
+    Path("a.conllx").write_text(rows.format("_") + rows.format("2"), encoding="utf-8")
+    code, out, err = call("convert", "a.conllx", "--format", "conllu")
+    lost = "coarse tags of 2, projective heads of 1"
+    assert (code, err) == (0, f"these parts of sentences are left out: {lost}\n")
+    written = ["1\tEr\ter\t_\tPPER\tnom\t2\tSB\t_\t_", "2\tlacht\tlachen\t_\tVVFIN\t3.sg\t0\tROOT\t_\t_", ""]
+    assert out.splitlines() == [
+        line for number in "12" for line in (f"# sent_id = {number}", "# text = Er lacht", *written)
+    ]
+    Path("a.conllx").write_text(rows.replace("PPER", "_").replace("VVFIN", "_").format("_"), encoding="utf-8")
+    code, out, err = call("convert", "a.conllx", "--format", "conllu")
+    assert (code, err, out.count("\t_\tPRO\tnom\t")) == (0, "", 1)
+
+
 @pytest.mark.parametrize(("form", "first"), [("conllu", "# sent_id = 1"), ("negra", "#FORMAT 3"), ("tiger", "<?xml")])
 def test_sentences_without_words_are_reported(call: Caller, working_folder: Path, form: str, first: str) -> None:
     Path("a.mrg").write_text("(S (. .))\n(S (NN a) (. .))\n", encoding="utf-8")
