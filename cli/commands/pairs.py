@@ -36,7 +36,8 @@ def pairs(
 ) -> None:
     """Score models on minimal pairs: how often the grammatical sentence is more probable.
 
-    PAIRS is marvin-linzen, blimp, or a file with the columns phenomenon, grammatical and ungrammatical sentence.
+    PAIRS is marvin-linzen, blimp, or a file with the columns phenomenon, grammatical and ungrammatical sentence,
+    separated by tabs. The phenomenon may be left out.
     """
     from induce.likelihood.minimal_pairs import evaluate_pairs
     from induce.storage.model_spec import expand_models

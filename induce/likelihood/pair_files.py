@@ -29,6 +29,9 @@ COLLECTIONS = {
     "blimp": ("BLiMP.zip", "blimp.jsonl", "blimp_sample_20x67.jsonl"),
 }
 SUBFOLDERS = {"marvin-linzen": "marvin_linzen", "blimp": "blimp"}
+#: number of cells -> columns of a file without a header
+COLUMNS = {2: ["good", "bad"], 3: ["phenomenon", "good", "bad"]}
+HEADER_NAMES = {"grammatical": "good", "ungrammatical": "bad"}  # other names of columns in a header
 SHORT, LONG = "short-term dependency", "long-term dependency"
 
 
@@ -90,10 +93,10 @@ class _Entry(NamedTuple):
 def read_pairs(name: str, *, folder: str | None = None, limit: int | None = None) -> list[Pair]:
     """The pairs of ``marvin-linzen`` or ``blimp`` in ``folder`` or $SYNPARSE_PAIRS, or of a file.
 
-    A file has tab-separated columns, ``good`` and ``bad`` or those named in its first line (``phenomenon``,
-    ``config``, ``good``, ``bad``, ``bad2``), or JSON lines with ``sentence_good`` and ``sentence_bad``, possibly in a
-    zip. ``limit`` selects about that many lines of each phenomenon, evenly spread. Raises SynparseError if a file is
-    missing, malformed or empty.
+    A file has tab-separated columns, those of `COLUMNS` or those named in its first line (``phenomenon``, ``config``,
+    ``good`` or ``grammatical``, ``bad`` or ``ungrammatical``, ``bad2``), or JSON lines with ``sentence_good`` and
+    ``sentence_bad``, possibly in a zip. ``limit`` selects about that many lines of each phenomenon, evenly spread.
+    Raises SynparseError if a file is missing, malformed or empty.
     """
     path = _collection(name, folder) if name in COLLECTIONS else name
     if path.endswith(".zip"):
@@ -160,20 +163,27 @@ def _columns(path: str) -> Iterator[_Entry]:
     """The entries of a file of columns."""
     names: list[str] = []
     for number, line in enumerate(_lines(path), 1):
+        if not line.strip():
+            continue
         cells = line.rstrip("\r\n").split("\t")
-        if number == 1:
-            has_header = {"good", "bad"} <= set(cells)
-            names = cells if has_header else ["good", "bad"]
-            if has_header:
+        if not names:
+            names = [HEADER_NAMES.get(cell, cell) for cell in cells]
+            if {"good", "bad"} <= set(names):
                 continue
+            names = COLUMNS.get(len(cells), COLUMNS[3])
         row = dict(zip(names, cells, strict=False))
-        if not row.get("good", "").strip() or not row.get("bad", "").strip():
-            if not line.strip():
-                continue
-            raise SynparseError(f"{path}:{number}: expected a good and a bad sentence with a tab between them")
+        if len(cells) > len(names) or not row.get("good", "").strip() or not row.get("bad", "").strip():
+            raise SynparseError(f"{path}:{number}: {_row_problem(names, cells)}")
         name = row.get("phenomenon", "all")
         phenomenon = PHENOMENA.get(name.removesuffix("_anim").removesuffix("_inanim"), Phenomenon(name, ""))
         yield _Entry(phenomenon.title, partial(_row_pairs, row, phenomenon))
+
+
+def _row_problem(names: Sequence[str], cells: Sequence[str]) -> str:
+    """The message for a row without two sentences, or with more cells than columns."""
+    expected = "good and bad, or phenomenon, good and bad" if names in COLUMNS.values() else ", ".join(names)
+    problem = "an empty sentence" if len(cells) == len(names) else f"{len(cells)} cell{'s' * (len(cells) > 1)}"
+    return f"expected {expected}, separated by tabs; found {problem}"
 
 
 def _row_pairs(row: dict[str, str], phenomenon: Phenomenon) -> Iterator[Pair]:

@@ -59,10 +59,25 @@ def test_blimp_zip_and_tab_separated_file_are_read(tmp_path: Path, monkeypatch: 
     assert [pair.good.words for pair in read_pairs(str(columns))] == [("a", "b"), ("c", "d")]
 
 
+@pytest.mark.parametrize("header", ["", "phenomenon\tgood\tbad\n", "phenomenon\tgrammatical\tungrammatical\n"])
+def test_three_columns_are_phenomenon_good_and_bad(header: str, tmp_path: Path) -> None:
+    (tmp_path / "own.tsv").write_text(f"{header}order\ta b\tb a\nend\tc d\tc\n", encoding="utf-8")
+    pairs = [(pair.phenomenon, pair.good.words, pair.bad.words) for pair in read_pairs(str(tmp_path / "own.tsv"))]
+    assert pairs == [("order", ("a", "b"), ("b", "a")), ("end", ("c", "d"), ("c",))]
+
+
+COUNTS = "expected good and bad, or phenomenon, good and bad, separated by tabs; found"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("a.txt", "good only\n", "a.txt:1: expected a good and a bad sentence with a tab between them"),
+        ("a.txt", "good only\n", f"a.txt:1: {COUNTS} 1 cell"),
+        ("a.txt", "p\ta b\tb a\nq\ta b\n", f"a.txt:2: {COUNTS} 2 cells"),
+        ("a.txt", "a b\tb a\np\ta b\tb a\n", f"a.txt:2: {COUNTS} 3 cells"),
+        ("a.txt", "p\ta b\tb a\tc\n", f"a.txt:1: {COUNTS} 4 cells"),
+        ("a.txt", "p\ta b\t\n", f"a.txt:1: {COUNTS} an empty sentence"),
+        ("a.txt", "config\tgood\tbad\nx\ta b\n", "a.txt:2: expected config, good, bad, separated by tabs; found 2"),
         ("a.jsonl", '{"sentence_good": "x"}\n', 'a.jsonl:1: expected an object with "sentence_good"'),
         ("a.zip", "no zip", "a.zip: cannot be read as a zip"),
         ("a.txt", "", "a.txt: contains no pairs"),
