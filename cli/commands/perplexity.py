@@ -96,8 +96,8 @@ def perplexity(
 
     TEXT is a file, folder or pattern, sample, or - for standard input (the default). With --per sentence, a line has
     the log-probability in nats, the number of words and the number of unknown words, separated by tabs; sentences are
-    scored independently. With --per word, a line has a word and its surprisal in bits, and an empty line ends each
-    sentence. Masked language models give the pseudo-log-likelihood: each word is masked in turn.
+    scored independently. With --per word, a line has a word, its surprisal in bits, and <unk> if it is unknown; an
+    empty line ends each sentence. Masked language models give the pseudo-log-likelihood: each word is masked in turn.
     """
     if per != "text":
         if compare or batch_size or cache:
@@ -109,31 +109,35 @@ def perplexity(
     from induce.likelihood.perplexity import NOT_COMPARABLE, evaluate_text
     from induce.storage.model_spec import expand_models
 
-    groups = expand_models(default_models(models, built_in=builtin.GRAMMAR))
+    models = default_models(models, built_in=builtin.GRAMMAR)
+    path, groups = _single_text(text, output, models), expand_models(models)
     counter = Counter("scoring", "tokens")
     try:
         evaluation = evaluate_text(
-            _single_text(text),
+            path,
             groups,
             device=device,
             batch_size=batch_size,
             cache=_cache(cache, cache_theta, cache_lambda),
-            tokenize=bool(input_options.tokenize),
+            input_options=input_options,
             compare=compare,
             watch=_ModelProgress(counter, sum(map(len, groups.values()))),
         )
     finally:
         counter.close()
-    show(evaluation, form)
+    show(evaluation, form, output)
     if form == "json" and not evaluation.comparable:
         note(NOT_COMPARABLE.removeprefix("note: "))
 
 
-def _single_text(text: Sequence[str]) -> str:
-    """The one text to score as a whole."""
+def _single_text(text: Sequence[str], output: str | None, models: Sequence[str]) -> str:
+    """The one text to score as a whole. Raises SynparseError if the output would replace a file that is read."""
+    from induce.storage.outputs import check_output
+
     paths = input_paths(text)
     if len(paths) > 1:
         raise click.UsageError("--per text takes one TEXT")
+    check_output(output, inputs=paths, models=models)
     return paths[0]
 
 
@@ -177,6 +181,8 @@ def _score_units(
     form: str,
 ) -> None:
     """Write one line per sentence, or per word with an empty line after each sentence."""
+    if form not in ("table", "json"):
+        raise click.UsageError(f"--per {per} writes lines of columns or, with --format json, JSON, but not {form}")
     from induce.likelihood.sentences import SentenceScorer
 
     runs = default_models(models, built_in=builtin.GRAMMAR)

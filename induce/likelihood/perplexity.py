@@ -16,6 +16,7 @@ from induce.likelihood.comparison import COMPARISON_COLUMNS, COMPARISON_TITLE, T
 from induce.likelihood.language_model import LanguageModel
 from induce.likelihood.units import EncodedText, Units, concatenate, mean_nats, text_units
 from induce.parsing.ensemble_description import models_of
+from induce.parsing.parser import with_rule
 from induce.storage.model_spec import system_name
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
@@ -25,7 +26,7 @@ from treebank.core.sentence import Sentence
 from treebank.corpora.catalog import is_name
 from treebank.corpora.texts import read_input
 from treebank.evaluate.score import Runs, runs_of
-from treebank.io.read import read_sentences
+from treebank.io.read import DEFAULT_INPUT, InputOptions
 
 COLUMNS = (
     *(Column("System"), Column("PPL", ".2f"), Column("Nats", ".4f"), Column("Bits/char.", ".4f")),
@@ -248,21 +249,22 @@ def evaluate_text(
     device: str = "auto",
     batch_size: int | None = None,
     cache: Cache | None = None,
-    tokenize: bool = False,
+    input_options: InputOptions = DEFAULT_INPUT,
     watch: ReportProgress = ignore,
     compare: bool = False,
 ) -> TextEvaluation:
     """The perplexity of a file, or of the built-in ``sample``, under the models in the folders of ``groups``.
 
     ``groups`` maps patterns to the folders that they match; the models among the members of an ensemble are scored.
-    ``watch`` is called for each model with the number of scored tokens and of all tokens. With ``compare`` each model
-    is tested against the first. Raises SynparseError if a model cannot be scored with these options.
+    ``input_options`` are completed by the tokenization of the models. ``watch`` is called for each model with the
+    number of scored tokens and of all tokens. With ``compare`` each model is tested against the first. Raises
+    SynparseError if a model cannot be scored with these options.
     """
     folders = dict.fromkeys(model for group in groups.values() for folder in group for model in models_of(folder))
     scorers = [TextScorer(folder, device=device, batch_size=batch_size, cache=cache) for folder in folders]
     if compare and any(scorer.columns > 1 for scorer in scorers):
         raise SynparseError("a comparison needs the text in one column; leave out --batch-size")
-    digest = add_text(read_text(text, scorers, tokenize=tokenize), scorers)
+    digest = add_text(read_text(text, scorers, input_options), scorers)
     scores: list[Perplexity] = []
     all_units: list[Units] = []
     for scorer in scorers:
@@ -276,17 +278,15 @@ def evaluate_text(
     return replace(evaluation, comparisons=compare_texts(evaluation.names, all_units)) if compare else evaluation
 
 
-def read_text(text: str, scorers: Sequence[LanguageModel], *, tokenize: bool) -> Iterable[Sentence]:
-    """The sentences of a file or of ``sample``, tokenized like the training text of the models.
+def read_text(text: str, scorers: Sequence[LanguageModel], input_options: InputOptions) -> Iterable[Sentence]:
+    """The sentences of a file or of ``sample``, by default tokenized like the training text of the models.
 
     Raises SynparseError if these were tokenized by different rules.
     """
-    if is_name(text):
-        return read_input([text])
     rules = {scorer.config.data.tokenization for scorer in scorers}
-    if len(rules) > 1 and not tokenize:
+    if len(rules) > 1 and not input_options.tokenize and not is_name(text):
         raise SynparseError(f"{text}: these models tokenize raw text by different rules; score them one by one")
-    return read_sentences([text], tokenize=tokenize or rules.pop())
+    return read_input([text], input_options=with_rule(input_options, rules.pop()))
 
 
 def add_text(sentences: Iterable[Sentence], scorers: Sequence[TextScorer]) -> str:

@@ -27,6 +27,7 @@ def _files(call: Caller, model: Path, working_folder: Path) -> None:
         "parse -m m.synparse t.txt -o t.txt",
         "extract -m m.synparse t.txt -o m.synparse",
         "extract -m m.synparse t.txt --what vectors -o m.synparse",
+        "perplexity -m m.synparse t.txt -o m.synparse",
         "perplexity -m m.synparse t.txt --per sentence -o m.synparse",
         "report -m m.synparse --gold g.mrg -o g.mrg",
         "report -m m.synparse --gold g.mrg -o m.synparse",

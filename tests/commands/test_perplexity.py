@@ -14,6 +14,7 @@ from tests.support.tiny import sentences
 from treebank.core.sentence import Treebank
 
 HEADER = ["System", "PPL", "Nats", "Bits/char.", "Unk.", "%", "Words", "Vocab."]
+LINES = "writes lines of columns or, with --format json, JSON, but not "
 NO_TREES = "model 'lstm' gives no trees; score it with synparse perplexity"
 
 
@@ -105,6 +106,35 @@ def test_where_the_text_comes_from(call: Caller, lstm: Path, monkeypatch: pytest
     assert "|data:sample|" in call.result("perplexity", "sample", "--batch-size", "20")
 
 
+@pytest.mark.parametrize(
+    ("options", "words", "sentences"),
+    [
+        ("--tokenizer none", 8, 3),
+        ("--tokenizer unicode", 8, 4),
+        ("--tokenizer english", 9, 4),  # "ca n't"
+        ("--tokenizer unicode --paragraphs", 8, 3),
+    ],
+)
+def test_input_options(call: Caller, lstm: Path, options: str, words: int, sentences: int) -> None:
+    """The scores are those of the words that ``--per sentence`` reads with the same options."""
+    raw = "The d\u00f6g. The\ncat can't see.\n\nA man.\n"
+    Path("raw.txt").write_bytes(raw.encode("latin-1"))
+    arguments = ("raw.txt", "-m", lstm, "--encoding", "latin-1", *options.split())
+    (score,) = call.json("perplexity", *arguments)["scores"]
+    assert (score["words"], score["sentences"]) == (words, sentences)
+    lines = [line.split("\t")[1] for line in call.result("perplexity", "--per", "sentence", *arguments).splitlines()]
+    assert sum(map(int, lines)) == words
+    assert "raw.txt:1: invalid UTF-8" in call.refusal("perplexity", "raw.txt", "-m", lstm)
+
+
+@pytest.mark.parametrize("suffix", ["txt", "json", "csv"])
+def test_output_file_has_the_content_of_standard_output(call: Caller, lstm: Path, suffix: str) -> None:
+    form = "table" if suffix == "txt" else suffix
+    expected = call.result("perplexity", "in.txt", "-m", lstm, "--format", form)
+    assert call.result("perplexity", "in.txt", "-m", lstm, "-o", f"out.{suffix}") == ""
+    assert Path(f"out.{suffix}").read_text(encoding="utf-8") == expected
+
+
 def test_the_cache(call: Caller, lstm: Path) -> None:
     text = ("perplexity", "in.txt", "-m", lstm)
     assert "|batch:1|cache:500,theta:1,lambda:0.1|" in call.result(*text, "--cache")
@@ -124,6 +154,9 @@ def test_the_cache(call: Caller, lstm: Path) -> None:
         (["in.txt", "--compare", "--batch-size", "2"], "--compare excludes --batch-size"),
         (["in.txt", "in.txt"], "--per text takes one TEXT"),
         (["in.txt", "--per", "word", "-m", "a", "-m", "b"], "--per word takes one model"),
+        (["in.txt", "--per", "word", "--format", "csv"], f"--per word {LINES}csv"),
+        (["in.txt", "--per", "sentence", "-o", "out.csv"], f"--per sentence {LINES}csv"),
+        (["in.txt", "--per", "sentence", "--format", "latex"], f"--per sentence {LINES}latex"),
     ],
 )
 def test_options_that_exclude_each_other(call: Caller, lstm: Path, arguments: list[str], problem: str) -> None:
