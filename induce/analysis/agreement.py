@@ -17,7 +17,7 @@ import numpy as np
 
 from induce.data.normalization import RECIPES
 from induce.parsing.parser import common_rule
-from induce.parsing.voters import Voter, make_voter
+from induce.parsing.voters import Voter, Votes, make_voter
 from induce.storage.model_spec import parse_model_spec
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
@@ -58,7 +58,7 @@ def overall_agreement(overlaps: Sequence[Overlap]) -> float:
 
 @dataclass(frozen=True)
 class Pair:
-    """Agreement of two systems in percent, over the sentences that both have analyzed."""
+    """Agreement of two systems in percent."""
 
     first: str
     second: str
@@ -155,7 +155,7 @@ def agreement(
 
     ``text`` is called with the tokenization rule that all models share, or "", and returns the sentences. ``load``
     makes a parser of a model folder; ``watched`` iterates over the systems to show progress. Raises SynparseError if
-    there are fewer than two systems, or both trees and heads.
+    there are fewer than two systems or both trees and heads, if no sentence can be compared, and if a file lacks one.
     """
     specs = [parse_model_spec(name) for name in (*systems, *(f"baseline:{name}" for name in baselines))]
     names = [spec.name for spec in specs]
@@ -165,41 +165,48 @@ def agreement(
     outputs = {voter.output for voter in voters}
     if len(outputs) > 1:
         raise SynparseError("some systems predict trees and some heads; add a decoder: RUN@decoder=heads-to-tree")
-    rule = common_rule(voter.tokenization for voter in voters)
-    sentences = [sentence for sentence in text(rule) if sentence.words]
-    kept_indices = [RECIPES[RECIPE](sentence.words, sentence.tags).indices for sentence in sentences]
     is_tree = outputs == {"trees"}
-    parts = [
-        [_parts(vote, is_tree) for vote in voter.vote(sentences, kept_indices, False)]  # one list per system
-        for voter in watched(voters)
-    ]
+    min_words = MIN_WORDS if is_tree else 1
+    rule = common_rule(voter.tokenization for voter in voters)
+    sentences = [sentence for sentence in text(rule) if len(_kept_indices(sentence)) >= min_words]
+    if not sentences:
+        raise SynparseError(f"nothing to compare: this text has no sentence of {min_words} or more words")
+    parts = [_analyses(voter, sentences, is_tree) for voter in watched(voters)]  # one list per system
     pairs = [_pair((names[i], names[j]), parts[i], parts[j], is_tree) for i, j in combinations(range(len(names)), 2)]
     types = {name: voter.kind for name, voter in zip(names, voters, strict=True)}
-    compared = sum(len(indices) >= MIN_WORDS for indices in kept_indices) if is_tree else len(sentences)
     rows = tuple(_system(name, types, pairs) for name in names)
-    return Agreement("F1" if is_tree else "UAS", rows, tuple(pairs), compared)
+    return Agreement("F1" if is_tree else "UAS", rows, tuple(pairs), len(sentences))
 
 
 def has_brackets(sentence: Sentence) -> bool:
     """Whether a sentence has the `MIN_WORDS` words that its trees need to be compared."""
-    return len(RECIPES[RECIPE](sentence.words, sentence.tags).indices) >= MIN_WORDS
+    return len(_kept_indices(sentence)) >= MIN_WORDS
 
 
-def _parts(vote: np.ndarray | None, is_tree: bool) -> Parts | None:
-    """Brackets of a sentence of `MIN_WORDS` or more words, or arcs, or None if the system has no analysis of it."""
-    if vote is None or len(vote) < (MIN_WORDS if is_tree else 1):
-        return None
+def _kept_indices(sentence: Sentence) -> Sequence[int]:
+    """Indices of the words that are compared."""
+    return RECIPES[RECIPE](sentence.words, sentence.tags).indices
+
+
+def _analyses(voter: Voter, sentences: Sequence[Sentence], is_tree: bool) -> list[Parts]:
+    """Brackets or arcs of each sentence. Raises SynparseError if the system is a file without a sentence."""
+    votes = voter.vote(sentences, list(map(_kept_indices, sentences)), False)
+    return [_parts(voter, *pair, is_tree) for pair in zip(sentences, votes, strict=True)]
+
+
+def _parts(voter: Voter, sentence: Sentence, vote: Votes | None, is_tree: bool) -> Parts:
+    """Brackets or arcs of one sentence. Raises SynparseError if there is no vote."""
+    if vote is None:
+        kind = "tree" if is_tree else "heads"
+        raise SynparseError(f"{voter.name}: no {kind} for the words of {sentence.location}; parse this text again")
     pairs = {(int(i), int(j)) for i, j in np.argwhere(vote)}
     return pairs - {(0, len(vote))} if is_tree else pairs
 
 
-def _pair(names: tuple[str, str], first: Sequence[Parts | None], second: Sequence[Parts | None], is_tree: bool) -> Pair:
-    """Agreement of two systems. Raises SynparseError if no sentence was analyzed by both."""
+def _pair(names: tuple[str, str], first: Sequence[Parts], second: Sequence[Parts], is_tree: bool) -> Pair:
+    """Agreement of two systems."""
     overlap = tree_overlap if is_tree else head_overlap
-    both = zip(first, second, strict=True)
-    overlaps = [overlap(left, right) for left, right in both if left is not None and right is not None]
-    if not overlaps:
-        raise SynparseError(f"{names[0]} and {names[1]} have no sentence of this text in common")
+    overlaps = [overlap(left, right) for left, right in zip(first, second, strict=True)]
     interval = bootstrap_interval(overlaps, lambda sums: sums[:, 0] / np.maximum(sums[:, 1], 1e-12))
     words = sum(overlap.total for overlap in overlaps)
     undirected = None if is_tree else sum(overlap.undirected for overlap in overlaps) / words

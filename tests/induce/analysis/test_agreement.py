@@ -8,7 +8,7 @@ import pytest
 
 from induce.analysis.agreement import agreement
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Sentence
+from treebank.core.sentence import Location, Sentence
 
 TREES = {
     "a": ["(X (X (W a) (W b)) (X (W c) (W d)))", "(X (X (W e) (W f)) (W g))"],
@@ -56,10 +56,22 @@ def test_one_system_or_one_type_is_refused(files: list[str]) -> None:
         _ = agreement(files[:1], lambda rule: TEXT, load=refuse, baselines=["right"]).chosen
 
 
+def test_sentence_that_a_file_lacks_is_refused(files: list[str]) -> None:
+    other = Sentence(("e", "f", "x"), location=Location("text.txt", 4))
+    with pytest.raises(SynparseError, match=rf"^{files[0]}: no tree for the words of text\.txt:4; parse this text"):
+        agreement(files, lambda rule: [*TEXT, other], load=refuse)
+
+
+def test_text_of_short_sentences_is_refused(files: list[str]) -> None:
+    with pytest.raises(SynparseError, match="this text has no sentence of 3 or more words"):
+        agreement(files, lambda rule: TEXT[2:], load=refuse)
+
+
 def test_agreement_of_heads_is_directed_and_undirected(tmp_path: Path) -> None:
     line = "1\ta\t_\t_\t_\t_\t{}\t_\t_\t_\n2\tb\t_\t_\t_\t_\t{}\t_\t_\t_\n\n"
     for name, heads in (("first", (2, 0)), ("second", (0, 1))):
         (tmp_path / f"{name}.conllu").write_text(line.format(*heads), encoding="utf-8")
     paths = [str(tmp_path / f"{name}.conllu") for name in ("first", "second")]
-    (pair,) = agreement(paths, lambda rule: [Sentence(("a", "b"))], load=refuse).pairs
-    assert (pair.value, pair.undirected) == (0, 50)
+    report = agreement(paths, lambda rule: [Sentence(("a", "b")), Sentence((".",))], load=refuse)
+    (pair,) = report.pairs
+    assert (pair.value, pair.undirected, report.sentences) == (0, 50, 1)
