@@ -50,9 +50,14 @@ def _correlation(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _with_interval(value: float, count: int, variance: float) -> Correlation:
-    """Interval under a normal distribution of atanh(value) with variance ``variance`` / (count - 3)."""
-    if math.isnan(value) or count < 4 or abs(value) >= 1:
+    """Interval under a normal distribution of atanh(value) with variance ``variance`` / (count - 3).
+
+    Fewer than four pairs of values do not limit it.
+    """
+    if math.isnan(value) or (count > 3 and abs(value) >= 1):
         return Correlation(value, value, value)
+    if count <= 3:
+        return Correlation(value, -1.0, 1.0)
     half = Z * math.sqrt(variance / (count - 3))
     middle = math.atanh(value)
     return Correlation(value, math.tanh(middle - half), math.tanh(middle + half))
