@@ -85,11 +85,15 @@ class ClassTable:
 def classify_words(
     sentences: Iterable[Sentence], *, classes: int = 40, minimum_count: int = 3, endings: float = 1.0, seed: int = 1
 ) -> ClassTable:
-    """Classes of the words of ``sentences``, without punctuation. Raises SynparseError if there is no word."""
+    """Classes of the words of ``sentences``, without punctuation, at most as many as there are different words.
+
+    Raises SynparseError if there is no word.
+    """
     text, _ = read_corpora(sentences, "cased")
     if not text.words:
         raise SynparseError("there is no word in this text")
     corpus = text.encode(text.vocabulary(10**9, minimum_count, "shape"))
-    words, labels, counts = classes_of(corpus, classes, endings, seed)
+    types = len(np.unique(corpus.ids)) - 1  # without the end of a sentence
+    words, labels, counts = classes_of(corpus, min(classes, types), endings, seed)
     order = [i for i in np.argsort(-counts, kind="stable").tolist() if counts[i]]
     return ClassTable(tuple(words[i] for i in order), tuple(labels[order].tolist()), tuple(counts[order].tolist()))

@@ -29,6 +29,14 @@ def test_classes_of_a_text(call: Caller, tmp_path: Path) -> None:
     assert (tmp_path / "classes.tsv").read_text(encoding="utf-8").splitlines() == lines
 
 
+def test_a_text_has_no_more_classes_than_words(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("the dog saw the cat\n" * 5, encoding="utf-8")
+    code, out, err = call("analyze", "classes", tmp_path / "text.txt", "--classes", "10000")
+    assert (code, err) == (0, "note: this text has 4 different words, so there are no more classes than that\n")
+    assert {int(line.split("\t")[0]) for line in out.splitlines()} <= set(range(4))
+    assert call("analyze", "classes", tmp_path / "text.txt", "--classes", "4")[1:] == (out, "")
+
+
 def test_a_text_without_words_has_no_classes(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("! ?\n", encoding="utf-8")
     assert call.refusal("analyze", "classes", tmp_path / "text.txt") == "there is no word in this text"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.command import command, number_option, option
-from cli.options import output_option, seed_option
+from cli.options import note, output_option, seed_option
 from cli.text_call import TextCall
 
 INDUCTION = "Induction"
@@ -41,4 +41,6 @@ def classes(text: tuple[str, ...], classes: int, min_count: int, endings: float,
     call = TextCall("reading", text, output)
     sentences = call.sentences(DEFAULT_INPUT)
     table = classify_words(sentences, classes=classes, minimum_count=min_count, endings=endings, seed=seed)
+    if len(table.words) < classes:
+        note(f"this text has {len(table.words):,} different words, so there are no more classes than that")
     call.write(table.lines())
