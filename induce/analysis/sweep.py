@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from induce.analysis.channels import mean_cells
+from induce.decoding.specification import NO_PRIORS
 from induce.settings.presets import setting_of
 from induce.settings.run import TABLES, RunConfig
 from induce.storage.checkpoint import find, read
+from induce.storage.model_spec import parse_model_spec
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.evaluate.score import Runs
@@ -70,9 +72,7 @@ def sweep(document: Any, setting: str) -> Sweep:
     try:
         data, entries = _data_of(document), list(model_scores(document["scores"]))
         for model in dict.fromkeys(entry["model"] for entry in entries):
-            if not Path(model).exists():
-                raise SynparseError(f"{model}: no such folder; run this command in the folder in which eval was run")
-            configs[model] = read(find(Path(model))).config
+            configs[model] = _config_of(model)
         for entry in entries:
             value = setting_of(configs[entry["model"]], setting)
             same = scores.setdefault((entry["metric"], _counted(entry, entries)), {}).setdefault(value, {})
@@ -86,6 +86,20 @@ def sweep(document: Any, setting: str) -> Sweep:
         raise ValueError(f"these are scores of {' and '.join(types)}; a sweep needs models of one type")
     runs = {score: {value: Runs(by_run) for value, by_run in by_value.items()} for score, by_value in scores.items()}
     return Sweep(setting, data, runs, _differences(list(configs.values()), setting))
+
+
+def _config_of(model: str) -> RunConfig:
+    """Settings of a model, with the options of its specification as settings of parsing.
+
+    Raises SynparseError if there is no such model.
+    """
+    spec = parse_model_spec(model)
+    if not Path(spec.path).exists():
+        raise SynparseError(f"{spec.path}: no such folder; run this command in the folder in which eval was run")
+    config = read(find(Path(spec.path))).config
+    priors = [prior for prior in spec.priors.split("+") if prior != NO_PRIORS]
+    options = spec.options | ({"priors": priors} if spec.priors else {})
+    return replace(config, parse=replace(config.parse, **options))
 
 
 def _data_of(document: Mapping[str, Any]) -> str:

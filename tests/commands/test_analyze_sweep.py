@@ -85,6 +85,19 @@ def test_models_that_differ_in_more_than_the_setting(call: Caller, runs: Path, t
     )
 
 
+def test_options_of_models_are_settings_of_parsing(call: Caller, model: Path) -> None:
+    Path("gold.ptb").write_text("(S (NP (DT The) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))))\n", encoding="utf-8")
+    Path("m").symlink_to(model)
+    models = ("-m", "m@layer=1", "-m", "m@layer=2,priors=branching-gaps:0.1")
+    document = call.json("eval", "--gold", "gold.ptb", *models)
+    Path("layers.json").write_text(json.dumps(document), encoding="utf-8")
+    values = [entry["value"] for entry in document["scores"]]
+    sweep = call.json("analyze", "sweep", "layers.json", "--setting", "parse.layer")
+    assert [(row["setting"], row["mean"]) for row in sweep["scores"]] == [(1, values[0]), (2, values[1])]
+    out = call.result("analyze", "sweep", "layers.json", "--setting", "train.seed")
+    assert out.endswith("note: these models also differ in parse.layer, parse.priors\n")
+
+
 @pytest.mark.parametrize(
     ("content", "setting", "problem"),
     [
