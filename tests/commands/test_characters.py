@@ -102,6 +102,13 @@ def test_trees_over_characters_are_scored_against_words(call: Caller, spelling: 
     assert "Word F1" in call.result(*arguments)
 
 
+def test_escaped_brackets_of_gold_are_one_character(call: Caller, spelling: Path, tmp_path: Path) -> None:
+    gold = "(S (NP (DT a) (NN dog)) (PRN (-LRB- -LRB-) (NN 1\\/2) (-RRB- -RRB-)))\n"
+    (tmp_path / "gold.ptb").write_text(gold, encoding="utf-8")
+    (words,) = call.json("eval", "--gold", tmp_path / "gold.ptb", "-m", spelling / "run")["words"]
+    assert words["precision"] == pytest.approx(100 * 3 / len("adog(1/2)"))
+
+
 def test_heads_are_not_scored_over_characters(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "gold.conllu").write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
     problem = call.refusal("eval", "--gold", tmp_path / "gold.conllu", "--characters", "--baseline", "next")

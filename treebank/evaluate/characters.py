@@ -122,7 +122,7 @@ def character_systems(systems: Sequence[System], gold: Treebank) -> tuple[list[S
 
 def _predictions(system: System, gold: Treebank) -> Sequence[PredictedTree]:
     """One predicted tree per gold sentence. A parser gets the running text."""
-    texts = [replace(sentence, surface=running_text(sentence.words)) for sentence in gold.sentences]
+    texts = [replace(sentence, surface=running_text(plain(sentence.words))) for sentence in gold.sentences]
     predict = system.predict_text or system.predict
     trees = predict(texts) if predict else []
     if len(trees) != len(gold):
