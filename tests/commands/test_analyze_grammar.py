@@ -37,6 +37,15 @@ def test_a_text_has_no_more_classes_than_words(call: Caller, tmp_path: Path) -> 
     assert call("analyze", "classes", tmp_path / "text.txt", "--classes", "4")[1:] == (out, "")
 
 
+def test_a_text_in_another_encoding_is_read(call: Caller, dmv: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_bytes("the d\u00f6g saw the cat\n".encode("latin-1") * 5)
+    for command in (("classes",), ("grammar", "-m", dmv)):
+        arguments = ("analyze", *command, tmp_path / "text.txt")
+        assert "give --encoding NAME" in call.refusal(*arguments)
+        call.result(*arguments, "--encoding", "latin-1")
+    assert "d\u00f6g\t5" in call.result("analyze", "classes", tmp_path / "text.txt", "--encoding", "latin-1")
+
+
 def test_a_text_without_words_has_no_classes(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("! ?\n", encoding="utf-8")
     assert call.refusal("analyze", "classes", tmp_path / "text.txt") == "there is no word in this text"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cli.command import command, number_option
-from cli.options import OUTPUT, default_model, format_option, model_option
+from cli.options import OUTPUT, default_model, format_option, model_option, reading_options
 from cli.progress import reading
 from cli.views import FORMATS, show
 from induce.storage import builtin
+
+if TYPE_CHECKING:
+    from treebank.io.read import InputOptions
 
 EXAMPLES = [
     ("synparse analyze grammar -m english-grammar", "List preterminals with their words, and rules with examples."),
@@ -19,11 +24,20 @@ EXAMPLES = [
 @command("grammar", examples=EXAMPLES)
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @model_option
+@reading_options
 @number_option("--member", default=1, help="Grammar to list, from 1, if the model has several.")
 @number_option("--words", default=8, help="Words listed per class or preterminal.", group=OUTPUT)
 @number_option("--arcs", default=30, help="Arcs or rules listed.", group=OUTPUT)
 @format_option(*FORMATS, default="table")
-def grammar(text: tuple[str, ...], model: str | None, member: int, words: int, arcs: int, form: str) -> None:
+def grammar(
+    text: tuple[str, ...],
+    model: str | None,
+    input_options: InputOptions,
+    member: int,
+    words: int,
+    arcs: int,
+    form: str,
+) -> None:
     """List the word classes of dmv or ndmv and which class heads which, or the symbols and rules of a neural PCFG.
 
     For dmv and ndmv with TEXT, arcs are counted in its trees and examples are taken from it. Without TEXT, arcs of dmv
@@ -33,14 +47,13 @@ def grammar(text: tuple[str, ...], model: str | None, member: int, words: int, a
     from induce.analysis.grammar import describe_grammar
     from induce.analysis.rule_counts import describe_rules, is_pcfg
     from treebank.corpora.texts import files_of, read_input
-    from treebank.io.read import DEFAULT_INPUT
 
     if is_pcfg(run := default_model(model, built_in=builtin.GRAMMAR)):
         if text or member > 1:
             raise click.UsageError("TEXT and --member are for dmv models; rules are counted in drawn sentences")
         show(describe_rules(run, words=words, rules=arcs), form)
         return
-    with reading("parsing", files_of(text), DEFAULT_INPUT) as counted:
+    with reading("parsing", files_of(text), input_options) as counted:
         sentences = read_input(text, input_options=counted) if text else None
         report = describe_grammar(run, member=member, words=words, arcs=arcs, text=sentences)
     show(report, form)
