@@ -103,12 +103,14 @@ def word_boundaries(parser: ModelParser, run: str, text: Iterable[Sentence]) -> 
 def chunk_boundaries(parser: ModelParser, run: str, gold: Treebank) -> GapScore:
     """Score the distances between the words that the model reads, in the trees of ``gold``.
 
-    Raises SynparseError if the model reads characters or has no distances, or if no tree has two chunks.
+    Raises SynparseError if the model reads characters or has no distances, or if no sentence has a tree of two chunks.
     """
     _check(parser, run, "word", "chunk boundaries")
     gaps: list[float] = []
     is_boundary: list[bool] = []
     sentences = [sentence for sentence in gold.sentences if sentence.tree is not None]
+    if not sentences:
+        raise SynparseError(f"{gold.label}: this treebank has no trees, only heads; name a treebank with trees")
     trees = [sentence.tree.without_traces() for sentence in sentences if sentence.tree is not None]
     for tree, reading in zip(trees, parser.read(sentences), strict=True):
         kept_indices = set(reading.indices)

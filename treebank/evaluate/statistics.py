@@ -132,4 +132,5 @@ def wilson_interval(right: float, count: int) -> tuple[float, float]:
     share = right / count
     middle = (share + Z * Z / (2 * count)) / (1 + Z * Z / count)
     half = Z / (1 + Z * Z / count) * math.sqrt(share * (1 - share) / count + Z * Z / (4 * count * count))
-    return 100 * min(share, middle - half), 100 * max(share, middle + half)  # the share is in it, whatever is rounded
+    # the share is in it, and it is in [0, 1], whatever is rounded
+    return 100 * max(0.0, min(share, middle - half)), 100 * min(1.0, max(share, middle + half))

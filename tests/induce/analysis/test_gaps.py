@@ -61,6 +61,7 @@ def test_models_without_distances_and_trees_without_chunks_are_refused() -> None
         (parser(row, token="character"), gold(), "reads characters"),
         (parser(row, structure=Heights), gold(), "predicts heights, not distances"),
         (parser([1.0]), gold("(S (NN dog))"), "0 of 0 gaps are boundaries"),
+        (parser(), Treebank("ud", [Sentence(("a", "b"), heads=(1, -1))]), "ud: this treebank has no trees, only heads"),
     ):
         with pytest.raises(SynparseError, match=problem):
             chunk_boundaries(model, "run", trees)

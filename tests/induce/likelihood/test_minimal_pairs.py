@@ -144,6 +144,8 @@ def test_ties_count_half_and_unknown_words_are_counted(tmp_path: Path) -> None:
 def test_interval_equals_the_published_one() -> None:
     """Wilson's interval of 8 of 10 (Brown, Cai and DasGupta 2001: 0.4902 to 0.9433)."""
     assert Accuracy(8, 10).interval == pytest.approx((49.02, 94.33), abs=0.01)
+    assert {Accuracy(0, count).interval[0] for count in range(1, 50)} == {0}
+    assert {Accuracy(count, count).interval[1] for count in range(1, 50)} == {100}
 
 
 TEXT = [[2, 3, 2], [3, 2], [2, 4], [2, 3, 4, 4]]
