@@ -76,6 +76,9 @@ def test_many_sentences_are_not_drawn_silently_in_part(call: Caller) -> None:
     ("arguments", "problem"),
     [
         (("trees.txt", "-o", "a.jpg"), "end the name in .svg"),
+        (("trees.txt", "-o", "-"), "-: a picture needs a file with a suffix; end the name in .svg"),
+        (("trees.txt", "-o", "/dev/stdout"), "/dev/stdout: a picture needs a file"),
+        (("trees.txt", "-o", ".svg"), ".svg: a picture needs a file"),
         (("trees.txt", "-o", "no/a.svg"), "no/a.svg: there is no folder"),
         (("trees.txt", "--sentences", "0"), "give numbers from 1"),
         (("trees.txt", "--sentences", "a-b"), "give numbers from 1"),

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 
 from treebank.base.atomic_write import write_whole
+from treebank.base.errors import SynparseError
 from treebank.draw.latex import document
 from treebank.draw.layout import scene_of
 from treebank.draw.page import page
@@ -31,8 +32,11 @@ SUFFIXES = (*SCENES, *PAGES)
 
 def check_format(path: str, suffixes: Iterable[str] = SUFFIXES) -> str:
     """The suffix of a picture. Raises SynparseError for an unknown one and if a package that it needs is missing."""
-    check_output(path, suffixes=suffixes)
+    allowed = tuple(suffixes)
+    check_output(path, suffixes=allowed)
     suffix = os.path.splitext(path)[1].lower()
+    if suffix not in allowed:  # standard output, or a name that consists of a suffix
+        raise SynparseError(f"{path}: a picture needs a file with a suffix; end the name in {', '.join(allowed)}")
     if suffix in (".pdf", ".png"):
         check_typst()
     return suffix
