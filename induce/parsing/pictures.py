@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.corpora.catalog import is_name
 from treebank.corpora.texts import files_of, named_sentences, read_input
@@ -28,13 +28,13 @@ FIRST = 100  # number of pictures per file by default
 def chosen_numbers(text: str) -> Choose:
     """Test whether a sentence is selected by ``text``, such as ``3,7-9,20-``.
 
-    Raises SynparseError if ``text`` is not a list of numbers and ranges.
+    Raises UsageError if ``text`` is not a list of numbers and ranges.
     """
     ranges: list[tuple[int, float]] = []
     for part in text.replace(" ", "").split(","):
         start, dash, end = part.partition("-")
         if not start.isdecimal() or (end and not end.isdecimal()) or not 1 <= int(start) <= int(end or start):
-            raise SynparseError(f"sentences {text!r}: give numbers from 1 and rising ranges, such as 3,7-9,20-")
+            raise UsageError(f"--sentences {text!r}: give numbers from 1 and rising ranges, such as 3,7-9,20-")
         ranges.append((int(start), int(end) if end else float("inf") if dash else int(start)))
     return lambda number: any(start <= number <= end for start, end in ranges)
 

@@ -80,9 +80,6 @@ def test_many_sentences_are_not_drawn_silently_in_part(call: Caller) -> None:
         (("trees.txt", "-o", "/dev/stdout"), "/dev/stdout: a picture needs a file"),
         (("trees.txt", "-o", ".svg"), ".svg: a picture needs a file"),
         (("trees.txt", "-o", "no/a.svg"), "no/a.svg: there is no folder"),
-        (("trees.txt", "--sentences", "0"), "give numbers from 1"),
-        (("trees.txt", "--sentences", "a-b"), "give numbers from 1"),
-        (("trees.txt", "--sentences", "2-1"), "rising ranges"),
         (("in.txt", "-m", "none"), "none: there is no such model"),
         (("in.txt", "--gold", "gold.mrg"), "name a model with -m"),
         (("missing.txt",), "no such file"),
@@ -90,6 +87,22 @@ def test_many_sentences_are_not_drawn_silently_in_part(call: Caller) -> None:
 )
 def test_refusals(call: Caller, arguments: tuple[str, ...], problem: str) -> None:
     assert problem in call.refusal("draw", *arguments)
+
+
+@pytest.mark.parametrize("sentences", ["0", "a-b", "2-1"])
+def test_invalid_numbers_of_sentences_are_wrong_usage(call: Caller, sentences: str) -> None:
+    problem = f"--sentences {sentences!r}: give numbers from 1 and rising ranges, such as 3,7-9,20-"
+    assert call.refusal("draw", "trees.txt", "--sentences", sentences, code=2) == problem
+
+
+@pytest.mark.parametrize("name", ["a.svg", "a.html", "a.tex", "a.png"])
+def test_file_without_pictures_is_not_written(call: Caller, name: str) -> None:
+    if name == "a.png":
+        pytest.importorskip("typst", reason="PNG needs the extra draw")
+    for arguments in (("trees.txt", "--sentences", "5"), ("trees.txt", "--gold", "gold.mrg", "--sentences", "5-")):
+        problem = f"{name}: there is no sentence to draw; name other input or other --sentences"
+        assert call.refusal("draw", *arguments, "-o", name) == problem
+        assert not Path(name).exists()
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,13 @@ def check_format(path: str, suffixes: Iterable[str] = SUFFIXES) -> str:
 
 
 def write_pictures(pictures: Sequence[Picture], path: str, *, title: str = "Trees") -> None:
-    """Draw all pictures into one file. An existing file is replaced only after they are drawn."""
+    """Draw all pictures into one file. An existing file is replaced only after they are drawn.
+
+    Raises SynparseError if there is no picture.
+    """
     suffix = check_format(path)
+    if not pictures:
+        raise SynparseError(f"{path}: there is no sentence to draw; name other input or other --sentences")
     if suffix in SCENES:
         write_scenes(list(map(scene_of, pictures)), path)
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from induce.parsing.pictures import analysis_of_line, chosen_numbers, pictures
-from treebank.base.errors import SynparseError
+from treebank.base.errors import UsageError
 from treebank.core.sentence import ROOT
 
 
@@ -49,5 +49,5 @@ def test_selected_sentences_are_drawn(tmp_path: Path, text: str, drawn: list[int
 
 @pytest.mark.parametrize("text", ["", "0", "a", "1-b", "-3", "1,,2"])
 def test_invalid_selection_raises_an_error(text: str) -> None:
-    with pytest.raises(SynparseError, match="give numbers from 1"):
+    with pytest.raises(UsageError, match="give numbers from 1"):
         chosen_numbers(text)
