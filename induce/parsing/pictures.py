@@ -116,7 +116,9 @@ def _compared_with_gold(
             yield Picture(str(number), (reference,))
             continue
         analyses = tuple(fitted(system[index], sentence.location, sentence.words) for system in systems)
-        yield Picture(str(number), analyses, reference)
+        picture = Picture(str(number), analyses, reference)
+        picture.check_compared()
+        yield picture
 
 
 def _fitted(path: str, gold: Treebank, numbers: set[int]) -> list[Analysis]:

@@ -128,6 +128,16 @@ def test_predictions_for_other_sentences_are_refused(call: Caller) -> None:
     assert "word 3 is 'dog', in gold 'man'" in call.refusal("draw", "wrong.txt", "--gold", "gold.mrg")
 
 
+def test_trees_are_not_compared_with_heads(call: Caller) -> None:
+    call.result("convert", "gold.mrg", "--format", "conllu", "-o", "heads.conllu")
+    problem = call.refusal("draw", "trees.txt", "--gold", "heads.conllu")
+    assert problem == "trees.txt: trees cannot be compared with gold heads; name gold trees instead"
+    problem = call.refusal("draw", "heads.conllu", "--gold", "gold.mrg", "-o", "a.svg")
+    remedy = "convert the gold trees to heads with `synparse convert --format conllu`"
+    assert problem == f"heads.conllu: heads cannot be compared with gold trees; {remedy}"
+    assert not Path("a.svg").exists()
+
+
 def test_parse_draws_as_draw_does(call: Caller, model: Path) -> None:
     drawn = call.result("draw", "-m", model, "in.txt").split("\n\n")
     parsed = call.result("parse", "-m", model, "in.txt", "--format", "drawing").split("\n\n")

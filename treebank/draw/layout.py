@@ -1,4 +1,4 @@
-"""A picture as one scene: a panel for each analysis, side by side if they fit, and a legend if there is gold."""
+"""A picture as one scene: a panel per analysis, side by side if they fit, and a legend if there is a comparison."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scene_of(picture: Picture) -> Scene:
         scene.width = MARGIN + em_width(picture.title) * SMALL
         scene.height = MARGIN + SMALL + 6
     _put_panels(scene, panels)
-    if picture.gold is not None:
+    if picture.is_compared:
         scene.put(_legend(), MARGIN, scene.height + 14)
     scene.width += MARGIN
     scene.height += MARGIN

@@ -70,7 +70,7 @@ def draw(
     """Pictures of trees, heads (pairs of words and heads) or sentences, one or many.
 
     ``others`` are analyses of the same sentences by further systems, and ``gold`` the analyses that all are compared
-    with. Raises SynparseError if the words of gold differ.
+    with. Raises SynparseError if the words of gold differ, and for trees against heads.
     """
     systems = [_analyses(system, str(number)) for number, system in enumerate((drawable, *others), start=1)]
     references = _analyses(gold, GOLD)
@@ -79,7 +79,9 @@ def draw(
         reference = references[number] if references else None
         if reference is not None:
             row = tuple(fitted(analysis, Location(analysis.name, 0), reference.words) for analysis in row)
-        pictures.append(Picture(str(number + 1) if len(systems[0]) > 1 else "", row, reference))
+        picture = Picture(str(number + 1) if len(systems[0]) > 1 else "", row, reference)
+        picture.check_compared()
+        pictures.append(picture)
     return Drawing(tuple(pictures))
 
 

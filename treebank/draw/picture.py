@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tags import tags_are_penn, word_mask
 from treebank.core.tree import Span, Tree
@@ -71,6 +72,26 @@ class Picture:
     @property
     def words(self) -> tuple[str, ...]:
         return (self.gold or self.analyses[0]).words
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether gold and at least one analysis have trees, or both have heads."""
+        gold = self.gold
+        return gold is not None and any(
+            (gold.tree is not None and analysis.tree is not None) or (gold.heads and analysis.heads)
+            for analysis in self.analyses
+        )
+
+    def check_compared(self) -> None:
+        """Raises SynparseError if gold has trees and the analyses only heads, or the reverse."""
+        if self.gold is None or self.is_compared:
+            return
+        names = ", ".join(analysis.name for analysis in self.analyses)
+        if self.gold.tree is not None and any(analysis.heads for analysis in self.analyses):
+            remedy = "convert the gold trees to heads with `synparse convert --format conllu`"
+            raise SynparseError(f"{names}: heads cannot be compared with gold trees; {remedy}")
+        if self.gold.heads and any(analysis.tree is not None for analysis in self.analyses):
+            raise SynparseError(f"{names}: trees cannot be compared with gold heads; name gold trees instead")
 
     def marked(self) -> list[Marked]:
         """The analyses to draw, in order. A gold tree comes first. Gold heads are drawn with each system."""

@@ -47,7 +47,7 @@ def drawn(picture: Picture, width: int) -> Iterator[list[Piece]]:
         if title:
             yield [(title, Ink.PLAIN)]
         yield from _drawn(entry, width)
-    if picture.gold is not None:
+    if picture.is_compared:
         yield [piece for ink, text in LEGEND.items() for piece in ((f"{MARKS[ink]} ", ink), (f"{text}   ", Ink.FAINT))]
 
 

@@ -9,9 +9,12 @@ import pytest
 
 from tests.treebank.draw.examples import GOLD, PREDICTED, compared, compared_heads
 from treebank.core.tree import Tree
+from treebank.draw.layout import LEGEND, scene_of
 from treebank.draw.picture import Analysis, Picture
 from treebank.draw.scene import DARK, DASHES, LIGHT, Box, Ink
 from treebank.draw.strips import draw_probabilities
+from treebank.draw.svg import svg
+from treebank.draw.terminal import plain
 
 COMPARED = (Ink.SHARED, Ink.MISSED, Ink.EXTRA)
 # what each deficiency leaves of red, green and blue light (Machado, Oliveira and Fernandes 2009, severity 1)
@@ -106,3 +109,10 @@ def test_a_word_that_the_model_did_not_read_has_no_shade_and_no_frame() -> None:
     rows = [[0.25, 0.75, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]
     boxes = [item for item in draw_probabilities(rows, ["a", "b", "."], [0, 20, 40], 60).items if isinstance(item, Box)]
     assert [box.framed for box in boxes] == [False, True, True, False]
+
+
+def test_legend_requires_a_comparison() -> None:
+    heads = Picture("", compared_heads().analyses, compared().gold)
+    for picture, has_legend in ((compared(), True), (compared_heads(), True), (heads, False)):
+        assert (LEGEND[Ink.EXTRA] in svg(scene_of(picture))) == has_legend
+        assert (LEGEND[Ink.EXTRA] in plain(picture, 80)) == has_legend

@@ -77,3 +77,11 @@ def test_beside_each_other_and_beside_gold(tmp_path: Path) -> None:
 def test_the_words_of_gold_must_be_the_same() -> None:
     with pytest.raises(SynparseError, match="not the sentence that gold has here"):
         synparse.draw(Tree.from_spans(["a", "b"], []), gold=[GOLD])
+
+
+def test_gold_must_have_the_same_structure() -> None:
+    with pytest.raises(SynparseError, match="1: heads cannot be compared with gold trees; convert the gold trees"):
+        synparse.draw((GOLD.words, HEADS), gold=[GOLD])
+    with pytest.raises(SynparseError, match="1, 2: trees cannot be compared with gold heads"):
+        synparse.draw(GOLD, [PREDICTED], gold=(GOLD.words, HEADS))
+    assert "in gold only" in synparse.draw((GOLD.words, HEADS), [PREDICTED], gold=[GOLD]).to_svg()
