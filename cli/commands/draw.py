@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -71,19 +72,17 @@ def draw(
     additional brackets or arcs are distinguished by color, line style and a legend. Without -o, drawings appear in the
     terminal.
     """
-    if title and not (output or "").lower().endswith(".html"):
-        raise click.UsageError("--title requires -o FILE.html")
-    if width and output:
-        raise click.UsageError("--width is for the terminal; leave it out, or leave out -o")
+    _check_options(output, width=width, title=title, gold=gold, ptb=ptb)
     from induce.parsing.pictures import FIRST, chosen_numbers, pictures
     from treebank.corpora.catalog import load_gold
     from treebank.draw.files import write_pictures
 
     check_plot(output, trees=True, inputs=[path for path in input if path != "-"], gold=gold, models=models)
     choose = chosen_numbers(sentences) if sentences else lambda number: not output or number <= FIRST + 1
-    treebank = load_gold(gold, ptb=ptb) if gold else None
+    gold_options = replace(input_options, form="" if input else input_options.form)
+    treebank = load_gold(gold, ptb=ptb, input_options=gold_options) if gold else None
     paths = list(input) if treebank else input_paths(input)
-    parsers = _parsers(models, paths, parsing) if models or not treebank else []
+    parsers = _parsers(models, paths, input_options, parsing) if models or not treebank else []
     if not parsers:
         check_parsing_options(parsing)
     drawings = pictures(paths, parsers, treebank, choose=choose, input_options=input_options)
@@ -97,12 +96,26 @@ def draw(
     write_pictures(chosen, output, title=title or f"Trees of {', '.join(map(os.path.basename, paths)) or gold}")
 
 
-def _parsers(models: Sequence[str], paths: Sequence[str], parsing: dict[str, Any]) -> list[tuple[str, Parser]]:
+def _check_options(
+    output: str | None, *, width: int | None, title: str | None, gold: str | None, ptb: str | None
+) -> None:
+    """Raises UsageError for options that have no effect."""
+    if title and not (output or "").lower().endswith(".html"):
+        raise click.UsageError("--title requires -o FILE.html")
+    if width and output:
+        raise click.UsageError("--width is for the terminal; leave it out, or leave out -o")
+    if ptb and not gold:
+        raise click.UsageError("--ptb requires --gold")
+
+
+def _parsers(
+    models: Sequence[str], paths: Sequence[str], input_options: InputOptions, parsing: dict[str, Any]
+) -> list[tuple[str, Parser]]:
     """Parsers and their names in drawings. The default model is used if text has to be parsed."""
     from induce.parsing.load import load_parser
     from induce.parsing.pictures import holds_text
 
-    if not models and not holds_text(paths):
+    if not models and not holds_text(paths, input_options):
         return []
     parsers = [(model, load_parser(model, tell=note, **parsing)) for model in models or [default_model()]]
     return [(f"{parser.name} {model}" if len(parsers) > 1 else parser.name, parser) for model, parser in parsers]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from treebank.base.errors import SynparseError, UsageError
+from treebank.base.errors import SynparseError, TreebankError, UsageError
 from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.corpora.catalog import is_name
 from treebank.corpora.texts import files_of, named_sentences, read_input
 from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted, of_json, read_analyses, spread, spread_square
 from treebank.io.expand import expand
-from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, detect
-from treebank.io.read import DEFAULT_INPUT, InputOptions
+from treebank.io.formats import BRACKETS, JSON_LINES
+from treebank.io.read import DEFAULT_INPUT, InputOptions, input_format, is_plain_text
+from treebank.io.streams import reads_once
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
@@ -39,9 +41,9 @@ def chosen_numbers(text: str) -> Choose:
     return lambda number: any(start <= number <= end for start, end in ranges)
 
 
-def holds_text(paths: Sequence[str]) -> bool:
+def holds_text(paths: Sequence[str], input_options: InputOptions = DEFAULT_INPUT) -> bool:
     """Whether one of the inputs is plain text, which requires a model."""
-    return any(detect(path) is TEXT for path in files_of(paths))
+    return any(is_plain_text(path, input_options) for path in files_of(paths))
 
 
 def pictures(
@@ -60,36 +62,40 @@ def pictures(
     they share.
     """
     if gold is not None:
-        return _compared_with_gold(paths, parsers, gold, choose)
+        return _compared_with_gold(paths, parsers, gold, choose, input_options)
     if parsers:
         from induce.parsing.parser import common_rule, with_rule
 
         rule = common_rule(parser.tokenization for _, parser in parsers)
         return _parsed(_words(paths, with_rule(input_options, rule)), parsers, choose)
-    return _files(paths, choose)
+    return _files(paths, choose, input_options)
 
 
-def _files(paths: Sequence[str], choose: Choose) -> Iterator[Picture]:
-    analyses = (pair for path in paths for pair in _analyses(path))
+def _files(paths: Sequence[str], choose: Choose, input_options: InputOptions) -> Iterator[Picture]:
+    analyses = (pair for path in paths for pair in _analyses(path, input_options))
     for number, (_, analysis) in enumerate(analyses, start=1):
         if choose(number):
             yield Picture(str(number), (analysis,))
 
 
-def _analyses(path: str) -> Iterator[tuple[Location, Analysis]]:
+def _analyses(path: str, input_options: InputOptions) -> Iterator[tuple[Location, Analysis]]:
     """The analyses in files, or of the treebank called ``path``."""
     if is_name(path):
         return ((sentence.location, Analysis.of_sentence(sentence)) for sentence in named_sentences(path))
-    return (pair for file in expand([path]) for pair in read_analyses(file, analyse=analysis_of_line))
+    return (pair for file in expand([path]) for pair in _read(file, input_options))
+
+
+def _read(path: str, input_options: InputOptions, name: str = "") -> Iterator[tuple[Location, Analysis]]:
+    return read_analyses(path, name, analyse=analysis_of_line, input_options=input_options)
 
 
 def _words(paths: Sequence[str], input_options: InputOptions) -> Iterator[Sentence]:
     """Sentences of text, or of files or treebanks that contain trees or heads."""
     for path in (file for name in paths for file in ([name] if is_name(name) else expand([name]))):
-        if is_name(path) or detect(path) not in (BRACKETS, JSON_LINES):
+        if is_name(path) or input_format(path, input_options) not in (BRACKETS, JSON_LINES):
             yield from read_input([path], input_options=input_options)
         else:
-            for position, analysis in read_analyses(path, analyse=analysis_of_line):
+            for position, analysis in _read(path, input_options):
                 yield Sentence(analysis.words, analysis.tags, location=position)
 
 
@@ -104,11 +110,15 @@ def _parsed(
 
 
 def _compared_with_gold(
-    paths: Sequence[str], parsers: Sequence[tuple[str, Parser]], gold: Treebank, choose: Choose
+    paths: Sequence[str],
+    parsers: Sequence[tuple[str, Parser]],
+    gold: Treebank,
+    choose: Choose,
+    input_options: InputOptions,
 ) -> Iterator[Picture]:
     chosen = [(number, sentence) for number, sentence in enumerate(gold.sentences, start=1) if choose(number)]
     numbers = {number for number, _ in chosen}
-    systems = [_fitted(path, gold, numbers) for path in paths]
+    systems = [_system(path, gold, numbers, input_options) for path in paths]
     systems += [analyses_of(parser, [sentence for _, sentence in chosen], name) for name, parser in parsers]
     for index, (number, sentence) in enumerate(chosen):
         reference = Analysis.of_sentence(sentence, GOLD)
@@ -121,14 +131,22 @@ def _compared_with_gold(
         yield picture
 
 
-def _fitted(path: str, gold: Treebank, numbers: set[int]) -> list[Analysis]:
+def _system(path: str, gold: Treebank, numbers: set[int], input_options: InputOptions) -> list[Analysis]:
+    """Analyses as of `_fitted`. A file that is not UTF-8 is read in the encoding of ``input_options``."""
+    if input_options.encoding and not reads_once(path):
+        with suppress(TreebankError):
+            return _fitted(path, gold, numbers, replace(input_options, encoding=""))
+    return _fitted(path, gold, numbers, input_options)
+
+
+def _fitted(path: str, gold: Treebank, numbers: set[int], input_options: InputOptions) -> list[Analysis]:
     """Analyses in a file of the gold sentences with these ``numbers``.
 
     Raises SynparseError if the file does not have as many sentences as ``gold``.
     """
     analyses = []
     count = 0
-    for position, analysis in read_analyses(path, path, analyse=analysis_of_line):
+    for position, analysis in _read(path, input_options, path):
         count += 1
         if count in numbers and count <= len(gold):
             analyses.append(fitted(analysis, position, gold.sentences[count - 1].words))

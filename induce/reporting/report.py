@@ -74,6 +74,7 @@ class ReportPlan:
         words += [part for convention in self.conventions for part in ("--convention", convention)]
         words += ["--max-length", str(self.max_length)] if self.max_length else []
         words += ["--ptb", self.ptb] if self.ptb else []
+        words += ["--encoding", self.input_options.encoding] if self.input_options.encoding else []
         return shlex.join([*words, *more])
 
 
@@ -93,7 +94,8 @@ class Report:
         if isinstance(plan.gold, Treebank):
             return plan.gold
         if plan.gold is not None:
-            return load_gold(plan.gold, ptb=plan.ptb, max_length=plan.max_length)
+            options = plan.input_options
+            return load_gold(plan.gold, ptb=plan.ptb, max_length=plan.max_length, input_options=options)
         rule = common_rule(parser.tokenization for parser in self.parsers.values()) if plan.text else ""
         read = read_input(plan.text, input_options=with_rule(plan.input_options, rule)) if plan.text else ()
         sentences = [sentence for sentence in read if sentence.words]

@@ -63,6 +63,9 @@ def test_ends_of_chunks(call: Caller, model: Path, spelling: Path, tmp_path: Pat
     assert f"chunk-boundary-F1|model:onlstm|run:{model}|gold:gold.mrg|" in call.result(
         "analyze", "gaps", "-m", model, "--gold", gold
     )
+    latin = tmp_path / "latin.mrg"
+    latin.write_text(gold.read_text(encoding="utf-8").replace("cat", "café"), encoding="latin-1")
+    assert call.json("analyze", "gaps", "-m", model, "--gold", latin, "--encoding", "latin-1")["boundaries"] == 2
     assert "this model reads characters" in call.refusal("analyze", "gaps", "-m", spelling, "--gold", gold)
     code, _, message = call("analyze", "gaps", "-m", model, "--gold", gold, gold)
     assert (code, "give a TEXT" in message) == (2, True)

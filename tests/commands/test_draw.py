@@ -111,6 +111,7 @@ def test_file_without_pictures_is_not_written(call: Caller, name: str) -> None:
         (("--title", "x"), "--title requires -o FILE.html"),
         (("--title", "x", "-o", "a.svg"), "--title requires -o FILE.html"),
         (("--width", "30", "-o", "a.svg"), "--width is for the terminal"),
+        (("--ptb", "."), "--ptb requires --gold"),
     ],
 )
 def test_options_without_effect_are_refused(call: Caller, options: tuple[str, ...], problem: str) -> None:
@@ -126,6 +127,21 @@ def test_predictions_for_other_sentences_are_refused(call: Caller) -> None:
     assert "1 sentences for the 2" in call.refusal("draw", "short.txt", "--gold", "gold.mrg")
     Path("wrong.txt").write_text(TREES.replace("man", "dog"), encoding="utf-8")
     assert "word 3 is 'dog', in gold 'man'" in call.refusal("draw", "wrong.txt", "--gold", "gold.mrg")
+
+
+def test_encoding_and_format_hold_for_trees_and_gold(call: Caller, model: Path) -> None:
+    text = "(S (NP (DT Le) (NN café)) (VP (VBZ ferme)))\n"
+    Path("latin.mrg").write_text(text, encoding="latin-1")
+    Path("utf-8.txt").write_text(text, encoding="utf-8")
+    latin = ("--encoding", "latin-1")
+    assert "café" in call.result("draw", "latin.mrg", *latin)
+    assert "café" in call.result("draw", "latin.mrg", "-m", model, *latin)
+    assert "1 of 1 gold brackets" in call.result("draw", "utf-8.txt", "latin.mrg", "--gold", "latin.mrg", *latin)
+    assert "café" in call.result("draw", "--gold", "latin.mrg", "-m", model, *latin)
+    assert "give --encoding" in call.refusal("draw", "latin.mrg")
+    Path("text.mrg").write_text("the cat saw a dog\n", encoding="utf-8")
+    assert "\nthe cat saw a dog\n" in call.result("draw", "text.mrg", "--input-format", "text", "-m", model)
+    assert "(X" in call.result("draw", "trees.txt", "--input-format", "text", "-m", model, "--sentences", "1")
 
 
 def test_trees_are_not_compared_with_heads(call: Caller) -> None:

@@ -85,6 +85,16 @@ def test_a_model_alone_and_with_a_text(call: Caller, model: Path, tmp_path: Path
     assert Page((tmp_path / "a.html").read_text(encoding="utf-8")).targets[-2:] == ["#agreement", "#sentences"]
 
 
+def test_gold_in_another_encoding(call: Caller, model: Path, tmp_path: Path) -> None:
+    gold, report = tmp_path / "gold.mrg", tmp_path / "a.html"
+    gold.write_text(GOLD.replace("man", "café"), encoding="latin-1")
+    assert "give --encoding" in call.refusal("report", "-m", model, "--gold", gold, "-o", report)
+    call.result("report", "-m", model, "--gold", gold, "--encoding", "latin-1", "-o", report)
+    page = report.read_text(encoding="utf-8")
+    assert "café" in page
+    assert page.count("--encoding latin-1") == 2  # in the commands eval and report
+
+
 def test_the_same_from_python(model: Path, tmp_path: Path) -> None:
     (tmp_path / "gold.mrg").write_text(GOLD, encoding="utf-8")
     made = synparse.report(model, gold=str(tmp_path / "gold.mrg"), title="<mine>")

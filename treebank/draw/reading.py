@@ -10,10 +10,11 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Location
 from treebank.core.tree import Tree
 from treebank.draw.picture import Analysis
-from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, detect, format_by_suffix
+from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, format_by_suffix
 from treebank.io.jsonl import read_objects, tree_of, words_and_indices
 from treebank.io.predictions import PredictedTree, parse_bare, read_prediction_trees
-from treebank.io.read import read_sentences
+from treebank.io.read import DEFAULT_INPUT, InputOptions, input_format, read_sentences
+from treebank.io.source import Source
 from treebank.io.streams import STDIN
 
 Analyse = Callable[[dict[str, Any], str], Analysis]  # of a JSON object and the name of a system
@@ -29,22 +30,24 @@ def of_json(value: dict[str, Any], name: str) -> Analysis:
     return Analysis(name, tuple(words), (), tree, distances=spread(values, indices, len(words)))
 
 
-def read_analyses(path: str, name: str = "", *, analyse: Analyse = of_json) -> Iterator[tuple[Location, Analysis]]:
+def read_analyses(
+    path: str, name: str = "", *, analyse: Analyse = of_json, input_options: InputOptions = DEFAULT_INPUT
+) -> Iterator[tuple[Location, Analysis]]:
     """Every analysis of a file in order, with its location. ``analyse`` reads the objects of JSON lines.
 
     Raises SynparseError for a file of plain text, and TreebankError with file and line if it cannot be read.
     """
-    detected = detect(path)
-    if detected is TEXT:
+    form = input_format(path, input_options)
+    if form is TEXT:
         where = "standard input" if path == STDIN else path
         raise SynparseError(f"{where}: plain text, without trees or heads; name a model with -m to parse it")
-    if detected is JSON_LINES:
-        yield from _json_lines(path, name, analyse)
-    elif detected is BRACKETS and not format_by_suffix(path):
-        for predicted in read_prediction_trees(path):
+    if form is JSON_LINES:
+        yield from _json_lines(Source(path, input_options.encoding), name, analyse)
+    elif form is BRACKETS and not format_by_suffix(path):
+        for predicted in read_prediction_trees(path, encoding=input_options.encoding):
             yield Location(predicted.path, predicted.line), Analysis.of_tree(_labelled(predicted), name)
     else:
-        for sentence in read_sentences([path], trees=True):
+        for sentence in read_sentences([path], trees=True, input_options=input_options):
             yield sentence.location, Analysis.of_sentence(sentence, name)
 
 
@@ -69,13 +72,13 @@ def fitted(analysis: Analysis, location: Location, words: Sequence[str]) -> Anal
     raise TreebankError(location.path, location.line, f"not the sentence that gold has here: {problem}")
 
 
-def _json_lines(path: str, name: str, analyse: Analyse) -> Iterator[tuple[Location, Analysis]]:
-    for number, value in read_objects(path):
+def _json_lines(source: Source, name: str, analyse: Analyse) -> Iterator[tuple[Location, Analysis]]:
+    for number, value in read_objects(source):
         try:
             analysis = Analysis(name, ()) if value is None else analyse(value, name)
         except (ValueError, SynparseError) as error:
-            raise TreebankError(path, number, str(error)) from None
-        yield Location(path, number), analysis
+            raise TreebankError(source.path, number, str(error)) from None
+        yield Location(source.path, number), analysis
 
 
 def spread(values: Sequence[float], indices: Sequence[int], count: int) -> tuple[float, ...]:

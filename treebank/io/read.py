@@ -128,7 +128,15 @@ def _input_format(source: Source, options: InputOptions, trees: bool) -> Format:
     return detected
 
 
+def input_format(path: AnyPath, input_options: InputOptions = DEFAULT_INPUT) -> Format:
+    """The format that ``input_options`` declare, else the detected one.
+
+    Raises TreebankError for content that cannot be read.
+    """
+    form = input_options.form
+    return FORMATS[form] if form else detect(Source(Source.of(path).path, input_options.encoding))
+
+
 def is_plain_text(path: AnyPath, input_options: InputOptions = DEFAULT_INPUT) -> bool:
     """Whether a file is read as text, line by line. Raises TreebankError for content that cannot be read."""
-    form = input_options.form
-    return (FORMATS[form] if form else detect(Source(Source.of(path).path, input_options.encoding))) is TEXT
+    return input_format(path, input_options) is TEXT

@@ -48,7 +48,7 @@ def gaps(
     folder = default_model(model)
     parser = load_model_parser(folder, **parsing)
     if gold is not None:
-        score = chunk_boundaries(parser, folder, load_gold(gold))
+        score = chunk_boundaries(parser, folder, load_gold(gold, input_options=input_options))
     else:
         score = word_boundaries(parser, folder, read_input(text, input_options=parser.input_options(input_options)))
     show(score, form)

@@ -12,6 +12,7 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Location
 from treebank.draw.picture import Analysis
 from treebank.draw.reading import fitted, read_analyses
+from treebank.io.read import InputOptions
 
 CONLLU = "# text = a b\n1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
 BRACKETS = "(X (W a) (X (W b) (W c)))\n"
@@ -45,6 +46,16 @@ def test_distances_of_the_words_that_a_model_saw(tmp_path: Path) -> None:
     assert [value for value in analysis.distances if value == value] == [0.5, 3.0, 1.0]
     assert analysis.tree is not None
     assert (2, 4) in analysis.tree.spans
+
+
+def test_format_and_encoding_of_the_options(tmp_path: Path) -> None:
+    for name, text, form in (("a", BRACKETS, ""), ("a.conllu", BRACKETS, "brackets"), ("a.mrg", NUMBERS, "jsonl")):
+        path = tmp_path / name
+        path.write_text(text.replace("b", "é"), encoding="utf-16")
+        options = InputOptions(form=form, encoding="utf-16")
+        ((_, analysis),) = read_analyses(str(path), input_options=options)
+        assert analysis.tree is not None
+        assert "é" in analysis.words
 
 
 @pytest.mark.parametrize(
