@@ -26,6 +26,7 @@ from treebank.base.version import VERSION
 from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, load_gold
 from treebank.corpora.texts import read_input
+from treebank.evaluate.compare import compare_all
 from treebank.evaluate.evaluate import Evaluation, evaluate
 from treebank.evaluate.plan import EvaluationPlan
 from treebank.evaluate.systems import HEAD_BASELINES, System, head_predictions, tree_predictions
@@ -125,7 +126,7 @@ class Report:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """Scores of the models and of the baselines, with details and comparisons. Only with gold."""
+        """Scores of the models and of the baselines, with details, and comparisons of equal types. Only with gold."""
         plan = self.plan
         systems = [_system(model, alone=len(self.runs) == 1) for model in self.models]
         bound = plan.max_length if isinstance(plan.gold, Treebank) else bound_of(plan.gold or "", plan.max_length)
@@ -134,10 +135,10 @@ class Report:
             baselines=plan.baselines or self._usual_baselines(),
             conventions=plan.conventions,
             max_length=bound,
-            compare=True,
             details=True,
         )
-        return evaluate(scored, systems, self.groups)
+        evaluation = evaluate(scored, systems, self.groups)
+        return replace(evaluation, comparisons=compare_all(evaluation.scores))
 
     def _usual_baselines(self) -> list[str]:
         outputs = {model.parser.output for model in self.models}
@@ -147,7 +148,7 @@ class Report:
         """The command that prints the scores."""
         baselines = self.plan.baselines or self._usual_baselines()
         named = [part for name in baselines for part in ("--baseline", name)]
-        return self.plan.command("eval", *named, "--compare")
+        return self.plan.command("eval", *named, *(["--compare"] if self.evaluation.comparisons else []))
 
     def html(self) -> str:
         """The page."""

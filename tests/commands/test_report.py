@@ -85,6 +85,15 @@ def test_a_model_alone_and_with_a_text(call: Caller, model: Path, tmp_path: Path
     assert Page((tmp_path / "a.html").read_text(encoding="utf-8")).targets[-2:] == ["#agreement", "#sentences"]
 
 
+def test_baseline_of_the_other_type_is_scored_without_a_comparison(call: Caller, model: Path, folder: Path) -> None:
+    arguments = ("-m", model, "--gold", folder / "gold.mrg", "--baseline", "next")
+    call.result("report", *arguments, "-o", folder / "next.html")
+    page = (folder / "next.html").read_text(encoding="utf-8")
+    assert "UUAS" in page
+    assert "--baseline next" in page
+    assert "--compare" not in page
+
+
 def test_gold_in_another_encoding(call: Caller, model: Path, tmp_path: Path) -> None:
     gold, report = tmp_path / "gold.mrg", tmp_path / "a.html"
     gold.write_text(GOLD.replace("man", "café"), encoding="latin-1")

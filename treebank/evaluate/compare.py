@@ -55,13 +55,16 @@ def compare(first: Score, second: Score) -> Comparison:
 
 
 def compare_all(scores: Sequence[Score]) -> list[Comparison]:
-    """Each system compared with the first one, for each metric and convention.
-
-    Raises SynparseError if there is only one system.
-    """
+    """Each system compared with the first one, for each metric and convention. The list is empty for one system."""
     groups: dict[tuple[str, str], list[Score]] = {}
     for score in scores:
         groups.setdefault((score.metric, str(score.convention)), []).append(score)
-    if all(len(group) < 2 for group in groups.values()):
-        raise SynparseError("nothing to compare: name a second system, with -m, --baseline or a file")
     return [compare(group[0], other) for group in groups.values() for other in group[1:]]
+
+
+def check_compared(scores: Sequence[Score], comparisons: Sequence[Comparison]) -> None:
+    """Raises SynparseError if there are no ``comparisons`` of the systems with these ``scores``."""
+    if not comparisons:
+        problem = ": one system has trees and one has heads" * (len({score.info for score in scores}) > 1)
+        remedy = "name a second system of the same type, with -m, --baseline or a file"
+        raise SynparseError(f"nothing to compare{problem}; {remedy}")

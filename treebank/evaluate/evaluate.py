@@ -11,7 +11,7 @@ from treebank.base.tables import Table
 from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, digest, load_whole, up_to
 from treebank.evaluate.characters import WordScore, character_systems, character_treebank
-from treebank.evaluate.compare import Comparison, compare_all
+from treebank.evaluate.compare import Comparison, check_compared, compare_all
 from treebank.evaluate.plan import EvaluationPlan, choose_conventions
 from treebank.evaluate.score import HeadScore, Runs, Score, TreeScore
 from treebank.evaluate.systems import System, baseline, file_system
@@ -112,6 +112,8 @@ def evaluate(
     sha256 = digest(Evaluation(gold, scores).scored)
     scores = [replace(score, sha256=sha256) for score in scores]
     comparisons = compare_all(scores) if plan.compare else []
+    if plan.compare:
+        check_compared(scores, comparisons)
     return Evaluation(gold, scores, comparisons, list(spreads_of(groups, scores)), words, plan.by)
 
 

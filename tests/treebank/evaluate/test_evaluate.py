@@ -111,6 +111,16 @@ def test_mean_and_deviation_of_a_group() -> None:
     assert len(document["comparisons"]) == 1
 
 
+def test_comparison_requires_two_systems_of_one_type() -> None:
+    systems = [parser_system(Flat("t")), parser_system(Flat("h", "heads"))]
+    with pytest.raises(SynparseError, match="nothing to compare: one system has trees and one has heads; name"):
+        evaluate(EvaluationPlan(gold=treebank(), compare=True), systems)
+    with pytest.raises(SynparseError, match="nothing to compare; name a second system of the same type"):
+        evaluate(EvaluationPlan(gold=treebank(), compare=True), systems[1:])
+    evaluation = evaluate(EvaluationPlan(gold=treebank(), baselines=["next"], compare=True), systems)
+    assert {comparison.second.system for comparison in evaluation.comparisons} == {"next"}
+
+
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
