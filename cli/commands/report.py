@@ -67,6 +67,7 @@ def report(
     frequent constituents, agreement between models, and drawings next to gold trees. Without --gold, the models parse
     TEXT. The page needs no network and no other file.
     """
+    _check_options(text, **plan)
     from induce.reporting.report import Report, ReportPlan
     from induce.storage.outputs import check_output
 
@@ -76,3 +77,21 @@ def report(
     page = Report(report_plan, tell=note, decoder=decoder, priors=priors, device=device).html()
     with open_output(output) as write:
         write(page)
+
+
+def _check_options(
+    text: Sequence[str],
+    *,
+    gold: str | None,
+    ptb: str | None,
+    max_length: int | None,
+    baselines: Sequence[str],
+    conventions: Sequence[str],
+    **others: Any,
+) -> None:
+    """Raises UsageError for options that have no effect."""
+    for name, value in (("--ptb", ptb), ("--baseline", baselines), ("--convention", conventions)):
+        if value and gold is None:
+            raise click.UsageError(f"{name} requires --gold")
+    if max_length and gold is None and not text:
+        raise click.UsageError("--max-length requires --gold or a TEXT")

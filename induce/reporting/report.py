@@ -24,7 +24,7 @@ from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 from treebank.base.version import VERSION
 from treebank.core.sentence import Treebank
-from treebank.corpora.catalog import bound_of, load_gold
+from treebank.corpora.catalog import bound_of, load_gold, up_to
 from treebank.corpora.texts import read_input
 from treebank.evaluate.compare import compare_all
 from treebank.evaluate.evaluate import Evaluation, evaluate
@@ -99,10 +99,11 @@ class Report:
             return load_gold(plan.gold, ptb=plan.ptb, max_length=plan.max_length, input_options=options)
         rule = common_rule(parser.tokenization for parser in self.parsers.values()) if plan.text else ""
         read = read_input(plan.text, input_options=with_rule(plan.input_options, rule)) if plan.text else ()
-        sentences = [sentence for sentence in read if sentence.words]
-        if plan.text and not sentences:
-            raise SynparseError(f"{plan.data}: there is no sentence in it")
-        return Treebank(plan.data, sentences)
+        treebank = up_to(Treebank(plan.data, [sentence for sentence in read if sentence.words]), plan.max_length)
+        if plan.text and not len(treebank):
+            bound = f" of 1 to {plan.max_length} words" if plan.max_length else ""
+            raise SynparseError(f"{plan.data}: there is no sentence{bound} in it")
+        return treebank
 
     @cached_property
     def parsers(self) -> dict[str, ModelParser | Ensemble]:

@@ -16,6 +16,7 @@ from tests.support.browser import call as browse
 from tests.support.browser import needs_browser
 from tests.support.calls import Caller, toy_text
 from tests.treebank.draw.test_files import Page
+from treebank.corpora.catalog import load_gold
 
 GOLD = (
     "(S (NP (DT the) (JJ old) (NN man)) (VP (VBD saw) (NP (DT a) (NN dog))) (. .))\n"
@@ -102,6 +103,34 @@ def test_gold_in_another_encoding(call: Caller, model: Path, tmp_path: Path) -> 
     page = report.read_text(encoding="utf-8")
     assert "café" in page
     assert page.count("--encoding latin-1") == 2  # in the commands eval and report
+
+
+def test_long_sentences_of_a_text_and_of_gold_heads_are_left_out(call: Caller, model: Path, tmp_path: Path) -> None:
+    text, report = tmp_path / "in.txt", tmp_path / "a.html"
+    text.write_text("the old man saw a dog .\na dog saw the old cat and the man .\n", encoding="utf-8")
+    call.result("report", "-m", model, text, "--max-length", "6", "-o", report)
+    assert (page := report.read_text(encoding="utf-8")).count("<svg") == 2 + 1  # losses, and a sentence
+    assert "sentence 1" in page
+    assert "sentence 2" not in page
+    problem = call.refusal("report", "-m", model, text, "--max-length", "2", "-o", report)
+    assert problem == f"{text}: there is no sentence of 1 to 2 words in it"
+    (tmp_path / "gold.mrg").write_text(GOLD, encoding="utf-8")
+    call.result("convert", tmp_path / "gold.mrg", "--format", "conllu", "-o", tmp_path / "gold.conllu")
+    for bound, count in ((6, 2), (5, 0)):
+        assert len(load_gold(str(tmp_path / "gold.conllu"), max_length=bound)) == count
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ("in.txt --baseline right", "--baseline requires --gold"),
+        ("in.txt --convention km", "--convention requires --gold"),
+        ("--ptb WSJ", "--ptb requires --gold"),
+        ("--max-length 5", "--max-length requires --gold or a TEXT"),
+    ],
+)
+def test_options_without_effect_are_refused(call: Caller, model: Path, options: str, problem: str) -> None:
+    assert problem in call.usage("report", "-m", model, *options.split())
 
 
 def test_the_same_from_python(model: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import repeat
 
-from treebank.core.sentence import Treebank
+from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import TRACE
 
 _PENN_WORDS = (
@@ -89,8 +89,7 @@ def count_other_tags(gold: Treebank) -> int:
     """Number of sentences in which some words have no tags of the Penn Treebank."""
     fitting = 0
     for sentence in gold.sentences:
-        tree = sentence.tree
-        words, tags = (sentence.words, sentence.tags) if tree is None else (tree.words, tree.tags)
+        words, tags = _words_and_tags(sentence)
         fitting += tags_are_penn(words, tags) if tags else not any(map(is_word, words))
     return len(gold) - fitting
 
@@ -107,10 +106,16 @@ def bare_label(label: str) -> str:
 
 
 def count_words(gold: Treebank) -> list[int]:
-    """Number of words of each tree by the default convention of scores, or 0 for a sentence without a tree."""
+    """Number of words of each sentence by the default convention of scores."""
     rule = "words" if has_penn_tags(gold) else "letters"
-    trees = [sentence.tree for sentence in gold.sentences]
-    return [0 if tree is None else sum(word_mask(rule, tree.words, tree.tags)) for tree in trees]
+    pairs = map(_words_and_tags, gold.sentences)
+    return [sum(word_mask(rule if tags else "letters", words, tags)) for words, tags in pairs]
+
+
+def _words_and_tags(sentence: Sentence) -> tuple[Strings, Strings]:
+    """The words and tags of a sentence, with empty elements if it has a tree."""
+    tree = sentence.tree
+    return (sentence.words, sentence.tags) if tree is None else (tree.words, tree.tags)
 
 
 def short_enough(length: int, max_length: int | None) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from induce.data.normalization import RECIPES
 from treebank.convert.transform import Transformation
 from treebank.core.sentence import Sentence, Treebank
-from treebank.core.tags import PENN_TAGS, bare_label, has_penn_tags, tags_are_penn
+from treebank.core.tags import PENN_TAGS, bare_label, count_words, has_penn_tags, tags_are_penn
 from treebank.core.tree import Tree
 
 PENN = Sentence(("%", "of", "US$", "5", "."), ("NN", "IN", "$", "CD", "."))
@@ -30,6 +30,12 @@ BARE = Sentence(("the", "%", "fell", "."))
 )
 def test_a_sentence_is_judged_by_its_words(words: Sequence[str], tags: Sequence[str], penn: bool) -> None:
     assert tags_are_penn(words, tags) is penn
+
+
+def test_words_are_counted_with_and_without_trees_and_tags() -> None:
+    tree = Sentence(()).with_tree(Tree.from_text("(S (NP (-NONE- *)) (VP (VB Go) (RB on)) (. .))"))
+    assert count_words(Treebank("penn", [PENN, BARE, tree])) == [3, 2, 2]
+    assert count_words(Treebank("german", [GERMAN, BARE])) == [4, 2]
 
 
 def test_the_recipe_looks_at_one_sentence() -> None:
