@@ -75,7 +75,7 @@ def _curve(model: Parsed, bins: list[CalibrationBin]) -> Scene:
 
 def _numbers(model: Parsed, bins: list[CalibrationBin]) -> Table:
     part = "phrases" if model.gives_trees else "arcs"
-    digits = ".3f" if _is_probability(model) else ".2f"
+    digits = ".3f" if _is_probability(model) else ".3g"
     columns = [Column("Confidence from", digits), Column("Mean", digits), Column("% in gold", ".1f"), Column("Number")]
     rows = [[each.lowest, each.mean, 100 * each.correct, each.count] for each in bins]
     result = Table(f"{part} by confidence: {model.name}", columns, rows)

@@ -40,3 +40,12 @@ def test_judged_phrases_are_those_of_the_trees() -> None:
     assert "Expected calibration error" in calibration(compared)[2]
     without_gold = Compared([Sentence(sentence.words) for sentence in sentences], [model])
     assert calibration(without_gold)[2] == ""
+
+
+def test_small_distances_differ_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("induce.reporting.calibration._is_probability", lambda model: False)
+    sentences = [Sentence(()).with_tree(Tree.from_text(text)) for text in GOLD]
+    parser = synparse.load("english")
+    model = Parsed.of(parser, sentences, name="english", run="english")
+    model.confidences = [[0.0002 + i / 10_000 for i in range(len(values))] for values in model.confidences]
+    assert "<td>0.0006</td>" in calibration(Compared(sentences, [model]))[2]
