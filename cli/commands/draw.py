@@ -82,7 +82,7 @@ def draw(
     gold_options = replace(input_options, form="" if input else input_options.form)
     treebank = load_gold(gold, ptb=ptb, input_options=gold_options) if gold else None
     paths = list(input) if treebank else input_paths(input)
-    parsers = _parsers(models, paths, input_options, parsing) if models or not treebank else []
+    parsers = _parsers(models, paths, input_options, parsing, has_gold=treebank is not None)
     if not parsers:
         check_parsing_options(parsing)
     drawings = pictures(paths, parsers, treebank, choose=choose, input_options=input_options)
@@ -109,15 +109,21 @@ def _check_options(
 
 
 def _parsers(
-    models: Sequence[str], paths: Sequence[str], input_options: InputOptions, parsing: dict[str, Any]
+    models: Sequence[str], paths: Sequence[str], input_options: InputOptions, parsing: dict[str, Any], *, has_gold: bool
 ) -> list[tuple[str, Parser]]:
-    """Parsers and their names in drawings. The default model is used if text has to be parsed."""
+    """Parsers and their names in drawings. The default model is used if text has to be parsed.
+
+    With gold, raises SynparseError for a model of characters.
+    """
     from induce.parsing.load import load_parser
     from induce.parsing.pictures import holds_text
+    from induce.parsing.systems import check_words
 
-    if not models and not holds_text(paths, input_options):
+    if not models and (has_gold or not holds_text(paths, input_options)):
         return []
     parsers = [(model, load_parser(model, tell=note, **parsing)) for model in models or [default_model()]]
+    for model, parser in parsers if has_gold else []:
+        check_words(model, parser)
     return [(f"{parser.name} {model}" if len(parsers) > 1 else parser.name, parser) for model, parser in parsers]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,12 @@ def test_model_is_drawn_next_to_gold(call: Caller, model: Path) -> None:
     assert call.result("draw", "in.txt", "-m", model).count("the") == 2
 
 
+def test_model_of_characters_is_not_compared_with_gold(call: Caller, tiny_model: Callable[..., Path]) -> None:
+    model = tiny_model("onlstm", "data.token=character", "data.normalization=raw", "train.epochs=1")
+    problem = call.refusal("draw", "--gold", "gold.mrg", "-m", model)
+    assert problem.startswith(f"{model}: the trees of this model are over characters, and those of the treebank")
+
+
 def test_two_models_side_by_side(call: Caller, model: Path, copy: Path) -> None:
     picture = call.result("draw", "in.txt", "-m", model, "-m", copy, "--sentences", "1")
     assert str(model) in picture
@@ -81,7 +88,7 @@ def test_many_sentences_are_not_drawn_silently_in_part(call: Caller) -> None:
         (("trees.txt", "-o", ".svg"), ".svg: a picture needs a file"),
         (("trees.txt", "-o", "no/a.svg"), "no/a.svg: there is no folder"),
         (("in.txt", "-m", "none"), "none: there is no such model"),
-        (("in.txt", "--gold", "gold.mrg"), "name a model with -m"),
+        (("in.txt", "--gold", "gold.mrg"), "leave it out, since models (-m) parse the sentences of --gold"),
         (("missing.txt",), "no such file"),
     ],
 )

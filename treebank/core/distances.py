@@ -105,7 +105,7 @@ def nearest_larger(values: Sequence[float]) -> tuple[list[int], list[int]]:
 def numbers(distances: Sequence[float], name: str = "distance") -> list[float]:
     """The distances as a list of Python numbers. Raises SynparseError if one of them is not a number."""
     values: list[float] = distances.tolist() if hasattr(distances, "tolist") else list(distances)
-    for i, value in enumerate(values):
+    for i, value in enumerate(values, start=1):
         if value != value:
             raise SynparseError(f"{name} {i} of {len(values)} is not a number (NaN), so no tree can be read from it")
     return values

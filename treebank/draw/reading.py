@@ -40,7 +40,8 @@ def read_analyses(
     form = input_format(path, input_options)
     if form is TEXT:
         where = "standard input" if path == STDIN else path
-        raise SynparseError(f"{where}: plain text, without trees or heads; name a model with -m to parse it")
+        remedy = "leave it out, since models (-m) parse the sentences of --gold"
+        raise SynparseError(f"{where}: plain text, without trees or heads to compare with gold; {remedy}")
     if form is JSON_LINES:
         yield from _json_lines(Source(path, input_options.encoding), name, analyse)
     elif form is BRACKETS and not format_by_suffix(path):

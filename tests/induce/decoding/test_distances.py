@@ -119,7 +119,7 @@ def test_only_biased_reads_the_first_entry() -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_nan_raises_an_error(rule: str) -> None:
-    with pytest.raises(SynparseError, match="distance 2 of 3 is not a number"):
+    with pytest.raises(SynparseError, match="distance 3 of 3 is not a number"):
         RULES[rule]([0.0, 1.0, math.nan])
 
 

@@ -73,8 +73,8 @@ def test_errors_name_file_and_line(tmp_path: Path, text: str, problem: str) -> N
     assert caught.value.line == 2
 
 
-def test_plain_text_needs_a_model(tmp_path: Path) -> None:
-    with pytest.raises(SynparseError, match="name a model with -m"):
+def test_plain_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SynparseError, match="plain text, without trees or heads to compare with gold; leave it out"):
         list(read_analyses(write(tmp_path, "a.txt", "the old man\n")))
 
 
