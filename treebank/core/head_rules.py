@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -11,7 +11,7 @@ from treebank.base.errors import UnknownNameError
 from treebank.base.registry import nearest
 from treebank.core.dependency import Heads
 from treebank.core.sentence import ROOT
-from treebank.core.tags import ALL_PUNCTUATION_TAGS, bare_label
+from treebank.core.tags import ALL_PUNCTUATION_TAGS, PENN_TAGS, UNIVERSAL_PUNCTUATION, bare_label, is_word
 from treebank.core.tree import Tree
 
 # One line a phrase: what to look for, in order, until a child is found. ``> A B|C`` means the leftmost A, else the
@@ -111,6 +111,7 @@ WHPP    > IN TO *
 """
 
 CONJUNCTIONS = frozenset({"CC", "CONJP"})
+PUNCTUATION = ALL_PUNCTUATION_TAGS | {UNIVERSAL_PUNCTUATION}
 # what can be coordinated with what, by how a label begins; all else with the same label
 _KINDS = ("NN NP NM NX PR CD QP FW", "VB VP MD", "IN TO PP", "JJ AD RB", "S SB SI SQ")
 _KIND = {beginning: kind for kind in _KINDS for beginning in kind.split()}
@@ -149,7 +150,7 @@ class HeadRules:
     def arcs(self, phrase: str, labels: tuple[str, ...]) -> tuple[int, ...]:
         """For each child of a phrase, the index of the child that it depends on, or ``ROOT`` for the head."""
         everyone = list(enumerate(labels))
-        children = [child for child in everyone if child[1] not in ALL_PUNCTUATION_TAGS] or everyone
+        children = [child for child in everyone if child[1] not in PUNCTUATION] or everyone
         if self.coordination == "chain" and (conjuncts := self.conjuncts(phrase, labels)):
             return _chain(conjuncts, len(labels))
         head = self.head(phrase, children)
@@ -175,7 +176,7 @@ class HeadRules:
         last = max((i for i, label in enumerate(labels) if label in CONJUNCTIONS), default=0)
         parts: list[list[tuple[int, str]]] = [[]]
         for i, label in enumerate(labels):
-            if label not in CONJUNCTIONS and label not in ALL_PUNCTUATION_TAGS:
+            if label not in CONJUNCTIONS and label not in PUNCTUATION:
                 parts[-1].append((i, label))
             elif parts[-1]:
                 parts.append([])
@@ -232,11 +233,23 @@ def heads_from_tree(tree: Tree, rules: str = "collins") -> Heads:
     >>> heads_from_tree(Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))"))
     (1, 2, -1)
     """
-    tree = tree.without_traces()
+    tree = with_punctuation_tags(tree)
     heads = [ROOT] * len(tree)
     for attachment in attachments(tree, rules):
         heads[attachment.word] = attachment.head
     return tuple(heads)
+
+
+def with_punctuation_tags(tree: Tree) -> Tree:
+    """The tree without traces, with the tag ``PUNCT`` for punctuation marks that have no tag of the Penn Treebank."""
+    tree = tree.without_traces()
+    if PENN_TAGS.issuperset(tree.tags):
+        return tree
+    tags = [
+        tag if plain_label(tag) in PENN_TAGS or is_word(word) else UNIVERSAL_PUNCTUATION
+        for word, tag in zip(tree.words, tree.tags, strict=True)
+    ]
+    return replace(tree, tags=tuple(tags))
 
 
 class Attachment(NamedTuple):
@@ -253,7 +266,10 @@ class Attachment(NamedTuple):
 
 
 def attachments(tree: Tree, rules: str) -> Iterator[Attachment]:
-    """The dependent children of all phrases of a tree without traces, by these head rules, from the last phrase on."""
+    """The dependent children of all phrases of a tree, by these head rules, from the last phrase on.
+
+    The tree is one of `with_punctuation_tags`.
+    """
     chosen, count = find_rules(rules), len(tree.spans)
     if not tree.words:
         return

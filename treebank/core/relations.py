@@ -11,9 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from treebank.core.head_rules import CONJUNCTIONS, attachments, find_rules, heads_from_tree, plain_label
+from treebank.core.head_rules import (
+    CONJUNCTIONS,
+    PUNCTUATION,
+    attachments,
+    find_rules,
+    heads_from_tree,
+    plain_label,
+    with_punctuation_tags,
+)
 from treebank.core.sentence import Sentence
-from treebank.core.tags import ALL_PUNCTUATION_TAGS
 from treebank.core.tree import Tree
 
 RULES = "stanford"  # head rules that the names fit
@@ -78,7 +85,7 @@ def relations_from_tree(tree: Tree) -> tuple[str, ...]:
     >>> relations_from_tree(Tree.from_text("(S (NP-SBJ (DT the) (NN man)) (VP (VBZ sees) (NP (PRP her))))"))
     ('det', 'nsubj', 'root', 'dobj')
     """
-    tree = tree.without_traces()
+    tree = with_punctuation_tags(tree)
     count, names = len(tree.spans), (*tree.labels, *tree.tags)
     relations, heads, agents = ["root"] * len(tree), [-1] * len(tree), []
     conjuncts = _conjuncts(tree)
@@ -116,7 +123,7 @@ def _conjuncts(tree: Tree) -> set[int]:
 
 def relation(phrase: str, part: Dependent, head_tag: str) -> str:
     """The relation of a part of ``phrase`` to a part whose head has the tag ``head_tag``."""
-    if part.tag in ALL_PUNCTUATION_TAGS:
+    if part.tag in PUNCTUATION:
         return "punct"
     if part.is_conjunct:
         return "conj"

@@ -107,6 +107,18 @@ def test_trees_without_labels_or_words() -> None:
     assert heads_from_tree(Tree.from_text("(X (X (W a) (W b)) (W c))")) == (ROOT, 0, 0)
 
 
+@pytest.mark.parametrize("tag", [",", "$,", "PUNCT", "KOMMA", "PU-X"])
+def test_punctuation_of_any_tag_set_is_not_a_head(tag: str) -> None:
+    text = f"(FOO ({tag} ,) (BAR (DET la) (NOUN maison) ({tag} ,)) ({tag} .))"
+    assert named(text, "collins") == {",": "la", "la": "ROOT", "maison": "la", ".": "la"}
+    assert named(text, "yamada-matsumoto") == {",": "maison", "la": "maison", "maison": "ROOT", ".": "maison"}
+    assert relations_from_tree(Tree.from_text(f"(VP (VERB va) ({tag} .))")) == ("root", "punct")
+
+
+def test_symbols_with_penn_tags_are_heads() -> None:
+    assert named("(NP (CD 5) (NN %))", "collins") == {"5": "%", "%": "ROOT"}
+
+
 def test_unknown_rules() -> None:
     with pytest.raises(SynparseError, match="no head rules 'colins'; did you mean 'collins'"):
         find_rules("colins")
