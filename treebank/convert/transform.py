@@ -73,15 +73,16 @@ def leaves(sentence: Sentence) -> Tree:
 
 
 def words_of(sentence: Sentence, notify: Notify) -> list[bool]:
-    """Whether each leaf is a word: by universal tags, by tags of the Penn Treebank, or by its characters.
+    """Whether each leaf is a word: by tags of the Penn Treebank, by universal tags, or by its characters.
 
-    ``notify`` is called with a message if the characters decide.
+    These are the rules of the default conventions of scores, decided for each sentence. ``notify`` is called
+    with a message if the characters decide.
     """
-    if sentence.tree is None and len(sentence.universal_tags) == len(sentence.words):
-        return word_mask("upos", sentence.words, sentence.tags, sentence.universal_tags)
     tree = leaves(sentence)
     if tags_are_penn(tree.words, tree.tags):
-        return word_mask("words", tree.words, tree.tags)
+        return word_mask("words+aux" if sentence.tree is None else "words", tree.words, tree.tags)
+    if sentence.tree is None and len(sentence.universal_tags) == len(sentence.words):
+        return word_mask("upos", sentence.words, sentence.tags, sentence.universal_tags)
     notify(NOT_PENN)
     return word_mask("letters", tree.words, tree.tags)
 

@@ -17,9 +17,10 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.convert.convert import Treebanks
 from treebank.convert.transform import Transformation, binarize, strip_functions
 from treebank.core.distances import distances_from_tree, spans_from_distances
-from treebank.core.sentence import ROOT, Location, Sentence
+from treebank.core.sentence import ROOT, Location, Sentence, Treebank
 from treebank.core.tags import word_mask
 from treebank.core.tree import TRACE, Tree
+from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS
 from treebank.io.formats import WRITERS
 from treebank.io.jsonl import tree_of
 from treebank.io.read import InputOptions, read_sentences
@@ -33,6 +34,7 @@ NODES = st.recursive(
 )
 ROOTS = st.tuples(st.sampled_from(["S", "TOP"]), st.lists(NODES, min_size=1, max_size=4))
 Node = Any
+Strings = tuple[str, ...]
 
 
 def is_leaf(node: Node) -> bool:
@@ -231,10 +233,20 @@ def test_words_below_a_deleted_root_become_roots(tmp_path: Path) -> None:
         assert [(row[1], *row[6:8]) for row in cells] == [("Da", "0", "root"), ("ja", "0", "root"), ("so", "2", "dep")]
 
 
-def test_universal_tags_go_before_the_others() -> None:
-    sentence = Sentence(("ja", ",", "geht"), ("RB", ",", "VBC"), universal_tags=("ADV", "PUNCT", "VERB"))
+@pytest.mark.parametrize(
+    ("words", "tags", "universal_tags"),
+    [
+        (("ja", ",", "geht"), ("RB", ",", "VBC"), ("ADV", "PUNCT", "VERB")),
+        (("is", "$", "5", "-"), ("AUX", "$", "CD", "HYPH"), ("AUX", "SYM", "NUM", "PUNCT")),
+        (("ja", "+", "."), ("ITJ", "XY", "$."), ("INTJ", "SYM", "PUNCT")),
+    ],
+)
+def test_words_of_heads_are_those_of_scoring(words: Strings, tags: Strings, universal_tags: Strings) -> None:
+    sentence = Sentence(words, tags, universal_tags=universal_tags)
     (result,) = Transformation(strip=("punctuation",))([sentence])
-    assert (result.words, result.universal_tags) == (("ja", "geht"), ("ADV", "VERB"))
+    convention = ATTACHMENT_CONVENTIONS["udgn"].fitted(Treebank("gold", [sentence]))
+    scored = word_mask(convention.tokens, words, tags, universal_tags)
+    assert result.words == tuple(word for word, is_scored in zip(words, scored, strict=True) if is_scored)
 
 
 def test_tags_that_are_not_penns() -> None:
