@@ -101,8 +101,10 @@ def _is_one_bracket(line: str) -> bool:
 
 
 def is_jsonl(lines: Lines) -> bool:
-    """Whether the first line is a JSON object with words, a tree or text."""
+    """Whether the first line is a JSON object with words, a tree or text, or the beginning of a long one."""
     value = _json_object(lines[0])
+    if value is None and len(lines) == 1 and lines[0].lstrip().startswith("{") and _INCOMPLETE_JSON.match(lines[0]):
+        return any(f'"{key}"' in lines[0] for key in _JSON_KEYS)
     return value is not None and any(key in value for key in _JSON_KEYS)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import select
 import stat
 import sys
@@ -18,7 +19,9 @@ from treebank.base.errors import TreebankError
 
 STDIN = "-"
 BUFFER_BYTES = 1 << 15
-_open_streams: dict[str, io.BufferedReader] = {}  # by path: pipes, and the reader of a replaced ``sys.stdin``
+#: only comments of CoNLL-U, and the beginning of another line
+_UNDECIDED = re.compile(rb"(?:#[ \t]*[\w.:-]+[ \t]*=[^\n]*\n)*[^\n]*")
+_open_streams: dict[str, io.BufferedReader] = {}  # by path: pipes and standard input
 
 
 @dataclass
@@ -52,14 +55,22 @@ def take_stream(path: str) -> io.BufferedReader:
 
 
 def peek(path: str) -> bytes:
-    """The first bytes of a pipe or of standard input that have arrived. A later `take_stream` still returns them."""
+    """The first bytes of a pipe or of standard input. A later `take_stream` still returns them.
+
+    Unless it is a terminal, this waits for a line that decides about the format, or for ``BUFFER_BYTES``.
+    """
     if path == STDIN:
         stream = _standard_input()
     else:
         if path not in _open_streams:
-            _open_streams[path] = _open_file(path)
+            _open_streams[path] = _reader(_open_file(path), is_owner=True)
         stream = _open_streams[path]
-    return stream.peek(BUFFER_BYTES)[:BUFFER_BYTES]
+    raw = cast(_PipeStream, stream.raw)
+    raw.waits = not raw.isatty()
+    try:
+        return stream.peek(BUFFER_BYTES)[:BUFFER_BYTES]
+    finally:
+        raw.waits = False
 
 
 def reads_once(path: str) -> bool:
@@ -75,7 +86,42 @@ def reads_once(path: str) -> bool:
 
 def is_system_input(stream: io.BufferedReader) -> bool:
     """Whether ``stream`` is the standard input of the process."""
-    return sys.stdin is not None and stream is sys.stdin.buffer
+    is_pipe = stream is _open_streams.get(STDIN) and isinstance(stream.raw, _PipeStream)
+    return is_pipe and sys.stdin is not None and cast(_PipeStream, stream.raw).stream is sys.stdin.buffer
+
+
+class _PipeStream(io.RawIOBase):
+    """A pipe or standard input. While ``waits`` is true, a read waits for a line that decides about the format."""
+
+    def __init__(self, stream: io.BufferedIOBase, *, is_owner: bool) -> None:
+        self.stream, self.is_owner, self.waits = stream, is_owner, False
+
+    def readable(self) -> bool:
+        """Always true."""
+        return True
+
+    def isatty(self) -> bool:
+        """Whether this is a terminal."""
+        return self.stream.isatty()
+
+    def readinto(self, buffer: Any) -> int:
+        """Copy the next bytes to ``buffer`` and return their number, 0 at the end."""
+        view = memoryview(buffer)
+        size = count = self.stream.readinto1(view)
+        while self.waits and count and size < len(view) and _UNDECIDED.fullmatch(view[:size]):
+            count = self.stream.readinto1(view[size:]) or 0  # None if the stream does not block
+            size += count
+        return size
+
+    def close(self) -> None:
+        """Close the pipe. Standard input stays open."""
+        if self.is_owner:
+            self.stream.close()
+        super().close()
+
+
+def _reader(stream: io.BufferedIOBase, *, is_owner: bool) -> io.BufferedReader:
+    return io.BufferedReader(_PipeStream(stream, is_owner=is_owner), BUFFER_BYTES)
 
 
 def _open_file(path: str) -> io.BufferedReader:
@@ -85,10 +131,7 @@ def _open_file(path: str) -> io.BufferedReader:
 def _standard_input() -> io.BufferedReader:
     if sys.stdin is None:
         raise TreebankError(STDIN, 0, "it is closed; name a file to read")
-    stream: Any = sys.stdin.buffer
-    if hasattr(stream, "peek"):
-        return cast("io.BufferedReader", stream)
     reader = _open_streams.get(STDIN)
-    if reader is None or reader.raw is not stream:  # standard input was replaced, as in tests and notebooks
-        reader = _open_streams[STDIN] = io.BufferedReader(stream)
+    if reader is None or not is_system_input(reader):  # standard input was replaced, as in tests and notebooks
+        reader = _open_streams[STDIN] = _reader(cast("io.BufferedIOBase", sys.stdin.buffer), is_owner=False)
     return reader

@@ -36,7 +36,11 @@ KINDS = {
     ],
     "dp": ["The\tDT\t2\ncat\tNN\t3\nsleeps\tVB\t0\n"],
     "sinica": ["#1:1.[0] S(agent:NP(Head:Nab:爸爸)|Head:VE11:問)#。\n"],
-    "jsonl": ['{"words": ["a"]}\n', '{"text": "It rained."}\n'],
+    "jsonl": [
+        '{"words": ["a"]}\n',
+        '{"text": "It rained."}\n',
+        '{"line": 1, "words": ["' + '", "'.join(map(str, range(20_000))) + '"], "spans": []}\n',
+    ],
 }
 REFUSED = {
     "<!DOCTYPE html>\n<html>\n": "HTML or XML",

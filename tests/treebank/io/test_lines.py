@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import io
+import json
+import os
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from treebank.base.errors import TreebankError
+from treebank.io.formats import detect
 from treebank.io.lines import BLOCK_BYTES, count_lines, open_lines
 from treebank.io.read import read_sentences
 from treebank.io.source import Source
@@ -39,6 +46,51 @@ def test_stdin_yields_lines_as_they_come() -> None:
         child.stdin.write(b"two")
         child.stdin.close()
         assert child.stdout.readline() == b"2 two\n"
+
+
+@pytest.mark.parametrize(
+    ("chunks", "form"),
+    [
+        (["# foo = 1\n", "1\ta\t_\tN\t_\t_\t0\troot", "\t_\t_\n"], "conllu"),
+        (["# foo = 1\n", "(S (NN a)", " (NN b))\n"], "brackets"),
+        (['{"words": ["' + "a" * 9000, '"]}\n'], "jsonl"),
+        (["# foo = 1\n"], "text"),
+    ],
+)
+def test_pipe_is_read_until_a_line_decides_about_its_format(chunks: Sequence[str], form: str) -> None:
+    source, feed = os.pipe()
+    writer = Thread(target=write_slowly, args=(feed, chunks))
+    writer.start()
+    path = f"/dev/fd/{source}"
+    assert detect(path).name == form
+    assert "".join(f"{line}\n" for _, line in open_lines(path)) == "".join(chunks)
+    writer.join()
+    os.close(source)
+
+
+def write_slowly(feed: int, chunks: Sequence[str]) -> None:
+    """Write the chunks to a pipe and close it."""
+    with os.fdopen(feed, "wb", buffering=0) as stream:
+        for chunk in chunks:
+            stream.write(chunk.encode())
+            time.sleep(0.1)
+
+
+def test_long_compressed_line_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = json.dumps({"words": [f"w{i}" for i in range(9000)]})
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(f"{line}\n".encode()))))
+    assert detect("-").name == "jsonl"
+    assert list(open_lines("-")) == [(1, line)]
+
+
+def test_line_from_a_terminal_is_read_at_once() -> None:
+    keyboard, terminal = os.openpty()
+    os.write(keyboard, b"# foo = 1\n")
+    path = f"/dev/fd/{terminal}"
+    assert detect(path).name == "text"
+    assert next(open_lines(path)) == (1, "# foo = 1")
+    os.close(keyboard)
+    os.close(terminal)
 
 
 @pytest.mark.parametrize(
