@@ -109,8 +109,8 @@ def convert(
 ) -> None:
     """Convert treebanks to another format, one sentence per line.
 
-    INPUT is any number of treebank files (brackets, CoNLL-U), JSON lines with distances or spans (.jsonl), folders,
-    patterns, treebank names such as wsj10, or - for standard input (the default).
+    INPUT is any number of treebank files (brackets, CoNLL-U), JSON lines (.jsonl), folders, patterns, treebank names
+    such as wsj10, or - for standard input (the default).
     """
     for name, paths in (("--vocabulary-of", vocabulary_of), ("--align-with", align_with)):
         if paths and not normalize:

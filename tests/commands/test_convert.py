@@ -74,6 +74,17 @@ def test_distances_are_read_as_decode_reads_them(call: Caller, tmp_path: Path) -
     assert call.result("convert", file) == call.result("decode", file)
 
 
+def test_json_lines_without_trees(call: Caller, tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    pair = {"sentence1": "c", "sentence2": "d e"}
+    lines = [{"words": ["a", "b"], "arcs": [1, -1]}, {"words": ["c"], "arcs": [-1]}, pair]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert call.result("convert", file, "--format", "text") == "a b\nc\nc\nd e\n"
+    file.write_text("".join(json.dumps(line) + "\n\n" for line in lines[:2]), encoding="utf-8")
+    rows = call.result("convert", file, "--format", "conllu").splitlines()
+    assert [row.split("\t")[6] for row in rows if "\t" in row] == ["2", "0", "0"]
+
+
 def test_options_of_the_trees(call: Caller, penn: Path) -> None:
     strip = [part for element in ("traces", "functions", "punctuation") for part in ("--strip", element)]
     assert call.result("convert", penn, *strip).splitlines()[1] == "(S (NP (PRP It)) (VP (VBD cost) (NP (CD 5.40))))"
@@ -200,7 +211,8 @@ def test_output_written_before_an_error_is_kept(call: Caller, penn: Path, tmp_pa
     ("name", "text", "problem"),
     [
         ("a.jsonl", '{"words": ["a", "b", "c"], "spans": [[0, 2], [1, 3]]}', r"a\.jsonl:1: the span \[1, 3\] crosses"),
-        ("a.jsonl", '{"words": ["a"]}', r"a\.jsonl:1: expected an object with"),
+        ("a.jsonl", '{"words": ["a"]}', r"a\.jsonl:1: this sentence has no tree"),
+        ("a.jsonl", '{"tokens": ["a"]}', r'a\.jsonl:1: expected "words" \(strings\), "spans"'),
         ("a.conllu", "1\ta\n", r"a\.conllu:1: found 2 columns"),
         ("a.conllu", "1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", r"a\.conllu:1: this sentence has no tree"),
     ],

@@ -36,7 +36,7 @@ from treebank.io.write import (
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Options of the readers: tokenization rule ("" for tokenized text), paragraphs, annotation, and trees only.
+    """Options of the readers: tokenization rule ("" for tokenized text), paragraphs, and annotation.
 
     With ``keep_bad``, lines of text that cannot be decoded are empty sentences. ``notify`` is called with messages
     about changes of the annotation.
@@ -45,7 +45,6 @@ class ReadOptions:
     rule: str = ""
     paragraphs: bool = False
     keep_annotation: bool = False
-    needs_tree: bool = False
     on_bad: OnBad | None = None
     notify: Callable[[str], None] = ignore
     keep_bad: bool = False
@@ -87,7 +86,7 @@ _bracketed, _cess, _sinica, _negra, _tiger = (
 _dp, _tei = (_reader(read, "on_bad") for read in (read_dp, read_tei))
 _conllx = _reader(read_conllx, "keep_annotation", "on_bad")
 _conllu = _reader(read_conllu, "keep_annotation", "on_bad", "notify")
-_json = _reader(read_json, "rule", "needs_tree", "on_bad")
+_json = _reader(read_json, "rule", "on_bad")
 _BRACKET_SUFFIXES = (".mrg", ".ptb", ".psd", ".tree", ".trees")
 _JSON_WRITERS = (("spans", write_spans), ("distances", write_distances), ("path-lengths", write_path_lengths))
 _TABLE = (

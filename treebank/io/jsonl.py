@@ -59,22 +59,20 @@ def parse_object(line: str, expected: str = "expected an object") -> JsonObject:
     return value
 
 
-def read_json(
-    path: AnyPath, *, rule: str = "", needs_tree: bool = False, on_bad: OnBad | None = None
-) -> Iterator[Sentence]:
+def read_json(path: AnyPath, *, rule: str = "", on_bad: OnBad | None = None) -> Iterator[Sentence]:
     """The sentences of JSON lines: a tree from ``distances`` or ``spans``, heads from ``arcs``, words, or raw ``text``.
 
     Raw text is split at spaces or, with a ``rule`` of `treebank.tokenize`, into sentences and words. A blank line is an
-    empty sentence. Raises TreebankError with file and line for a malformed object, and for one without a tree if
-    ``needs_tree``; with ``on_bad``, the error is reported to it and the line is skipped.
+    empty sentence with an empty tree. Raises TreebankError with file and line for a malformed object; with ``on_bad``,
+    the error is reported to it and the line is skipped.
     """
     source = Source.of(path)
-    for number, value in read_objects(source, expected=EXPECTED if needs_tree else "expected an object", on_bad=on_bad):
+    for number, value in read_objects(source, on_bad=on_bad):
         position = Location(source.path, number)
         try:
             if value is None:
-                yield Sentence((), (), Tree((), (), (), ()) if needs_tree else None, location=position)
-            elif needs_tree or "spans" in value or "distances" in value:
+                yield Sentence((), (), Tree((), (), (), ()), location=position)
+            elif "spans" in value or "distances" in value:
                 tree = tree_of(value)
                 plain, confidences = tree.without_traces(), _confidences(value, tree)
                 yield Sentence(plain.words, plain.tags, tree, **_origin(value, position), confidences=confidences)
@@ -142,7 +140,7 @@ def _sentences_of(value: JsonObject, position: Location, rule: str) -> Iterator[
                 leaves = [word for word in parse.split() if word not in ("(", ")")]
                 yield Sentence(tuple(_words(leaves)), location=position)
     elif not isinstance(value.get("text"), str):
-        raise ValueError('expected "words", a list of strings, or "text", a string')
+        raise ValueError('expected "words" (strings), "spans" (pairs of numbers), "distances" (numbers) or "text"')
     elif not rule:
         yield Sentence(split_words(value["text"].replace("\n", " ")), location=position)
     else:

@@ -96,7 +96,7 @@ def _read_all(
 ) -> Iterator[Sentence]:
     rule = "" if options.tokenize == NONE else options.tokenize
     read_options = ReadOptions(
-        rule, options.paragraphs, options.keep_annotation, trees, on_bad, options.notify, options.keep_bad
+        rule, options.paragraphs, options.keep_annotation, on_bad, options.notify, options.keep_bad
     )
     for source in sources:
         signs = DamageSigns(source.path, options.notify)

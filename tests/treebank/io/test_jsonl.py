@@ -14,7 +14,7 @@ from treebank.io.read import InputOptions, read_sentences
 
 def read_lines(path: Path, *lines: str) -> list[str]:
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return [str(sentence.tree) for sentence in read_json(str(path), needs_tree=True)]
+    return [str(sentence.tree) for sentence in read_json(str(path))]
 
 
 def test_json_lines(tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def test_traces_are_not_words(tmp_path: Path) -> None:
     [
         ("[", "not a line of JSON"),
         ("[" * 100_000, "not a line of JSON"),
-        ("{}", 'expected an object with "spans"'),
-        ("3", 'expected an object with "spans"'),
+        ("{}", r'expected "words" \(strings\), "spans"'),
+        ("3", "expected an object"),
         ('{"distances": ["a"]}', 'expected an object with "spans"'),
         ('{"distances": [1, NaN, 2]}', "not a number"),
         ('{"distances": [1], "decoder": "biased"}', "the decoder 'biased'"),
