@@ -62,10 +62,11 @@ class TextCall:
 
         return read_input(self.paths, input_options=self.counted(input_options))
 
-    def write(self, lines: Iterable[str], *, may_be_empty: bool = False) -> int:
-        """Write lines to the output and return their number. If there are none, a note says that no sentence was read.
+    def write(self, lines: Iterable[str], *, may_be_empty: bool = False, max_length: int | None = None) -> int:
+        """Write lines to the output and return their number. If there are none, a note gives the reason.
 
-        ``may_be_empty``: sentences need not have lines, so no such note is printed.
+        ``may_be_empty``: sentences need not have lines, so no such note is printed. ``max_length``: the limit that
+        leaves out longer sentences.
         """
         count = 0
         try:
@@ -77,5 +78,8 @@ class TextCall:
             self.counter.close()
         if not count and not may_be_empty:
             names = ["standard input" if path == "-" else path for path in self.paths]
-            note(f"{', '.join(names)}: there are no sentences, so there is no output")
+            reason = "there are no sentences"
+            if max_length is not None and self.counter.count:
+                reason = f"no sentence has at most {max_length:,} word{'s' * (max_length > 1)}"
+            note(f"{', '.join(names)}: {reason}, so there is no output")
         return count

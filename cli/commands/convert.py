@@ -132,7 +132,8 @@ def convert(
     rules = head_rules if form == "conllu" else None
     relabel = _learn_labels(treebanks, rules, **labeling) if labeling["labels"] else None
     conversion = Conversion(form, transformation, head_rules, normalize is not None, vocabulary_of, align_with, relabel)
-    call.write(converted(treebanks, conversion, report=lambda line: click.echo(line, err=True)))
+    lines = converted(treebanks, conversion, report=lambda line: click.echo(line, err=True))
+    call.write(lines, max_length=max_length)
 
 
 def _learn_labels(

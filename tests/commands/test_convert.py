@@ -191,6 +191,12 @@ def test_columns_and_comments_of_remaining_words_are_kept(call: Caller, tmp_path
     ]
 
 
+def test_reason_of_an_empty_output_is_reported(call: Caller, penn: Path, tmp_path: Path) -> None:
+    assert f"{penn}: no sentence has at most 2 words, so" in call("convert", penn, "--max-length", 2)[2]
+    (tmp_path / "empty.mrg").write_text("")
+    assert "empty.mrg: there are no sentences, so" in call("convert", tmp_path / "empty.mrg", "--max-length", 2)[2]
+
+
 def test_output_written_before_an_error_is_kept(call: Caller, penn: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.mrg"
     bad.write_text("(S (NN a) (. .))\n(S (NN b) (. .))\n(S (NN c)\n\n(S (NN d))\n", encoding="utf-8")
