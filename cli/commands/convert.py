@@ -21,7 +21,7 @@ from cli.options import (
     reading_options,
 )
 from cli.text_call import TextCall
-from treebank.core.head_rules import HEAD_RULES
+from treebank.core.head_rules import DEFAULT_RULES, HEAD_RULES
 from treebank.io.formats import WRITERS
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 CHANGES = "Changes"
 CONCAT_SYN = "ptb-concat-syn"  # words as in the language-modeling files of the Penn Treebank
-LABELED_FORMATS = ("brackets", "spans", "negra", "tiger", "conllu")
+LABELED_TREES = ("brackets", "spans", "negra", "tiger")
+LABELED_FORMATS = (*LABELED_TREES, "conllu")
 STRIPPED = ("traces", "functions", "punctuation", "labels", "unary")
 
 EXAMPLES = [
@@ -63,9 +64,7 @@ EXAMPLES = [
 @option(
     "--head-rules",
     type=click.Choice(list(HEAD_RULES)),
-    default="collins",
-    show_default=True,
-    help="Head rules for --format conllu.",
+    help=f"Head rules for --format conllu (default {DEFAULT_RULES}).",
     group=CHANGES,
 )
 @option(
@@ -95,7 +94,7 @@ def convert(
     input: Sequence[str],
     output: str | None,
     form: str,
-    head_rules: str,
+    head_rules: str | None,
     normalize: str | None,
     vocabulary_of: Sequence[str],
     align_with: Sequence[str],
@@ -119,26 +118,35 @@ def convert(
     from treebank.convert.convert import convert as converted
     from treebank.convert.transform import Transformation
 
+    _check_form(form, head_rules, strip, labeling["labels"])
     labeling["seed"] = label_seed(**labeling)
-    if labeling["labels"] and form not in LABELED_FORMATS:
-        raise click.UsageError(f"--format {form} has no labels; choose {', '.join(LABELED_FORMATS)}")
-    if labeling["labels"] and "labels" in strip:
-        raise click.UsageError("--labels and --strip labels exclude each other")
     reads = [*vocabulary_of, *align_with, *labeling["labels_of"]]
     call = TextCall("converting", input, output, reads=reads, trees=True)
     transformation = Transformation(tuple(strip), binarize, max_length)
     on_bad = SkippedSentences() if on_error == "skip" else None
     treebanks = Treebanks(call.paths, ptb, on_bad, call.counted(input_options))
-    rules = head_rules if form == "conllu" else None
-    relabel = _learn_labels(treebanks, rules, **labeling) if labeling["labels"] else None
-    conversion = Conversion(form, transformation, head_rules, normalize is not None, vocabulary_of, align_with, relabel)
+    rules = head_rules or DEFAULT_RULES
+    relabel = _learn_labels(treebanks, rules if form == "conllu" else "", **labeling) if labeling["labels"] else None
+    conversion = Conversion(form, transformation, rules, normalize is not None, vocabulary_of, align_with, relabel)
     lines = converted(treebanks, conversion, report=lambda line: click.echo(line, err=True))
     call.write(lines, max_length=max_length)
 
 
+def _check_form(form: str, head_rules: str | None, strip: Sequence[str], labels: str | None) -> None:
+    """Raises UsageError for options that have no effect on the output format ``form``, or on each other."""
+    if head_rules and form != "conllu":
+        raise click.UsageError("--head-rules requires --format conllu")
+    if labels and form not in LABELED_FORMATS:
+        raise click.UsageError(f"--format {form} has no labels; choose {', '.join(LABELED_FORMATS)}")
+    if labels and "labels" in strip:
+        raise click.UsageError("--labels and --strip labels exclude each other")
+    if "labels" in strip and form not in LABELED_TREES:
+        raise click.UsageError(f"--strip labels does not apply to --format {form}; choose {', '.join(LABELED_TREES)}")
+
+
 def _learn_labels(
     treebanks: Treebanks,
-    head_rules: str | None,
+    head_rules: str,
     labels: str,
     label_count: int | None,
     labels_of: Sequence[str],

@@ -191,6 +191,13 @@ def test_columns_and_comments_of_remaining_words_are_kept(call: Caller, tmp_path
     ]
 
 
+def test_options_without_effect_on_the_format(call: Caller, penn: Path) -> None:
+    assert "--head-rules requires --format conllu" in call.usage("convert", penn, "--head-rules", "stanford")
+    for form in ("conllu", "text", "distances"):
+        message = call.usage("convert", penn, "--strip", "labels", "--format", form)
+        assert f"--strip labels does not apply to --format {form}; choose brackets, spans" in message
+
+
 def test_reason_of_an_empty_output_is_reported(call: Caller, penn: Path, tmp_path: Path) -> None:
     assert f"{penn}: no sentence has at most 2 words, so" in call("convert", penn, "--max-length", 2)[2]
     (tmp_path / "empty.mrg").write_text("")

@@ -12,6 +12,7 @@ from treebank.convert.concat_syn import ConcatSyn, count_forms
 from treebank.convert.losses import Losses
 from treebank.convert.transform import Notify, Transformation
 from treebank.convert.word_alignment import WordAlignment
+from treebank.core.head_rules import DEFAULT_RULES
 from treebank.core.relations import with_relations
 from treebank.core.sentence import Sentence
 from treebank.corpora.catalog import is_name
@@ -75,7 +76,7 @@ class Conversion:
 
     to: str
     transformation: Transformation = field(default_factory=Transformation)
-    head_rules: str = "collins"
+    head_rules: str = DEFAULT_RULES
     concat_syn: bool = False
     vocabulary_of: Sequence[str] = ()
     align_with: Sequence[str] = ()

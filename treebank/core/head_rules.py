@@ -110,6 +110,7 @@ WHPP    > IN TO *
 *       > *
 """
 
+DEFAULT_RULES = "collins"
 CONJUNCTIONS = frozenset({"CC", "CONJP"})
 PUNCTUATION = ALL_PUNCTUATION_TAGS | {UNIVERSAL_PUNCTUATION}
 # what can be coordinated with what, by how a label begins; all else with the same label
@@ -225,7 +226,7 @@ def find_rules(name: str) -> HeadRules:
     return HEAD_RULES[name]
 
 
-def heads_from_tree(tree: Tree, rules: str = "collins") -> Heads:
+def heads_from_tree(tree: Tree, rules: str = DEFAULT_RULES) -> Heads:
     """The heads of the words of a tree without traces. There is one root, and no arcs cross.
 
     Each phrase has a head child, which ``rules`` choose; the heads of the other children depend on its head.

@@ -11,7 +11,7 @@ from typing import Literal
 
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads
-from treebank.core.head_rules import heads_from_tree
+from treebank.core.head_rules import DEFAULT_RULES, heads_from_tree
 from treebank.core.sentence import ROOT, Treebank
 from treebank.evaluate.align import HeadView, ReducedHeads, reduce_all
 from treebank.evaluate.arcs import gold_arcs, recall_by_distance, recall_by_relation, relation_scores
@@ -21,7 +21,6 @@ from treebank.evaluate.score import HeadScore
 from treebank.evaluate.statistics import bootstrap_interval
 from treebank.evaluate.systems import HEAD_BASELINES, System, SystemInfo
 
-DEFAULT_RULES = "collins"  # for gold trees without heads
 
 
 def count_directed(predicted: Sequence[int], view: HeadView) -> int:
