@@ -53,8 +53,8 @@ def combine(
     """Combine models into an ensemble, which all commands take like a model.
 
     MEMBER is a model, a file of trees or heads for the text that will be parsed, a folder written by parse
-    --output-dir, or baseline:right. MODEL@layer=2, MODEL@decoder=unbiased and MODEL@weight=2, separated by commas,
-    choose the trees of a member and its weight.
+    --output-dir, a pattern such as 'runs/seed-*', or baseline:right. MODEL@layer=2, MODEL@decoder=unbiased and
+    MODEL@weight=2, separated by commas, choose the trees of a member and its weight.
     """
     from induce.parsing.combine import combine as combined
 
@@ -71,5 +71,6 @@ def combine(
     )
     for member in ensemble.description.members:
         click.echo(member.name)
-    votes = "1 member votes" if len(members) == 1 else f"{len(members)} members vote"
+    count = len(ensemble.description.members)
+    votes = "1 member votes" if count == 1 else f"{count} members vote"
     click.echo(f"{run}: {votes} for {ensemble.output}, decoder {ensemble.decoder}")

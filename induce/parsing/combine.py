@@ -20,7 +20,7 @@ from induce.storage.checkpoint import find
 from induce.storage.folders import TRAINER
 from induce.storage.locate import ENSEMBLE, PathType, locate
 from induce.storage.lock import RunLock
-from induce.storage.model_spec import ModelSpec, parse_model_spec
+from induce.storage.model_spec import ModelSpec, expand_models, parse_model_spec
 from induce.storage.run_folder import check_type
 from induce.structures import HeadDistribution
 from treebank.base.atomic_write import sync
@@ -89,7 +89,7 @@ def combine(
     tell: Report = ignore,
     **plan: object,
 ) -> Ensemble:
-    """Write the ensemble of ``members``, which are model specifications, into the folder ``run`` and return it.
+    """Write the ensemble of ``members``, model specifications or patterns, into the folder ``run`` and return it.
 
     With ``pack`` the members are copied into the folder. ``plan`` are fields of `EnsemblePlan`; ``tell`` is called with
     a message for each decoder that is chosen. Raises SynparseError if the folder cannot be written or the members
@@ -97,7 +97,8 @@ def combine(
     """
     folder = Path(run)
     _check_free(folder, overwrite)
-    specs = [_with_path(parse_model_spec(text)) for text in members]
+    names = [name for text in members for name in expand_models([text])[text]]
+    specs = [_with_path(parse_model_spec(name)) for name in names]
     _check_not_inside(specs, folder)
     ensemble = EnsemblePlan(**plan).resolve(specs, tell)  # type: ignore[arg-type]
     lock = RunLock(folder, "program")

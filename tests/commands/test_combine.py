@@ -37,6 +37,16 @@ def test_ensemble_is_used_like_a_model(call: Caller, model: Path, tmp_path: Path
     assert "baseline:right@weight=3" in summary
 
 
+def test_quoted_pattern_means_all_members_that_match(call: Caller, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.trees").write_text("(the (dog saw))\n", encoding="utf-8")
+    pattern, single = f"{tmp_path}/*.trees@weight=2", f"{tmp_path}/a.trees"
+    lines = call.result("combine", pattern, single, single, "-o", tmp_path / "vote").splitlines()
+    assert [Path(line).name for line in lines[:4]] == ["a.trees@weight=2", "b.trees@weight=2", "a.trees", "a.trees"]
+    assert "4 members vote for trees" in lines[4]
+    assert "matches this pattern" in call.refusal("combine", f"{tmp_path}/*.conllu", "-o", tmp_path / "none")
+
+
 def test_packed_models_and_the_built_in_one_vote(call: Caller, model: Path, tmp_path: Path) -> None:
     vote, packed, text = tmp_path / "vote", tmp_path / "small.synparse", tmp_path / "text.txt"
     text.write_text("The dog saw a cat .\n", encoding="utf-8")

@@ -22,7 +22,6 @@ from treebank.evaluate.statistics import bootstrap_interval
 from treebank.evaluate.systems import HEAD_BASELINES, System, SystemInfo
 
 
-
 def count_directed(predicted: Sequence[int], view: HeadView) -> int:
     """Number of counted words with the correct head. A word that is a root in both is correct."""
     gold = view.heads
