@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,13 +49,14 @@ class Evaluation:
     @property
     def scored(self) -> Treebank:
         """The gold sentences that at least one score includes."""
-        indices = sorted({index for score in self.scores for index in score.indices})
-        return replace(self.gold, sentences=[self.gold.sentences[index] for index in indices])
+        return _selected(self.gold, sorted({index for score in self.scores for index in score.indices}))
 
     @property
     def sha256(self) -> str:
-        """The digest of the scored gold sentences. Every signature has its first twelve digits."""
-        return self.scores[0].sha256 if self.scores else ""
+        """The digest of the sentences in ``scored``. Each score has the digest of its own sentences."""
+        scored = self.scored
+        same = (score.sha256 for score in self.scores if len(score.indices) == len(scored))
+        return next(same, "") or digest(scored)
 
     def tables(self) -> list[Table]:
         """The tables for people, with the signatures as footnotes."""
@@ -109,8 +110,7 @@ def evaluate(
     if not scores:
         remedy = "heads: name a CoNLL-U file or --baseline next" if conventions.heads else "trees: name a file"
         raise SynparseError(f"nothing to score has {remedy}" + " or a --baseline" * (not conventions.heads))
-    sha256 = digest(Evaluation(gold, scores).scored)
-    scores = [replace(score, sha256=sha256) for score in scores]
+    scores = list(with_digests(scores, gold))
     comparisons = compare_all(scores) if plan.compare else []
     if plan.compare:
         check_compared(scores, comparisons)
@@ -138,6 +138,20 @@ def load_gold(plan: EvaluationPlan) -> Treebank:
     if not malformed:
         return gold
     return replace(gold, note=", ".join(filter(None, [gold.note, f"{malformed} malformed left out"])))
+
+
+def with_digests(scores: Iterable[Score], gold: Treebank) -> Iterator[Score]:
+    """The scores with the digests of their gold sentences, each computed once for all systems and conventions."""
+    digests: dict[tuple[int, ...], str] = {}
+    for score in scores:
+        indices = tuple(score.indices)
+        if indices not in digests:
+            digests[indices] = digest(_selected(gold, indices))
+        yield replace(score, sha256=digests[indices])
+
+
+def _selected(gold: Treebank, indices: Iterable[int]) -> Treebank:
+    return replace(gold, sentences=[gold.sentences[index] for index in indices])
 
 
 def spreads_of(groups: Mapping[str, Sequence[str]], scores: Sequence[Score]) -> Iterator[Spread]:

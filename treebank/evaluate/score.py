@@ -60,7 +60,7 @@ class Score:
 
     ``value`` and ``interval`` (95 %, over sentences) are in percent. ``counts`` has one entry per scored sentence, in
     the order of the gold file, and ``indices`` their indices in the gold treebank. ``by_length`` has the number of
-    sentences and the value by sentence length. ``sha256`` is the digest of the gold sentences of the evaluation.
+    sentences and the value by sentence length. ``sha256`` is the digest of these gold sentences.
     """
 
     info: SystemInfo

@@ -11,6 +11,7 @@ import pytest
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
+from treebank.corpora.catalog import digest
 from treebank.evaluate.evaluate import Evaluation, evaluate
 from treebank.evaluate.plan import EvaluationPlan
 from treebank.evaluate.systems import Parser, SystemInfo, parser_system
@@ -86,6 +87,21 @@ def test_only_what_is_short_enough_is_parsed() -> None:
     assert [len(sentence.words) for sentence in parser.inputs[0]] == [5, 4]
     assert len(evaluation.scored) == 2
     assert evaluation.to_json()["gold"]["sentences"] == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "baseline"), [("km,len:5-", "on-lstm", "left"), ("udgn", "all-tokens", "next")]
+)
+def test_digest_of_a_score_is_that_of_its_own_sentences(first: str, other: str, baseline: str) -> None:
+    gold = treebank()
+    gold.sentences.append(Sentence((".", "."), (".", "."), Tree.from_text("(X (. .) (. .))")))  # no counted words
+    alone, joint = (
+        evaluate(EvaluationPlan(gold=gold, baselines=[baseline], conventions=conventions))
+        for conventions in ([first], [other, first])
+    )
+    assert joint.scores[-1].signature == alone.scores[-1].signature
+    assert joint.sha256 == joint.scores[0].sha256 == digest(joint.scored)
+    assert joint.scores[0].sha256 != joint.scores[-1].sha256 == alone.sha256
 
 
 def test_parsers_of_trees_and_of_heads_side_by_side() -> None:
