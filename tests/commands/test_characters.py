@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -127,6 +128,10 @@ def test_files_of_words_found_by_a_segmenter(call: Caller, tmp_path: Path) -> No
     first, second = (score["value"] for score in report["scores"])
     assert first == pytest.approx(100)
     assert second < 99
+    assert "labels" in report["scores"][0]
+    (tmp_path / "other.txt").write_text(re.sub(r"\((S|NP|VP) ", "(X ", GOLD), encoding="utf-8")
+    (unlabeled,) = json.loads(call.result(*arguments, tmp_path / "other.txt"))["scores"]
+    assert "labels" not in unlabeled
     (tmp_path / "other.txt").write_text(GOLD.replace("\u732b", "\u72d7"), encoding="utf-8")
     assert "the characters differ from" in call.refusal(*arguments, tmp_path / "other.txt")
 

@@ -73,13 +73,13 @@ class LabelCounts:
 
     def add_arc(self, gold: str, predicted: str, is_matched: bool) -> None:
         """Add the relation of an arc of gold. The ``predicted`` one is compared with it if the arc ``is_matched``."""
-        self._predicted.add(predicted)
         self._totals[gold] += 1
         if is_matched:
+            self._predicted.add(predicted)
             self._pairs[predicted, gold] += 1
 
     def scores(self) -> LabelScores | None:
-        """The scores of the predicted labels, or None if there are fewer than two different ones."""
+        """The scores of the predicted labels, or None if brackets or correct arcs have fewer than two."""
         if len(self._predicted - {""}) < 2:
             return None
         pairs, meanings = self._pairs, dict[str, str]()

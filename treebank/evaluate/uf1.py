@@ -11,6 +11,7 @@ from treebank.core.baselines import SEEDED
 from treebank.core.sentence import Treebank
 from treebank.core.tags import count_words, has_penn_tags, short_enough
 from treebank.evaluate.align import Bracketing, TreeView, check_has_trees, miscount, view_treebank
+from treebank.evaluate.characters import WORD
 from treebank.evaluate.conventions import ScoringConvention
 from treebank.evaluate.score import TreeScore
 from treebank.evaluate.span_counts import counted_spans
@@ -95,11 +96,11 @@ def _scores(
 def _tally(
     system: System, predictions: Mapping[int, Sequence[PredictedTree]], convention: ScoringConvention, details: bool
 ) -> Tally | ExpectedTally:
-    """An empty tally of a system. Labels are counted if there are at least two different ones."""
+    """An empty tally of a system. Labels are counted if there are at least two, without that of added word brackets."""
     if system.is_exact:
         return ExpectedTally(convention, SEEDED[system.name], details=details)
     trees = (prediction.labelled for prediction in predictions.get(id(system), ()))
-    labels = set().union(*(tree.labels for tree in trees if tree is not None)) - {""}
+    labels = set().union(*(tree.labels for tree in trees if tree is not None)) - {"", WORD}
     return Tally(convention, labels=len(labels) > 1, details=details)
 
 

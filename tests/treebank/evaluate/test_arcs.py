@@ -73,9 +73,11 @@ def test_relations_of_correct_arcs_are_compared_as_partitions(is_whole: bool) ->
     assert uas.to_json()["relations"]["matched"] == 3
 
 
-def test_no_relations_or_one_say_nothing() -> None:
-    for names in ((), ("dep", "root", "dep", "dep", "dep")):
-        reduced = ReducedHeads((1, ROOT, 3, 1, 1), names)
+@pytest.mark.parametrize("root", [1, 2])  # the gold root, or a word that is attached in gold
+def test_no_relations_or_one_have_no_scores(root: int) -> None:
+    heads = tuple(ROOT if i == root else head for i, head in enumerate((1, 2, 3, 1, 1)))
+    for names in ((), tuple("root" if i == root else "dep" for i in range(5))):
+        reduced = ReducedHeads(heads, names)
         assert relation_scores(gold_arcs(reduced, HeadView.of(BANK, BANK.heads, UDGN))) is None
 
 
