@@ -132,6 +132,13 @@ def test_files_of_words_found_by_a_segmenter(call: Caller, tmp_path: Path) -> No
     (tmp_path / "other.txt").write_text(re.sub(r"\((S|NP|VP) ", "(X ", GOLD), encoding="utf-8")
     (unlabeled,) = json.loads(call.result(*arguments, tmp_path / "other.txt"))["scores"]
     assert "labels" not in unlabeled
+    short = (*arguments, tmp_path / "same.txt", "--max-length", "1")  # all trees, and only that of the short sentence
+    (tmp_path / "short.txt").write_text(GOLD.splitlines()[1] + "\n", encoding="utf-8")
+    limited = json.loads(call.result(*short, tmp_path / "short.txt"))
+    assert [words["value"] for words in limited["words"]] == [100, 100]
+    assert [score["sentences"] for score in limited["scores"]] == [1, 1]
+    (tmp_path / "short.txt").write_text(GOLD + GOLD, encoding="utf-8")
+    assert "gold.ptb (within the length limit: 1); give" in call.refusal(*short, tmp_path / "short.txt")
     (tmp_path / "other.txt").write_text(GOLD.replace("\u732b", "\u72d7"), encoding="utf-8")
     assert "the characters differ from" in call.refusal(*arguments, tmp_path / "other.txt")
 

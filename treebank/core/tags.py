@@ -118,6 +118,8 @@ def _words_and_tags(sentence: Sentence) -> tuple[Strings, Strings]:
     return (sentence.words, sentence.tags) if tree is None else (tree.words, tree.tags)
 
 
-def short_enough(length: int, max_length: int | None) -> bool:
-    """Whether a sentence has 1 to ``max_length`` words. Without a bound, every sentence passes."""
-    return max_length is None or 0 < length <= max_length
+def short_sentences(gold: Treebank, max_length: int | None) -> list[bool]:
+    """Whether each sentence has 1 to ``max_length`` words, as `count_words` counts. Without a bound, all are true."""
+    if max_length is None:
+        return [True] * len(gold)
+    return [0 < length <= max_length for length in count_words(gold)]

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
+from itertools import compress
 from typing import Any
 
 from treebank.base.errors import SynparseError, TreebankError, UnknownNameError
 from treebank.base.registry import Registry, nearest
 from treebank.core.sentence import Sentence, Treebank
-from treebank.core.tags import count_words, short_enough
+from treebank.core.tags import short_sentences
 from treebank.corpora.numbered_files import NumberedFiles, nltk_files, numbered_files
 from treebank.corpora.sample import SAMPLE, sample_treebank
 from treebank.io.lines import OnBad
@@ -239,11 +240,7 @@ def survey(ptb: str | None = None) -> Iterator[tuple[str, Treebank | SynparseErr
 
 def shorter(gold: Treebank, max_length: int) -> Treebank:
     """The sentences of ``gold`` with 1 to ``max_length`` words, counted as in the default convention."""
-    lengths = count_words(gold)
-    sentences = [
-        sentence for sentence, length in zip(gold.sentences, lengths, strict=True) if short_enough(length, max_length)
-    ]
-    return replace(gold, sentences=sentences)
+    return replace(gold, sentences=list(compress(gold.sentences, short_sentences(gold, max_length))))
 
 
 def up_to(gold: Treebank, bound: int | None) -> Treebank:

@@ -315,7 +315,7 @@ def miscount(
     gold = files[0] + (f" and {more:,} more file{'s' * (more != 1)}" if more else "")
     counts = f"{_count(len(predicted), noun)} for the {_count(len(views), 'sentence')} of {gold}"
     if not all(included):
-        return f"{name}: {counts}, of which {sum(included):,} are scored; give one for each or each scored"
+        return f"{name}: {counts}{within_limit(included)}"
     for view, prediction in zip(views, predicted, strict=False):
         try:
             view.reduce(prediction)
@@ -325,6 +325,13 @@ def miscount(
         return f"{name}: {counts}; the one for {views[len(predicted)].sentence.location} is missing"
     extra, last = predicted[len(views)], views[-1].sentence.location
     return f"{extra.path}:{extra.line}: an extra {noun} after the one for {last} ({counts})"
+
+
+def within_limit(included: Sequence[bool]) -> str:
+    """The end of the error message for a wrong number of predictions if some sentences are not ``included``."""
+    if all(included):
+        return ""
+    return f" (within the length limit: {sum(included):,}); give one for each sentence, or for each of these"
 
 
 def _count(number: int, noun: str) -> str:

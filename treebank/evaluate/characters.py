@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, compress, pairwise
 from typing import Any
 
 from treebank.base.errors import SynparseError
 from treebank.core.annotation import Surface
 from treebank.core.sentence import Sentence, Treebank
+from treebank.core.tags import short_sentences
 from treebank.core.tree import Span, Tree
-from treebank.evaluate.align import align, mismatch, plain
+from treebank.evaluate.align import align, mismatch, plain, within_limit
 from treebank.evaluate.systems import System, SystemInfo
 from treebank.io.predictions import PredictedTree
 from treebank.tokenize.segmenters import is_unspaced
@@ -104,29 +105,38 @@ def character_treebank(gold: Treebank) -> Treebank:
     return replace(gold, sentences=sentences, note=", ".join(filter(None, [gold.note, NOTE])))
 
 
-def character_systems(systems: Sequence[System], gold: Treebank) -> tuple[list[System], list[WordScore]]:
+def character_systems(
+    systems: Sequence[System], gold: Treebank, *, max_length: int | None = None
+) -> tuple[list[System], list[WordScore]]:
     """The systems with trees over characters, and the word scores of all systems except baselines.
 
-    Raises SynparseError if the trees do not fit the sentences.
+    Both are for the sentences of at most ``max_length`` words. Raises SynparseError if the trees do not fit them.
     """
+    included = short_sentences(gold, max_length)
+    scored = replace(gold, sentences=list(compress(gold.sentences, included)))
     converted, scores = [], []
     for system in systems:
         if system.predict is not None:
-            trees = [_tree(*pair) for pair in zip(_predictions(system, gold), gold.sentences, strict=True)]
-            scores.append(word_score(system.info, trees, gold))
+            predicted = _predictions(system, gold, included)
+            trees = [_tree(*pair) for pair in zip(predicted, scored.sentences, strict=True)]
+            scores.append(word_score(system.info, trees, scored))
             predictions = [PredictedTree(system.name, i, "", over_characters(tree)) for i, tree in enumerate(trees, 1)]
             system = System(system.info, "trees", lambda sentences, predictions=predictions: predictions)  # type: ignore[misc]
         converted.append(system)
     return converted, scores
 
 
-def _predictions(system: System, gold: Treebank) -> Sequence[PredictedTree]:
-    """One predicted tree per gold sentence. A parser gets the running text."""
-    texts = [replace(sentence, surface=running_text(plain(sentence.words))) for sentence in gold.sentences]
+def _predictions(system: System, gold: Treebank, included: Sequence[bool]) -> Sequence[PredictedTree]:
+    """One predicted tree per ``included`` gold sentence. A parser receives the running text of these sentences."""
+    sentences = list(compress(gold.sentences, included))
+    texts = [replace(sentence, surface=running_text(plain(sentence.words))) for sentence in sentences]
     predict = system.predict_text or system.predict
     trees = predict(texts) if predict else []
-    if len(trees) != len(gold):
-        raise SynparseError(f"{system.name}: {len(trees):,} trees for {len(gold):,} sentences of {gold.name}")
+    if len(trees) == len(gold):
+        return list(compress(trees, included))
+    if len(trees) != len(sentences):
+        counts = f"{len(trees):,} trees for the {len(gold):,} sentences of {gold.name}{within_limit(included)}"
+        raise SynparseError(f"{system.name}: {counts}")
     return trees
 
 

@@ -99,9 +99,8 @@ def evaluate(
     if plan.characters and not conventions.trees:
         raise SynparseError(f"{gold.name}: over characters only trees are scored, not heads")
     if conventions.trees and characters:
-        gold, bound, heads = up_to(gold, bound), None, []
-        trees, words = character_systems(trees, gold)
-        gold = character_treebank(gold)
+        trees, words = character_systems(trees, gold, max_length=bound)
+        gold, bound, heads = character_treebank(up_to(gold, bound)), None, []
     if conventions.trees and trees:
         scores += score_trees(gold, trees, conventions.trees, max_length=bound, details=details)
     if conventions.heads and heads:

@@ -9,7 +9,7 @@ from itertools import compress
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import SEEDED
 from treebank.core.sentence import Treebank
-from treebank.core.tags import count_words, has_penn_tags, short_enough
+from treebank.core.tags import has_penn_tags, short_sentences
 from treebank.evaluate.align import Bracketing, TreeView, check_has_trees, miscount, view_treebank
 from treebank.evaluate.characters import WORD
 from treebank.evaluate.conventions import ScoringConvention
@@ -41,7 +41,7 @@ def score_trees(
         replace(convention, tokens="letters") if convention.tokens == "words" and not has_penn else convention
         for convention in conventions
     ]
-    included = [short_enough(length, max_length) for length in count_words(gold)] if max_length else [True] * len(gold)
+    included = short_sentences(gold, max_length)
     check_has_trees(gold)
     predictions = {
         id(system): system.predict(list(compress(gold.sentences, included))) for system in systems if system.predict
