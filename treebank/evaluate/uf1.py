@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
+from math import inf
 
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import SEEDED
@@ -36,11 +37,11 @@ def score_trees(
     signature says ``tokens:letters``. ``details`` adds scores by sentence length and by height.
     Raises SynparseError if a sentence has no tree, if predictions do not fit, or if no sentence remains.
     """
-    has_penn = has_penn_tags(gold)
+    words = "words" if has_penn_tags(gold) else "letters"
     fitted = [
-        replace(convention, tokens="letters") if convention.tokens == "words" and not has_penn else convention
-        for convention in conventions
+        replace(convention, tokens=words) if convention.tokens == "words" else convention for convention in conventions
     ]
+    max_length = _longest(fitted, words, max_length)
     included = short_sentences(gold, max_length)
     check_has_trees(gold)
     predictions = {
@@ -54,6 +55,18 @@ def score_trees(
         tallies = [[_tally(system, predictions, convention, details) for system in systems] for convention in same]
         scores |= zip(numbers, _scores(gold, systems, readers, same, tallies, included), strict=True)
     return [score for number in range(len(fitted)) for score in scores[number]]
+
+
+def _longest(conventions: Sequence[ScoringConvention], rule: str, max_length: int | None) -> int | None:
+    """The length limit that all scored sentences keep, in words by ``rule``, or None.
+
+    A convention that counts lengths in other tokens has no limit of its own.
+    """
+    limits = [
+        each.up_to(max_length).max_words if (each.tokens, each.measure) == (rule, "surviving") else max_length
+        for each in conventions
+    ]
+    return max(limits, key=lambda limit: inf if limit is None else limit)
 
 
 def _scores(

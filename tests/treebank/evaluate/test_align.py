@@ -10,7 +10,7 @@ from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import shorter
 from treebank.evaluate.averaging import Counts
-from treebank.evaluate.conventions import CONVENTIONS
+from treebank.evaluate.conventions import CONVENTIONS, find_convention
 from treebank.evaluate.systems import baseline
 from treebank.evaluate.uf1 import score_trees
 from treebank.io.predictions import PredictedTree
@@ -44,6 +44,12 @@ def test_predictions_for_the_short_sentences_only() -> None:
     report = score_trees(gold, [predicted_system(predictions_of([SAFE]))], [CONVENTIONS["on-lstm"]], max_length=10)[0]
     assert (len(report.counts), round(report.value, 4)) == (1, 100)
     assert len(shorter(gold, 10)) == 1
+    limited = [CONVENTIONS["km-wsj10"], find_convention("len:1-3")]  # the limits of conventions hold as well
+    reports = score_trees(gold, [predicted_system(predictions_of([SAFE]))], limited)
+    assert [report.totals for report in reports] == [Counts(2, 2, 2), Counts(1, 1, 1)]
+    for other in (CONVENTIONS["km"], CONVENTIONS["evalb"], find_convention("tokens:letters,len:1-10")):
+        with pytest.raises(SynparseError, match=r"1 tree for the 3 sentences of toy\.mrg"):
+            score_trees(gold, [predicted_system(predictions_of([SAFE]))], [*limited, other])
 
 
 def test_bracket_escapes_and_bare_brackets_are_understood() -> None:
