@@ -138,16 +138,27 @@ def word_table(scores: Sequence[WordScore]) -> Table:
 def label_tables(scores: Sequence[TreeScore]) -> Iterator[Table]:
     """Tables of recall by gold label and, if the predictions have labels, of V-measure and many-to-one accuracy.
 
-    They do not depend on the convention.
+    They depend on the words and sentences that a convention counts. Conventions with the same ones share a table.
     """
-    labels = list(scores[0].by_label)[:MAX_LABELS] if scores else []
+    groups: dict[tuple[str, tuple[int, ...]], list[TreeScore]] = {}
+    for score in scores:
+        groups.setdefault((score.convention.tokens, tuple(score.indices)), []).append(score)
+    for group in groups.values():
+        names = ", ".join(dict.fromkeys(score.convention.name for score in group))
+        yield from _label_tables(group, f" ({names})" if len(groups) > 1 else "")
+
+
+def _label_tables(scores: Sequence[TreeScore], names: str) -> Iterator[Table]:
+    """The tables by label of scores over the same words and sentences, with ``names`` at the end of their titles."""
+    labels = list(scores[0].by_label)[:MAX_LABELS]
     if not labels:
         return
     systems = list({score.system: score for score in reversed(scores)}.values())[::-1]
     rows: list[list[Cell]] = [[score.system, *_cells(score.by_label, labels)] for score in systems]
     rows.append(["(number)", *(scores[0].by_label[label][1] for label in labels)])
-    yield Table("Recall of constituents by label, in percent", [Column("System"), *_percentages(*labels)], rows)
-    title = "Labels of matched constituents and recall by gold label, in percent"
+    title = f"Recall of constituents by label, in percent{names}"
+    yield Table(title, [Column("System"), *_percentages(*labels)], rows)
+    title = f"Labels of matched constituents and recall by gold label, in percent{names}"
     yield from _induced_table(title, {score.system: score.labels for score in systems}, labels)
 
 

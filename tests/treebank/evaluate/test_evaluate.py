@@ -104,6 +104,19 @@ def test_digest_of_a_score_is_that_of_its_own_sentences(first: str, other: str, 
     assert joint.scores[0].sha256 != joint.scores[-1].sha256 == alone.sha256
 
 
+@pytest.mark.parametrize(
+    ("conventions", "ends"),
+    [
+        (["km", "kim-corpus"], [""]),
+        (["km", "on-lstm", "km,len:5-", "evalb"], [" (km, on-lstm)", " (custom)", " (evalb)"]),
+    ],
+)
+def test_conventions_of_the_same_words_share_tables_by_label(conventions: list[str], ends: list[str]) -> None:
+    evaluation = evaluate(EvaluationPlan(gold=treebank(), baselines=["left"], conventions=conventions))
+    title = "Recall of constituents by label, in percent"
+    assert [table.title for table in evaluation.tables()[1:]] == [title + end for end in ends]
+
+
 def test_parsers_of_trees_and_of_heads_side_by_side() -> None:
     systems = [parser_system(Flat("t")), parser_system(Flat("h", "heads"))]
     scores = values(evaluate(EvaluationPlan(gold=treebank(), baselines=["previous"]), systems))
