@@ -160,7 +160,7 @@ def test_errors_of_scoring_have_different_messages(call: Caller, parser: Path) -
     assert "there are no trees to score those of the models against, only heads" in trees
     rules = call.refusal(*arguments, "--baseline", "next", "--head-rules", "stanford")
     assert rules == "gold.conllu:1: this sentence has no tree for head rules"
-    message = call.refusal(*arguments, "--baseline", "next", "--convention", "udgn,len:2-")
+    message = call.refusal(*arguments, "--baseline", "next", "--convention", "udgn,len:2-", code=2)
     assert message == "convention 'udgn,len:2-': for heads, only --max-length can change a convention"
 
 

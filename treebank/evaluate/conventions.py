@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.errors import UnknownNameError, UsageError
 from treebank.base.registry import nearest
 from treebank.core.sentence import Treebank
 from treebank.core.tags import PENN_RULES, has_penn_tags
@@ -95,7 +95,7 @@ def find_convention(name: str) -> ScoringConvention:
     """The convention with this name, or a composed one such as ``avg:corpus,root:keep`` or ``km,len:2-40``.
 
     A composed convention starts from the convention named first, or from ``on-lstm``. It is called ``custom`` unless it
-    equals a named one. Raises SynparseError if a name, a part or a value is unknown, with the nearest known one.
+    equals a named one. Raises UsageError if a name, a part or a value is unknown, with the nearest known one.
     """
     if name in CONVENTIONS:
         return CONVENTIONS[name]
@@ -119,12 +119,12 @@ def _choice(part: str) -> dict[str, Any]:
     if key == "len":
         bounds = re.fullmatch(r"(\d+)-(\d*)", value)
         if not bounds:
-            raise SynparseError(f"{part!r} in a convention: write len:2-10, or len:2- without an upper bound")
+            raise UsageError(f"{part!r} in a convention: write len:2-10, or len:2- without an upper bound")
         return {"min_words": int(bounds[1]), "max_words": int(bounds[2]) if bounds[2] else None}
     if key not in CHOICES:
         raise UnknownNameError(f"a convention has no field {key!r}; {nearest(key, [*CHOICES, 'len'])}")
     if value not in CHOICES[key]:
-        raise SynparseError(f"{part!r} in a convention: {key} is {' or '.join(CHOICES[key])}")
+        raise UsageError(f"{part!r} in a convention: {key} is {' or '.join(CHOICES[key])}")
     return {"average" if key == "avg" else key: value}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.errors import SynparseError, UnknownNameError, UsageError
 from treebank.base.registry import nearest
 from treebank.core.head_rules import find_rules
 from treebank.core.sentence import Treebank
@@ -54,12 +54,12 @@ class EvaluationPlan:
     on_bad: OnBad | None = None
 
     def __post_init__(self) -> None:
-        """Check all names. Raises SynparseError if one is unknown."""
+        """Check all names. Raises UsageError if one is unknown."""
         known: Mapping[str, Convention] = {**CONVENTIONS, **ATTACHMENT_CONVENTIONS}
         for name in self.conventions:
             first = name.partition(",")[0]
             if name not in ATTACHMENT_CONVENTIONS and first in ATTACHMENT_CONVENTIONS:
-                raise SynparseError(f"convention {name!r}: for heads, only --max-length can change a convention")
+                raise UsageError(f"convention {name!r}: for heads, only --max-length can change a convention")
             if ":" not in name and first not in known:
                 raise UnknownNameError(f"no convention {name!r}; {nearest(name, known)}")
             if name not in ATTACHMENT_CONVENTIONS:

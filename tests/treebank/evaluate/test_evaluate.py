@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from treebank.base.errors import SynparseError, TreebankError
+from treebank.base.errors import SynparseError, TreebankError, UsageError
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import digest
@@ -155,13 +155,14 @@ def test_comparison_requires_two_systems_of_one_type() -> None:
     [
         ({"conventions": ["on-lstn"]}, "no convention 'on-lstn'; did you mean 'on-lstm'"),
         ({"conventions": ["km,root:kep"]}, "root is drop or keep or node"),
+        ({"conventions": ["len:2"]}, "'len:2' in a convention: write len:2-10, or len:2- without"),
         ({"conventions": ["udgn,len:1-2"]}, "for heads, only --max-length can change a convention"),
         ({"baselines": ["lef"]}, "no baseline 'lef'; did you mean 'left'"),
         ({"head_rules": "colins"}, "no head rules 'colins'; did you mean 'collins'"),
     ],
 )
 def test_names_are_checked_before_anything_is_read(plan: dict[str, Any], message: str) -> None:
-    with pytest.raises(SynparseError, match=message):
+    with pytest.raises(UsageError, match=message):
         EvaluationPlan(gold="no/such/file", **plan)
 
 
