@@ -13,7 +13,7 @@ from induce.parsing.array_parser import ArrayParser
 from induce.parsing.ensemble import Ensemble, load_ensemble
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.voters import ParserVoter
-from induce.settings.run import entry_of
+from induce.settings.run import LayerError, entry_of
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import ModelSpec, parse_model_spec, whole_model
@@ -67,10 +67,13 @@ def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **op
     spec, chosen = _spec_and_options(run, **options)
     checkpoint = read_trained(spec.path)
     task = checkpoint.config.task_name
-    if device in ("auto", "cpu") and not task and entry_of(checkpoint.config).arrays:
-        return ArrayParser(checkpoint, device="cpu", **chosen)
-    parser: type[ModelParser] = registry.load(registry.TASKS.get(task).parser) if task else ModelParser
-    return parser(checkpoint, device=choose_device(device), **chosen)
+    try:
+        if device in ("auto", "cpu") and not task and entry_of(checkpoint.config).arrays:
+            return ArrayParser(checkpoint, device="cpu", **chosen)
+        parser: type[ModelParser] = registry.load(registry.TASKS.get(task).parser) if task else ModelParser
+        return parser(checkpoint, device=choose_device(device), **chosen)
+    except LayerError as error:
+        raise SynparseError(f"{spec.path}: {error}") from None
 
 
 def _spec_and_options(run: str | os.PathLike[str], **options: Any) -> tuple[ModelSpec, dict[str, Any]]:

@@ -86,7 +86,10 @@ class ModelParser(Parser):
         return kind_of(self.checkpoint.config)
 
     def _choose_layer(self, layer: int | None) -> None:
-        """Set the layer, and ``source`` if the distances are read from states. Raises SynparseError."""
+        """Set the layer, and ``source`` if the distances are read from states.
+
+        Raises LayerError if the model does not have the layer, and SynparseError if its states do not.
+        """
         config, self.source = self.checkpoint.config, None
         if self.distances not in ("lm", *entry_of(config).sets):
             self.source = self._source(layer)
@@ -94,10 +97,7 @@ class ModelParser(Parser):
             self.gives = (Impact,) if self.source.measure == IMPACT else (Distances,)
             return
         self.layer = layer if layer is not None else default_layer(config, self.distances)
-        try:
-            check_layer(config, self.layer)
-        except ValueError as error:
-            raise SynparseError(f"{self.checkpoint.folder}: {error}") from None
+        check_layer(config, self.layer)
 
     def _source(self, layer: int | None) -> StateSource:
         """The source of the distances in states. Raises SynparseError if the model does not have it."""

@@ -169,13 +169,17 @@ def default_layer(config: RunConfig, distances: str) -> int:
     return int(layer)
 
 
+class LayerError(ValueError):
+    """A layer that a model does not have."""
+
+
 def check_layer(config: RunConfig, layer: int) -> None:
-    """Raise ValueError if the model of ``config`` has no trees of ``layer``, counted from 1."""
+    """Raise LayerError if the model of ``config`` has no trees of ``layer``, counted from 1."""
     layered = entry_of(config).layered
     layers = config.model.get("layers", 1) if layered else 1
     if not 1 <= layer <= layers:
         trees = f"layers 1 to {layers}" if layered else "one set of trees, as layer 1"
-        raise ValueError(f"there is no layer {layer}; this {config.model_name!r} has {trees}")
+        raise LayerError(f"there is no layer {layer}; this {config.model_name!r} has {trees}")
 
 
 def model_settings(kind: type, values: Mapping[str, Any], name: str) -> Any:
@@ -223,7 +227,7 @@ def _check_combinations(config: RunConfig) -> None:
         raise UsageError(f"parse.distances={parse.distances}: model {config.model_name!r} has {sets}")
     try:
         check_layer(config, parse.layer)
-    except ValueError as error:
+    except LayerError as error:
         raise UsageError(f"setting parse.layer = {parse.layer}: {error}") from None
 
 

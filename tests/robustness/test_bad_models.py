@@ -167,8 +167,10 @@ def test_weights_that_are_nan_are_refused(call: Caller, copy: Path, trained: Pat
 
 def test_a_layer_out_of_range(call: Caller, trained: Path) -> None:
     run, text = trained / "run", trained / "text.txt"
-    problem = f"{run / 'best'}: there is no layer 3; this 'onlstm' has layers 1 to 2"
+    problem = f"{run}: there is no layer 3; this 'onlstm' has layers 1 to 2"
     assert call.refusal("parse", text, "-m", f"{run}@layer=3") == problem
+    problem = "english: there is no layer 9; this 'chart' has one set of trees, as layer 1"
+    assert call.refusal("parse", text, "-m", "english@layer=9") == problem
     assert "layer cannot be 'x'" in call.refusal("extract", text, "-m", f"{run}@layer=x")
     assert "No such option" in call.usage("extract", text, "-m", run, "--layer", 1)
     message = call.refusal("train", trained / "text.txt", "-o", "new", "--set", "parse.layer=9", code=2)
