@@ -183,10 +183,10 @@ def test_the_sample_is_built_in(call: Caller) -> None:
             "no treebank 'sampel': neither a file nor a name; did you mean 'sample'?",
         ),
         (("missing.txt", "--gold", "gold.mrg"), "missing.txt: cannot be read: no such file or directory"),
-        (("--gold", "gold.conllu", "right.txt"), "right.txt has trees, but no convention for trees was named"),
+        (("--gold", "gold.conllu", "right.txt"), "gold.conllu: gold has heads, but no trees to score"),
         (
             ("--gold", "gold.conllu", "--convention", "km", "right.txt"),
-            "gold.conllu: there are no trees to score against",
+            "gold.conllu: gold has heads, but no trees to score",
         ),
         (("--gold", "gold.mrg", "--convention", "km", "--baseline", "next"), "next has heads, but no convention"),
         (

@@ -86,23 +86,20 @@ class Conventions(NamedTuple):
 def choose_conventions(plan: EvaluationPlan, gold: Treebank, systems: Sequence[System]) -> Conventions:
     """The conventions of the plan, by default those that fit the gold treebank and the systems.
 
-    Raises SynparseError if a system has no convention.
+    Raises SynparseError if gold has no trees to score with, or if a system has no convention.
     """
     heads = [ATTACHMENT_CONVENTIONS[name] for name in plan.conventions if name in ATTACHMENT_CONVENTIONS]
     trees = [find_convention(name) for name in plan.conventions if name not in ATTACHMENT_CONVENTIONS]
     gives = {kind: [system for system in systems if system.kind == kind] for kind in ("trees", "heads")}
     has_trees = all(sentence.tree is not None for sentence in gold.sentences)
+    if not has_trees and (trees or gives["trees"]):
+        raise SynparseError(_without_gold_trees(gold, gives["trees"]))
     if not heads and not trees:
         wants_heads = bool(gives["heads"] or plan.head_rules)
         if wants_heads or not has_trees:
             heads = [ATTACHMENT_CONVENTIONS["udgn"]]
         if has_trees and (gives["trees"] or not wants_heads):
             trees = [CONVENTIONS["on-lstm"]]
-        elif any(_is_model(system) for system in gives["trees"]):
-            problem = f"{gold.name}: there are no trees to score those of the models against, only heads"
-            raise SynparseError(f"{problem}; if a model also gives heads, name a --decoder for these")
-    if trees and not has_trees:
-        raise SynparseError(f"{gold.name}: there are no trees to score against, only heads (conventions udgn, …)")
     for kind, conventions, other in (("trees", trees, "heads"), ("heads", heads, "trees")):
         if gives[kind] and not conventions:
             raise SynparseError(_without_convention(gives[kind], kind, other))
@@ -112,6 +109,16 @@ def choose_conventions(plan: EvaluationPlan, gold: Treebank, systems: Sequence[S
 def _is_model(system: System) -> bool:
     """Whether the system is a parser, and not a baseline or a file."""
     return system.predict is not None and not system.is_file
+
+
+def _without_gold_trees(gold: Treebank, systems: Sequence[System]) -> str:
+    """The error message for ``systems`` with trees, or a convention of trees, if gold has none."""
+    problem = f"{gold.name}: gold has heads, but no trees"
+    if not systems:
+        return f"{problem}; name a convention of heads ({', '.join(ATTACHMENT_CONVENTIONS)})"
+    is_model = any(map(_is_model, systems))
+    remedy = "if a model also gives heads, name a --decoder" if is_model else "score heads, or name another treebank"
+    return f"{problem} to score those of {systems[0].name} against; {remedy}"
 
 
 def _without_convention(systems: Sequence[System], kind: str, other: str) -> str:

@@ -168,9 +168,13 @@ def test_names_are_checked_before_anything_is_read(plan: dict[str, Any], message
 
 def test_what_no_convention_scores() -> None:
     heads = Treebank("heads", [Sentence(("a", "b"), ("DT", "NN"), heads=(1, -1))])
-    with pytest.raises(SynparseError, match="left has trees, but no convention for trees was named"):
+    with pytest.raises(
+        SynparseError, match="heads: gold has heads, but no trees to score those of left against; score heads"
+    ):
         evaluate(EvaluationPlan(gold=heads, baselines=["left"]))
-    with pytest.raises(SynparseError, match="there are no trees to score those of the models against, only heads"):
+    with pytest.raises(
+        SynparseError, match="no trees to score those of flat against; if a model also gives heads, name a --decoder"
+    ):
         evaluate(EvaluationPlan(gold=heads), [parser_system(Flat())])
     with pytest.raises(SynparseError, match="the models here give trees, not heads; name a --convention for trees"):
         evaluate(EvaluationPlan(gold=treebank(), conventions=["udgn"]), [parser_system(Flat())])
