@@ -86,7 +86,8 @@ class Conventions(NamedTuple):
 def choose_conventions(plan: EvaluationPlan, gold: Treebank, systems: Sequence[System]) -> Conventions:
     """The conventions of the plan, by default those that fit the gold treebank and the systems.
 
-    Raises SynparseError if gold has no trees to score with, or if a system has no convention.
+    Raises SynparseError if gold has no trees to score with, or if a system has no convention, and UsageError if a named
+    convention or head rules have no system.
     """
     heads = [ATTACHMENT_CONVENTIONS[name] for name in plan.conventions if name in ATTACHMENT_CONVENTIONS]
     trees = [find_convention(name) for name in plan.conventions if name not in ATTACHMENT_CONVENTIONS]
@@ -103,6 +104,11 @@ def choose_conventions(plan: EvaluationPlan, gold: Treebank, systems: Sequence[S
     for kind, conventions, other in (("trees", trees, "heads"), ("heads", heads, "trees")):
         if gives[kind] and not conventions:
             raise SynparseError(_without_convention(gives[kind], kind, other))
+    if trees and systems and not gives["trees"]:
+        raise UsageError("conventions of trees require a system with trees; add --baseline right, or leave them out")
+    if (heads or plan.head_rules) and systems and not gives["heads"]:
+        options = "--head-rules and conventions of heads require a system with heads"
+        raise UsageError(f"{options}; add a CoNLL-U file or --baseline next, or leave them out")
     return Conventions(trees, heads)
 
 

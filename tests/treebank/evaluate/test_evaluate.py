@@ -182,6 +182,20 @@ def test_what_no_convention_scores() -> None:
         evaluate(EvaluationPlan(gold=treebank()))
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"baselines": ["left"], "head_rules": "collins"}, "--head-rules and conventions of heads require a system"),
+        ({"baselines": ["left"], "conventions": ["all-tokens", "on-lstm"]}, "conventions of heads require a system"),
+        ({"baselines": ["left"], "conventions": ["km"], "head_rules": "collins"}, "require a system with heads; add a"),
+        ({"baselines": ["next"], "conventions": ["udgn", "km"]}, "conventions of trees require a system with trees"),
+    ],
+)
+def test_conventions_and_rules_without_a_system_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        evaluate(EvaluationPlan(gold=treebank(), **options))
+
+
 def test_broken_gold_is_reported_and_noted(tmp_path: Path) -> None:
     path = tmp_path / "gold.mrg"
     path.write_text("\n".join([TREES[0], "(S (A a", "", *TREES[1:]]) + "\n", encoding="utf-8")
