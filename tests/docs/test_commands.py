@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pages import PROGRAMS, fences, lines, run_commands
+from tests.support.calls import Caller
+from tests.support.pages import PROGRAMS, commands, fences, lines, run_commands
 from tests.support.reference import ROOT
 
 OTHER_TESTS = {"draw-and-report.md": "test_gallery.py", "reproduce-papers.md": "test_tables.py"}
@@ -49,6 +50,17 @@ def test_every_command_runs(
     if page in ("README.md", "docs/tutorials/first-parser.md"):
         trees = (tmp_path / "trees.txt").read_text(encoding="utf-8").splitlines()
         assert [tree.count("(W ") for tree in trees] == [7, 7]
+
+
+def test_evaluation_tutorial_has_the_scores_of_its_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its tables are compared with the output of its first seven commands, on the complete sample."""
+    page = "docs/tutorials/evaluation.md"
+    monkeypatch.chdir(tmp_path)
+    call = Caller(capsys)
+    printed = "".join(call.result(*arguments) for arguments, _ in commands(page)[:7]).splitlines()
+    assert [line for line in "".join(fences(page, "text")).splitlines() if line not in printed] == []
 
 
 def test_every_fenced_command_is_run_or_listed() -> None:
