@@ -32,6 +32,7 @@ except ImportError as _problem:
         raise
     sys.exit(f"synparse: {_problem}")
 
+from treebank.base.arguments import as_list, plain_options  # noqa: E402
 from treebank.base.errors import SynparseError  # noqa: E402
 from treebank.base.version import VERSION as __version__  # noqa: E402
 
@@ -91,7 +92,7 @@ def __getattr__(name: str) -> Any:
 
 
 def train(
-    text: Text | Sequence[Text] = (),
+    text: Path | Text | Sequence[Path | Text] | None = None,
     *,
     run: str = "synparse-model",
     max_minutes: float | None = None,
@@ -125,16 +126,22 @@ def _in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-def trainer(text: Text | Sequence[Text] = (), *, run: str = "synparse-model", **options: Any) -> Trainer:
+def trainer(
+    text: Path | Text | Sequence[Path | Text] | None = None, *, run: str = "synparse-model", **options: Any
+) -> Trainer:
     """The trainer that `train` uses.
 
-    Its method ``train()`` yields the events of training; to stop early, leave the loop over them.
+    Its method ``train()`` yields the events of training; to stop early, leave the loop over them. Raises SynparseError
+    as `train` does.
     """
     from induce.training.request import RunRequest
     from induce.training.run import prepare_run
 
-    texts = [text] if isinstance(text, str) else list(text)
-    return prepare_run(RunRequest(run=run, text=texts, **options))
+    if text is not None:
+        options["text"] = as_list(text)
+        if not options["text"]:
+            raise SynparseError("text is empty; give paths or sentences, or leave it out to train on the sample")
+    return prepare_run(RunRequest(run=run, **plain_options(options)))
 
 
 def load(run: str | os.PathLike[str] | None = None, **options: Any) -> ModelParser | Ensemble:
@@ -150,7 +157,7 @@ def load(run: str | os.PathLike[str] | None = None, **options: Any) -> ModelPars
     return load_parser(default_model() if run is None else run, **options)
 
 
-def combine(members: Sequence[str], run: str, **options: Any) -> Ensemble:
+def combine(members: str | Sequence[str], run: str, **options: Any) -> Ensemble:
     """An ensemble of ``members``, written to the folder ``run`` as ``synparse combine`` does.
 
     Members are written as for the command: models, files of trees, ``"baseline:right"``. ``options`` are ``heads``,
@@ -159,7 +166,7 @@ def combine(members: Sequence[str], run: str, **options: Any) -> Ensemble:
     """
     from induce.parsing.combine import combine as make
 
-    return make(members, run, **options)
+    return make(as_list(members), run, **options)
 
 
 def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:
@@ -176,7 +183,7 @@ def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:
     """
     from induce.parsing.systems import evaluate_systems
 
-    return evaluate_systems(gold, systems, **options)
+    return evaluate_systems(gold, systems, **plain_options(options))
 
 
 def draw(analyses: Any, *others: Any, gold: Any = ()) -> Drawing:
@@ -205,7 +212,7 @@ def report(*runs: str | os.PathLike[str], gold: Any = None, **options: Any) -> s
     """
     from induce.reporting.report import Report, ReportPlan
 
-    return Report(ReportPlan(runs=[str(run) for run in runs], gold=gold, **options)).html()
+    return Report(ReportPlan(runs=as_list(runs), **plain_options({"gold": gold, **options}))).html()
 
 
 def read(path: str) -> Iterator[Sentence]:

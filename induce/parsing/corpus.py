@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
+from treebank.base.arguments import plain_options
 from treebank.base.errors import SynparseError
 from treebank.convert.convert import Treebanks
 from treebank.core.sentence import Sentence
@@ -120,7 +121,7 @@ class Corpus:
         from treebank.search.phrases import PhraseFilter, count_phrases
 
         corpora = [self] if against is None else [self, against if isinstance(against, Corpus) else self.like(against)]
-        return count_phrases(corpora, PhraseFilter(**filters))
+        return count_phrases(corpora, PhraseFilter(**plain_options(filters)))
 
     def like(self, source: Item | Iterable[Item]) -> Corpus:
         """A corpus of another source that is read in the same way."""

@@ -1,0 +1,51 @@
+"""Arguments of the Python interface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import synparse
+
+TREE = "(S (NP (DT the) (NN cat)) (VP (VBD sat)))"
+TINY = ["train.epochs=1", "model.hidden_size=8", "model.embedding_size=8"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder with a text and a treebank."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.ptb").write_text(TREE + "\n", encoding="utf-8")
+    Path("text.txt").write_text("the cat sat on the mat\n" * 30, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_string_is_a_list_of_one_element() -> None:
+    for source in ("mine.ptb", synparse.Corpus("mine.ptb")):
+        for labels in ("NP", ["NP"]):
+            assert [row.words for row in synparse.phrases(source, labels=labels, min_count=1)] == ["the cat"]
+    [score] = synparse.evaluate("mine.ptb", "right", conventions="km").scores
+    assert "km" in str(score)
+    assert len(synparse.evaluate("mine.ptb", "right", by="length").tables()) > 1
+    page = synparse.report("english", gold=Path("mine.ptb"), baselines="right", conventions="km")
+    assert "--baseline right" in page
+    assert "text.txt" in synparse.report("english", text=Path("text.txt"))
+    assert synparse.combine("english", "vote").output == "trees"
+
+
+def test_paths_are_texts_and_presets() -> None:
+    Path("mine.toml").write_text('extends = "onlstm-small"\n', encoding="utf-8")
+    trainer = synparse.trainer(
+        Path("text.txt"), dev=Path("text.txt"), run="one", preset=Path("mine.toml"), settings=TINY
+    )
+    assert trainer.run.config.train.epochs == 1
+    assert trainer.run.config.preset == "mine.toml"
+    assert synparse.trainer([Path("text.txt")], run="two", settings="train.epochs=3").run.config.train.epochs == 3
+
+
+@pytest.mark.parametrize("text", [[], ()])
+def test_empty_text_is_refused(text: list[str]) -> None:
+    with pytest.raises(synparse.SynparseError, match="text is empty; give paths or sentences"):
+        synparse.trainer(text)
+    assert not Path("synparse-model").exists()
