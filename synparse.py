@@ -191,8 +191,8 @@ def draw(analyses: Any, *others: Any, gold: Any = ()) -> Drawing:
 
     A notebook shows the drawing, and its method ``save(path)`` writes it to a file.
     A string is a tree in brackets, or a sentence, which the default model parses. ``others`` are analyses of the same
-    sentences by other systems, and ``gold`` are the analyses to compare with. Raises SynparseError if the words of
-    ``gold`` differ.
+    sentences by other systems, and ``gold`` are the analyses to compare with. Heads need not form a tree. Raises
+    SynparseError for anything else, for other numbers of sentences, and if the words of ``gold`` differ.
 
     >>> print(draw((["the", "cat", "sat"], [1, 2, -1])).to_latex().splitlines()[0])
     \\begin{dependency}

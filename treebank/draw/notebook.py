@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Location, Sentence
+from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tree import Tree
 from treebank.draw.files import write_pictures
 from treebank.draw.latex import dependency, forest
@@ -59,9 +60,9 @@ class Drawing:
         heads = [dependency(entry) if entry.analysis.heads else "" for entry in marked]
         return "\n".join(text for pair in zip(trees, heads, strict=True) for text in pair if text)
 
-    def save(self, path: str, *, title: str = "Trees") -> None:
+    def save(self, path: str | os.PathLike[str], *, title: str = "Trees") -> None:
         """Write all pictures to one file. Its suffix chooses the format, as in ``synparse draw -o``."""
-        write_pictures(self.pictures, path, title=title)
+        write_pictures(self.pictures, os.fspath(path), title=title)
 
 
 def draw(
@@ -70,16 +71,22 @@ def draw(
     """Pictures of trees, heads (pairs of words and heads) or sentences, one or many.
 
     ``others`` are analyses of the same sentences by further systems, and ``gold`` the analyses that all are compared
-    with. Raises SynparseError if the words of gold differ, and for trees against heads.
+    with. Heads need not form a tree. Raises SynparseError if something cannot be drawn, if the systems or gold have
+    different numbers of sentences, if the words of gold differ, and for trees against heads.
     """
     systems = [_analyses(system, str(number)) for number, system in enumerate((drawable, *others), start=1)]
     references = _analyses(gold, GOLD)
+    count = len(systems[0])
+    counts = {f"system {number}": len(system) for number, system in enumerate(systems, start=1)}
+    for name, other in {**counts, GOLD: len(references) or count}.items():
+        if other != count:
+            raise SynparseError(f"{name}: number of sentences {other}, in system 1 {count}; give the same sentences")
     pictures = []
     for number, row in enumerate(zip(*systems, strict=True)):
         reference = references[number] if references else None
         if reference is not None:
             row = tuple(fitted(analysis, Location(analysis.name, 0), reference.words) for analysis in row)
-        picture = Picture(str(number + 1) if len(systems[0]) > 1 else "", row, reference)
+        picture = Picture(str(number + 1) if count > 1 else "", row, reference)
         picture.check_compared()
         pictures.append(picture)
     return Drawing(tuple(pictures))
@@ -96,20 +103,39 @@ def _analyses(values: Any, name: str) -> list[Analysis]:
 
 def _is_pair(value: object) -> bool:
     """Whether ``value`` is a pair of words and heads."""
-    return isinstance(value, tuple) and len(value) == 2 and all(isinstance(head, int) for head in value[1])
+    if not isinstance(value, tuple) or len(value) != 2 or not all(isinstance(part, Sequence) for part in value):
+        return False
+    return all(isinstance(head, int) for head in value[1])
 
 
 def _analysis(value: Any, name: str) -> Analysis:
+    """The analysis in a drawable value. Raises SynparseError for any other value, and for heads that do not fit."""
     if isinstance(value, Analysis):
         return value
     if isinstance(value, Sentence):
+        if value.heads:
+            _check_heads(value.words, value.heads)
         return Analysis.of_sentence(value, name)
     if _is_pair(value):
-        return Analysis(name, tuple(value[0]), heads=tuple(value[1]))
+        words = tuple(value[0].split() if isinstance(value[0], str) else value[0])
+        _check_heads(words, value[1])
+        return Analysis(name, words, heads=tuple(value[1]))
     try:
         return Analysis.of_tree(Tree.of(value), name)
     except (TypeError, ValueError) as error:
         raise SynparseError(f"cannot draw this: {error}; give {DRAWABLE}") from None
+
+
+def _check_heads(words: Sequence[Any], heads: Sequence[int]) -> None:
+    """Raise SynparseError if there is not one head for each word, or if a head is neither a word nor ``ROOT``."""
+    if len(heads) != len(words):
+        raise SynparseError(f"cannot draw {len(words)} words with {len(heads)} heads; give each word a head")
+    for word, head in zip(words, heads, strict=True):
+        if not isinstance(word, str):
+            raise SynparseError(f"cannot draw {word!r} as a word; give a list of strings")
+        if not ROOT <= head < len(words):
+            problem = f"cannot draw {head} as the head of {word!r}"
+            raise SynparseError(f"{problem}; give the index of a word, 0 to {len(words) - 1}, or {ROOT} for a root")
 
 
 def display_svg(value: Tree | Sentence) -> str:

@@ -25,12 +25,13 @@ def check_output(
 
     ``path`` is None or ``-`` for standard output. ``reads`` are all files and folders that the call reads: text, gold
     trees, models and settings. A file inside one of these folders is refused as well if it exists. ``suffixes`` are the
-    allowed ends of the name, if there are any. A file in a folder for which ``is_protected`` is true, such as a model
-    folder, is refused.
+    allowed ends of the name, if there are any, and then ``-`` is refused. A file in a folder for which
+    ``is_protected`` is true, such as a model folder, is refused.
     """
     if path == "":
         raise SynparseError("-o: an empty name; name a file to write, or - for standard output")
-    if path is None or path in STANDARD_OUTPUT:
+    allowed = tuple(suffixes)
+    if path is None or (path in STANDARD_OUTPUT and not allowed):
         if (output := _standard_output()) and output in _file_ids(reads):
             raise SynparseError("standard output is one of the files that are read; send it to another, or use -o")
         return
@@ -39,7 +40,6 @@ def check_output(
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise SynparseError(f"{path}: there is no folder {folder}; make it first, or name another file")
-    allowed = tuple(suffixes)
     if allowed and not path.lower().endswith(allowed):
         raise SynparseError(f"{path}: unknown suffix; end the name in {', '.join(allowed)}")
     if is_protected(folder):

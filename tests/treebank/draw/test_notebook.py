@@ -51,24 +51,46 @@ def test_strings_and_nltk_trees_are_drawn() -> None:
     assert "cat" in str(synparse.draw("The cat sat ."))  # parsed by the default model
 
 
-@pytest.mark.parametrize("value", [42, [None], "(S (NP", {"a": 1}])
+WORDS = ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(42, [None], "(S (NP", {"a": 1}, (GOLD, 3), (1, 2), Sentence(("a", "b"), heads=(1, 7))),
+        *((WORDS, heads) for heads in ([1], [], [1, 5], [-2, 0])),
+        ([1, 2], [1, -1]),
+    ],
+)
 def test_other_values_are_refused(value: object) -> None:
     with pytest.raises(SynparseError, match="cannot draw"):
         synparse.draw(value)
 
 
 def test_each_type_is_drawn() -> None:
-    for value in (GOLD, Sentence(GOLD.words, heads=HEADS), (GOLD.words, HEADS)):
+    for value in (GOLD, Sentence(GOLD.words, heads=HEADS), (GOLD.words, HEADS), (" ".join(GOLD.words), HEADS)):
         drawing = synparse.draw(value)
         assert words_in(drawing.to_svg()) == list(GOLD.words)
         assert "telescope" in str(drawing)
+
+
+def test_tuples_of_trees_and_heads_with_cycles_are_drawn() -> None:
+    assert len(synparse.draw((GOLD, GOLD)).pictures) == 2
+    assert "▼" in str(synparse.draw((WORDS, [1, 0])))  # as decoded by argmax
+
+
+def test_systems_and_gold_have_the_same_number_of_sentences() -> None:
+    two = [GOLD, GOLD]
+    for others, gold, name in (([[GOLD]], [], "system 2"), ([], [GOLD], "gold"), ([two], [*two, GOLD], "gold")):
+        with pytest.raises(SynparseError, match=f"{name}: number of sentences"):
+            synparse.draw(two, *others, gold=gold)
 
 
 def test_beside_each_other_and_beside_gold(tmp_path: Path) -> None:
     drawing = synparse.draw([PREDICTED], [PREDICTED], gold=[GOLD])
     assert drawing._repr_html_().count("3 of 6 gold brackets") >= 2
     assert drawing.to_latex().count("\\begin{forest}") == 3
-    drawing.save(str(tmp_path / "a.html"))
+    drawing.save(tmp_path / "a.html")
     assert "in gold only" in (tmp_path / "a.html").read_text(encoding="utf-8")
     heads = synparse.draw((GOLD.words, OTHER_HEADS), gold=[(GOLD.words, HEADS)])
     assert "7 of 9 gold arcs" in heads.to_svg()

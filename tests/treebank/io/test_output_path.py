@@ -34,6 +34,7 @@ def test_new_file_and_standard_output_are_accepted(tmp_path: Path) -> None:
         ("", "an empty name"),
         ("no/out.txt", "there is no folder"),
         (".", "this is a folder; name a file to write"),
+        ("-", r"-: unknown suffix"),
         ("out.doc", r"unknown suffix; end the name in \.svg, \.png"),
         ("model/out.svg", "this folder is a model and cannot contain other files"),
     ],
