@@ -49,3 +49,9 @@ def test_empty_text_is_refused(text: list[str]) -> None:
     with pytest.raises(synparse.SynparseError, match="text is empty; give paths or sentences"):
         synparse.trainer(text)
     assert not Path("synparse-model").exists()
+
+
+def test_words_with_spaces_are_not_trained_on() -> None:
+    with pytest.raises(synparse.SynparseError, match="'the new' of a sentence is empty or contains white space"):
+        synparse.trainer([["the new", "cat"]] * 30, settings=TINY)
+    assert not Path("synparse-model").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -23,6 +24,8 @@ from treebank.io.streams import STANDARD_INPUT
 
 FIRST_BLOCK, LARGEST_BLOCK = 16, 2048  # sentences read before the first trees come out, and at most at a time
 ROOT_COUNTED = {"root": "counted"}  # option of decoders of head distributions
+
+WHITE_SPACE = re.compile("[ \t\r\n]")  # ends words in files; other characters such as U+00A0 belong to words
 
 Words = str | Sequence[str] | Sentence
 Item = TypeVar("Item")
@@ -46,14 +49,21 @@ def block_of(number: int, size: int = FIRST_BLOCK, largest: int = LARGEST_BLOCK)
 
 
 def as_sentence(words: Words) -> Sentence:
-    """``words`` as a `Sentence`, with a string split at white space. Raises TypeError for anything else."""
+    """``words`` as a `Sentence`, with a string split at white space.
+
+    Raises TypeError for anything else, and SynparseError for words that are empty or contain white space.
+    """
     if isinstance(words, Sentence):
         return words
     if isinstance(words, str):
-        return Sentence(tuple(words.split()))
+        return Sentence(tuple(filter(None, WHITE_SPACE.split(words))))
     listed = tuple(words) if isinstance(words, Iterable) else (None,)
     if not all(isinstance(word, str) for word in listed):
         raise TypeError(f"a sentence is a string or a list of words, not {words!r}")
+    for word in listed:
+        if not word or WHITE_SPACE.search(word):
+            problem = f"the word {word!r} of a sentence is empty or contains white space"
+            raise SynparseError(f"{problem}; leave it out, split it, or write U+00A0 for a space")
     return Sentence(listed)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from induce.data.batches import HeadSupervisedBatch, SpanRewardBatch, SpanSupervisedBatch, SpanTargetBatch
+from induce.parsing.parser import as_sentence
 from induce.registry import LOADERS, MODELS, Output
 from induce.settings.run import RunConfig, entry_of, kind_of
 from induce.storage.locate import PathType, locate
@@ -108,11 +109,12 @@ def read_text(
 ) -> Iterator[Sentence]:
     """Sentences of files and treebanks, followed by those given as lists of words.
 
-    ``part`` is the part of the built-in sample that is read under the name ``sample``.
+    ``part`` is the part of the built-in sample that is read under the name ``sample``. Raises SynparseError for a word
+    that is empty or contains white space.
     """
     paths = [path for path in text if isinstance(path, str)]
     if paths:
         yield from read_input(paths, input_options=options, part=part)
     for words in text:
         if not isinstance(words, str):
-            yield words if isinstance(words, Sentence) else Sentence(tuple(words))
+            yield as_sentence(words)

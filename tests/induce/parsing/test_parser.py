@@ -9,7 +9,7 @@ import pytest
 
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
-from induce.parsing.parser import block_of
+from induce.parsing.parser import as_sentence, block_of
 from induce.parsing.writer import Job
 from tests.support import tiny
 from treebank.base.errors import SynparseError, TreebankError
@@ -61,6 +61,16 @@ def test_parser_is_callable_and_described(parser: ModelParser) -> None:
 def test_values_that_are_not_sentences_are_refused(parser: ModelParser, sentences: Any) -> None:
     with pytest.raises(TypeError, match=r"is a string or a list of words, not|give a list of sentences, not"):
         list(parser(sentences))
+
+
+@pytest.mark.parametrize("word", ["", " ", "the new", "cat\n", "a\tb"])
+def test_words_that_files_could_not_contain_are_refused(parser: ModelParser, word: str) -> None:
+    with pytest.raises(SynparseError, match="is empty or contains white space"):
+        list(parser([["the", word]]))
+
+
+def test_strings_are_split_as_lines_of_text_are() -> None:
+    assert as_sentence(" 10\u00a0000\tcats sat\n").words == ("10\u00a0000", "cats", "sat")
 
 
 def test_block_of_a_sentence_is_that_of_a_whole_text() -> None:
