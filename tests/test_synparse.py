@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,28 @@ def test_empty_text_is_refused(text: list[str]) -> None:
     with pytest.raises(synparse.SynparseError, match="text is empty; give paths or sentences"):
         synparse.trainer(text)
     assert not Path("synparse-model").exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: synparse.search("NP", "mine.ptb", limit=-1), "limit cannot be -1; give a whole number from 0"),
+        (lambda: synparse.search("NP", "mine.ptb", sample=-1), "sample cannot be -1"),
+        (lambda: synparse.search("NP", "mine.ptb", context=-1), "context cannot be -1"),
+        (lambda: synparse.phrases("mine.ptb", limit=-1), "limit cannot be -1"),
+        (lambda: synparse.phrases("mine.ptb", min_length=0), "min_length cannot be 0"),
+        (lambda: synparse.phrases("mine.ptb", min_count="2"), "min_count cannot be '2'"),
+        (lambda: synparse.phrases("mine.ptb", min_length=3, max_length=2), "no phrase has 3 to 2 words"),
+        (lambda: synparse.evaluate("mine.ptb", "right", max_length="10"), "max_length cannot be '10'"),
+        (lambda: synparse.report("english", gold="mine.ptb", max_length=0), "max_length cannot be 0"),
+        (lambda: synparse.load("english", layer="two"), "english: layer cannot be 'two'"),
+        (lambda: synparse.load("english", layer=1.5), "english: layer cannot be 1.5"),
+        (lambda: synparse.load("english", decoder=3), "there is no decoder '3'"),
+    ],
+)
+def test_values_of_options_are_checked(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(synparse.SynparseError, match=message):
+        call()
 
 
 def test_words_with_spaces_are_not_trained_on() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
-from treebank.base.arguments import plain_options
+from treebank.base.arguments import check_count, plain_options
 from treebank.base.errors import SynparseError
 from treebank.convert.convert import Treebanks
 from treebank.core.sentence import Sentence
@@ -108,8 +108,9 @@ class Corpus:
 
         With ``invert``, the sentences that do not match. ``context`` is the number of sentences before and after each
         match, in its attribute ``context``. ``limit`` is the largest number of results, ``sample`` the
-        size of a random sample. Raises PatternError for a malformed pattern.
+        size of a random sample. Raises PatternError for a malformed pattern, and SynparseError for a negative number.
         """
+        check_count("context", context)
         matches = find_all(Query(pattern), self, invert=invert, context=context)
         return select(matches, limit=limit, sample=sample, seed=seed)
 

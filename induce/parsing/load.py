@@ -16,7 +16,7 @@ from induce.parsing.voters import ParserVoter
 from induce.settings.run import LayerError, entry_of
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
-from induce.storage.model_spec import ModelSpec, parse_model_spec, whole_model
+from induce.storage.model_spec import ModelSpec, option_value, parse_model_spec, whole_model
 from treebank.base.errors import SynparseError, UsageError
 
 
@@ -79,9 +79,11 @@ def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **op
 def _spec_and_options(run: str | os.PathLike[str], **options: Any) -> tuple[ModelSpec, dict[str, Any]]:
     """The specification, and ``options`` with those of the specification, which has no weight.
 
-    Raises UsageError if an option has two different values.
+    Raises UsageError if an option has two different values, and SynparseError if a value is not valid.
     """
     spec = parse_model_spec(run)
+    for name, value in options.items():
+        options[name] = None if value is None else option_value(spec.path, name, value)
     if "weight" in spec.options:
         raise SynparseError(f"{spec.name}: only the members of an ensemble have a weight; leave out @weight")
     for name, value in spec.options.items():

@@ -60,7 +60,7 @@ class ReportPlan:
             raise SynparseError("a report is about gold trees or about a text; name one of them")
         if not self.runs:
             raise SynparseError("a report needs a model; name one with -m")
-        EvaluationPlan(gold="", baselines=self.baselines, conventions=self.conventions)
+        EvaluationPlan(gold="", baselines=self.baselines, conventions=self.conventions, max_length=self.max_length)
 
     @property
     def data(self) -> str:

@@ -64,6 +64,7 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
     try:
         config = _config(name, content)
         if name.endswith(".toml") and not is_baseline:
+            check(config)
             tables = _user_preset(name)
             _check_effect(config, [f"{table}.{key}" for table in TABLE_NAMES for key in tables.get(table, {})])
         return config
@@ -106,7 +107,10 @@ def _read_preset(name: str, extending: Sequence[str] = ()) -> dict[str, Any]:
         return content
     if name.endswith(".toml") and base.endswith(".toml"):
         base = str(Path(name).parent / base)
-    return _extended(_read_preset(base, [*extending, name]), content)
+    try:
+        return _extended(_read_preset(base, [*extending, name]), content)
+    except UnknownNameError as error:
+        raise SynparseError(f"{name}: {error}") from None
 
 
 def _extended(base: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, Any]:

@@ -100,13 +100,19 @@ def parse_model_spec(text: str | os.PathLike[str]) -> ModelSpec:
         if key not in OPTIONS:
             advice = "write '+' between priors" if "priors" in values and not equals else nearest(key, OPTIONS)
             raise UnknownNameError(f"{text}: a model has no option {key!r}; {advice}")
-        try:
-            values[key] = OPTIONS[key](value)
-            replace(ModelSpec(path=path), **values)
-        except ValueError as error:
-            reason = f" ({error})" if str(error).startswith(("a weight", "layers")) else ""
-            raise SynparseError(f"{text}: {key} cannot be {value!r}{reason}") from None
+        values[key] = option_value(text, key, value)
     return ModelSpec(path=path, **values)
+
+
+def option_value(model: str, name: str, value: object) -> Any:
+    """The option ``name`` of ``model`` with the given ``value``. Raises SynparseError if this is not valid."""
+    try:
+        option = OPTIONS[name](str(value))
+        replace(ModelSpec(path=model), **{name: option})
+    except ValueError as error:
+        reason = f" ({error})" if str(error).startswith(("a weight", "layers")) else ""
+        raise SynparseError(f"{model}: {name} cannot be {value!r}{reason}") from None
+    return option
 
 
 def whole_model(text: str | os.PathLike[str]) -> str:

@@ -1,10 +1,13 @@
-"""Arguments of the Python interface: a single string or path where a list is expected, and paths for strings."""
+"""Arguments of the Python interface: single strings where a list is expected, paths for strings, and numbers."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from operator import index
 from typing import Any
+
+from treebank.base.errors import SynparseError
 
 #: names of options that are lists
 LISTS = frozenset({"text", "dev", "teachers", "settings", "conventions", "baselines", "by", "labels"})
@@ -27,3 +30,13 @@ def as_list(value: Any) -> list[Any]:
 def _without_path(value: Any) -> Any:
     """The string of a path, and any other value unchanged."""
     return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def check_count(name: str, value: Any, *, low: int = 0) -> None:
+    """Raise SynparseError if ``value`` is neither None nor a whole number from ``low``."""
+    try:
+        if value is None or index(value) >= low:
+            return
+    except TypeError:
+        pass
+    raise SynparseError(f"{name} cannot be {value!r}; give a whole number from {low}")

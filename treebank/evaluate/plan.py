@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from treebank.base.arguments import check_count
 from treebank.base.errors import SynparseError, UnknownNameError, UsageError
 from treebank.base.registry import nearest
 from treebank.core.head_rules import find_rules
@@ -54,7 +55,8 @@ class EvaluationPlan:
     on_bad: OnBad | None = None
 
     def __post_init__(self) -> None:
-        """Check all names. Raises UsageError if one is unknown."""
+        """Check all names. Raises UsageError if one is unknown, and SynparseError for a wrong ``max_length``."""
+        check_count("max_length", self.max_length, low=1)
         known: Mapping[str, Convention] = {**CONVENTIONS, **ATTACHMENT_CONVENTIONS}
         for name in self.conventions:
             first = name.partition(",")[0]

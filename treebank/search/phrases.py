@@ -11,6 +11,7 @@ from heapq import nsmallest
 from itertools import count, groupby
 from typing import Any, NamedTuple
 
+from treebank.base.arguments import check_count
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import ROOT, Sentence
@@ -40,8 +41,10 @@ class PhraseFilter:
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises SynparseError for limits that no phrase can satisfy."""
-        if self.min_length < 1 or (self.max_length is not None and self.max_length < self.min_length):
+        """Raises SynparseError for limits that no phrase can satisfy, and for other values than whole numbers."""
+        for name, low in (("min_length", 1), ("max_length", 1), ("min_count", 0), ("limit", 0)):
+            check_count(name, getattr(self, name), low=low)
+        if self.max_length is not None and self.max_length < self.min_length:
             raise SynparseError(f"no phrase has {self.min_length} to {self.max_length} words; change the length")
 
 

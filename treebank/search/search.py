@@ -9,6 +9,7 @@ from itertools import accumulate, islice
 from random import Random
 from typing import NamedTuple
 
+from treebank.base.arguments import check_count
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE, Tree, escape
@@ -141,8 +142,11 @@ def select(
 ) -> Iterator[Match]:
     """The first ``limit`` matches, or a random ``sample`` of this size, or all of them, in order.
 
-    Only the sample is held in memory (algorithm R of Vitter 1985). Raises SynparseError for both limits together.
+    Only the sample is held in memory (algorithm R of Vitter 1985). Raises SynparseError for both limits together, and
+    for one that is not a whole number from 0.
     """
+    check_count("limit", limit)
+    check_count("sample", sample)
     if sample is None:
         return iter(matches) if limit is None else islice(matches, limit)
     if limit is not None:

@@ -111,7 +111,9 @@ def test_sample_settings_are_replaced_and_not_merged(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ('extends = "mine.toml"', "extends itself"),
-        ('extends = "npcfg-smal"', "did you mean 'npcfg-small'"),
+        ('extends = "npcfg-smal"', "mine.toml: there is no preset 'npcfg-smal'; did you mean 'npcfg-small'"),
+        ('extends = "npcfg-small"\nparse.decoder = "nope"', "mine.toml: there is no decoder 'nope'"),
+        ('extends = "onlstm-small"\nparse.layer = 9', "mine.toml: setting parse.layer = 9: there is no layer 9"),
         ("extends = 3", "extends must be a text in quotation marks"),
         ("train = 3", "write train as a table"),
         ('extends = "npcfg-small"\n[model]\nlayers = 2', "has no setting 'layers'"),
