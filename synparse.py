@@ -215,11 +215,11 @@ def report(*runs: str | os.PathLike[str], gold: Any = None, **options: Any) -> s
     return Report(ReportPlan(runs=as_list(runs), **plain_options({"gold": gold, **options}))).html()
 
 
-def read(path: str) -> Iterator[Sentence]:
-    """Sentences of a text or a treebank in any format, with their annotation."""
+def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Iterator[Sentence]:
+    """Sentences of a text or a treebank in any format, or of a list of them, with their annotation."""
     from treebank.corpora.texts import read_input
 
-    return read_input([path])
+    return read_input(as_list(path))
 
 
 def search(pattern: str, source: Any, *, model: Any = None, **options: Any) -> Iterator[Match]:

@@ -64,6 +64,10 @@ def test_empty_text_is_refused(text: list[str]) -> None:
         (lambda: synparse.phrases("mine.ptb", min_length=3, max_length=2), "no phrase has 3 to 2 words"),
         (lambda: synparse.evaluate("mine.ptb", "right", max_length="10"), "max_length cannot be '10'"),
         (lambda: synparse.report("english", gold="mine.ptb", max_length=0), "max_length cannot be 0"),
+        (lambda: list(synparse.search("NP", "(S (NP")), "cannot read this: this tree is never closed"),
+        (lambda: list(synparse.Corpus([None])), "cannot read this: expected a Tree"),
+        (lambda: list(synparse.Corpus(3)), "cannot read this: expected a Tree"),
+        (lambda: synparse.load("english").parse_k_best(["a cat"], 0), "k cannot be 0; give a whole number from 1"),
         (lambda: synparse.load("english", layer="two"), "english: layer cannot be 'two'"),
         (lambda: synparse.load("english", layer=1.5), "english: layer cannot be 1.5"),
         (lambda: synparse.load("english", decoder=3), "there is no decoder '3'"),
@@ -72,6 +76,12 @@ def test_empty_text_is_refused(text: list[str]) -> None:
 def test_values_of_options_are_checked(call: Callable[[], object], message: str) -> None:
     with pytest.raises(synparse.SynparseError, match=message):
         call()
+
+
+def test_several_files_are_read() -> None:
+    for paths in ("mine.ptb", Path("mine.ptb"), ["mine.ptb", Path("mine.ptb")]):
+        assert next(synparse.read(paths)).words == ("the", "cat", "sat")
+    assert len(list(synparse.read([Path("mine.ptb"), "text.txt"]))) == 31
 
 
 def test_words_with_spaces_are_not_trained_on() -> None:

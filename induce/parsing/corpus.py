@@ -54,7 +54,7 @@ class Corpus:
         ``model``, a path or a parser, parses the files that are plain text. ``on_bad`` is called with the error of
         each malformed sentence, which is skipped; without it, the first error is raised.
         """
-        is_one = isinstance(source, str | os.PathLike | Sentence | Tree) or hasattr(source, "leaves")
+        is_one = isinstance(source, str | Sentence) or hasattr(source, "leaves") or not isinstance(source, Iterable)
         self.items: list[Any] = [source] if is_one else list(source)  # type: ignore[arg-type]
         self._model, self._ptb = model, ptb
         self._input_options, self._on_bad = input_options, on_bad
@@ -132,7 +132,10 @@ class Corpus:
         if isinstance(item, Sentence):
             return iter((item,))
         if not isinstance(item, str | os.PathLike) or str(item).lstrip().startswith("("):
-            return iter((Sentence(()).with_tree(Tree.of(item)),))
+            try:
+                return iter((Sentence(()).with_tree(Tree.of(item)),))
+            except (TypeError, ValueError) as error:
+                raise SynparseError(f"cannot read this: {error}; give files, names of treebanks or trees") from None
         path = os.fspath(item)
         if is_name(path):
             return Treebanks((path,), self._ptb, self._on_bad, self._input_options).sentences()

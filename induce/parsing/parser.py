@@ -14,6 +14,7 @@ from induce.decoding import specification
 from induce.parsing.reading import Confidences, ConfidentTree, Reading, ScoredHeads, ScoredTree
 from induce.storage.facts import RunFacts
 from induce.structures import Structure
+from treebank.base.arguments import check_count
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.dependency import Heads
@@ -223,8 +224,9 @@ class Parser:
         """The ``k`` best trees of each sentence with their scores, best first, or fewer if there are not so many.
 
         The score of span scores is their sum over the brackets of the tree, that of a grammar the log probability of
-        the tree in nats. Raises SynparseError if the decoder finds one tree only.
+        the tree in nats. Raises SynparseError if the decoder finds one tree only, and if ``k`` is less than 1.
         """
+        check_count("k", k, low=1)
         self.must_give("trees", "parse_k_best_heads")
         best = specification.k_best_decoder(self.decoder, self.gives)
         self.tree_count = k
@@ -234,6 +236,7 @@ class Parser:
         self, sentences: Iterable[Words], k: int
     ) -> Iterator[tuple[Sequence[str], list[ScoredHeads]]]:
         """The words and the heads of the ``k`` best trees of each sentence, as ``parse_k_best`` does."""
+        check_count("k", k, low=1)
         self.must_give("heads", "parse_k_best")
         best = specification.k_best_decoder(self.decoder, self.gives)
         self.tree_count = k
