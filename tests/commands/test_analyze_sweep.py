@@ -126,7 +126,7 @@ def test_the_picture(call: Caller, setting: str) -> None:
     picture = Path("sweep.svg").read_text(encoding="utf-8")
     assert all(text in picture for text in (setting, "UAS", "Scores on gold.conllu"))
     refusal = call.refusal("analyze", "sweep", "scores.json", "--setting", setting, "--plot", "-")
-    assert refusal.endswith("a picture needs a file with a suffix; end the name in .svg, .pdf, .png")
+    assert refusal.endswith("-: unknown suffix; end the name in .svg, .pdf, .png")
 
 
 @pytest.mark.skipif(find_spec("typst") is None, reason="Typst (the extra `draw`) is not installed")

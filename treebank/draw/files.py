@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 
 from treebank.base.atomic_write import write_whole
@@ -34,9 +33,7 @@ def check_format(path: str, suffixes: Iterable[str] = SUFFIXES) -> str:
     """The suffix of a picture. Raises SynparseError for an unknown one and if a package that it needs is missing."""
     allowed = tuple(suffixes)
     check_output(path, suffixes=allowed)
-    suffix = os.path.splitext(path)[1].lower()
-    if suffix not in allowed:  # standard output, or a name that consists of a suffix
-        raise SynparseError(f"{path}: a picture needs a file with a suffix; end the name in {', '.join(allowed)}")
+    suffix = next(suffix for suffix in allowed if path.lower().endswith(suffix))
     if suffix in (".pdf", ".png"):
         check_typst()
     return suffix
