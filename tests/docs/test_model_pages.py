@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from induce.registry import ENCODERS, MODELS, POLICIES, load
+from induce.settings.presets import load_preset
 from induce.settings.run import COMPONENTS, TABLES
 from tests.support.reference import ROOT
 
@@ -24,6 +25,14 @@ def test_the_longest_sentences_of_the_models_are_listed() -> None:
     listed = {name: limit.strip() for names, limit in rows for name in re.findall("`([^`]+)`", names)}
     limits = {name: load(entry.location).max_length for name, entry in MODELS.items()}
     assert listed == {name: f"{limit:,}" if limit else "any" for name, limit in limits.items()}
+
+
+def test_the_priors_of_all_presets_are_listed() -> None:
+    text = (ROOT / "docs/reference/priors.md").read_text(encoding="utf-8").partition("\n| preset | priors |")[2]
+    rows = [line.split("|")[1:3] for line in text.partition("\n\n")[0].splitlines() if line.startswith("| `")]
+    listed = {name: re.findall("`([^`]+)`", cell) for names, cell in rows for name in re.findall("`([^`]+)`", names)}
+    presets = [load_preset(path.stem) for path in (ROOT / "induce/presets").glob("*.toml")]
+    assert listed == {preset.preset: list(preset.parse.priors) for preset in presets if preset.parse.priors}
 
 
 def definitions() -> tuple[set[str], dict[str, set[str]]]:
