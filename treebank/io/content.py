@@ -20,6 +20,7 @@ _MARKUP = re.compile(r"<(?:!doctype|html|head|body|\?xml|TEI|tei|corpus|xces)\b"
 _XML_PROLOG = re.compile(r"<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>", re.DOTALL | re.IGNORECASE)
 _ELEMENT = re.compile(r"\A\s*<(?:[\w.-]+:)?([\w.-]+)")
 _INCOMPLETE_JSON = re.compile(r'\s*(?:\[\s*\{?|\{)\s*(?:"[^"]*"\s*:|$)')
+_JSON_KEY = re.compile(r'"(\w+)"\s*:')
 _BINARY = {
     b"%PDF": "a PDF file",
     b"{\\rtf": "a rich text file",
@@ -106,6 +107,13 @@ def is_jsonl(lines: Lines) -> bool:
     if value is None and len(lines) == 1 and lines[0].lstrip().startswith("{") and _INCOMPLETE_JSON.match(lines[0]):
         return any(f'"{key}"' in lines[0] for key in _JSON_KEYS)
     return value is not None and any(key in value for key in _JSON_KEYS)
+
+
+def has_arcs(head: bytes) -> bool:
+    """Whether the first line of JSON lines, by the first bytes, has heads and no tree."""
+    lines = first_lines(head.decode("utf-8", "replace").removeprefix("\ufeff"))
+    keys = set(_JSON_KEY.findall(lines[0])) if lines else set()
+    return "arcs" in keys and keys.isdisjoint(("spans", "distances"))
 
 
 def document_problem(head: bytes) -> str:

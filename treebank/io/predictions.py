@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.brackets import diagnose, root_offsets, shorten
 from treebank.core.tree import Tree
+from treebank.io import content
 from treebank.io.bracketed import parse_trees
 from treebank.io.expand import expand
 from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, Format, ReadOptions, detect
@@ -102,7 +103,13 @@ class PredictedHeads:
 
 def gives_heads(path: str) -> bool:
     """Whether a file, or the first file of a folder, contains heads and not trees."""
-    return detect(_files(path)[0]).structure == "heads"
+    source = Source(_files(path)[0])
+    return _structure(source, detect(source)) == "heads"
+
+
+def _structure(source: Source, detected: Format) -> str:
+    """The structure of a file: that of its format, or heads for JSON lines with ``arcs`` in the first line."""
+    return "heads" if detected is JSON_LINES and content.has_arcs(source.head()) else detected.structure
 
 
 def _files(path: str) -> list[str]:
@@ -111,17 +118,20 @@ def _files(path: str) -> list[str]:
 
 
 def read_prediction_heads(path: str, *, encoding: str = "") -> list[PredictedHeads]:
-    """The predicted heads of a file or folder in CoNLL-U, CoNLL-X or three columns.
+    """The predicted heads of a file or folder in CoNLL-U, CoNLL-X, three columns or JSON lines with ``arcs``.
 
-    Raises TreebankError for a file in another format and for a sentence without heads.
+    Empty sentences are left out, because columns cannot have them. Raises TreebankError for a file in another format
+    and for a sentence without heads.
     """
     predictions = []
     for source in (Source(file, encoding) for file in _files(path)):
-        for sentence in _format(source, "heads").read(source, ReadOptions()):
+        detected = _format(source, "heads")
+        for sentence in detected.read(source, ReadOptions()):
+            if not sentence.words:
+                continue
             if not sentence.heads:
-                raise TreebankError(
-                    source.path, sentence.location.line, "this sentence has no heads (column HEAD is empty)"
-                )
+                missing = 'no "arcs"' if detected is JSON_LINES else "column HEAD is empty"
+                raise TreebankError(source.path, sentence.location.line, f"this sentence has no heads ({missing})")
             analysis = (sentence.words, sentence.heads, sentence.relations)
             predictions.append(PredictedHeads(source.path, sentence.location.line, *analysis))
     return predictions
@@ -143,7 +153,9 @@ def read_prediction_trees(path: str, *, encoding: str = "") -> Iterator[Predicte
 def _format(source: Source, structure: str) -> Format:
     """The format of a source that must contain ``trees`` or ``heads``. Raises TreebankError if it does not."""
     detected = detect(source)
-    if detected.structure == structure or (detected is TEXT and structure == "trees"):  # brackets may look like text
+    if detected is TEXT and structure == "trees":  # brackets may look like text
+        return detected
+    if _structure(source, detected) == structure:
         return detected
     raise TreebankError(source.path, 0, f"{structure} were expected, but this file is {detected.name}")
 

@@ -137,6 +137,20 @@ def test_heads_are_detected_by_content(tmp_path: Path, name: str) -> None:
         list(read_prediction_trees(path))
 
 
+def test_heads_in_json_lines_are_read_without_empty_sentences(tmp_path: Path) -> None:
+    lines = '{"words": [], "arcs": []}\n{"words": ["Go", "on"], "arcs": [-1, 0], "line": 2}\n\n'
+    path = write(tmp_path, lines, "heads.jsonl")
+    assert gives_heads(path)
+    (prediction,) = read_prediction_heads(path)
+    assert (prediction.words, prediction.heads, prediction.line) == (("Go", "on"), (-1, 0), 2)
+
+
+def test_json_line_without_arcs_among_heads_is_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"words": ["a"], "arcs": [-1]}\n{"words": ["a"]}\n', "heads.jsonl")
+    with pytest.raises(TreebankError, match=r':2: this sentence has no heads \(no "arcs"\)'):
+        read_prediction_heads(path)
+
+
 def test_distances_in_json_lines_are_read_like_spans(tmp_path: Path) -> None:
     lines = '{"words": ["a", "b", "c"], "distances": [9, 2, 1]}\n{"distances": [9, 1, 2]}\n'
     with_words, without_words = read_prediction_trees(write(tmp_path, lines, "trees.txt"))
