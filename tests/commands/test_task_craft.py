@@ -176,3 +176,16 @@ def test_incompatible_settings_are_refused(trained: Path, call: Caller) -> None:
     assert "moe" in call.refusal("task", "train", "craft", "--model", "lstm", "-o", trained / "new", code=2)
     problem = call.refusal("task", "train", "craft", *SMALL, "--set", "task.sketches=AC", "-o", trained / "new")
     assert "model.tasks = 3, and task.sketches names 1" in problem
+
+
+def test_curves_continue_after_the_best_step(tmp_path: Path, call: Caller) -> None:
+    for epochs in (1, 3):
+        settings = set_options("task.expressions=50", f"train.epochs={epochs}")
+        call.result("task", "train", "listops", "--model", "lstm", *settings, "-o", tmp_path / str(epochs))
+    (tmp_path / "3" / "best").rename(tmp_path / "other")
+    (tmp_path / "1" / "best").rename(tmp_path / "3" / "best")
+    log = [json.loads(line) for line in (tmp_path / "3" / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    checks = [event for event in log if event["event"] == "check"]
+    points = call.json("task", "curves", "-m", tmp_path / "3")[0]["points"]
+    assert points == [[check["step"], 100 * check["development_accuracy"]] for check in checks]
+    assert len(points) == 3

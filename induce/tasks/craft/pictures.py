@@ -11,6 +11,7 @@ import torch
 
 from induce.reporting.plots import Line, draw_lines
 from induce.storage.checkpoint import build_model, find, read
+from induce.storage.locate import CHECKPOINTS
 from induce.tasks.craft.demonstrations import Craft, Demonstration, make_batch, read_demonstrations, replay
 from induce.tasks.craft.evaluation import subtasks_of
 from induce.tasks.craft.ocn import OptionController
@@ -19,6 +20,8 @@ from induce.tasks.evaluation import read_run
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.draw.scene import Scene
+
+LATEST_FIRST = tuple(reversed(CHECKPOINTS))  # the history of the best checkpoint ends with it
 
 
 @dataclass(frozen=True)
@@ -132,14 +135,14 @@ def follow_options(run: str, paths: Sequence[str]) -> StepAnalyses:
 
 
 def learning_curves(runs: Sequence[str]) -> LearningCurves:
-    """Accuracy of each run in percent over its steps: updates, or calls of options.
+    """Accuracy of each run in percent over all its steps, also after the best one: updates, or calls of options.
 
     For a run that learns from demonstrations, it is the share of correct actions in the development set. For a run that
     learns by reinforcement, it is the share of solved episodes. Raises SynparseError if a run has no such history.
     """
     lines = []
     for run in runs:
-        history = read(find(Path(run))).facts.history
+        history = read(find(Path(run), LATEST_FIRST)).facts.history
         points = [(float(check.step), 100 * (check.development_accuracy or 0.0)) for check in history]
         if not any(check.development_accuracy is not None for check in history):
             raise SynparseError(f"{run}: no accuracy by step in this run; curves need a run of a task")
