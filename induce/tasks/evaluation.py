@@ -103,11 +103,21 @@ def score_task(
     names = list(dict.fromkeys(name for score in scores for name in score.groups))
     columns = [Column("System"), Column("Measure"), *(Column(name, ".2f") for name in ("All", *names))]
     rows = [row for score in scores for row in score.rows(names)]
-    counts = {name: count for name, (_, count) in scores[0].groups.items()}
-    rows.append(["", "examples", scores[0].count, *map(counts.get, names)])
+    rows += _example_rows(scores, names)
     tables = [Table(f"By the number of {measure}, in percent", columns, rows)]
     signatures = [line for score in scores for line in score.signatures()]
     return TaskEvaluation(task, data, scores, tables, signatures, groups)
+
+
+def _example_rows(scores: Sequence[AccuracyScore], columns: Sequence[str]) -> list[list[Cell]]:
+    """Number of examples in total and in the groups ``columns``: a row for all models, or for each if they differ."""
+    counts = [{name: count for name, (_, count) in score.groups.items()} for score in scores]
+    is_shared = all(numbers == counts[0] for numbers in counts)
+    rows: list[list[Cell]] = [
+        ["" if is_shared else score.system, "examples", score.count, *map(numbers.get, columns)]
+        for score, numbers in zip(scores, counts, strict=True)
+    ]
+    return rows[:1] if is_shared else rows
 
 
 def read_runs(groups: Mapping[str, Sequence[str]], task: str) -> dict[str, Checkpoint]:

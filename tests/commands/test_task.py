@@ -140,6 +140,17 @@ def test_eval_reports_accuracy_by_size_and_tree_scores(call: Caller, folder: Pat
     assert shorter["scores"][0]["groups"]["learned"][1] == 4
 
 
+def test_eval_counts_examples_for_each_training_size(call: Caller, folder: Path) -> None:
+    Path("test.tsv").write_text("1\t( ( ( [MIN ( ( ( [MAX 2 ) 9 ) ] ) ) 1 ) ] )\n7\t7\n", encoding="utf-8")
+    settings = set_options(*TINY, "task.longest=6", "model.hidden_size=8")
+    call.result("task", "train", "listops", "--model", "lstm", "-o", "short", *settings)
+    command = ("task", "eval", "listops", "test.tsv", "--format", "csv", "-m", folder / "lstm", "-m")
+    rows = [line for line in call.result(*command, "short").splitlines() if ",examples," in line]
+    assert [row.partition(",examples,")[2] for row in rows] == ["2,2,2,", "2,1,2,1"]
+    rows = [line for line in call.result(*command, folder / "listops").splitlines() if ",examples," in line]
+    assert rows == [",examples,2,2,2"]
+
+
 @pytest.mark.parametrize("name", ["gumbel-tree-lstm", "crvnn", "rl-spinn"])
 def test_model_that_learns_trees_from_answers_is_scored_and_parses(call: Caller, name: str) -> None:
     lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "1\t( ( ( [MIN ( ( ( [MAX 2 ) 9 ) ] ) ) 1 ) ] )", "7\t7"]
