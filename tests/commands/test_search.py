@@ -70,6 +70,13 @@ def test_json_lines_are_searched_again(call: Caller, folder: Path) -> None:
     assert call.result("search", "VP << it", "found.jsonl", "--no-location") == TREES.splitlines()[2] + "\n"
 
 
+def test_json_lines_of_heads_are_searched_and_converted_again(call: Caller, folder: Path) -> None:
+    call.result("search", "{}", "a.conllu", "--format", "jsonl", "-o", "heads.jsonl")
+    assert call.result("search", "{tag=NNS} <nsubj {}", "heads.jsonl") == "heads.jsonl:1\tdogs bark\n"
+    columns = [call.result("convert", name, "--format", "conllu").splitlines() for name in ("heads.jsonl", "a.conllu")]
+    assert [row.split("\t")[6:8] for row in columns[0]] == [row.split("\t")[6:8] for row in columns[1]]
+
+
 def test_json_lines_have_empty_elements(call: Caller, folder: Path) -> None:
     line = "(S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home) (-NONE- *T*-1))))"
     (folder / "t.mrg").write_text(line, encoding="utf-8")

@@ -104,14 +104,18 @@ def _confidences(value: JsonObject, tree: Tree) -> tuple[float | None, ...]:
 
 
 def _with_heads(value: JsonObject, origin: dict[str, Any]) -> Sentence:
-    """The sentence of an object with ``words`` and ``arcs``, the head of each word. ``origin`` are other fields."""
+    """The sentence of an object with ``words`` and ``arcs``, the head of each word, and any ``relations`` and ``tags``.
+
+    ``origin`` are other fields.
+    """
     words, arcs = _words(value.get("words")), value["arcs"]
     if not isinstance(arcs, list) or any(type(head) is not int or not ROOT <= head < len(words) for head in arcs):
         raise ValueError('"arcs" must be a list of whole numbers, the head of each word, -1 for the root')
     if len(arcs) != len(words):
         raise ValueError(f"{len(arcs)} arcs for {len(words)} words; one per word is needed")
     sure = _numbers_or_null(value, len(arcs), "arcs") if "confidences" in value else ()
-    return Sentence(tuple(words), heads=tuple(arcs), **origin, confidences=tuple(sure))
+    relations, tags = (tuple(_labels(value, key, len(words), "words") or ()) for key in ("relations", "tags"))
+    return Sentence(tuple(words), tags, heads=tuple(arcs), relations=relations, **origin, confidences=tuple(sure))
 
 
 def _numbers_or_null(value: JsonObject, count: int, unit: str) -> list[float | None]:

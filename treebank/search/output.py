@@ -172,7 +172,9 @@ def _jsonl(writer: Writer, match: Match) -> Iterator[str]:
             hits = [(index.starts[hit.node], index.ends[hit.node]) for hit in match.hits]
         value |= {"words": tree.words, "spans": tree.spans, "labels": tree.labels, "tags": tree.tags}
     else:
-        value |= {"words": sentence.words, "heads": sentence.heads, "relations": sentence.relations}
+        optional = {"relations": sentence.relations, "tags": sentence.tags}
+        value |= {"words": sentence.words, "arcs": sentence.heads}
+        value |= {key: values for key, values in optional.items() if values}
     value["matches"] = [
         {"start": start, "end": end, "label": hit.label} for (start, end), hit in zip(hits, match.hits, strict=True)
     ]

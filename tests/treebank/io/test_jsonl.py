@@ -81,6 +81,7 @@ def test_traces_are_not_words(tmp_path: Path) -> None:
         ('{"words": ["a"], "spans": [[0, 1]], "labels": []}', "0 labels for 1 spans"),
         ('{"words": ["a"], "spans": [[0, 1]], "labels": ["a b"]}', "' ' cannot be part"),
         ('{"words": ["a"], "spans": [[0, 1]], "tags": ["A", "B"]}', "2 tags for 1 words"),
+        ('{"words": ["a"], "arcs": [-1], "relations": []}', "0 relations for 1 words"),
     ],
 )
 def test_bad_json_lines(tmp_path: Path, line: str, problem: str) -> None:
