@@ -92,9 +92,9 @@ def search(
 ) -> None:
     """Search trees or heads for a pattern: one line for each matching sentence, with file and line.
 
-    PATTERN has the syntax of TGrep2 for trees, such as 'NP < DT', and words in braces for heads, such as
-    '{tag=VERB} >obj {}'. INPUT is any number of treebanks (brackets, CoNLL-U, JSON lines, names such as wsj10), folders
-    of parse --output-dir, or - for standard input (the default). With -m, plain text is parsed while it is read.
+    PATTERN has the syntax of TGrep2 for trees, such as 'NP < DT', and words in braces for heads, such as '{upos=VERB}
+    >obj {}'. INPUT is any number of treebanks (brackets, CoNLL-U, JSON lines, names such as wsj10), folders of parse
+    --output-dir, or - for standard input (the default). With -m, plain text is parsed while it is read.
     """
     from treebank.search.output import DEFAULT_CONTEXT, Writer, check
 

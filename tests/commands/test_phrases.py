@@ -40,6 +40,7 @@ def test_formats_have_the_same_content(call: Caller, folder: Path) -> None:
 
 
 def test_filters(call: Caller, folder: Path) -> None:
+    assert "no phrase has 2 to 1 words" in call.usage("phrases", "a.trees", "--max-length", 1)
     everything = rows(call.result("phrases", "a.trees", "--min-count", 1, "--min-length", 1, "--format", "csv"))
     assert {row["words"] for row in everything} >= {"the", "the cat", "cat not", "saw the cat"}
     labeled = ("phrases", "a.trees", "--min-count", 1, "--format", "csv", "--label", "VP", "--max-length", 2)

@@ -121,7 +121,7 @@ def test_selection(call: Caller, folder: Path) -> None:
     assert max(words) > 20
     assert call.result(*sample) == call.result(*sample)
     assert call.result(*sample, "--seed", 2) != call.result(*sample)
-    assert "exclude each other" in call.refusal(*sample, "--limit", 2)
+    assert "exclude each other" in call.usage(*sample, "--limit", 2)
 
 
 @pytest.mark.parametrize("command", [("search", "NP"), ("phrases",), ("browse",)])

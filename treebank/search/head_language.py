@@ -1,4 +1,4 @@
-"""Patterns for heads: words in braces, ``{tag=VERB} >nsubj {form=dog}``, and relations between them.
+"""Patterns for heads: words in braces, ``{upos=VERB} >nsubj {form=dog}``, and relations between them.
 
 Relations, names and brackets combine as in patterns for trees. The language resembles Semgrex, in which ``A > B`` says
 that A is the head of B.
@@ -66,7 +66,7 @@ DIRECTIONS = ("left", "right", "root")
 class HeadLanguage:
     """The nodes and relations of patterns for heads."""
 
-    expected = "a word in braces, such as {tag=VERB} or {} for any"
+    expected = "a word in braces, such as {upos=VERB} or {} for any"
 
     def read_node(self, scanner: Scanner) -> Node | None:
         """Read ``{attribute=value; …}``, in which all conditions must hold."""

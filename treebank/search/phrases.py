@@ -12,7 +12,7 @@ from itertools import count, groupby
 from typing import Any, NamedTuple
 
 from treebank.base.arguments import check_count
-from treebank.base.errors import SynparseError, TreebankError
+from treebank.base.errors import TreebankError, UsageError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import ROOT, Sentence
 from treebank.search.keyness import log_likelihood_ratio, log_ratio
@@ -41,11 +41,11 @@ class PhraseFilter:
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises SynparseError for limits that no phrase can satisfy, and for other values than whole numbers."""
+        """Raises UsageError for limits that no phrase can satisfy, and for other values than whole numbers."""
         for name, low in (("min_length", 1), ("max_length", 1), ("min_count", 0), ("limit", 0)):
             check_count(name, getattr(self, name), low=low)
         if self.max_length is not None and self.max_length < self.min_length:
-            raise SynparseError(f"no phrase has {self.min_length} to {self.max_length} words; change the length")
+            raise UsageError(f"no phrase has {self.min_length} to {self.max_length} words; change the length")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from random import Random
 from typing import NamedTuple
 
 from treebank.base.arguments import check_count
-from treebank.base.errors import SynparseError, TreebankError
+from treebank.base.errors import TreebankError, UsageError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE, Tree, escape
 from treebank.search.head_language import HeadLanguage, IndexedHeads, is_for_heads
 from treebank.search.pattern import parse_pattern
 from treebank.search.tree_language import IndexedTree, TreeLanguage
 
-_NEEDS_TREE = "this sentence has no tree; in a pattern for heads, words are in braces, such as {tag=VERB}"
+_NEEDS_TREE = "this sentence has no tree; in a pattern for heads, words are in braces, such as {upos=VERB}"
 _NEEDS_HEADS = "this sentence has no heads; derive them with synparse convert --format conllu, or search for trees"
 
 
@@ -142,7 +142,7 @@ def select(
 ) -> Iterator[Match]:
     """The first ``limit`` matches, or a random ``sample`` of this size, or all of them, in order.
 
-    Only the sample is held in memory (algorithm R of Vitter 1985). Raises SynparseError for both limits together, and
+    Only the sample is held in memory (algorithm R of Vitter 1985). Raises UsageError for both limits together, and
     for one that is not a whole number from 0.
     """
     check_count("limit", limit)
@@ -150,7 +150,7 @@ def select(
     if sample is None:
         return iter(matches) if limit is None else islice(matches, limit)
     if limit is not None:
-        raise SynparseError("a limit and a sample exclude each other; the sample has the size that you give")
+        raise UsageError("a limit and a sample exclude each other; the sample has the size that you give")
     return iter(_sampled(matches, sample, Random(seed)))
 
 

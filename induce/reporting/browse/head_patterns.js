@@ -34,7 +34,7 @@ const COMPARISONS = {
 };
 
 const headLanguage = {
-  expected: "a word in braces, such as {tag=VERB} or {} for any",
+  expected: "a word in braces, such as {upos=VERB} or {} for any",
   index: sentence => sentence,
   node(reader) {
     if (!reader.accept("{")) return null;
