@@ -6,6 +6,7 @@ from cli.command import command, number_option
 from cli.options import default_model, format_option, model_option, output_option, seed_option
 from cli.output import open_output
 from induce.storage import builtin
+from treebank.base.errors import SynparseError
 
 EXAMPLES = [
     ("synparse generate -m grammar --limit 5", "Draw five trees."),
@@ -44,6 +45,8 @@ def generate(model: str | None, seed: int, limit: int, max_length: int, output: 
     writers = {"brackets": write_brackets, "text": write_text, "conllu": write_conllu}
     sentences = draw(run, seed=seed, limit=limit, max_length=max_length, with_heads=form == "conllu")
     first = next(sentences)
+    if form == "brackets" and first.tree is None:
+        raise SynparseError(f"{run}: this model draws heads, not trees; choose --format conllu or text")
     writer = writers[form or ("brackets" if first.tree else "conllu")]
     with open_output(output) as write:
         for line in writer(chain([first], sentences), ""):

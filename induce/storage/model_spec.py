@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from induce.storage.locate import locate
+from induce.storage.locate import FAMILY, locate
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
 
@@ -132,6 +132,7 @@ def is_model(text: str | os.PathLike[str]) -> bool:
 def expand_models(patterns: Sequence[str]) -> dict[str, list[str]]:
     """Each pattern with the specifications of the models that match it, or with itself if it is not a pattern.
 
+    The note of `synparse train --seeds` in the folder of the models is left out.
     Raises SynparseError if no path matches a pattern.
     """
     return {pattern: _expand(pattern) for pattern in patterns}
@@ -155,7 +156,7 @@ def _expand(pattern: str) -> list[str]:
     spec = parse_model_spec(pattern)
     if os.path.lexists(spec.path) or not glob.has_magic(spec.path):
         return [pattern]
-    paths = sorted(glob.glob(spec.path))
+    paths = sorted(path for path in glob.glob(spec.path) if os.path.basename(path) != FAMILY)
     if not paths:
         raise SynparseError(f"{pattern}: no model folder matches this pattern")
     return [replace(spec, path=path).name for path in paths]

@@ -38,5 +38,7 @@ def test_formats_agree_and_the_seed_determines_the_sentences(call: Caller, gramm
 def test_model_that_cannot_be_drawn_from_is_refused(call: Caller, tiny_model: Callable[..., Path]) -> None:
     refusal = call.refusal("generate", "-m", tiny_model("npcfg"), "--format", "conllu")
     assert refusal.endswith("model 'npcfg' is not a grammar with head words; use one of nl-pcfg, nbl-pcfg, dmv, ndmv")
+    refusal = call.refusal("generate", "-m", tiny_model("ndmv"), "--format", "brackets")
+    assert refusal.endswith("run: this model draws heads, not trees; choose --format conllu or text")
     refusal = call.refusal("generate", "-m", tiny_model("lstm", "train.epochs=1"))
     assert "model 'lstm' is not a grammar to draw from; use one of npcfg, " in refusal

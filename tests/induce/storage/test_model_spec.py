@@ -8,6 +8,7 @@ import pytest
 
 from induce.parsing.load import load_parser, read_trained
 from induce.parsing.systems import evaluate_systems
+from induce.storage.locate import FAMILY
 from induce.storage.model_spec import expand_models, parse_model_spec
 from treebank.base.errors import SynparseError
 
@@ -47,6 +48,8 @@ def test_pattern_keeps_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     for name in ("seed-1", "seed-2"):
         Path(name).mkdir()
+    Path(FAMILY).touch()
+    assert expand_models(["*"]) == {"*": ["seed-1", "seed-2"]}
     assert expand_models(["seed-*@layer=1"]) == {"seed-*@layer=1": ["seed-1@layer=1", "seed-2@layer=1"]}
     with pytest.raises(SynparseError, match="no model folder matches"):
         expand_models(["none-*@layer=1"])
