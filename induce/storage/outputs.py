@@ -75,7 +75,9 @@ def _read_paths(
     inputs: Iterable[str | os.PathLike[str]], gold: str | None, models: Sequence[str]
 ) -> list[str | os.PathLike[str]]:
     """All files and folders that a command reads."""
-    reads: list[str | os.PathLike[str]] = list(expand([name for name in inputs if not is_name(os.fspath(name))]))
+    types = {name: locate(name).type for name in inputs if not is_name(os.fspath(name))}
+    reads = [name for name, type_ in types.items() if type_ is PathType.CORPUS]
+    reads += expand([name for name in types if name not in reads])
     if gold and os.path.lexists(gold):
         reads += expand([gold], trees=True)
     for specifications in expand_models(models).values():

@@ -40,4 +40,6 @@ def test_unsuitable_corpus_is_refused(call: Caller) -> None:
     assert "this run has 'words'; prepare it with" in call.refusal("train", "corpus", "-o", "run", *TINY)
     assert "is trained on alone" in call.refusal("train", "corpus", "text.txt", "-o", "run", *TINY)
     assert "already exists" in call.refusal("data", "prepare", "text.txt", "-o", "corpus")
+    assert "holds a prepared corpus" in call.refusal("train", "corpus", "-o", "corpus", "--overwrite", *TINY)
+    assert "which only synparse train reads" in call.refusal("parse", "-m", "english", "corpus")
     assert not Path("run").exists()

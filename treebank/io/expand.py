@@ -43,7 +43,8 @@ def expand(
     none, they are all files except read-me files, licenses and files that are not text by their suffix or first bytes;
     with ``trees``, they are those of the most frequent treebank format by content. A folder written by ``parse
     --output-dir`` is expanded in the order of its texts. ``notify`` is called with a message about skipped files.
-    Raises SynparseError for a path, pattern or folder without a file, and for a folder of incomplete parses.
+    Raises SynparseError for a path, pattern or folder without a file, for a folder of incomplete parses and for a
+    prepared corpus.
     """
     files: list[str] = []
     for path in [os.fspath(path) for path in paths]:
@@ -53,6 +54,9 @@ def expand(
 
 def _expand_one(path: str, trees: bool | None, notify: Notify | None) -> list[str]:
     if os.path.isdir(path):
+        if _is_corpus(os.listdir(path)):
+            problem = "a prepared corpus, which only synparse train reads; name the text from which it was prepared"
+            raise SynparseError(f"{path}: {problem}")
         return parsed_files(path) if is_parsed(path) else _expand_folder(path, trees, notify)
     if os.path.lexists(path):
         return [path]
@@ -98,11 +102,12 @@ def _is_device(path: str) -> bool:
 def _is_written_by_synparse(folder: str, names: Sequence[str]) -> bool:
     """Whether a folder with files of these ``names`` contains a model, parsed text or a prepared corpus."""
     runs = (os.path.join(folder, name, "checkpoint.json") for name in ("best", "last"))
-    return (
-        not set(names).isdisjoint(_OWN_FILES)
-        or {"corpus.json", "ids.i32"} <= set(names)
-        or any(map(os.path.exists, runs))
-    )
+    return not set(names).isdisjoint(_OWN_FILES) or _is_corpus(names) or any(map(os.path.exists, runs))
+
+
+def _is_corpus(names: Sequence[str]) -> bool:
+    """Whether files of these ``names`` are those of a prepared corpus."""
+    return {"corpus.json", "ids.i32"} <= set(names)
 
 
 def _select(files: Sequence[str], trees: bool | None) -> list[str]:
