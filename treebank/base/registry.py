@@ -51,7 +51,7 @@ def nearest(name: str, known: Iterable[object]) -> str:
     """``did you mean 'x'?`` for the known name most similar to ``name``, else the list of all names."""
     names = sorted(map(str, known))
     close = get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)
+    return f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(each or "''" for each in names)
 
 
 def canonical(table: Iterable[str], name: str) -> str:

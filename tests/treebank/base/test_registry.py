@@ -15,3 +15,8 @@ def test_unknown_name_suggests_the_nearest_one() -> None:
         colors.get("bleu")
     with pytest.raises(UnknownNameError, match=r"^there is no color 'x'; known: blue, red$"):
         colors.get("x")
+
+
+def test_empty_name_is_visible_in_the_list() -> None:
+    with pytest.raises(UnknownNameError, match=r"^there is no rule 'x'; known: '', none$"):
+        Registry("rule", {"": 1, "none": 2}).get("x")
