@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from induce import registry
-from induce.settings.presets import resolve
+from induce.settings.presets import effective_settings, resolve
 from induce.storage.checkpoint import build_model, read
 from tests.stress.small_runs import digests_of_run, training, write_texts
 from tests.support.calls import ENVIRONMENT
@@ -26,14 +26,16 @@ from tests.support.tiny import SETTINGS
 EVERY = int(os.environ.get("SYNPARSE_EVERY", "97"))
 SEED = os.environ.get("SYNPARSE_SEED", "1")
 PROGRAM = "from tests.stress.failing_allocations import main; main()"
-BY_BATCH = ("prpn", "prpn-syd", "structformer", "cpcfg")  # batch statistics, or random numbers, differ in parts
+#: batch statistics, or random numbers, differ in parts
+BY_BATCH = ("prpn", "prpn-syd", "structformer", "cpcfg", "urnng", "diora", "s-diora")
 COUNTED = ("segment-edges", "ccm", "dmv", "dmv-ccm")  # models without an optimizer
 MODELS = [model for model in SETTINGS if not registry.MODELS.get(model).needs_teacher]
 
 
 def arguments(model: str, *, resume: bool) -> list[str]:
     """Command that trains the smallest ``model`` without dropout."""
-    still = [f"model.{name}=0" for name in resolve(model=model).model if name.endswith("dropout")]
+    names = effective_settings(resolve(model=model))
+    still = [f"{name}=0" for name in names if name.startswith("model.") and name.endswith("dropout")]
     return training(model, *still, *([] if model in COUNTED else ["optimizer.name=sgd"]), resume=resume)
 
 
