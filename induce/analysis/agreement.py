@@ -65,7 +65,6 @@ class Pair:
     value: float
     interval: tuple[float, float]
     undirected: float | None = None  # of heads: arcs in either direction
-    sentences: int = 0
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,7 @@ def _pair(names: tuple[str, str], first: Sequence[Parts], second: Sequence[Parts
     interval = bootstrap_interval(overlaps, lambda sums: sums[:, 0] / np.maximum(sums[:, 1], 1e-12))
     words = sum(overlap.total for overlap in overlaps)
     undirected = None if is_tree else sum(overlap.undirected for overlap in overlaps) / words
-    return Pair(*names, overall_agreement(overlaps), interval, undirected, len(overlaps))
+    return Pair(*names, overall_agreement(overlaps), interval, undirected)
 
 
 def _system(name: str, types: dict[str, str], pairs: Sequence[Pair]) -> System:

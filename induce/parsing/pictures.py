@@ -118,7 +118,7 @@ def _compared_with_gold(
 ) -> Iterator[Picture]:
     chosen = [(number, sentence) for number, sentence in enumerate(gold.sentences, start=1) if choose(number)]
     numbers = {number for number, _ in chosen}
-    systems = [_system(path, gold, numbers, input_options) for path in paths]
+    systems = [_fitted(path, gold, numbers, input_options) for path in paths]
     systems += [analyses_of(parser, [sentence for _, sentence in chosen], name) for name, parser in parsers]
     for index, (number, sentence) in enumerate(chosen):
         reference = Analysis.of_sentence(sentence, GOLD)
@@ -131,12 +131,12 @@ def _compared_with_gold(
         yield picture
 
 
-def _system(path: str, gold: Treebank, numbers: set[int], input_options: InputOptions) -> list[Analysis]:
-    """Analyses as of `_fitted`. A file that is not UTF-8 is read in the encoding of ``input_options``."""
+def _predicted(path: str, input_options: InputOptions) -> Iterable[tuple[Location, Analysis]]:
+    """The analyses in a file. One that is not UTF-8 is read in the encoding of ``input_options``."""
     if input_options.encoding and not reads_once(path):
         with suppress(TreebankError):
-            return _fitted(path, gold, numbers, replace(input_options, encoding=""))
-    return _fitted(path, gold, numbers, input_options)
+            return list(_read(path, replace(input_options, encoding=""), path))
+    return _read(path, input_options, path)
 
 
 def _fitted(path: str, gold: Treebank, numbers: set[int], input_options: InputOptions) -> list[Analysis]:
@@ -146,7 +146,7 @@ def _fitted(path: str, gold: Treebank, numbers: set[int], input_options: InputOp
     """
     analyses = []
     count = 0
-    for position, analysis in _read(path, input_options, path):
+    for position, analysis in _predicted(path, input_options):
         count += 1
         if count in numbers and count <= len(gold):
             analyses.append(fitted(analysis, position, gold.sentences[count - 1].words))

@@ -132,8 +132,8 @@ def is_model(text: str | os.PathLike[str]) -> bool:
 def expand_models(patterns: Sequence[str]) -> dict[str, list[str]]:
     """Each pattern with the specifications of the models that match it, or with itself if it is not a pattern.
 
-    The note of `synparse train --seeds` in the folder of the models is left out.
-    Raises SynparseError if no path matches a pattern.
+    The description of a family, which is in the folder of its models, is left out. Raises SynparseError if no path
+    matches a pattern.
     """
     return {pattern: _expand(pattern) for pattern in patterns}
 

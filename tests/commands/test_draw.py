@@ -165,3 +165,10 @@ def test_parse_draws_as_draw_does(call: Caller, model: Path) -> None:
     parsed = call.result("parse", "-m", model, "in.txt", "--format", "drawing").split("\n\n")
     assert [block.splitlines()[-1] for block in parsed if block] == ["the cat saw a dog", "the dog"]
     assert parsed[0] in drawn[0]
+
+
+def test_words_of_a_utf_8_file_are_named_as_they_are(call: Caller) -> None:
+    Path("latin.ptb").write_bytes("(S (N café) (V old))\n".encode("latin-1"))
+    Path("other.txt").write_text("(S (N cafés) (V old))\n", encoding="utf-8")
+    problem = call.refusal("draw", "other.txt", "--gold", "latin.ptb", "--encoding", "latin-1")
+    assert problem.endswith("word 1 is 'cafés', in gold 'café'")
