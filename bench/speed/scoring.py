@@ -68,7 +68,7 @@ os.environ.setdefault("NLTK_DATA", str(DATA / "nltk_data"))  # for the sample of
 def scoring() -> dict[str, float]:
     """Seconds of UF1 (on-lstm) of trees in memory, by synparse and by a plain recursion."""
     gold, convention = load_whole("wsj"), CONVENTIONS["on-lstm"]
-    views = view_treebank(gold, convention.tokens)
+    rule, views = convention.bracket_rule, view_treebank(gold, convention.tokens)
     predicted = [Tree.from_spans(view.tree.words, right(view.tree, None)) for view in views]  # type: ignore[arg-type]
     brackets = [Bracketing(len(tree), tree.spans) for tree in predicted]
     reference = [view.brackets for view in views]
@@ -79,7 +79,7 @@ def scoring() -> dict[str, float]:
 
     def synparse_f1() -> float:
         counts = [
-            count_spans(counted_spans(guess, convention, gold=False), counted_spans(truth, convention, gold=True))
+            count_spans(counted_spans(guess, rule, gold=False), counted_spans(truth, rule, gold=True))
             for guess, truth in zip(brackets, reference, strict=True)
         ]
         return average_score(counts, convention).f1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,7 +38,8 @@ class NumberedFiles:
         """
         paths = [path for number, path in self.paths.items() if has_file(number)]
         if self.archive:
-            yield from _read_archive(self.archive, paths)
+            for path, text in _read_archive(self.archive, paths):
+                yield from _read_text(path, text)
             return
         rewrite = partial(_MARKUP_LINE.sub, "") if has_markup else None
         for path in paths:
@@ -92,17 +93,17 @@ def _members(archive: str, pattern: re.Pattern[str]) -> dict[int, str]:
     return dict(sorted((int(match[1]), f"{archive}/{match[0]}") for match in matches))
 
 
-def _read_archive(archive: str, paths: list[str]) -> Iterator[Sentence]:
-    for path in paths:
-        try:
-            with zipfile.ZipFile(archive) as handle:
+def _read_archive(archive: str, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The path and the text of each file in an archive, which is opened once."""
+    try:
+        with zipfile.ZipFile(archive) as handle:
+            for path in paths:
                 member = path[len(archive) + 1 :]
                 if handle.getinfo(member).file_size > MAX_MEMBER_BYTES:
                     raise zipfile.BadZipFile(f"{member} is too large for a file of this treebank")
-                text = handle.read(member).decode()
-        except Exception as error:
-            raise _damaged(archive, error) from None
-        yield from _read_text(path, text)
+                yield path, handle.read(member).decode()
+    except Exception as error:
+        raise _damaged(archive, error) from None
 
 
 def _damaged(archive: str, error: Exception) -> TreebankError:

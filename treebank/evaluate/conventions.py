@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from treebank.base.errors import UnknownNameError, UsageError
 from treebank.base.registry import nearest
@@ -16,6 +16,14 @@ from treebank.core.sentence import Treebank
 from treebank.core.tags import PENN_RULES, has_penn_tags
 
 TREE_RULES = ("words", "letters", "evalb")  # rules of `treebank.core.tags.WORD_RULES` for the words of trees
+
+
+class BracketRule(NamedTuple):
+    """The choices of a `ScoringConvention` that decide which brackets of a sentence count."""
+
+    root: str
+    trivial: str
+    repeats: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,11 @@ class ScoringConvention:
             f"|repeats:{self.repeats}|len:{self.min_words}-{longest}"
             + ("" if self.measure == "surviving" else f"|measure:{self.measure}")
         )
+
+    @property
+    def bracket_rule(self) -> BracketRule:
+        """Conventions with the same rule count the same brackets of the same words."""
+        return BracketRule(self.root, self.trivial, self.repeats)
 
     def includes(self, surviving: int, visible: int) -> bool:
         """Whether a sentence with ``surviving`` words, and ``visible`` tokens that are not traces, is scored."""

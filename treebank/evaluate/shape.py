@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -101,16 +101,21 @@ class HeightCounts:
     def __init__(self) -> None:
         self._hits, self._totals = Counter[int](), Counter[int]()
 
-    def add(self, phrases: Mapping[Span, int], length: int, gold: Collection[Span]) -> None:
-        """Add the phrases of one sentence of this length, with their heights. The full sentence is left out."""
-        for span, height in phrases.items():
-            if span != (0, length):
-                self._totals[height] += 1
-                self._hits[height] += span in gold
+    def add(self, predicted: Sequence[int], correct: Sequence[int]) -> None:
+        """Add the heights of the phrases of one sentence, and of those that are gold phrases."""
+        self._totals.update(predicted)
+        self._hits.update(correct)
 
     def precision(self) -> dict[int, tuple[int, int]]:
         """For each height, the number of predicted phrases that are gold phrases, and their total."""
         return {height: (self._hits[height], self._totals[height]) for height in sorted(self._totals)}
+
+
+def compared_heights(phrases: Collection[Span], length: int, gold: Collection[Span]) -> tuple[list[int], list[int]]:
+    """The heights of the predicted phrases of a sentence, without the full sentence, and of those in ``gold``."""
+    height = heights(phrases)
+    height.pop((0, length), None)
+    return list(height.values()), [each for span, each in height.items() if span in gold]
 
 
 def heights(spans: Collection[Span]) -> dict[Span, int]:

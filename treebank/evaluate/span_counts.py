@@ -8,25 +8,25 @@ from collections.abc import Collection, Mapping
 from treebank.core.tree import Span
 from treebank.evaluate.align import Bracketing
 from treebank.evaluate.averaging import Counts
-from treebank.evaluate.conventions import ScoringConvention
+from treebank.evaluate.conventions import BracketRule
 
 GOLD_REPEATS = ("missed", "gold")  # rules by which repeated brackets count in gold trees only
 
 
-def counted_spans(brackets: Bracketing, convention: ScoringConvention, *, gold: bool) -> Collection[Span]:
-    """The spans that a convention counts: a set, or a list with repeated spans if these may count separately.
+def counted_spans(brackets: Bracketing, rule: BracketRule, *, gold: bool) -> Collection[Span]:
+    """The spans that count by a rule: a set, or a list with repeated spans if these may count separately.
 
     If only the bracket of the root node is dropped, a prediction loses all full-sentence brackets, because unary chains
     over the whole sentence come from deleted words there.
     """
-    shortest = 1 if convention.trivial == "keep" else 2
+    shortest = 1 if rule.trivial == "keep" else 2
     whole = (0, brackets.length)
-    once = convention.repeats == "once" or (convention.repeats in GOLD_REPEATS and not gold)
-    drops_whole = convention.root == "drop" or (convention.root == "node" and once and not gold)
+    once = rule.repeats == "once" or (rule.repeats in GOLD_REPEATS and not gold)
+    drops_whole = rule.root == "drop" or (rule.root == "node" and once and not gold)
     if once and drops_whole:
         return {span for span in brackets.spans if span[1] - span[0] >= shortest and span != whole}
     spans = [span for span in brackets.spans if span[1] - span[0] >= shortest and not (drops_whole and span == whole)]
-    if convention.root == "node" and whole in spans:
+    if rule.root == "node" and whole in spans:
         spans.remove(whole)
     return set(spans) if once else spans
 

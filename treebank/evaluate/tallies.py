@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from statistics import fmean
 
@@ -12,7 +12,7 @@ from treebank.core.tags import bare_label
 from treebank.core.tree import Span, Tree
 from treebank.evaluate.align import Bracketing, TreeView
 from treebank.evaluate.averaging import Counts, average_score, by_length, columns, statistic
-from treebank.evaluate.conventions import ScoringConvention
+from treebank.evaluate.conventions import BracketRule, ScoringConvention
 from treebank.evaluate.labels import LabelCounts
 from treebank.evaluate.score import Recall, Runs, TreeScore
 from treebank.evaluate.shape import (
@@ -21,7 +21,7 @@ from treebank.evaluate.shape import (
     SentenceShape,
     Shape,
     ShapeSums,
-    heights,
+    compared_heights,
     label_order,
     sentence_shape,
 )
@@ -41,10 +41,22 @@ class GoldSentence:
     view: TreeView
     constituents: Constituents
     apostrophes: frozenset[int]
+    _counted: dict[BracketRule, Collection[Span]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, view: TreeView) -> GoldSentence:
         return cls(view, _constituents(view.brackets), _apostrophes(view))
+
+    def counted(self, rule: BracketRule) -> Collection[Span]:
+        """The spans that count by the rule."""
+        if rule not in self._counted:
+            self._counted[rule] = counted_spans(self.view.brackets, rule, gold=True)
+        return self._counted[rule]
+
+    @cached_property
+    def labels(self) -> Sequence[str]:
+        """The labels of the constituents."""
+        return [label for _, label in self.constituents]
 
     @cached_property
     def phrases(self) -> Collection[Span]:
@@ -74,17 +86,34 @@ def _apostrophes(view: TreeView) -> frozenset[int]:
 class PredictedSentence:
     """The brackets of a system over the words of one gold sentence, and their shape."""
 
+    gold: GoldSentence
     brackets: Bracketing
     shape: SentenceShape
+    _counts: dict[BracketRule, Counts] = field(default_factory=dict)
 
     @classmethod
     def of(cls, brackets: Bracketing, gold: GoldSentence) -> PredictedSentence:
-        return cls(brackets, sentence_shape(brackets, gold.apostrophes))
+        return cls(gold, brackets, sentence_shape(brackets, gold.apostrophes))
+
+    def counts(self, rule: BracketRule) -> Counts:
+        """The numbers of brackets that count by the rule."""
+        if rule not in self._counts:
+            if rule.trivial == "drop" and rule.repeats == "once" and rule.root != "keep":
+                spans: Collection[Span] = self.shape.phrases - {(0, self.shape.length)}
+            else:
+                spans = counted_spans(self.brackets, rule, gold=False)
+            self._counts[rule] = count_spans(spans, self.gold.counted(rule), rule.repeats)
+        return self._counts[rule]
 
     @cached_property
-    def heights(self) -> Mapping[Span, int]:
-        """The height of each phrase."""
-        return heights(self.shape.phrases)
+    def recalled_labels(self) -> Sequence[str]:
+        """The labels of the gold constituents that were predicted."""
+        return [label for span, label in self.gold.constituents if span in self.shape.phrases]
+
+    @cached_property
+    def heights(self) -> tuple[Sequence[int], Sequence[int]]:
+        """The heights of the phrases, without the full sentence, and of those that are gold phrases."""
+        return compared_heights(self.shape.phrases, self.shape.length, self.gold.phrases)
 
 
 class ScoredSentences:
@@ -96,47 +125,38 @@ class ScoredSentences:
 
 
 class RunCounts:
-    """The counts of brackets, and the shapes, of one run of a system under one convention."""
+    """The counts of brackets, and the shapes, of one run of a system under one rule."""
 
-    def __init__(self, convention: ScoringConvention) -> None:
-        self.convention = convention
+    def __init__(self, rule: BracketRule) -> None:
+        self.rule = rule
         self.counts, self.shapes = list[Counts](), ShapeSums()
-        self._counts_phrases = (
-            convention.trivial == "drop" and convention.repeats == "once" and convention.root != "keep"
-        )
 
-    def add(self, counted: Collection[Span], predicted: PredictedSentence) -> None:
-        """Add a sentence with the ``counted`` gold spans."""
-        brackets, shape = predicted.brackets, predicted.shape
-        if self._counts_phrases:
-            spans: Collection[Span] = shape.phrases - {(0, shape.length)}
-        else:
-            spans = counted_spans(brackets, self.convention, gold=False)
-        self.counts.append(count_spans(spans, counted, self.convention.repeats))
-        self.shapes.add(shape)
+    def add(self, predicted: PredictedSentence) -> None:
+        """Add a sentence."""
+        self.counts.append(predicted.counts(self.rule))
+        self.shapes.add(predicted.shape)
 
 
 class Tally:
     """UF1 of one system under one convention, and the secondary measures, with those of ``labels`` if they differ."""
 
     def __init__(self, convention: ScoringConvention, *, labels: bool, details: bool) -> None:
-        self.run = RunCounts(convention)
+        self.run = RunCounts(convention.bracket_rule)
         self._hits, self._totals = Counter[str](), Counter[str]()
         self._labels, self._predicted = LabelCounts() if labels else None, list[Sequence[Span]]()
         self._heights = HeightCounts() if details else None
 
-    def add(self, gold: GoldSentence, counted: Collection[Span], runs: Mapping[str, PredictedSentence]) -> None:
-        """Add a sentence with the ``counted`` gold spans and the only run of the system."""
+    def add(self, gold: GoldSentence, runs: Mapping[str, PredictedSentence]) -> None:
+        """Add a sentence with the only run of the system."""
         predicted = runs[""]
-        self.run.add(counted, predicted)
-        phrases = predicted.shape.phrases
-        self._hits.update([label for span, label in gold.constituents if span in phrases])
-        self._totals.update([label for _, label in gold.constituents])
+        self.run.add(predicted)
+        self._hits.update(predicted.recalled_labels)
+        self._totals.update(gold.labels)
         if self._labels is not None:
             self._labels.add_brackets(gold.constituents, predicted.brackets)
         self._predicted.append(predicted.brackets.spans)
         if self._heights is not None:
-            self._heights.add(predicted.heights, predicted.shape.length, gold.phrases)
+            self._heights.add(*predicted.heights)
 
     def score(self, info: SystemInfo, scored: ScoredSentences) -> TreeScore:
         """The score of the sentences that were added."""
@@ -163,21 +183,23 @@ class ExpectedTally:
         self, convention: ScoringConvention, probability: Callable[[int, int, bool], float], *, details: bool
     ) -> None:
         self.convention, self.details = convention, details
+        self._rule = rule = convention.bracket_rule
         self._chance_of = cache(probability)
         self._counts, self._totals, self._hits = list[Counts](), Counter[str](), dict[str, float]()
-        self._draws = defaultdict[str, RunCounts](lambda: RunCounts(convention))
+        self._draws = defaultdict[str, RunCounts](lambda: RunCounts(rule))
 
-    def add(self, gold: GoldSentence, counted: Collection[Span], runs: Mapping[str, PredictedSentence]) -> None:
-        """Add a sentence with the ``counted`` gold spans and the draws of the baseline."""
-        length, keeps_root = gold.view.brackets.length, self.convention.root == "keep"
+    def add(self, gold: GoldSentence, runs: Mapping[str, PredictedSentence]) -> None:
+        """Add a sentence with the draws of the baseline."""
+        length, keeps_root = gold.view.brackets.length, self._rule.root == "keep"
+        counted = gold.counted(self._rule)
         chances = {span: self._chance(span, length) for span in counted if keeps_root or span != (0, length)}
         predicted = max(length - 1 - (not keeps_root), 0)
-        self._counts.append(expected_counts(counted, chances, predicted, self.convention.repeats))
+        self._counts.append(expected_counts(counted, chances, predicted, self._rule.repeats))
         for span, label in gold.constituents:
             self._hits[label] = self._hits.get(label, 0.0) + self._chance(span, length)
-        self._totals.update([label for _, label in gold.constituents])
+        self._totals.update(gold.labels)
         for name, run in runs.items():
-            self._draws[name].add(counted, run)
+            self._draws[name].add(run)
 
     def _chance(self, span: Span, length: int) -> float:
         size = span[1] - span[0]

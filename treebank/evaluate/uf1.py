@@ -15,7 +15,6 @@ from treebank.evaluate.align import Bracketing, TreeView, check_has_trees, misco
 from treebank.evaluate.characters import WORD
 from treebank.evaluate.conventions import ScoringConvention
 from treebank.evaluate.score import TreeScore
-from treebank.evaluate.span_counts import counted_spans
 from treebank.evaluate.systems import System, baseline_draw
 from treebank.evaluate.tallies import ExpectedTally, GoldSentence, PredictedSentence, ScoredSentences, Tally
 from treebank.io.predictions import PredictedTree
@@ -94,9 +93,8 @@ def _scores(
             if included[index] and part.convention.includes(length, len(sentence.words)):
                 part.indices.append(index)
                 part.lengths.append(length)
-                counted = counted_spans(view.brackets, part.convention, gold=True)
                 for tally, run in zip(row, runs, strict=True):
-                    tally.add(reference, counted, run)
+                    tally.add(reference, run)
     for part in scored:
         if not part.indices:
             raise SynparseError(f"{gold.label}: no sentence is left to score ({part.convention})")

@@ -29,7 +29,7 @@ from treebank.core.tree import Tree
 from treebank.corpora.catalog import load_whole
 from treebank.evaluate.averaging import Counts, pooled_score, sentence_score
 from treebank.evaluate.conventions import CONVENTIONS, ScoringConvention, find_convention
-from treebank.evaluate.shape import HeightCounts, heights
+from treebank.evaluate.shape import HeightCounts, compared_heights, heights
 from treebank.evaluate.systems import System, baseline, given_trees
 from treebank.evaluate.uf1 import score_trees
 
@@ -340,7 +340,7 @@ def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
         if span != (0, n):
             expected.setdefault(value, []).append(span in truth)
     counts = HeightCounts()
-    counts.add(plain, n, truth)
+    counts.add(*compared_heights(set(plain), n, truth))
     assert counts.precision() == {value: (sum(expected[value]), len(expected[value])) for value in sorted(expected)}
 
 
