@@ -115,7 +115,7 @@ class ModelParser(Parser):
     def decoded(self) -> str:
         """``model:onlstm|checkpoint:3f2a91c0|decoder:biased|layer:2``: the digest is that of the weights."""
         entry = entry_of(self.checkpoint.config)
-        parts = [f"model:{self.name}", f"checkpoint:{self.digest[:8]}", f"decoder:{self.decoder}"]
+        parts = [self.checkpoint.identity, f"decoder:{self.decoder}"]
         parts += [f"layer:{self.layer}"] if entry.layered or (self.source and self.layer) else []
         parts += [f"distances:{self.distances}"] if entry.sets or self.source else []
         has_priors = any(prior.reads is self.structure for prior in registry.PRIORS.values())

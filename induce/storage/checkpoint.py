@@ -92,6 +92,11 @@ class Checkpoint:
         """The SHA-256 of the weights."""
         return self.files[WEIGHTS].sha256
 
+    @property
+    def identity(self) -> str:
+        """The part of a signature that names the model: ``model:onlstm|checkpoint:3f2a91c0``."""
+        return f"model:{self.config.model_name}|checkpoint:{self.digest[:8]}"
+
     def weights(self) -> dict[str, Tensor]:
         """Parameter name -> tensor, on the CPU."""
         from induce.storage.weights import parse

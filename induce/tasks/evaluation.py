@@ -163,7 +163,7 @@ def score_run(
             counts = [trees.counts[sides * i + k] for i in members for k in range(sides)]
             by_group[group] = 100 * pooled_score(total(counts)).f1
     count = len(examples.examples)
-    signature = f"accuracy|task:{examples.task.name}|data:{data}|sha256:{examples.sha256[:12]}"
+    signature = f"accuracy|task:{examples.task.name}|{checkpoint.identity}|data:{data}|sha256:{examples.sha256[:12]}"
     signature += f"|examples:{count}|v:{VERSION}"
     return AccuracyScore(name, signature, 100 * sum(outcomes) / count, accuracies, trees, by_group)
 
@@ -199,7 +199,7 @@ def score_trees(name: str, checkpoint: Checkpoint, examples: Examples, data: str
     sides = [side for example in examples.examples for side in example.sides]
     gold = [Sentence(side.words, tree=Tree.from_spans(side.words, side.spans)) for side in sides]
     parse = tree_predictions(name, lambda _: map(without_brackets, parser.parse([side.tokens for side in sides])))
-    system = System(SystemInfo(name), "trees", parse)
+    system = System(SystemInfo(name, decoded=parser.decoded), "trees", parse)
     return score_bracketing(Treebank(data, gold), [system], [CONVENTIONS["evalb"]])[0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def test_eval_reports_correlations_of_files_and_genres(call: Caller, folder: Pat
     lines = call.result(*command).splitlines()
     assert lines[1].split()[:4] == ["System", "Measure", "Mean", "pairs.csv"]
     assert [line.split()[0] for line in lines[3:9:2]] == ["bag-of-words", "udgn", "udgn"]
-    assert "|model:udgn, fine-tuned|task:similarity|" in lines[-1]
+    assert re.search(r"\|model:udgn\|checkpoint:\w{8}\|fine-tuned\|task:similarity\|", lines[-1])
     report = call.json(*command)
     assert report["pairs"] == {"pairs.csv": 24, "pairs.csv: main-forums": 12, "pairs.csv: main-news": 12}
     correlation = report["scores"][2]["groups"]["pairs.csv"]["spearman"]

@@ -100,8 +100,10 @@ def test_eval_reports_scores_and_options(
     measured = {row["metric"]: row for row in swept["scores"]}
     assert measured.keys() == score["values"].keys()
     assert measured["NMI"]["setting"] == load_preset("craft-small").model["temperature"]
+    assert mean["signature"] == score["signature"]
     table = call.result("task", "eval", "craft", "-m", trained, demonstrations)
     assert "success of each option by itself" in table
+    assert re.search(r"^craft\|model:ocn\|checkpoint:\w{8}\|data:", table, re.MULTILINE)
     assert "|demonstrations:6|" in table
 
 

@@ -131,8 +131,9 @@ def score_policy(
         letters = sorted(set("".join(demonstrations.sketches)))
         table = 100 * option_success(model, letters, count=WORLDS, seed=SEED)
         options = {f"{letter} ({SUBTASKS[letter].name})": table[:, k].tolist() for k, letter in enumerate(letters)}
-    signature = f"craft|data:{data}|sha256:{demonstrations.sha256[:12]}|demonstrations:{demonstrations.sentences}"
-    return CraftScore(name, f"{signature}|worlds:{WORLDS}|v:{VERSION}", values, {}, options)
+    counted = f"data:{data}|sha256:{demonstrations.sha256[:12]}|demonstrations:{demonstrations.sentences}"
+    signature = f"craft|{checkpoint.identity}|{counted}|worlds:{WORLDS}|v:{VERSION}"
+    return CraftScore(name, signature, values, {}, options)
 
 
 @torch.inference_mode()
@@ -180,13 +181,17 @@ def subtasks_of(demonstrations: Demonstration) -> np.ndarray:
 
 
 def mean_of(name: str, members: Sequence[CraftScore]) -> CraftScore:
-    """Mean and deviation (of single runs, n - 1) of the values that all ``members`` have."""
+    """Mean and deviation (of single runs, n - 1) of the values that all ``members`` have.
+
+    The signature has the fields that they share.
+    """
     shared = [measure for measure in members[0].values if all(measure in member.values for member in members)]
     table = np.array([[member.values[measure] for measure in shared] for member in members])
     means, deviations = table.mean(0).tolist(), table.std(0, ddof=1).tolist()
+    fields = [member.signature.split("|") for member in members]
     return CraftScore(
         name,
-        members[0].signature,
+        "|".join(field for field in members[0].signature.split("|") if all(field in each for each in fields)),
         dict(zip(shared, means, strict=True)),
         dict(zip(shared, deviations, strict=True)),
         {},

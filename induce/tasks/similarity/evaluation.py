@@ -100,7 +100,7 @@ def score_similarity(
         embedder = Embedder(run, device=device)
         tuned = "fine-tuned" if embedder.config.task_name else "as trained on text"
         name = system_name(embedder.name, run, alone=len(runs) == 1)
-        systems.append((name, run, f"model:{embedder.name}, {tuned}", cosines(embedder, pairs)))
+        systems.append((name, run, f"{embedder.checkpoint.identity}|{tuned}", cosines(embedder, pairs)))
     scores = []
     for name, run, kind, values in systems:
         by_set = {title: _correlations(values, ratings, members) for title, members in sets.items()}

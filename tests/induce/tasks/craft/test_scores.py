@@ -14,9 +14,11 @@ from induce.tasks.craft.demonstrations import Craft, CraftSettings
 from induce.tasks.craft.demonstrator import demonstrate
 from induce.tasks.craft.episodes import Episodes
 from induce.tasks.craft.evaluation import (
+    CraftScore,
     alignment,
     boundary_f1,
     labels_of,
+    mean_of,
     mutual_information,
     probable,
     subtasks_of,
@@ -107,3 +109,9 @@ def test_option_succeeds_if_its_first_gain_is_the_goal() -> None:
     expected = [(kinds == KIND[name]).mean() for name in ("wood", "iron")]
     assert table.tolist() == [expected, expected]
     assert 0 < expected[0] < 0.2
+
+
+def test_signature_of_a_mean_names_only_shared_fields() -> None:
+    members = [CraftScore("ocn", f"craft|model:ocn|checkpoint:{run}|v:1", {"NMI": run}, {}, {}) for run in (1, 3)]
+    mean = mean_of("mean", members)
+    assert (mean.signature, mean.values["NMI"]) == ("craft|model:ocn|v:1", 2)
