@@ -13,6 +13,7 @@ from induce.parsing.model_parser import ModelParser
 from induce.registry import find_task
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model, find, read
+from induce.storage.locate import CHECKPOINTS
 from induce.storage.model_spec import system_name
 from induce.tasks.base import CLOSE, OPEN, Example
 from induce.tasks.examples import Examples, ExpressionLoader, encode
@@ -138,9 +139,12 @@ def load_test(task: str, paths: Sequence[str], config: Any, *, largest: int | No
     return examples
 
 
-def read_run(run: str, task: str) -> Checkpoint:
-    """The checkpoint of a model of ``task``. Raises SynparseError if it is a model of something else."""
-    checkpoint = read(find(Path(run)))
+def read_run(run: str, task: str, names: tuple[str, ...] = CHECKPOINTS) -> Checkpoint:
+    """The first of the checkpoints ``names`` of a model of ``task``.
+
+    Raises SynparseError if it is a model of something else.
+    """
+    checkpoint = read(find(Path(run), names))
     learned = checkpoint.config.task_name
     if learned != task:
         raise SynparseError(f"{run}: this model has learned {learned or 'plain text'}, not task {task!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,15 @@ def test_curves_report_accuracy_by_step(trained: Path, tmp_path: Path, call: Cal
     assert f"{curve['points'][-1][1]:.1f}" in call.result("task", "curves", "-m", trained)
 
 
+def test_curves_of_other_models_are_refused(tiny_model: Callable[..., Path], tmp_path: Path, call: Caller) -> None:
+    text, run = tiny_model("lstm"), tmp_path / "run"
+    settings = set_options("task.expressions=40", "task.longest=6", "train.epochs=1", "model.hidden_size=8")
+    call.result("task", "train", "listops", "--model", "lstm", *settings, "-o", run)
+    for folder, learned in ((text, "plain text"), (run, "listops")):
+        problem = f"{folder}: this model has learned {learned}, not task 'craft'"
+        assert call.refusal("task", "curves", "-m", folder) == problem
+
+
 def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
@@ -182,8 +192,7 @@ def test_incompatible_settings_are_refused(trained: Path, call: Caller) -> None:
 
 def test_curves_continue_after_the_best_step(tmp_path: Path, call: Caller) -> None:
     for epochs in (1, 3):
-        settings = set_options("task.expressions=50", f"train.epochs={epochs}")
-        call.result("task", "train", "listops", "--model", "lstm", *settings, "-o", tmp_path / str(epochs))
+        call.result("task", "train", "craft", *SMALL, "--set", f"train.epochs={epochs}", "-o", tmp_path / str(epochs))
     (tmp_path / "3" / "best").rename(tmp_path / "other")
     (tmp_path / "1" / "best").rename(tmp_path / "3" / "best")
     log = [json.loads(line) for line in (tmp_path / "3" / "log.jsonl").read_text(encoding="utf-8").splitlines()]

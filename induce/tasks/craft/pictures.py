@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from induce.reporting.plots import Line, draw_lines
-from induce.storage.checkpoint import build_model, find, read
+from induce.storage.checkpoint import build_model
 from induce.storage.locate import CHECKPOINTS
 from induce.tasks.craft.demonstrations import Craft, Demonstration, make_batch, read_demonstrations, replay
 from induce.tasks.craft.evaluation import subtasks_of
@@ -138,13 +137,14 @@ def learning_curves(runs: Sequence[str]) -> LearningCurves:
     """Accuracy of each run in percent over all its steps, also after the best one: updates, or calls of options.
 
     For a run that learns from demonstrations, it is the share of correct actions in the development set. For a run that
-    learns by reinforcement, it is the share of solved episodes. Raises SynparseError if a run has no such history.
+    learns by reinforcement, it is the share of solved episodes. Raises SynparseError for other runs, and if there is no
+    accuracy yet.
     """
     lines = []
     for run in runs:
-        history = read(find(Path(run), LATEST_FIRST)).facts.history
+        history = read_run(run, "craft", LATEST_FIRST).facts.history
         points = [(float(check.step), 100 * (check.development_accuracy or 0.0)) for check in history]
         if not any(check.development_accuracy is not None for check in history):
-            raise SynparseError(f"{run}: no accuracy by step in this run; curves need a run of a task")
+            raise SynparseError(f"{run}: no accuracy in this run yet; continue it with --resume")
         lines.append(Line(run, points))
     return LearningCurves(lines)
