@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from cli.progress import Display, clock, remaining
 from induce.data.tokens import TOKENS
 from induce.storage.facts import Check
+from induce.storage.run_folder import resume_command
 from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
 
 REASONS = {
@@ -114,7 +115,7 @@ def _finished(event: Finished) -> list[str]:
     if not event.scored:
         summary += "; there was no time to score the last model on the development text"
     unfinished = event.reason in ("interrupted", "time")
-    hint = f"; to continue: synparse train --resume -o {shlex.quote(event.run)}" if unfinished else ""
+    hint = f"; to continue: {resume_command(event.run)}" if unfinished else ""
     decoding = [f"decoder {event.decoder}"] if event.decoder else []
     direction = event.direction.lines() if event.direction else []
     return [summary, *decoding, *direction, f"model folder: {event.run}{hint}"]

@@ -160,6 +160,7 @@ def transfer(
     if not options["resume"] and bool(models) == from_scratch:
         raise click.UsageError("give models whose options are used, or --from-scratch")
     from cli.training_progress import REASONS
+    from induce.storage.run_folder import resume_command
     from induce.tasks.craft.transfer import TransferRequest, prepare_transfer
 
     folder = run or default_output()
@@ -176,7 +177,7 @@ def transfer(
         position, name = learning.position, shlex.quote(folder)
         unfinished = position.epoch < learning.config.train.epochs
         reason = "epochs" if not unfinished else "interrupted" if ending.number else "time"
-        hint = f"; to continue: synparse task transfer --resume -o {name}" if unfinished else ""
+        hint = f"; to continue: {resume_command(folder, transfer=True)}" if unfinished else ""
         click.echo(f"{summary}{REASONS[reason]} after {clock(position.seconds)}", err=True)
         click.echo(f"model folder: {folder}{hint}", err=True)
         if ending.number:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -181,6 +180,7 @@ def _train_several(
     from cli.training_progress import event_lines, next_steps
     from induce.recipes.runner import train_recipe
     from induce.storage.locate import PathType, folder_types
+    from induce.storage.run_folder import resume_command
     from induce.training.events import Finished
     from induce.training.family import parse_seeds, train_family
 
@@ -207,7 +207,7 @@ def _train_several(
             for line in lines[:1] if is_recipe and isinstance(last, Finished) else lines:  # a job is continued as one
                 _print(f"{name}: {line}")
         if ending.number:
-            _print(f"to continue: synparse train --resume -o {shlex.quote(request.run)}")
+            _print(f"to continue: {resume_command(request.run)}")
             context.exit(ending.code)
     if isinstance(last, Finished):
         for line in next_steps(last, request.run if is_recipe else f"{request.run}/seed-*"):

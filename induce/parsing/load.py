@@ -17,6 +17,7 @@ from induce.settings.run import LayerError, entry_of
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import ModelSpec, option_value, parse_model_spec, whole_model
+from induce.storage.run_folder import resume_command
 from treebank.base.errors import SynparseError, UsageError
 
 
@@ -100,9 +101,8 @@ def read_trained(run: str | os.PathLike[str]) -> Checkpoint:
     """
     checkpoint = read(find(Path(whole_model(run))))
     if checkpoint.facts.step == 0:
-        raise SynparseError(
-            f"{run}: this model has not been trained yet; resume with: synparse train --resume -o {run}"
-        )
+        command = resume_command(whole_model(run), transfer=bool(checkpoint.facts.task_facts))
+        raise SynparseError(f"{run}: this model has not been trained yet; resume with: {command}")
     return checkpoint
 
 

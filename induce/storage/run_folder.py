@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -16,6 +17,11 @@ LOG = "log.jsonl"
 def resumable(run: Path) -> bool:
     """Whether ``run`` contains a state to resume from, also after a kill while it was saved. Changes nothing."""
     return whole(run / "last") is not None
+
+
+def resume_command(run: str | Path, *, transfer: bool = False) -> str:
+    """The command that resumes the training run or Craft transfer in the folder ``run``."""
+    return f"synparse {'task transfer' if transfer else 'train'} --resume -o {shlex.quote(str(run))}"
 
 
 def check_type(folder: Path, *allowed: PathType) -> None:

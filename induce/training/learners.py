@@ -19,6 +19,7 @@ from induce.data.loaders import Loader, Step
 from induce.models.base import FittedModel, Model, detach
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig
+from induce.storage.run_folder import resume_command
 from induce.training.optimizer import EpochEnd, Falling, NtAsgd
 from induce.training.position import Position
 from induce.training.strategy import Accumulating
@@ -144,7 +145,7 @@ class GradientLearner(Learner):
             return f"the stored state fails as well: train again with --overwrite {change}"
         return (
             "lower optimizer.learning_rate, and resume from the last stored state: "
-            f"synparse train --resume -o {self.folder} {change}; if it fails as well, train again with --overwrite"
+            f"{resume_command(self.folder)} {change}; if it fails as well, train again with --overwrite"
         )
 
 

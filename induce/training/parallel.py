@@ -73,5 +73,5 @@ def _located(error: Exception, task: Task) -> Exception:
     """The error of a task with its name, unless it is a bug."""
     if isinstance(error, OSError):
         return SynparseError(f"{task.name}: {error.filename or task.request.run}: {error.strerror or error}")
-    remedy = "; resume with synparse train --resume" if isinstance(error, WorkerDiedError) else ""
+    remedy = "; continue with --resume" if isinstance(error, WorkerDiedError) else ""
     return SynparseError(f"{task.name}: {error}{remedy}") if isinstance(error, SynparseError) else error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from induce.settings.presets import changed, resolve, with_seed
 from induce.settings.run import RunConfig
+from induce.storage.run_folder import resume_command
 from induce.training.corpora import prepared_rule
 from induce.training.sources import Sources, Text, is_corpus
 from treebank.base.errors import SynparseError, UsageError
@@ -138,7 +139,8 @@ def resolved_config(request: RunRequest) -> RunConfig:
 def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, Sources]:
     """Settings and data of a resumed run. Raises UnchangeableError if others than `CHANGEABLE` would change."""
     if checkpoint.facts.task_facts:
-        raise SynparseError(f"{request.run}: resume this run with: synparse task transfer --resume -o {request.run}")
+        command = resume_command(request.run, transfer=True)
+        raise SynparseError(f"{request.run}: this run is a transfer; resume it with: {command}")
     config = checkpoint.config
     if not _requests(request, config):
         _check_unchanged(request, config)

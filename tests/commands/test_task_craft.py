@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -165,11 +166,11 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
     monkeypatch.setattr("induce.tasks.craft.evaluation.GENERATED", 3)
-    run, small = tmp_path / "new", ("--set", "loader.batch_size=32", "--set", "train.epochs=1")
+    run, small = tmp_path / "a new", ("--set", "loader.batch_size=32", "--set", "train.epochs=1")
     code, _, messages = call("task", "transfer", "-m", trained, "--sketch", "DCA", *small, "-o", run)
     assert code == 0, messages
     assert "iteration 1/1: 128 calls, success" in messages
-    assert f"model folder: {run}\nnext: synparse task eval craft -m {run}\n" in messages
+    assert f"model folder: {run}\nnext: synparse task eval craft -m '{run}'\n" in messages
     other = tmp_path / "other"
     limited = call("task", "transfer", "-m", trained, *small, "-o", other, "--max-minutes", 1e-9)[2]
     assert "time limit reached after" in limited
@@ -180,7 +181,11 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     exclusive = ["-m", trained, "--from-scratch"], ["--from-scratch", "--unfrozen"], ["--resume", "-m", trained]
     for arguments in ([], *exclusive):
         assert call("task", "transfer", *arguments, "-o", run)[0] == 2
-    assert "transfer --resume" in call.refusal("train", "--resume", "-o", run)
+    for command, correct, resumed in (("train", "task transfer", run), ("task transfer", "train", trained)):
+        message = call.refusal(*command.split(), "--resume", "-o", resumed)
+        assert message.endswith(f"resume it with: synparse {correct} --resume -o {shlex.quote(str(resumed))}")
+    message = call.refusal("perplexity", "sample", "-m", other)
+    assert message.endswith(f"not been trained yet; resume with: synparse task transfer --resume -o {other}")
 
 
 def test_incompatible_settings_are_refused(trained: Path, call: Caller) -> None:

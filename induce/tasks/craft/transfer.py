@@ -21,7 +21,7 @@ from induce.settings.run import RunConfig
 from induce.storage import checkpoint as store
 from induce.storage.facts import NO_TEXT, Check, RunFacts
 from induce.storage.lock import RunLock
-from induce.storage.run_folder import check_free, clear, resumable, settle_run
+from induce.storage.run_folder import check_free, clear, resumable, resume_command, settle_run
 from induce.tasks.craft.compile import Compile
 from induce.tasks.craft.episodes import LIMIT, REWARDS, Episodes
 from induce.tasks.craft.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
@@ -229,7 +229,7 @@ def _resumed(request: TransferRequest, folder: Path) -> Transfer:
     settle_run(folder)
     checkpoint = store.read(folder / "last")
     if not checkpoint.facts.task_facts:
-        raise SynparseError(f"{folder}: this run learns from demonstrations; resume it with: synparse train --resume")
+        raise SynparseError(f"{folder}: this run learns from demonstrations; resume it with: {resume_command(folder)}")
     facts, config = checkpoint.facts, checkpoint.config
     sketch = read_sketch(request.sketch) if request.sketch else None
     for name, value, stored in (

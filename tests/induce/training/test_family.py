@@ -79,7 +79,7 @@ def test_dead_process_is_reported(text: str, tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(family, "worker_count", lambda device: 2)
     monkeypatch.setattr(parallel, "prepare_run", lambda *arguments, **options: os._exit(9))
-    with pytest.raises(SynparseError, match=r"seed [12]: a worker process ended with code 9; resume"):
+    with pytest.raises(SynparseError, match=r"seed [12]: a worker process ended with code 9; continue with --resume"):
         list(train_family(request(tmp_path / "family", text), [1, 2]))
 
 
