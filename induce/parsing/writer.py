@@ -30,6 +30,7 @@ from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.parser import Parser, block_of
 from induce.parsing.reading import ConfidentTree, ScoredTree
 from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
+from treebank.base.quantities import quantity
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.corpora.texts import read_input
@@ -265,7 +266,7 @@ def parse_into(
                 if not os.path.exists(target):
                     count = _parse_one(path, target + PART_SUFFIX, job)
                     written += count
-                    line = f"{number} of {len(names)} files: {path}: {count:,} sentences"
+                    line = f"{number} of {quantity(len(names), 'file')}: {path}: {quantity(count, 'sentence')}"
                     finished.add(target + PART_SUFFIX, target, partial(tell, line))
     return written
 

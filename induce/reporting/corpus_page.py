@@ -14,6 +14,7 @@ from induce.reporting.markup import STYLE as TABLE_STYLE
 from induce.reporting.markup import note
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import json_text
+from treebank.base.quantities import quantity
 from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
 from treebank.draw.page import ink_rules, style
@@ -145,7 +146,7 @@ def _parts(data: CorpusData) -> str:
 
 def _summary(data: CorpusData) -> str:
     counts = ((len(data.rows), "sentence"), (data.word_count, "word"), (len(data.documents), "document"))
-    texts = [f"{count:,} {name}{'s' if count != 1 else ''}" for count, name in counts]
+    texts = [quantity(count, noun) for count, noun in counts]
     return f"{texts[0]} and {texts[1]} in {texts[2]}. This page needs no network."
 
 

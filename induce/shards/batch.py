@@ -24,6 +24,7 @@ from induce.workers.pool import Pool, WorkerDiedError, cores
 from induce.workers.ray import RayPool
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError, TreebankError, placed
+from treebank.base.quantities import quantity
 from treebank.io.read import InputOptions
 from treebank.tokenize import NONE
 
@@ -235,7 +236,7 @@ class _Batch:
         elif time.monotonic() - self.reported > PAUSE:
             self.reported = time.monotonic()
             speed = self.sentences / (self.reported - self.began)
-            self.tell(f"{file.path}: {len(file.results):,} shards; {speed:,.0f} sentences a second")
+            self.tell(f"{file.path}: {quantity(len(file.results), 'shard')}; {speed:,.0f} sentences per second")
 
     def _finish(self, file: _File) -> None:
         """Join the shards of a file, which gets its name with the other files of its batch."""
@@ -244,7 +245,7 @@ class _Batch:
         join(self.folder, file.name, file.shards, results, target + PART_SUFFIX)
         self.finished += 1
         sentences = sum(result.sentences for result in results)
-        line = f"{self.finished} of {len(self.files)} files: {file.path}: {sentences:,} sentences"
+        line = f"{self.finished} of {quantity(len(self.files), 'file')}: {file.path}: {quantity(sentences, 'sentence')}"
         self.finished_files.add(target + PART_SUFFIX, target, partial(self._report_finished, file.name, line))
 
     def _report_finished(self, name: str, line: str) -> None:

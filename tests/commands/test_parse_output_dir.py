@@ -72,7 +72,7 @@ def test_files_of_a_batch_are_synced_together(
     assert len(list(Path("out").glob("*.txt.trees"))) == 20
     assert (counts["sync"], counts["replace"]) == (1, 21)  # with the note
     Path("many/20.txt").write_text("a cat\n", encoding="utf-8")
-    assert "21 of 21 files: many/20.txt: 1 sentences" in call(*arguments, "--resume")[2]
+    assert "21 of 21 files: many/20.txt: 1 sentence\n" in call(*arguments, "--resume")[2]
 
 
 @pytest.mark.parametrize("form", ["brackets", "jsonl"])

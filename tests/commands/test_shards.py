@@ -71,7 +71,7 @@ def test_the_command(source: Path, model: Path, tmp_path: Path, call: Caller) ->
     arguments = ("parse", "-m", model, source / "deep", "--output-dir", tmp_path / "out", "--workers", 2)
     code, out, err = call(*arguments)
     assert (code, out) == (0, "")
-    assert "1 of 1 files: " in err
+    assert "1 of 1 file: " in err
     assert Path(tmp_path / "out/b.txt.gz.trees").read_text("utf-8") == call.result(*arguments[:4])
     assert "not empty; continue with --resume" in call.refusal(*arguments)
     assert "require --output-dir" in call.usage(*arguments[:4], "--workers", 2)
