@@ -25,7 +25,7 @@ from induce.storage.run_folder import check_type
 from induce.structures import HeadDistribution
 from treebank.base.atomic_write import sync
 from treebank.base.callbacks import ignore
-from treebank.base.errors import SynparseError, placed
+from treebank.base.errors import SynparseError, UsageError, placed
 
 DECODERS: dict[Output, str] = {"trees": "mbr", "heads": "mbr-heads"}
 SUMS: dict[Output, bool] = {"trees": False, "heads": True}  # the better way to vote for each output
@@ -76,7 +76,7 @@ class EnsemblePlan:
             raise SynparseError("none of these members gives heads, so there is nothing to choose heads by")
         output: Output = "heads" if self.heads or outputs == {"heads"} else "trees"
         if output == "heads" and self.threshold:
-            raise SynparseError("a threshold is for trees: every word has one head, whatever its votes")
+            raise UsageError("a threshold is for trees: every word has one head, whatever its votes")
         return output
 
 

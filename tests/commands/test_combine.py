@@ -68,6 +68,8 @@ def test_trees_vote_among_heads(call: Caller, tmp_path: Path) -> None:
     text.write_text("the dog saw\n", encoding="utf-8")
     summary = call.result("combine", heads, f"{trees}@weight=3", "--heads", "-o", vote)
     assert summary.splitlines()[-1].endswith("2 members vote for heads, decoder mbr-heads")
+    usage = call.refusal("combine", heads, "--threshold", 0.5, "-o", tmp_path / "other", code=2)
+    assert usage.startswith("a threshold is for trees: ")
     head_column = [
         line.split("\t")[6] for line in call.result("parse", text, "-m", vote).splitlines() if line[:1].isdigit()
     ]
