@@ -148,7 +148,8 @@ class Corpus:
             return read_sentences([source], trees=True, on_bad=self._on_bad, input_options=self._input_options)
         if self._model is None:
             name = "standard input" if source.path == STDIN else source.path
-            raise SynparseError(f"{name}: plain text without trees; parse it with a model, such as -m english")
+            advice = "parse it with a model, such as -m english or -m english-heads"
+            raise SynparseError(f"{name}: plain text without trees or heads; {advice}")
         return parsed(self._parser(), source, self._input_options, self._on_bad)
 
     def _parser(self) -> Parser:

@@ -142,7 +142,8 @@ def test_inputs(call: Caller, folder: Path) -> None:
     )
     assert call.result("search", "{tag=NNS} <nsubj {}", "a.conllu") == "a.conllu:1\tdogs bark\n"
     assert "no tree" in call.refusal("search", "NP", "a.conllu")
-    assert "-m english" in call.refusal("search", "NP", "a.txt")
+    assert "such as -m english or -m english-heads" in call.refusal("search", "NP", "a.txt")
+    assert "no heads; parse text with -m english-heads, " in call.refusal("search", "{}", "a.txt", "-m", "english")
     assert call.result("search", "* < (W < the) < (W < cat)", "a.txt", "-m", "english").startswith("a.txt:1\t(X ")
     call.result("parse", "-m", "english", "a.txt", "--output-dir", "parsed")
     assert call.result("search", "W < ran", "parsed", "--format", "text").endswith(".trees:2\tit ran\n")

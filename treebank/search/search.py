@@ -18,7 +18,10 @@ from treebank.search.pattern import parse_pattern
 from treebank.search.tree_language import IndexedTree, TreeLanguage
 
 _NEEDS_TREE = "this sentence has no tree; in a pattern for heads, words are in braces, such as {upos=VERB}"
-_NEEDS_HEADS = "this sentence has no heads; derive them with synparse convert --format conllu, or search for trees"
+_NEEDS_HEADS = (
+    "this sentence has no heads; parse text with -m english-heads, derive heads of treebanks with synparse convert "
+    "--format conllu, or search for trees"
+)
 
 
 class Hit(NamedTuple):
