@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from cli.progress import Display, clock, remaining
 from induce.data.tokens import TOKENS
+from induce.registry import find_task
 from induce.storage.facts import Check
 from induce.storage.run_folder import resume_command
 from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
@@ -125,7 +126,8 @@ def next_steps(event: Finished, run: str = "") -> list[str]:
     """Commands to continue with after a training, or for all models that the pattern ``run`` matches."""
     run, model = run or event.run, f"-m {shlex.quote(run or event.run)}"
     if event.task:
-        steps = {f"synparse task eval {event.task} {model}": "its accuracy, by size and type"}
+        files = "" if hasattr(find_task(event.task), "generate") else "FILE "
+        steps = {f"synparse task eval {event.task} {files}{model}": "its scores on the task"}
     elif not event.gives:
         text = "sample" if event.on_sample else "TEXT"
         steps = {

@@ -70,9 +70,10 @@ def test_fine_tuning_keeps_words_settings_and_frozen_trees(call: Caller, folder:
 @pytest.mark.parametrize("name", ["gumbel-tree-lstm", "crvnn"])
 def test_encoder_of_expressions_learns_vectors_of_sentences(call: Caller, folder: Path, name: str) -> None:
     run, pairs = folder / name, folder / "pairs.csv"
-    call.result(
+    _, _, messages = call(
         "task", "train", "similarity", pairs, "--model", name, "-o", run, *TUNED, "--set", "model.hidden_size=8"
     )
+    assert messages.splitlines()[-1].startswith(f"next: synparse task eval similarity FILE -m {run} ")
     score = call.json("task", "eval", "similarity", pairs, "-m", run)["scores"][1]
     assert score["value"] > 0.2
     text = folder / "one.txt"

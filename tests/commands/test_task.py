@@ -189,6 +189,9 @@ def test_training_on_files_can_be_resumed(call: Caller) -> None:
     assert "training on 57 examples, " in err
     assert "; best development accuracy " in err
     assert err.splitlines()[-1].startswith("next: synparse task eval listops -m run ")
+    Path("small.tsv").write_text(lines[0] + "\n", encoding="utf-8")
+    message = call.refusal("task", "train", "listops", "small.tsv", "--dev", "train.tsv", "-o", "small", *arguments[4:])
+    assert message.endswith("; at least 20 are needed")
     call.result("train", "--resume", "-o", "run", "--set", "train.epochs=2")
     assert "accuracy" in (Path("run") / "log.jsonl").read_text(encoding="utf-8")
     stored = json.loads((Path("run") / "last" / "checkpoint.json").read_text(encoding="utf-8"))
