@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
@@ -32,13 +33,11 @@ except ImportError as _problem:
         raise
     sys.exit(f"synparse: {_problem}")
 
-from treebank.base.arguments import as_list, plain_options  # noqa: E402
+from treebank.base.arguments import STRING, as_list, check_minutes, check_type, plain_options  # noqa: E402
 from treebank.base.errors import SynparseError  # noqa: E402
 from treebank.base.version import VERSION as __version__  # noqa: E402
 
 if TYPE_CHECKING:
-    import os
-
     from induce.parsing.corpus import Corpus
     from induce.parsing.ensemble import Ensemble
     from induce.parsing.model_parser import ModelParser
@@ -111,6 +110,7 @@ def train(
     """
     from cli.training_progress import with_progress
 
+    check_minutes("max_minutes", max_minutes)
     events: Iterator[Event] = trainer(text, run=run, **options).train(max_minutes=max_minutes)
     for event in with_progress(events) if show is None and _in_notebook() else events:
         if show:
@@ -137,8 +137,9 @@ def trainer(
     from induce.training.request import RunRequest
     from induce.training.run import prepare_run
 
+    check_type("run", run, (str, os.PathLike), STRING)
     if text is not None:
-        options["text"] = as_list(text)
+        options["text"] = as_list(text, "text")
         if not options["text"]:
             raise SynparseError("text is empty; give paths or sentences, or leave it out to train on the sample")
     return prepare_run(RunRequest(run=run, **plain_options(options)))
@@ -154,7 +155,9 @@ def load(run: str | os.PathLike[str] | None = None, **options: Any) -> ModelPars
     from induce.parsing.load import load_parser
     from induce.storage.locate import default_model
 
-    return load_parser(default_model() if run is None else run, **options)
+    run = default_model() if run is None else run
+    check_type("run", run, (str, os.PathLike), STRING)
+    return load_parser(run, **options)
 
 
 def combine(members: str | Sequence[str], run: str, **options: Any) -> Ensemble:
@@ -166,7 +169,8 @@ def combine(members: str | Sequence[str], run: str, **options: Any) -> Ensemble:
     """
     from induce.parsing.combine import combine as make
 
-    return make(as_list(members), run, **options)
+    check_type("run", run, (str, os.PathLike), STRING)
+    return make(as_list(members, "members"), run, **plain_options(options))
 
 
 def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:
@@ -212,14 +216,14 @@ def report(*runs: str | os.PathLike[str], gold: Any = None, **options: Any) -> s
     """
     from induce.reporting.report import Report, ReportPlan
 
-    return Report(ReportPlan(runs=as_list(runs), **plain_options({"gold": gold, **options}))).html()
+    return Report(ReportPlan(runs=as_list(runs, "runs"), **plain_options({"gold": gold, **options}))).html()
 
 
 def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Iterator[Sentence]:
     """Sentences of a text or a treebank in any format, or of a list of them, with their annotation."""
     from treebank.corpora.texts import read_input
 
-    return read_input(as_list(path))
+    return read_input(as_list(path, "path"))
 
 
 def search(pattern: str, source: Any, *, model: Any = None, **options: Any) -> Iterator[Match]:
@@ -257,7 +261,7 @@ def browse(source: Any, *, model: Any = None, **options: Any) -> str:
     """
     from induce.reporting.corpus_page import corpus_page
 
-    return corpus_page(_corpus(source, model), **options)
+    return corpus_page(_corpus(source, model), **plain_options(options))
 
 
 def _corpus(source: Any, model: Any) -> Corpus:

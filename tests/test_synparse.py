@@ -29,6 +29,8 @@ def test_a_string_is_a_list_of_one_element() -> None:
     [score] = synparse.evaluate("mine.ptb", "right", conventions="km").scores
     assert "km" in str(score)
     assert len(synparse.evaluate("mine.ptb", "right", by="length").tables()) > 1
+    scores = synparse.evaluate("mine.ptb", "right", baselines="left").scores
+    assert [score.info.name for score in scores] == ["right", "left"]
     page = synparse.report("english", gold=Path("mine.ptb"), baselines="right", conventions="km")
     assert "--baseline right" in page
     assert "text.txt" in synparse.report("english", text=Path("text.txt"))
@@ -71,6 +73,34 @@ def test_empty_text_is_refused(text: list[str]) -> None:
         (lambda: synparse.load("english", layer="two"), "english: layer cannot be 'two'"),
         (lambda: synparse.load("english", layer=1.5), "english: layer cannot be 1.5"),
         (lambda: synparse.load("english", decoder=3), "there is no decoder '3'"),
+        (lambda: synparse.load(3), "run cannot be 3; give a string or path"),
+        (
+            lambda: synparse.train("text.txt", max_minutes="1"),
+            "max_minutes cannot be '1'; give a number of minutes above",
+        ),
+        (lambda: synparse.train("text.txt", max_minutes=0), "max_minutes cannot be 0"),
+        (lambda: synparse.train(3), "text cannot be 3; give a string or path, or a list of them"),
+        (lambda: synparse.train("text.txt", run=None), "run cannot be None"),
+        (lambda: synparse.train("text.txt", model=3), "model cannot be 3"),
+        (lambda: synparse.train("text.txt", settings=[3]), "settings cannot be 3"),
+        (lambda: synparse.combine("english", 3), "run cannot be 3"),
+        (lambda: synparse.combine([3], "vote"), "members cannot be 3"),
+        (lambda: synparse.combine("english", "vote", threshold="x"), "threshold cannot be 'x'; give a share from 0"),
+        (lambda: synparse.combine("english", "vote", threshold=1), "threshold cannot be 1"),
+        (lambda: synparse.combine("english", "vote", decoder=3), "decoder cannot be 3"),
+        (lambda: synparse.evaluate("mine.ptb", "right", conventions=3), "conventions cannot be 3"),
+        (lambda: synparse.evaluate("mine.ptb", "random", seed="1"), "seed cannot be '1'"),
+        (lambda: synparse.report(["english", "english"]), r"runs cannot be \['english', 'english'\]; give a string"),  # type: ignore[arg-type]
+        (lambda: synparse.report("english", gold=3), "gold cannot be 3; give a path, the name of a treebank"),
+        (lambda: synparse.report("english", pictures="3"), "pictures cannot be '3'"),
+        (lambda: synparse.browse("mine.ptb", title=3), "title cannot be 3"),
+        (lambda: list(synparse.read(3)), "path cannot be 3"),
+        (lambda: synparse.search(3, "mine.ptb"), "pattern cannot be 3; give a string"),
+        (lambda: synparse.phrases("mine.ptb", pattern=3), "pattern cannot be 3"),
+        (
+            lambda: list(synparse.search("W", "text.txt", model=3)),
+            "model cannot be 3; give a string or path, or a parser",
+        ),
     ],
 )
 def test_values_of_options_are_checked(call: Callable[[], object], message: str) -> None:

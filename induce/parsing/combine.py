@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
+from numbers import Real
 from pathlib import Path
 
 from induce.data.normalization import RECIPES
@@ -41,6 +42,11 @@ class EnsemblePlan:
     sums: bool | None = None  # whether to sum probabilities
     decoder: str = ""
     normalization: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises SynparseError for a threshold that is not a share."""
+        if not (isinstance(self.threshold, Real) and 0 <= self.threshold < 1):
+            raise SynparseError(f"threshold cannot be {self.threshold!r}; give a share from 0 to below 1")
 
     def resolve(self, specs: Sequence[ModelSpec], report: Report) -> Ensemble:
         """The ensemble of the members.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
-from treebank.base.arguments import check_count, plain_options
+from treebank.base.arguments import STRING, check_count, plain_options
 from treebank.base.errors import SynparseError
 from treebank.convert.convert import Treebanks
 from treebank.core.sentence import Sentence
@@ -154,11 +154,14 @@ class Corpus:
 
     def _parser(self) -> Parser:
         """The parser for plain text, loaded when it is needed first."""
+        from induce.parsing.parser import Parser
+
         if isinstance(self._model, str | os.PathLike):
             from induce.parsing.load import load_parser
 
             self._model = load_parser(self._model, tell=self._input_options.notify)
-        assert self._model is not None
+        if not isinstance(self._model, Parser):
+            raise SynparseError(f"model cannot be {self._model!r}; give {STRING}, or a parser")
         return self._model
 
 

@@ -20,6 +20,7 @@ from induce.reporting.markup import command, note, report_page
 from induce.reporting.parsed import Compared, Parsed
 from induce.reporting.runs import RunStory
 from induce.storage.model_spec import expand_models, system_name
+from treebank.base.arguments import check_count, check_type
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 from treebank.base.version import VERSION
@@ -58,6 +59,8 @@ class ReportPlan:
         """Raises SynparseError if a name is unknown, there is no model, or both gold and text are given."""
         if self.gold is not None and self.text:
             raise SynparseError("a report is about gold trees or about a text; name one of them")
+        check_type("gold", self.gold, (str, Treebank, type(None)), "a path, the name of a treebank or a Treebank")
+        check_count("pictures", self.pictures)
         if not self.runs:
             raise SynparseError("a report needs a model; name one with -m")
         EvaluationPlan(gold="", baselines=self.baselines, conventions=self.conventions, max_length=self.max_length)

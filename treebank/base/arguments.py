@@ -3,33 +3,56 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from numbers import Real
 from operator import index
 from typing import Any
 
 from treebank.base.errors import SynparseError
 
-#: names of options that are lists
-LISTS = frozenset({"text", "dev", "teachers", "settings", "conventions", "baselines", "by", "labels"})
+#: names of options that are lists, of texts or of strings
+TEXTS = frozenset({"text", "dev"})
+LISTS = TEXTS | {"teachers", "settings", "conventions", "baselines", "by", "labels"}
+#: names of options that are strings
+STRINGS = frozenset({"model", "preset", "task", "trees", "title", "decoder", "normalization", "head_rules"})
+STRING = "a string or path"
 
 
 def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """``options`` with strings for paths, and with a list for a single value of each of the `LISTS`.
 
+    Raises SynparseError for other types of the `STRINGS` and `LISTS`.
+
     >>> plain_options({"labels": "NP", "title": "NP"})
     {'labels': ['NP'], 'title': 'NP'}
     """
-    return {name: as_list(value) if name in LISTS else _without_path(value) for name, value in options.items()}
+    for name in STRINGS & options.keys():
+        check_type(name, options[name], (str, os.PathLike, type(None)), STRING)
+    return {name: as_list(value, name) if name in LISTS else _without_path(value) for name, value in options.items()}
 
 
-def as_list(value: Any) -> list[Any]:
-    """The elements of ``value``, or ``value`` itself as the only element if it is a string or path, as strings."""
-    return [_without_path(item) for item in ([value] if isinstance(value, str | os.PathLike) else value)]
+def as_list(value: Any, name: str) -> list[Any]:
+    """The elements of ``value``, or ``value`` itself as the only element if it is a string or path, as strings.
+
+    Raises SynparseError, with the ``name`` of the argument, for values that are not lists, and for elements that are
+    not strings unless they are `TEXTS`.
+    """
+    check_type(name, value, (str, os.PathLike, Iterable), f"{STRING}, or a list of them")
+    items = [value] if isinstance(value, str | os.PathLike) else list(value)
+    for item in items if name not in TEXTS else ():
+        check_type(name, item, (str, os.PathLike), STRING)
+    return [_without_path(item) for item in items]
 
 
 def _without_path(value: Any) -> Any:
     """The string of a path, and any other value unchanged."""
     return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def check_type(name: str, value: Any, types: tuple[type, ...], expected: str) -> None:
+    """Raise SynparseError if ``value`` has none of the ``types``, which ``expected`` describes."""
+    if not isinstance(value, types):
+        raise SynparseError(f"{name} cannot be {value!r}; give {expected}")
 
 
 def check_count(name: str, value: Any, *, low: int = 0) -> None:
@@ -40,3 +63,9 @@ def check_count(name: str, value: Any, *, low: int = 0) -> None:
     except TypeError:
         pass
     raise SynparseError(f"{name} cannot be {value!r}; give a whole number from {low}")
+
+
+def check_minutes(name: str, value: Any) -> None:
+    """Raise SynparseError if ``value`` is neither None nor a number above 0."""
+    if value is not None and not (isinstance(value, Real) and float(value) > 0):
+        raise SynparseError(f"{name} cannot be {value!r}; give a number of minutes above 0")

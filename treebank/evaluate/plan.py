@@ -55,8 +55,9 @@ class EvaluationPlan:
     on_bad: OnBad | None = None
 
     def __post_init__(self) -> None:
-        """Check all names. Raises UsageError if one is unknown, and SynparseError for a wrong ``max_length``."""
+        """Check all names. Raises UsageError if one is unknown, and SynparseError for a wrong number."""
         check_count("max_length", self.max_length, low=1)
+        check_count("seed", self.seed)
         known: Mapping[str, Convention] = {**CONVENTIONS, **ATTACHMENT_CONVENTIONS}
         for name in self.conventions:
             first = name.partition(",")[0]

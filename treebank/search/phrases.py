@@ -11,7 +11,7 @@ from heapq import nsmallest
 from itertools import count, groupby
 from typing import Any, NamedTuple
 
-from treebank.base.arguments import check_count
+from treebank.base.arguments import check_count, check_type
 from treebank.base.errors import TreebankError, UsageError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import ROOT, Sentence
@@ -44,6 +44,7 @@ class PhraseFilter:
         """Raises UsageError for limits that no phrase can satisfy, and for other values than whole numbers."""
         for name, low in (("min_length", 1), ("max_length", 1), ("min_count", 0), ("limit", 0)):
             check_count(name, getattr(self, name), low=low)
+        check_type("pattern", self.pattern, (str, Query, type(None)), "a string")
         if self.max_length is not None and self.max_length < self.min_length:
             raise UsageError(f"no phrase has {self.min_length} to {self.max_length} words; change the length")
 

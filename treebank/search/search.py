@@ -9,7 +9,7 @@ from itertools import accumulate, islice
 from random import Random
 from typing import NamedTuple
 
-from treebank.base.arguments import check_count
+from treebank.base.arguments import check_count, check_type
 from treebank.base.errors import TreebankError, UsageError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE, Tree, escape
@@ -70,6 +70,7 @@ class Query:
 
     def __init__(self, pattern: str) -> None:
         """Raises PatternError, which names the position, for a malformed pattern."""
+        check_type("pattern", pattern, (str,), "a string")
         self.for_heads = is_for_heads(pattern)
         self.pattern = parse_pattern(pattern, HeadLanguage() if self.for_heads else TreeLanguage())
 
