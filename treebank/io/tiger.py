@@ -37,7 +37,7 @@ def read_tiger(
     """The sentences of a file, with phrases made continuous (`Graph.tree`).
 
     ``notify`` is called at the end with their number, and with repeated ids of sentences. Morphology, lemmas, functions
-    of words and secondary edges are left out. A space in a word becomes U+00A0. Raises
+    of words and secondary edges are left out. A space in a word, tag or label becomes U+00A0. Raises
     TreebankError with file and line for malformed XML, and for a malformed sentence; with ``on_bad``, the error of a
     sentence is reported to it and the sentence is skipped.
     """
@@ -65,17 +65,22 @@ def _graph(sentence: Element) -> Graph:
         raise ValueError("this sentence has no <graph>, as in TIGER-XML")
     graph = Graph()
     for terminal in sentence.iter("t"):
-        word = _attribute(terminal, "word").strip(_SPACE)
-        graph.words[graph.new(_attribute(terminal, "id"))] = re.sub(f"[{_SPACE}]+", BLANK, word)
-        tag = terminal.get("pos", "")
+        word = _without_spaces(_attribute(terminal, "word"))
+        graph.words[graph.new(_attribute(terminal, "id"))] = word
+        tag = _without_spaces(terminal.get("pos", ""))
         graph.tags.append("" if tag == NOTHING else tag)
     for phrase in sentence.iter("nt"):
         name = graph.new(_attribute(phrase, "id"))
-        graph.labels[name] = phrase.get("cat", NOTHING)
+        graph.labels[name] = _without_spaces(phrase.get("cat", "")) or NOTHING
         graph.edges[name] = [
-            Edge(_attribute(edge, "idref"), edge.get("label", NOTHING)) for edge in phrase.findall("edge")
+            Edge(_attribute(edge, "idref"), _without_spaces(edge.get("label", ""))) for edge in phrase.findall("edge")
         ]
     return graph
+
+
+def _without_spaces(text: str) -> str:
+    """``text`` with no-break spaces for the white space inside it, which would end a word or label in other formats."""
+    return re.sub(f"[{_SPACE}]+", BLANK, text.strip(_SPACE))
 
 
 def _attribute(element: Element, name: str) -> str:

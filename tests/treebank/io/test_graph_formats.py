@@ -15,6 +15,7 @@ from treebank.io.formats import FORMATS, WRITERS, ReadOptions, detect
 from treebank.io.negra import read_negra
 from treebank.io.read import InputOptions, read_sentences
 from treebank.io.source import Source
+from treebank.io.tiger import read_tiger
 
 NEGRA = """%% a comment
 #FORMAT 4
@@ -151,6 +152,16 @@ def test_words_similar_to_keywords_survive_the_export_format(tmp_path: Path) -> 
     (tmp_path / "a.negra").write_text("\n".join(WRITERS["negra"]([Sentence(()).with_tree(tree)], "")), "utf-8")
     (sentence,) = read_negra(tmp_path / "a.negra")
     assert sentence.tree == tree
+
+
+def test_spaces_in_tags_and_labels_of_tiger_become_no_break_spaces(tmp_path: Path) -> None:
+    graph = '<graph><t id="1" word="a" pos="D T"/><t id="2" word="b" pos=" V "/><nt id="3" cat="N P"><edge idref="1" '
+    graph += 'label="--"/><edge idref="4" label="S  B"/></nt><nt id="4" cat=" "><edge idref="2"/></nt></graph>'
+    (tmp_path / "a.tiger").write_text(f"<corpus><s>{graph}</s></corpus>", encoding="utf-8")
+    (sentence,) = read_tiger(tmp_path / "a.tiger")
+    text = str(sentence.tree)
+    assert text == "(N\u00a0P (D\u00a0T a) (---S\u00a0B (V b)))"
+    assert Tree.from_text(text) == sentence.tree
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x01", "\x1f", "\ud800", "\uffff"])
