@@ -1,4 +1,4 @@
-"""Where the minutes of ``train --best`` go: docs/results/speed.md.
+"""The steps of ``train --best`` over time: docs/results/speed.md.
 
 ``python -m bench.experiments.minutes TEXT --out FOLDER [--minutes 10] [--plot FILE]`` trains the recipe and prints when
 each of its steps begins and ends, and how much of the time of the cores was idle. ``--plot`` draws the steps as a
@@ -56,7 +56,7 @@ class Steps:
 
 def cpu_minutes() -> float:
     """CPU time of this process and of the processes that it waited for."""
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    usages = [resource.getrusage(part) for part in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages) / 60
 
 
