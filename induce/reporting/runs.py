@@ -103,7 +103,7 @@ def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: 
     values = {
         "model": f"{config.model_name}, preset {config.preset}",
         "source": config.source,
-        "learned from": ", ".join(facts.texts or [sample]),
+        "learned from": ", ".join(facts.sources or [sample]),
         "size of it": f"{training.sentences:,} sentences, {training.words:,} {TOKENS[unit]}",
         "text": health.summary() if health else "",
         "trees": facts.learned_from or "none",

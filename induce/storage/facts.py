@@ -8,6 +8,7 @@ from typing import Any
 
 from induce.decoding.branching_direction import Direction
 from treebank.base.metadata import FileFormat
+from treebank.corpora.sample import SAMPLE
 
 DAMAGED = "the file is damaged; copy the model again, or train it again"
 FORMAT = FileFormat(2, "a checkpoint", DAMAGED)
@@ -57,7 +58,7 @@ class Check:
 class RunFacts:
     """The facts about a training run: its data, how far it is, and where it was computed."""
 
-    texts: tuple[str, ...] = ()  # paths; empty for the built-in sample
+    texts: tuple[str, ...] = ()  # paths; empty for the built-in sample, and for a treebank alone
     development_texts: tuple[str, ...] = ()
     paragraphs: bool = False
     form: str = ""  # input format, if it was given
@@ -79,6 +80,12 @@ class RunFacts:
     matrix_library: str = ""  # library that multiplied matrices
     history: tuple[Check, ...] = ()
     task_facts: dict[str, Any] = field(default_factory=dict)  # of a task with a training program of its own
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Texts, or else the treebank, whose words the model learned from. Empty for the built-in sample."""
+        treebank = self.trees and self.trees.name
+        return self.texts or ((treebank,) if treebank and treebank != SAMPLE else ())
 
     @property
     def learned_from(self) -> str:

@@ -248,7 +248,7 @@ class Trainer:
             decoder=decoder,
             direction=run.facts.direction if decoder and run.config.parse.branching == "text" else None,
             measure=run.model.measure,
-            on_sample=not run.facts.texts,
+            on_sample=not run.facts.sources,
         )
 
     def _bits(self, loss: float) -> float | None:

@@ -88,9 +88,11 @@ def test_trees_need_a_model_and_the_model_needs_trees(call: Caller, copy: Path) 
 
 def test_treebank_alone_serves_as_text_and_interrupted_run_is_resumed(call: Caller) -> None:
     arguments = ["--model", "onlstm-syd", "--trees", "gold.ptb", "-o", "run", *TINY]
-    assert call("train", *arguments)[0] == 0
+    code, _, err = call("train", *arguments)
+    assert code == 0, err
+    assert "eval -m run --gold TREEBANK" in err
     summary = call.result("info", "-m", "run")
-    assert "(95 sentences" in summary  # every twentieth sentence is development text
+    assert "trained on: gold.ptb (95 sentences" in summary  # every twentieth sentence is development text
     assert "trained with gold trees: gold.ptb (100 sentences)" in summary
     code, _, err = call("train", "--resume", "-o", "run", "--set", "train.epochs=4")
     assert code == 0, err
