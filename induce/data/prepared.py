@@ -122,10 +122,12 @@ class _ArrayFiles:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        for stream in (self._ids, self._offsets, self._breaks):
-            stream.close()
-        if kind:
-            shutil.rmtree(self.part, ignore_errors=True)
+        try:
+            for stream in (self._ids, self._offsets, self._breaks):
+                stream.close()
+        finally:  # on a full disk, closing fails as well
+            if kind:
+                shutil.rmtree(self.part, ignore_errors=True)
 
     def sync(self) -> None:
         """Wait until all files except the description are on the disk."""

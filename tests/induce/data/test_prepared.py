@@ -60,6 +60,18 @@ def test_failed_preparation_leaves_no_folder(folder: str) -> None:
         prepare(SENTENCES, folder)
 
 
+def test_preparation_on_a_full_disk_leaves_no_folder(folder: str) -> None:
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            prepare(SENTENCES, folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(Path(folder).parent.iterdir()) == []
+
+
 def test_folders_of_the_user_are_not_overwritten(folder: str) -> None:
     existing, target = Path(f"{folder}.part"), Path(folder)
     existing.mkdir()
