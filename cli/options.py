@@ -26,6 +26,14 @@ Decorator = Callable[[Any], Any]
 MODEL, INPUT, OUTPUT, SCORING, LEARNING = "Model", "Input", "Output", "Scoring", "Learning"
 GOLD_HELP = "Treebank: a file, a folder, or a name such as sample or wsj10."
 
+
+def not_empty(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Callback of an option whose empty value, as from an unset variable of the shell, would mean the default."""
+    if value == "":
+        raise click.BadParameter("an empty value; give a value, or leave out the option")
+    return value
+
+
 output_option = option("-o", "--output", metavar="FILE", help="Output file instead of standard output.", group=OUTPUT)
 ptb_option = option("--ptb", metavar="DIR", help="Folder of the full Penn Treebank, for names like wsj23.", group=INPUT)
 decoder_option = option(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from cli.command import command, option
-from cli.options import OUTPUT, decoder_option, note
+from cli.options import OUTPUT, decoder_option, not_empty, note
 
 VOTING = "Voting"
 EXAMPLES = [
@@ -37,7 +37,16 @@ EXAMPLES = [
     group=VOTING,
 )
 @decoder_option
-@option("-o", "--output", "run", required=True, metavar="FOLDER", help="Folder of the ensemble.", group=OUTPUT)
+@option(
+    "-o",
+    "--output",
+    "run",
+    required=True,
+    metavar="FOLDER",
+    callback=not_empty,
+    help="Folder of the ensemble.",
+    group=OUTPUT,
+)
 @option("--pack", is_flag=True, help="Copy the members into the folder, so that it can be moved.", group=OUTPUT)
 @option("--overwrite", is_flag=True, help="Replace an existing ensemble.", group=OUTPUT)
 def combine(

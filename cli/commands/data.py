@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.command import command, group, option
-from cli.options import LEARNING, OUTPUT, input_paths, ptb_option, reading_options, settings_option
+from cli.options import LEARNING, OUTPUT, input_paths, not_empty, ptb_option, reading_options, settings_option
 from cli.output import wrapped
 from treebank.base.errors import printable
 
@@ -71,10 +71,10 @@ def treebank_lines(ptb: str | None) -> Iterator[str]:
 )
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @option("--model", metavar="NAME", help="Model that will be trained (default: onlstm).", group=LEARNING)
-@option("--preset", metavar="NAME", help="Preset of the model.", group=LEARNING)
+@option("--preset", metavar="NAME", callback=not_empty, help="Preset of the model.", group=LEARNING)
 @settings_option
 @reading_options
-@option("-o", "--output", required=True, metavar="FOLDER", help="Output folder.", group=OUTPUT)
+@option("-o", "--output", required=True, metavar="FOLDER", callback=not_empty, help="Output folder.", group=OUTPUT)
 def prepare(
     text: tuple[str, ...],
     output: str,

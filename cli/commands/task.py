@@ -20,6 +20,7 @@ from cli.options import (
     max_length_option,
     model_option,
     models_option,
+    not_empty,
     plot_option,
     settings_option,
 )
@@ -59,7 +60,7 @@ def task() -> None:
 @preset_option
 @settings_option
 @training_seed_option
-@option("--seeds", metavar="SEEDS", help="Train one model per seed, such as 1-5.", group=LEARNING)
+@option("--seeds", metavar="SEEDS", callback=not_empty, help="Train one model per seed, such as 1-5.", group=LEARNING)
 @dev_option("Development file (default: a share of FILE, or generated examples).")
 @folder_options
 @device_option

@@ -17,6 +17,7 @@ from cli.options import (
     SEED,
     device_option,
     max_minutes_option,
+    not_empty,
     reading_options,
     settings_option,
 )
@@ -41,6 +42,7 @@ EXAMPLES = [
 preset_option = option(
     "--preset",
     metavar="NAME",
+    callback=not_empty,
     help="Preset: named settings such as onlstm-ptb, or your own .toml file.",
     group=LEARNING,
 )
@@ -52,7 +54,7 @@ def dev_option(help: str) -> Any:
 
 
 folder_options = stacked(
-    option("-o", "--output", "run", metavar="FOLDER", help="Model folder to write.", group=OUTPUT),
+    option("-o", "--output", "run", metavar="FOLDER", callback=not_empty, help="Model folder to write.", group=OUTPUT),
     option("--resume", is_flag=True, help="Resume the training run in the output folder.", group=OUTPUT),
     option("--overwrite", is_flag=True, help="Replace the model in the output folder.", group=OUTPUT),
     max_minutes_option,
@@ -66,7 +68,11 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
 @preset_option
 @settings_option
 @option(
-    "--trees", metavar="TREEBANK", help="Gold trees for onlstm-syd and prpn-syd, in addition to TEXT.", group=LEARNING
+    "--trees",
+    metavar="TREEBANK",
+    callback=not_empty,
+    help="Gold trees for onlstm-syd and prpn-syd, in addition to TEXT.",
+    group=LEARNING,
 )
 @option(
     "--teacher",
@@ -78,11 +84,16 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
 )
 @training_seed_option
 @option(
-    "--seeds", metavar="SEEDS", help="Train one model per seed, such as 1-5 or 1,3,7, on all cores.", group=LEARNING
+    "--seeds",
+    metavar="SEEDS",
+    callback=not_empty,
+    help="Train one model per seed, such as 1-5 or 1,3,7, on all cores.",
+    group=LEARNING,
 )
 @option(
     "--recipe",
     metavar="NAME-or-FILE",
+    callback=not_empty,
     help="Train several models by a recipe, such as best, or by a .toml file, and combine them.",
     group=LEARNING,
 )

@@ -123,6 +123,24 @@ def test_a_model_or_an_output_named_twice_is_refused(call: Caller, model: Path, 
     assert not Path("a").exists()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(("train", "in.txt", option, "") for option in ("-o", "--preset", "--recipe", "--seeds", "--trees")),
+        ("task", "train", "listops", "--seeds", ""),
+        ("combine", "baseline:right", "-o", ""),
+        ("data", "prepare", "in.txt", "-o", ""),
+    ],
+)
+def test_empty_values_do_not_mean_the_default(
+    call: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text("a dog\n", encoding="utf-8")
+    assert call.usage(*arguments).endswith(": an empty value; give a value, or leave out the option")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
 def test_folder_of_models_is_reported(call: Caller, model: Path, tmp_path: Path) -> None:
     for seed in "12":
         shutil.copytree(model, tmp_path / "runs" / f"seed-{seed}")
