@@ -194,7 +194,7 @@ def read_recipe(name: str, style: str = "") -> Recipe:
             raise UnknownNameError(f"no recipe {name!r}; {nearest(name, known)}")
     try:
         content = tomllib.loads(path.read_text("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise SynparseError(f"{path}: not valid TOML ({error})") from None
     return recipe_from(content, str(path)).in_style(style)
 

@@ -189,6 +189,7 @@ DEEP = "[" * 100_000
     "arguments",
     [
         ("train", "a.txt", "-o", "run", "--preset", "deep.toml"),
+        ("train", "a.txt", "-o", "run", "--recipe", "deep.toml"),
         ("train", "--resume", "-o", "seeds"),
         ("train", "prepared", "-o", "run"),
         ("parse", "-m", "english", "a.txt", "--output-dir", "parsed", "--resume"),
