@@ -221,7 +221,7 @@ def _with_passes(request: RunRequest, member: Member, data: RunData, plan: Plan,
     """``request`` with as many passes over the text as the words or the minutes of the part allow."""
     part, config = member.part, resolved_config(request)
     if part.words:
-        passes = max(config.train.epochs, min(part.max_passes, part.words // max(1, data.training.words)))
+        passes = min(part.max_passes, max(config.train.epochs, part.words // max(1, data.training.words)))
         return replace(request, settings=(*request.settings, f"train.epochs={passes}"))
     lengths = data.encode().lengths
     affordable = 60 * part.minutes * stretch * plan.recipe.words_per_second

@@ -321,13 +321,14 @@ def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> Non
     assert task.max_minutes == pytest.approx(2 * minutes)
 
 
-def test_small_texts_are_learned_from_in_more_passes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [3000, 2])
+def test_small_texts_are_learned_from_in_more_passes(tmp_path: Path, most: int) -> None:
     plan = Plan(tmp_path / "run", RECIPE, request(tmp_path / "run"), 10.0)
     (tmp_path / "run").mkdir()
-    member = Member(Part("onlstm", ("onlstm-small",), 1, max_passes=3000, words=100_000), 1)
+    member = Member(Part("onlstm", ("onlstm-small",), 1, max_passes=most, words=100_000), 1)
     (task,) = runner._tasks([member], plan, 1.0, lambda: False)
     assert task.data is not None
-    assert task.request.settings == (f"train.epochs={100_000 // task.data.training.words}",)
+    assert task.request.settings == (f"train.epochs={min(most, 100_000 // task.data.training.words)}",)
 
 
 def test_words_are_not_counted_by_a_part_that_needs_a_teacher(tmp_path: Path) -> None:
