@@ -29,6 +29,7 @@ from treebank.base.metadata import abbreviate
 from treebank.base.registry import canonical, nearest
 
 DEFAULT_MODEL = "onlstm"
+DEFAULT_COMPONENTS = {"task": "", "loader": "stream", "optimizer": "adam"}  # of a preset that names no other
 SEED = "train.seed"
 
 
@@ -75,7 +76,7 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
 def _config(name: str, content: Mapping[str, Any]) -> RunConfig:
     """Settings of a run from the tables of the preset ``name``, with the defaults of the components."""
     tables: dict[str, Any] = {}
-    for table, default in (("task", ""), ("loader", "stream"), ("optimizer", "adam")):
+    for table, default in DEFAULT_COMPONENTS.items():
         values = dict(content.get(table, {}))
         component = tables[f"{table}_name"] = values.pop("name", default)
         tables[table] = make_settings(table, component_class(table, component), values)
@@ -118,14 +119,15 @@ def _extended(base: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, A
     tables = dict(base)
     for name, table in preset.items():
         inherited: Any = tables.get(name)
-        if isinstance(inherited, dict) and name != "on-sample" and not _is_of_another_component(table, inherited):
+        if isinstance(inherited, dict) and name != "on-sample" and not _is_of_another_component(name, table, inherited):
             table = _extended(inherited, table) if name == "baselines" else {**inherited, **table}
         tables[name] = table
     return tables
 
 
-def _is_of_another_component(table: Mapping[str, Any], inherited: Mapping[str, Any]) -> bool:
-    return "name" in inherited and table.get("name", inherited["name"]) != inherited["name"]
+def _is_of_another_component(name: str, table: Mapping[str, Any], inherited: Mapping[str, Any]) -> bool:
+    component = inherited.get("name", DEFAULT_COMPONENTS.get(name))
+    return component is not None and table.get("name", component) != component
 
 
 def _shipped_preset(name: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from induce.decoding.specification import decoder, fitting_decoder
 from induce.settings.presets import load_preset, resolve
 from induce.settings.run import RunConfig, default_layer
 from induce.structures import Distances, SpanScores
+from induce.training.optimizer_settings import SgdSettings
 from induce.training.run import check_fits
 from treebank.base.errors import SynparseError
 
@@ -98,6 +99,13 @@ def test_user_preset_inherits_all_tables(tmp_path: Path) -> None:
     assert (config.model, config.optimizer.clip, config.parse) == (small.model, small.optimizer.clip, small.parse)
     (tmp_path / "model.toml").write_text('[model]\nname = "npcfg"\n', "utf-8")
     assert load_preset(str(tmp_path / "model.toml")).train == small.train
+
+
+def test_another_component_inherits_no_settings_of_the_default_one(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('extends = "npcfg-small"\n[optimizer]\nname = "sgd"\nlearning_rate = 0.5\n', "utf-8")
+    assert load_preset("npcfg-small").optimizer_name == "adam"  # its table has no name
+    assert resolve(preset=str(path)).optimizer == SgdSettings(learning_rate=0.5)
 
 
 def test_sample_settings_are_replaced_and_not_merged(tmp_path: Path) -> None:
