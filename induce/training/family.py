@@ -92,8 +92,9 @@ def _check_text(folder: Path, seeds: Sequence[int], data: RunData) -> None:
     for run in (folder / f"seed-{seed}" for seed in seeds):
         if resumable(run):
             facts = read(find(run, ("last",))).facts
-            check_text(run, "training", data.training.sha256, facts.training.sha256)
-            check_text(run, "development", data.development.sha256, facts.development.sha256)
+            source = data.facts.learned_from
+            check_text(run, "training", data.training.sha256, facts.training.sha256, source)
+            check_text(run, "development", data.development.sha256, facts.development.sha256, source)
 
 
 def _of_seed(request: RunRequest, seed: int) -> RunRequest:

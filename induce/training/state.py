@@ -66,8 +66,9 @@ def restore(run: Run, checkpoint: store.Checkpoint) -> None:
 
     Raises SynparseError if the checkpoint is damaged or belongs to another text.
     """
-    check_text(run.folder, "training", run.facts.training.sha256, checkpoint.facts.training.sha256)
-    check_text(run.folder, "development", run.facts.development.sha256, checkpoint.facts.development.sha256)
+    source = run.facts.learned_from
+    check_text(run.folder, "training", run.facts.training.sha256, checkpoint.facts.training.sha256, source)
+    check_text(run.folder, "development", run.facts.development.sha256, checkpoint.facts.development.sha256, source)
     trainer = checkpoint.trainer()
     try:
         run.model.load_state_dict(checkpoint.weights(), strict=True)
@@ -82,11 +83,15 @@ def restore(run: Run, checkpoint: store.Checkpoint) -> None:
         cut_log(run.folder, run.position)
 
 
-def check_text(folder: Path, name: str, sha256: str, stored: str) -> None:
-    """Raises SynparseError if the digest of a text is not the ``stored`` one, unless that is ""."""
+def check_text(folder: Path, name: str, sha256: str, stored: str, source: str = "") -> None:
+    """Raises SynparseError if the digest of a text is not the ``stored`` one, unless that is "".
+
+    ``source`` describes the trees or heads that are part of the digest, if there are any.
+    """
     if stored not in ("", sha256):
+        text, same = (f"text, with {source},", "text and trees or heads") if source else ("text", "text")
         raise SynparseError(
-            f"{folder}: the {name} text is not the one that this run began with; give the same text, "
+            f"{folder}: the {name} {text} is not the one that this run began with; give the same {same}, "
             "or train again with --overwrite"
         )
 

@@ -125,3 +125,10 @@ def test_student_is_resumed_after_interruption(call: Caller, model: Path) -> Non
     call.result("train", "--resume", "-o", "halves")
     weights = [Path(run, "last", "weights.safetensors").read_bytes() for run in ("whole", "halves")]
     assert weights[0] == weights[1]
+    call.result("combine", f"{model}@layer=1", "baseline:left@weight=3", "-o", "other")
+    problem = (
+        "the training text, with parsed trees: other (teacher), is not the one that this run began with; give the "
+    )
+    assert f"{problem}same text and trees or heads" in call.refusal(
+        "train", "--resume", "-o", "halves", "--teacher", "other"
+    )
