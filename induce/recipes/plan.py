@@ -16,7 +16,7 @@ from induce.storage.run_folder import check_type, resumable
 from induce.training.request import RunRequest, StoredRequest, unchangeable
 from induce.training.sources import is_corpus
 from treebank.base.callbacks import ignore
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 from treebank.base.metadata import FileFormat, read_metadata, write_metadata
 
 FORMAT = FileFormat(1, "the plan of a job", "begin again with --overwrite")
@@ -77,6 +77,13 @@ class Plan:
     vote_share: float = 0.0  # of the sentences that the students of the vote learn from
     ranks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # members by group, the lowest perplexity first
     report: Report = ignore
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for more minutes than a plan can store."""
+        if not self.minutes < MAX_MINUTES:
+            raise UsageError(
+                f"{self.minutes:g} minutes: a recipe takes less than {MAX_MINUTES:,.0f}; give fewer minutes"
+            )
 
     @classmethod
     def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None, report: Report = ignore) -> Plan:

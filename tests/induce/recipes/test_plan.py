@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from induce.recipes.plan import Plan
 from induce.recipes.recipe import read_recipe
 from induce.storage.facts import RunFacts
 from induce.training.request import RunRequest
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 
 BEST = read_recipe("best")
 
@@ -37,6 +38,12 @@ def test_as_many_series_as_there_is_time_for(tmp_path: Path, minutes: float, cou
     assert lines == [f"{count} series of models"]
     resumed = new_plan(tmp_path / "run", 1.0, resume=True)
     assert resumed.choose_series(2) == BEST.series(count)  # independent of the present minutes
+
+
+@pytest.mark.parametrize("minutes", [1e7, inf])
+def test_more_minutes_than_a_plan_can_store_are_refused(tmp_path: Path, minutes: float) -> None:
+    with pytest.raises(UsageError, match="minutes: a recipe takes less than 10,000,000; give fewer minutes"):
+        new_plan(tmp_path / "run", minutes)
 
 
 @pytest.mark.parametrize(
