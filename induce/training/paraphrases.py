@@ -36,8 +36,8 @@ def check_seminfo(names: Sequence[str], *, learns_rewards: bool) -> None:
         if len(names) > 1:
             raise SynparseError(f"--teacher {name}: rewards of spans exclude other teachers; name one of them")
         path = _path(name)
-        if path and not Path(path).is_file():
-            raise SynparseError(f"{path}: there is no such file of paraphrases")
+        if ":" in name and not Path(path).is_file():
+            raise SynparseError(f"{path or name}: there is no such file of paraphrases")
 
 
 def reward_references(name: str, config: RunConfig) -> Callable[[Iterable[Sentence]], Iterator[SentenceRewards]]:

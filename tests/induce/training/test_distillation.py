@@ -83,6 +83,8 @@ def test_rewarded_grammar_gives_the_phrases_of_the_paraphrases(tmp_path: Path) -
         prepare_run(RunRequest(run=str(tmp_path / "run-3"), text=TEXT, model="diora", teachers=("seminfo",)))
     with pytest.raises(SynparseError, match="exclude other teachers"):
         trained(tmp_path / "run-4", teachers=("seminfo", str(path)))
+    with pytest.raises(SynparseError, match="seminfo:: there is no such file of paraphrases"):
+        trained(tmp_path / "run-5", teachers=("seminfo:",))
 
 
 def test_similar_sentences_take_the_place_of_paraphrases() -> None:
