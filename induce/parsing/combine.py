@@ -238,7 +238,7 @@ def _earlier_copies(folder: Path) -> Path | None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file, parsed text, a model's best checkpoint without the trainer's state, or a packed ensemble."""
+    """Copy a file, parsed text, a model's best checkpoint without the trainer's state, or an ensemble with members."""
     target.parent.mkdir(parents=True, exist_ok=True)
     type_ = locate(source).type
     if type_ in (PathType.FILE, PathType.PACKED):
@@ -246,9 +246,12 @@ def _copy(source: Path, target: Path) -> None:
     elif type_ is PathType.PARSED:
         shutil.copytree(source, target)
     elif type_ is PathType.ENSEMBLE:
-        members = EnsembleDescription.read(source).members
-        if not all(member.baseline or member.is_copied for member in members):
-            raise SynparseError(f"{source}: its members are not in its folder; combine it again with --pack first")
-        shutil.copytree(source, target)
+        target.mkdir()
+        description = EnsembleDescription.read(source)
+        members = [
+            member if member.baseline else replace(member, path=str(source / member.path))
+            for member in description.members
+        ]
+        _write(replace(description, members=tuple(members)), target, pack=True)
     else:
         shutil.copytree(find(source), target, ignore=shutil.ignore_patterns(TRAINER))

@@ -262,6 +262,17 @@ def test_packed_ensemble_can_be_moved_and_a_changed_member_is_an_error(runs: Pat
     assert len(list(nested_one.parse(TEXT[:3]))) == 3
 
 
+def test_ensemble_is_packed_with_members_outside_its_folder(runs: Path, tmp_path: Path) -> None:
+    """As the result of a recipe, whose members are the runs of its parts."""
+    shutil.copytree(runs / "onlstm", tmp_path / "own")
+    combine([str(tmp_path / "own"), "baseline:left"], str(tmp_path / "vote"))
+    packed = combine([str(tmp_path / "vote"), "baseline:right"], str(tmp_path / "packed"), pack=True)
+    expected = list(map(str, packed.parse(TEXT[:20])))
+    shutil.rmtree(tmp_path / "own")
+    shutil.rmtree(tmp_path / "vote")
+    assert list(map(str, load_parser(tmp_path / "packed").parse(TEXT[:20]))) == expected
+
+
 def test_packed_ensemble_is_replaced_completely_or_not_at_all(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
