@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 
 from induce.recipes.recipe import VOTE, Member, Recipe
 from induce.storage.locate import ENSEMBLE, PLAN, PathType
-from induce.storage.run_folder import check_type, resumable
+from induce.storage.run_folder import check_type, clear, resumable
 from induce.training.request import RunRequest, StoredRequest, unchangeable
 from induce.training.sources import is_corpus
 from treebank.base.callbacks import ignore
@@ -123,10 +123,19 @@ class Plan:
     def begin(self) -> None:
         """Write a new plan, after everything that can fail without a trained model. Remove an overwritten job."""
         if not (self.folder / PLAN).exists() or (self.request.overwrite and not self.done):
-            rmtree(self.folder / PARTS, ignore_errors=True)
+            self._remove_parts()
             (self.folder / ENSEMBLE).unlink(missing_ok=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.write()
+
+    def _remove_parts(self) -> None:
+        """Remove the runs and the vote of an overwritten job, and nothing else."""
+        for run in sorted((self.folder / PARTS).glob("*")):
+            if run.is_dir() and (run.name == VOTE or run.name.rpartition("-")[2].isdecimal()):
+                clear(run)
+                (run / ENSEMBLE).unlink(missing_ok=True)
+                with suppress(OSError):  # not empty: it contains files of the user
+                    run.rmdir()
 
     def run_of(self, name: str) -> Path:
         """Folder of the run ``name``."""

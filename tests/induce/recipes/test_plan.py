@@ -40,6 +40,19 @@ def test_as_many_series_as_there_is_time_for(tmp_path: Path, minutes: float, cou
     assert resumed.choose_series(2) == BEST.series(count)  # independent of the present minutes
 
 
+def test_files_of_the_user_in_an_overwritten_job_are_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    new_plan(folder)
+    files = [folder / "parts" / name for name in ("notes.txt", "mine/last/checkpoint.json", "first-1/notes.txt")]
+    removed = [folder / "parts" / name for name in ("first-1/last/checkpoint.json", "vote/ensemble.json")]
+    for path in (*files, *removed):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}", encoding="utf-8")
+    new_plan(folder, overwrite=True)
+    assert [path for path in (*files, *removed) if path.exists()] == files
+    assert not (folder / "parts" / "vote").exists()
+
+
 @pytest.mark.parametrize("minutes", [1e7, inf])
 def test_more_minutes_than_a_plan_can_store_are_refused(tmp_path: Path, minutes: float) -> None:
     with pytest.raises(UsageError, match="minutes: a recipe takes less than 10,000,000; give fewer minutes"):
