@@ -12,7 +12,7 @@ from typing import Any
 
 from induce.recipes.recipe import VOTE, Member, Recipe
 from induce.storage.locate import ENSEMBLE, PLAN, PathType
-from induce.storage.run_folder import check_type, clear, resumable
+from induce.storage.run_folder import check_type, clear, has_begun, resumable
 from induce.training.request import RunRequest, StoredRequest, unchangeable
 from induce.training.sources import is_corpus
 from treebank.base.callbacks import ignore
@@ -208,7 +208,7 @@ class Plan:
 
     def request_of(self, member: Member) -> RunRequest:
         """The request of one training run. A run that has begun is resumed, with the paths of this request."""
-        if resumable(self.run_of(member.name)):
+        if has_begun(self.run_of(member.name)):
             new = self.new_request(member)
             paths = {name: getattr(new, name) for name in ("run", "text", "dev", "teachers")}
             return RunRequest(**paths, resume=True, device=new.device)

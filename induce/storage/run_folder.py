@@ -24,6 +24,15 @@ def resume_command(run: str | Path, *, transfer: bool = False) -> str:
     return f"synparse {'task transfer' if transfer else 'train'} --resume -o {shlex.quote(str(run))}"
 
 
+def has_begun(run: Path) -> bool:
+    """Whether ``run`` can be resumed. Raises SynparseError for a model without a state to resume from."""
+    if not resumable(run) and whole(run / "best"):
+        raise SynparseError(
+            f"{run}: holds a model but no state to resume from; train again with --overwrite, or delete this folder"
+        )
+    return resumable(run)
+
+
 def check_type(folder: Path, *allowed: PathType) -> None:
     """Raises SynparseError if ``folder`` contains output of a type that is not ``allowed``, or is inside a model.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from induce.storage.checkpoint import find, read
 from induce.storage.locate import FAMILY, PathType
-from induce.storage.run_folder import check_type, resumable
+from induce.storage.run_folder import check_type, has_begun, resumable
 from induce.training.events import Event
 from induce.training.parallel import Task, train_tasks
 from induce.training.request import RunRequest, Stop, StoredRequest
@@ -100,7 +100,7 @@ def _check_text(folder: Path, seeds: Sequence[int], data: RunData) -> None:
 def _of_seed(request: RunRequest, seed: int) -> RunRequest:
     """The request of one run. A run that has begun keeps its settings."""
     run = str(Path(request.run) / f"seed-{seed}")
-    if request.resume and resumable(Path(run)):
+    if request.resume and has_begun(Path(run)):
         return RunRequest(run=run, resume=True, text=request.text, dev=request.dev, device=request.device)
     return replace(request, run=run, seed=seed, resume=False)
 

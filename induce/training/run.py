@@ -15,9 +15,8 @@ from induce.decoding.specification import fitting_decoder
 from induce.registry import check_loader
 from induce.settings.run import RunConfig, entry_of, kind_of, model_settings
 from induce.storage.facts import RunFacts, TextFacts
-from induce.storage.folders import whole
 from induce.storage.lock import RunLock
-from induce.storage.run_folder import check_free, clear, resumable, settle_run
+from induce.storage.run_folder import check_free, clear, has_begun, resumable, settle_run
 from induce.training.request import RunRequest, Stop, continued, resolved_config
 from induce.training.run_data import RunData, load_run_data
 from induce.training.sources import Sources
@@ -240,10 +239,8 @@ def _stored(folder: Path, request: RunRequest, report: Callable[[str], None]) ->
     """The checkpoint to resume from, or None, with a report, if there is none and the request names a text."""
     from induce.storage.checkpoint import find, read
 
-    if resumable(folder):
+    if has_begun(folder):
         return read(find(folder, ("last",)))
-    if whole(folder / "best"):
-        raise SynparseError(f"{folder}: holds a model but no state to resume from; train again with --overwrite")
     if not request.text:
         raise SynparseError(f"{folder}: there is no run to resume; to begin one, leave out --resume")
     report(f"{folder}: nothing to resume, so training starts from the beginning")

@@ -242,4 +242,5 @@ def test_nothing_to_resume(call: Caller, trained: Path) -> None:
 
 def test_model_without_training_state_cannot_be_resumed(call: Caller, copy: Path) -> None:
     shutil.rmtree(copy / "last")
-    assert "holds a model but no state to resume from" in call.refusal("train", "--resume", "-o", copy)
+    problem = "holds a model but no state to resume from; train again with --overwrite, or delete this folder"
+    assert call.refusal("train", "--resume", "-o", copy) == f"{copy}: {problem}"

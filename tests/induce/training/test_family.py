@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,13 @@ def test_each_seed_is_as_by_itself(count: int, text: str, tmp_path: Path, monkey
     assert weights(tmp_path / "family" / "seed-5") == weights(tmp_path / "alone")
     assert weights(tmp_path / "family" / "seed-3") != weights(tmp_path / "alone")
     assert read(find(tmp_path / "family" / "seed-8")).config.train.seed == 8
+
+
+def test_seed_without_training_state_cannot_be_resumed(text: str, tmp_path: Path) -> None:
+    list(train_family(request(tmp_path / "family", text), [3, 5]))
+    shutil.rmtree(tmp_path / "family" / "seed-5" / "last")
+    with pytest.raises(SynparseError, match="seed-5: holds a model but no state to resume from"):
+        list(train_family(replace(request(tmp_path / "family", text), resume=True), []))
 
 
 def test_it_can_be_stopped_while_a_text_is_parsed(text: str, tmp_path: Path) -> None:
