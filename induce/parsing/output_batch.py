@@ -7,6 +7,7 @@ file that reaches `MAX_BYTES`, so that a kill or a power failure costs little wo
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 
@@ -14,6 +15,13 @@ from treebank.base.atomic_write import finish_all
 
 MAX_FILES = 256
 MAX_BYTES = 1 << 20  # of input in `batches`, of output in `FinishedFiles`
+
+SHARDS_SUFFIX = ".shards"  # of the folder with the outputs of the shards of an incomplete output file
+
+
+def remove_shards(folder: str, file: str) -> None:
+    """Remove the outputs of the shards of a complete ``file``, which may be left from an interrupted job."""
+    shutil.rmtree(os.path.join(folder, file + SHARDS_SUFFIX), ignore_errors=True)
 
 
 def batches(names: Mapping[str, str]) -> Iterator[dict[str, str]]:

@@ -11,14 +11,15 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from induce.parsing.output_batch import FinishedFiles, batches
+from induce.parsing.output_batch import FinishedFiles, batches, remove_shards
 from induce.parsing.output_lock import OutputFolder
 from induce.parsing.parser import block_of
 from induce.parsing.writer import PART_SUFFIX, Job, output_folder
-from induce.shards.manifest import Manifest, Result, join, remove_shards, shard_path
+from induce.shards.manifest import Manifest, Result, join, shard_path
 from induce.shards.shard import SHARD_BYTES, Shard, shards_of
 from induce.workers.pool import Pool, WorkerDiedError, cores
 from induce.workers.ray import RayPool
@@ -201,6 +202,8 @@ class _Batch:
         return os.path.exists(os.path.join(self.folder, name))
 
     def _tasks_of(self, file: _File, shard_bytes: int) -> Iterator[Task]:
+        with suppress(FileNotFoundError):  # of one process, perhaps for an earlier version of the text
+            os.unlink(os.path.join(self.folder, file.name + PART_SUFFIX))
         rule, form = self.job.input_options.tokenize, self.job.form
         counted = form == "conllu" or (form == "jsonl" and self.job.on_bad is not None)
         cut = rule in ("", NONE) or not counted  # else it takes all before to number a sentence, or its characters

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from induce.parsing.output_batch import SHARDS_SUFFIX
 from induce.shards.shard import Shard
 from treebank.base.digest import digest_file
 from treebank.base.errors import SynparseError, placed
@@ -62,7 +62,7 @@ class Manifest:
 
 def shard_path(folder: str, file: str, shard: Shard) -> str:
     """The path of the output of a shard until the output ``file`` is complete."""
-    return os.path.join(folder, f"{file}.shards", shard.key)
+    return os.path.join(folder, file + SHARDS_SUFFIX, shard.key)
 
 
 def join(folder: str, file: str, shards: Sequence[Shard], results: Sequence[Result], part: str) -> None:
@@ -80,8 +80,3 @@ def join(folder: str, file: str, shards: Sequence[Shard], results: Sequence[Resu
                     stream.write(data)
             if digest.hexdigest() != result.digest:
                 raise SynparseError(f"{path}: has changed since it was written; write it again with --resume")
-
-
-def remove_shards(folder: str, file: str) -> None:
-    """Remove the outputs of the shards of a complete ``file``."""
-    shutil.rmtree(os.path.join(folder, f"{file}.shards"), ignore_errors=True)

@@ -165,6 +165,36 @@ def test_a_text_that_changed_since_its_shards_were_joined(job: Job, tmp_path: Pa
         parse_into(str(out), [str(path)], job, resume=True)
 
 
+def test_job_of_two_workers_is_continued_by_one_process(job: Job, tmp_path: Path) -> None:
+    """The outputs of shards are removed, also those of complete files."""
+    path, out = tmp_path / "a.txt", tmp_path / "out"
+    path.write_bytes(toy_text(100).encode() * 12 + b"\xff\n")
+    with pytest.raises(SynparseError, match="invalid UTF-8"):
+        parse(out, path, job)
+    assert list(out.glob("a.txt.trees.shards/*"))
+    path.write_text(toy_text(20), encoding="utf-8")
+    assert parse_into(str(out), [str(path)], job, resume=True) == 20
+    assert list(results(out)) == ["a.txt.trees"]
+    assert not (out / "a.txt.trees.shards").exists()
+    (out / "a.txt.trees.shards").mkdir()
+    assert parse_into(str(out), [str(path)], job, resume=True) == 0
+    assert not (out / "a.txt.trees.shards").exists()
+
+
+def test_workers_discard_the_part_of_one_process(job: Job, tmp_path: Path) -> None:
+    """The part may be that of an earlier version of the text."""
+    path, out = tmp_path / "a.txt", tmp_path / "out"
+    path.write_bytes(b"a b\n" * 20 + b"\xff\n")
+    with pytest.raises(SynparseError, match="invalid UTF-8"):
+        parse_into(str(out), [str(path)], job)
+    path.write_bytes(b"c d\n" * 20 + b"\xff\n")
+    with pytest.raises(SynparseError, match="invalid UTF-8"):
+        parse(out, path, job, resume=True)
+    with pytest.raises(SynparseError, match="invalid UTF-8"):
+        parse_into(str(out), [str(path)], job, resume=True)
+    assert (out / "a.txt.trees.part").read_text("utf-8") == "(X (W c) (W d))\n" * 20
+
+
 def test_malformed_lines_are_left_empty_and_reported(job: Job, tmp_path: Path) -> None:
     path, messages = tmp_path / "a.txt", []
     path.write_bytes(b"a b\n" * 600 + b"\xff\n" + b"a b\n" * 600)
