@@ -263,14 +263,14 @@ class Parser:
             raise SynparseError(f"model {self.name!r}: {problem} (try --what {names})")
         self.choose(specification.decoders_of((kind,))[0])
 
-    def must_support(self) -> None:
-        """Raises SynparseError if the model has no confidence values for the brackets or arcs of its decoder."""
-        if self.structure.supports != self.output:
-            part = "phrases" if self.output == "trees" else "arcs"
+    def must_support(self, output: registry.Output) -> None:
+        """Raises SynparseError if the decoder does not give ``output`` with confidences of its brackets or arcs."""
+        if not self.output == self.structure.supports == output:
+            part = "phrases" if output == "trees" else "arcs"
             able = [
                 name
-                for name in specification.decoders_of(self.gives, self.output)
-                if specification.decoder_entry(name).reads.supports == self.output
+                for name in specification.decoders_of(self.gives, output)
+                if specification.decoder_entry(name).reads.supports == output
             ]
             hint = f" (try --decoder {able[0]})" if able else ""
             problem = f"{self.structure.name} have no confidence in {part}"

@@ -123,11 +123,13 @@ class Job:
     options: TreeOptions = TreeOptions()
 
     def __post_init__(self) -> None:
-        """Raises SynparseError if the parser gives no confidence, or one tree only, and the options need more."""
+        """Raises SynparseError if the parser or format gives no confidence, or one tree, and the options need more."""
         if self.options.min_confidence > -math.inf:
-            self.parser.must_give("trees", "heads without --min-confidence")
-        if self.options.marked or self.options.min_confidence > -math.inf:
-            self.parser.must_support()
+            self.parser.must_support("trees")
+        if self.options.marked:
+            self.parser.must_support(self.parser.output)
+            if self.draw and self.parser.output == "heads":
+                raise SynparseError("drawings of heads show no confidence; leave out --mark-confidence")
         if self.options.k:
             k_best_decoder(self.parser.decoder, self.parser.gives)
 

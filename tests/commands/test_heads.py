@@ -98,8 +98,12 @@ def test_trees_are_refused(call: Caller, parser: Path) -> None:
     gives = "model 'udgn': the decoder 'chu-liu-edmonds' gives heads, not trees"
     problem = f"{gives} (try --format conllu or decoder 'heads-to-tree')"
     assert call.refusal("parse", "-m", parser, "in.txt", "--format", "brackets") == problem
-    problem = f"{gives} (try heads without --min-confidence or decoder 'heads-to-tree')"
-    assert call.refusal("parse", "-m", parser, "in.txt", "--min-confidence", "0.5") == problem
+    for decoder in ("chu-liu-edmonds", "heads-to-tree"):
+        problem = f"model 'udgn': decoder '{decoder}': heads have no confidence in phrases"
+        sure = ("parse", "-m", parser, "in.txt", "--decoder", decoder, "--min-confidence", "0.5")
+        assert call.refusal(*sure) == problem
+    problem = "drawings of heads show no confidence; leave out --mark-confidence"
+    assert call.refusal("parse", "-m", parser, "in.txt", "--format", "drawing", "--mark-confidence") == problem
     problem = "model 'udgn': the decoder 'chu-liu-edmonds' reads heads, not distances (try --what heads)"
     assert call.refusal("extract", "-m", parser, "in.txt", "--what", "distances") == problem
     problem = "model 'udgn' gives heads; decoder 'biased' needs distances (try 'chu-liu-edmonds')"
