@@ -13,7 +13,7 @@ from induce.decoding.priors import EdgeStatistics, Evidence
 from induce.decoding.specification import NO_PRIORS, Prior, parse_priors
 from induce.registry import PRIORS, load
 from induce.structures import SpanScores, Structure
-from treebank.base.errors import SynparseError
+from treebank.base.errors import UsageError
 
 PREFIX_SYMBOLS = "prefix-symbols"
 
@@ -80,18 +80,18 @@ class AppliedPriors:
 def requested_priors(text: str | None, default: Sequence[str], gives: Sequence[type[Structure]]) -> tuple[Prior, ...]:
     """Priors from the option ``text``, or ``default`` if it is None.
 
-    ``text`` is ``none`` or a list of ``NAME:STRENGTH`` separated by commas or ``+``. Raises SynparseError if the
+    ``text`` is ``none`` or a list of ``NAME:STRENGTH`` separated by commas or ``+``. Raises UsageError if the
     list is empty, or a prior is unknown or reads a structure that the model does not return.
     """
     if text is None:
         return parse_priors(default)
     listed = [part.strip() for part in text.replace("+", ",").split(",") if part.strip()]
     if not listed:
-        raise SynparseError(f"priors {text!r}: an empty list; write none, or NAME:STRENGTH such as branching:0.1")
+        raise UsageError(f"priors {text!r}: an empty list; write none, or NAME:STRENGTH such as branching:0.1")
     priors = parse_priors(listed)
     for prior in priors:
         needed = PRIORS.get(prior.name).reads
         if needed not in gives:
             structures = " and ".join(structure.name for structure in gives)
-            raise SynparseError(f"prior {str(prior)!r} needs {needed.name}; this model gives {structures}")
+            raise UsageError(f"prior {str(prior)!r} needs {needed.name}; this model gives {structures}")
     return priors

@@ -29,7 +29,7 @@ from induce.parsing.output_batch import FinishedFiles, batches, remove_shards
 from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.parser import Parser, block_of
 from induce.parsing.reading import ConfidentTree, ScoredTree
-from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
+from treebank.base.errors import BadLineError, TreebankError, UsageError, placed
 from treebank.base.quantities import quantity
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
@@ -129,7 +129,7 @@ class Job:
         if self.options.marked:
             self.parser.must_support(self.parser.output)
             if self.draw and self.parser.output == "heads":
-                raise SynparseError("drawings of heads show no confidence; leave out --mark-confidence")
+                raise UsageError("drawings of heads show no confidence; leave out --mark-confidence")
         if self.options.k:
             k_best_decoder(self.parser.decoder, self.parser.gives)
 
@@ -285,14 +285,14 @@ def output_folder(
 ) -> Iterator[tuple[OutputFolder, dict[str, str]]]:
     """Lock ``folder``, and yield it with the name in it of the output of each input file.
 
-    A name is the path below the common folder of all files, and a suffix. Raises SynparseError for a format that cannot
-    be resumed, for standard input, and as `locked_output` does.
+    A name is the path below the common folder of all files, and a suffix. Raises UsageError for a format that cannot be
+    resumed and for standard input, and SynparseError as `locked_output` does.
     """
     if job.form not in SUFFIXES:
-        raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
+        raise UsageError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
     files = expand(paths, notify=job.input_options.notify)
     if "-" in files:
-        raise SynparseError("trees of standard input have no file name in --output-dir; use -o FILE")
+        raise UsageError("trees of standard input have no file name in --output-dir; use -o FILE")
     shared = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
     names = {path: os.path.relpath(os.path.abspath(path), shared) + SUFFIXES[job.form] for path in files}
     with locked_output(folder, job.facts(), list(names.values()), resume) as claim:

@@ -103,7 +103,7 @@ def test_trees_are_refused(call: Caller, parser: Path) -> None:
         sure = ("parse", "-m", parser, "in.txt", "--decoder", decoder, "--min-confidence", "0.5")
         assert call.refusal(*sure) == problem
     problem = "drawings of heads show no confidence; leave out --mark-confidence"
-    assert call.refusal("parse", "-m", parser, "in.txt", "--format", "drawing", "--mark-confidence") == problem
+    assert call.refusal("parse", "-m", parser, "in.txt", "--format", "drawing", "--mark-confidence", code=2) == problem
     problem = "model 'udgn': the decoder 'chu-liu-edmonds' reads heads, not distances (try --what heads)"
     assert call.refusal("extract", "-m", parser, "in.txt", "--what", "distances") == problem
     problem = "model 'udgn' gives heads; decoder 'biased' needs distances (try 'chu-liu-edmonds')"

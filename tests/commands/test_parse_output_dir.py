@@ -194,7 +194,9 @@ def test_broken_sentences_are_left_empty(call: Caller, model: Path) -> None:
 def test_wrong_usage(call: Caller, model: Path) -> None:
     assert "exclude each other" in call.usage("parse", "-m", model, "in", "--output-dir", "x", "-o", "y")
     assert "--resume, --engine and --workers require --output-dir" in call.usage("parse", "-m", model, "in", "--resume")
-    assert "trees of standard input have no file name" in call.refusal("parse", "-m", model, "-", "--output-dir", "x")
+    parse = ("parse", "-m", model, "-", "--output-dir", "x")
+    assert "trees of standard input have no file name" in call.refusal(*parse, code=2)
+    assert "--output-dir writes brackets, jsonl, conllu" in call.refusal(*parse, "--format", "drawing", code=2)
 
 
 def test_name_of_a_treebank_is_refused_with_the_command_that_writes_a_file(call: Caller, model: Path) -> None:

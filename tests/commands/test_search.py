@@ -95,7 +95,9 @@ def test_highlighting_in_terminal_and_html(call: Caller, folder: Path) -> None:
     assert "<pre>a.trees:3\ta cat <mark>&lt;b&gt; it</mark></pre>" in page
     assert page.startswith("<!DOCTYPE html>")
     assert page.endswith("</html>\n")
-    assert "no highlighting" in call.refusal("search", "NP", "a.trees", "--highlight", "html", "--format", "csv")
+    csv = ("search", "NP", "a.trees", "--format", "csv")
+    assert "no highlighting" in call.refusal(*csv, "--highlight", "html", code=2)
+    assert "with --invert there are none" in call.refusal(*csv, "--invert", code=2)
 
 
 def test_escape_sequences_in_words_do_not_reach_the_terminal(call: Caller, folder: Path) -> None:

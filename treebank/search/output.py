@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, NamedTuple
 
-from treebank.base.errors import SynparseError, TreebankError, printable
+from treebank.base.errors import TreebankError, UsageError, printable
 from treebank.base.json_text import json_text
 from treebank.base.tables import Column, Table
 from treebank.core.sentence import Sentence
@@ -267,8 +267,8 @@ def _row(name: str, count: FileCount) -> list[str | int | float | None]:
 
 
 def check(form: str, *, invert: bool, highlight: Highlight) -> None:
-    """Raises SynparseError for options that exclude each other."""
+    """Raises UsageError for options that exclude each other."""
     if invert and form in ("concordance", "csv"):
-        raise SynparseError(f"--format {form} has a line for each match, and with --invert there are none; use text")
+        raise UsageError(f"--format {form} has a line for each match, and with --invert there are none; use text")
     if highlight is not NO_HIGHLIGHT and form in ("jsonl", "csv", "count"):
-        raise SynparseError(f"--format {form} has no highlighting; use brackets, text or concordance")
+        raise UsageError(f"--format {form} has no highlighting; use brackets, text or concordance")
