@@ -149,7 +149,8 @@ def parse(
     else:
         written = call.write(job.lines(call.paths))
     if skipped.count:
-        click.echo(f"{skipped.count:,} of {written:,} sentences were malformed; their lines are empty", err=True)
+        count = f"{skipped.count:,}" if folder_options["resume"] else f"{skipped.count:,} of {written:,}"
+        click.echo(f"{count} sentences were malformed; their lines are empty", err=True)
 
 
 def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count: int | None, seed: int) -> Job:

@@ -191,6 +191,19 @@ def test_broken_sentences_are_left_empty(call: Caller, model: Path) -> None:
     assert "synparse: bad.txt:2: invalid UTF-8" in call("parse", "-m", model, "bad.txt")[2]
 
 
+def test_resumed_job_counts_malformed_sentences_without_their_share(call: Caller, model: Path) -> None:
+    """The sentences that are written already are read again, and not counted among those that are written."""
+    Path("bad.txt").write_bytes(b"\xff\n" * 20 + b"a b\n")
+    job = ("parse", "-m", model, "bad.txt", "--on-error", "blank", "--output-dir", "out")
+    assert "\n20 of 21 sentences were malformed" in call(*job)[2]
+    path = Path("out/bad.txt.trees")
+    complete = path.read_bytes()
+    path.rename("out/bad.txt.trees.part")
+    code, _, err = call(*job, "--resume")
+    assert (code, path.read_bytes()) == (0, complete)
+    assert "5 sentences\n20 sentences were malformed" in err
+
+
 def test_wrong_usage(call: Caller, model: Path) -> None:
     assert "exclude each other" in call.usage("parse", "-m", model, "in", "--output-dir", "x", "-o", "y")
     assert "--resume, --engine and --workers require --output-dir" in call.usage("parse", "-m", model, "in", "--resume")
