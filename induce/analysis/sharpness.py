@@ -119,7 +119,8 @@ def with_scores(
 ) -> dict[str, tuple[Correlation, Correlation]]:
     """Correlations (Spearman's, Pearson's) of each measure with the ``scores`` of the same models, by measure.
 
-    Raises SynparseError if a model has no score, or if there are fewer than `MIN_MODELS` models.
+    Raises SynparseError if a model has no score, if there are fewer than `MIN_MODELS` models, or if they have no
+    measure in common.
     """
     missing = next((system.run for system in systems if system.run not in scores), None)
     if missing is not None:
@@ -128,6 +129,8 @@ def with_scores(
         raise SynparseError(f"a correlation needs {MIN_MODELS} or more models; {len(systems)} are named")
     by_model = [scores[system.run] for system in systems]
     names = [name for name in systems[0].values if all(name in system.values for system in systems)]
+    if not names:
+        raise SynparseError("these models have no measure in common; correlate models of the same structure")
     values = {name: [system.values[name] for system in systems] for name in names}
     return {name: (spearman(column, by_model), pearson(column, by_model)) for name, column in values.items()}
 

@@ -36,6 +36,10 @@ def test_a_table_and_a_correlation(call: Caller, model: Path, tmp_path: Path, mo
     assert names == ["onlstm a", "onlstm b", "onlstm c"]
     assert "Correlation with UF1 over 3 models" in call.result(*arguments, "--scores", "scores.json")
     assert call.refusal(*arguments[:-2], "--scores", "scores.json").startswith("a correlation needs 3 or more models")
+    scores[-1]["model"] = "english"
+    Path("scores.json").write_text(json.dumps({"scores": scores}), encoding="utf-8")
+    problem = "these models have no measure in common; correlate models of the same structure"
+    assert call.refusal(*arguments[:-1], "english", "--scores", "scores.json") == problem
     Path("scores.json").write_text("[]", encoding="utf-8")
     assert call.refusal(*arguments, "--scores", "scores.json").startswith(
         'scores.json: expected an object with "scores"'
