@@ -95,6 +95,9 @@ def test_highlighting_in_terminal_and_html(call: Caller, folder: Path) -> None:
     assert "<pre>a.trees:3\ta cat <mark>&lt;b&gt; it</mark></pre>" in page
     assert page.startswith("<!DOCTYPE html>")
     assert page.endswith("</html>\n")
+    Path("private.mrg").write_text("(S (NP (NN a\ue000&b)) (VP (VBD c\ue001)))\n", encoding="utf-8")
+    page = call.result("search", "NP", "private.mrg", "--highlight", "html", "--no-location")
+    assert "<pre>(S <mark>(NP (NN a\ue000&amp;b))</mark> (VP (VBD c\ue001)))</pre>" in page
     csv = ("search", "NP", "a.trees", "--format", "csv")
     assert "no highlighting" in call.refusal(*csv, "--highlight", "html", code=2)
     assert "with --invert there are none" in call.refusal(*csv, "--invert", code=2)

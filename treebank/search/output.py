@@ -127,11 +127,8 @@ def _brackets(writer: Writer, match: Match) -> Iterator[str]:
     if writer.highlight is NO_HIGHLIGHT:
         yield writer.placed(match.sentence, str(tree))
         return
-    before, after = "\ue000", "\ue001"  # private characters, so that the quoting of HTML leaves the marks unchanged
     nodes = [hit.node for hit in _outermost(match.hits)]
-    line = writer.highlight.quote(bracketed(tree, nodes, before, after))
-    line = line.replace(before, writer.highlight.before).replace(after, writer.highlight.after)
-    yield writer.placed(match.sentence, line)
+    yield writer.placed(match.sentence, bracketed(tree, nodes, *writer.highlight))
 
 
 def _text(writer: Writer, match: Match) -> Iterator[str]:

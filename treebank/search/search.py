@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from random import Random
@@ -168,8 +168,10 @@ def _sampled(matches: Iterable[Match], size: int, random: Random) -> list[Match]
     return [match for _, match in sorted(reservoir, key=lambda item: item[0])]
 
 
-def bracketed(tree: Tree, nodes: Iterable[int], before: str, after: str) -> str:
+def bracketed(tree: Tree, nodes: Iterable[int], before: str, after: str, quote: Callable[[str], str] = str) -> str:
     """The tree in one line with ``before`` and ``after`` around each of the ``nodes`` of its index.
+
+    ``quote`` is called with each label, tag and word.
 
     >>> bracketed(Tree.from_text("(S (NP (DT the) (NN cat)) (VP (VBD sat)))"), [1], "<b>", "</b>")
     '(S <b>(NP (DT the) (NN cat))</b> (VP (VBD sat)))'
@@ -178,7 +180,7 @@ def bracketed(tree: Tree, nodes: Iterable[int], before: str, after: str) -> str:
     texts: list[str] = []
     for node in reversed(range(len(index.labels))):
         children: list[str] = [texts.pop() for _ in index.children(node)]
-        label = escape(index.labels[node])
+        label = quote(escape(index.labels[node]))
         text = f"({label} {' '.join(children)})" if children else label
         texts.append(f"{before}{text}{after}" if node in marked else text)
     return " ".join(reversed(texts))
