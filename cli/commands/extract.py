@@ -77,9 +77,13 @@ def extract(
         _extract_values(run, call, input_options, content, **parsing)
         return
     from induce.parsing.load import load_parser
+    from induce.storage.model_spec import parse_model_spec
 
     parser = load_parser(run, tell=note, **parsing)
-    if content:
+    if content and content != parser.structure.name:
+        if chosen := parsing["decoder"] or parse_model_spec(run).options.get("decoder"):
+            problem = f"the decoder {chosen!r} reads {parser.structure.name}, not {content}"
+            raise click.UsageError(f"{problem}; leave out the decoder or --what")
         parser.offer(content)
     structures = parser.read(call.sentences(parser.input_options(input_options)))
     call.write(_line_of_numbers(structure.to_json(parser.decoder)) for structure in structures)

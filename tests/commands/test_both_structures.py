@@ -92,3 +92,10 @@ def test_the_decoder_decides_what_is_written(call: Caller, both: Path) -> None:
     problem = call.refusal("parse", "-m", both, "in.txt", "--decoder", "eisner", "--format", "brackets")
     gives = "model 'structformer': the decoder 'eisner' gives heads, not trees"
     assert problem == f"{gives} (try --format conllu or decoder 'unbiased')"
+
+
+def test_decoder_of_another_structure_than_the_extracted_one_is_refused(call: Caller, both: Path) -> None:
+    problem = "the decoder 'biased' reads distances, not heads; leave out the decoder or --what"
+    assert problem in call.usage("extract", "-m", both, "in.txt", "--what", "heads", "--decoder", "biased")
+    assert problem in call.usage("extract", "-m", f"{both}@decoder=biased", "in.txt", "--what", "heads")
+    call.result("extract", "-m", both, "in.txt", "--what", "distances", "--decoder", "biased")
