@@ -84,7 +84,10 @@ EXAMPLES = [
 @option(
     "--engine", type=click.Choice(["processes", "ray"]), help="With --output-dir: parse in parallel with this engine."
 )
-@number_option("--workers", help="Number of parallel workers (default: number of cores).")
+@number_option(
+    "--workers",
+    help="With --output-dir: number of parallel workers (default: one process, or with --engine one per core).",
+)
 @option("--address", metavar="HOST:PORT", help="With --engine ray: address of a running cluster.")
 def parse(
     input: Sequence[str],
