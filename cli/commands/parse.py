@@ -224,6 +224,8 @@ def _check_usage(
     address: str | None,
 ) -> None:
     """Raises UsageError if options exclude each other or a required option is missing."""
+    if output_dir == "":
+        raise click.UsageError("--output-dir: an empty name; name a folder to write")
     if output and output_dir:
         raise click.UsageError("--output and --output-dir exclude each other")
     if (resume or engine or workers) and not output_dir:
