@@ -6,7 +6,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-RARE := /(_dynamo|_inductor|jieba|mpmath|mypy|mypyc|networkx|onnx|pip|setuptools|sympy|testing|tests?)/
+RARE := /(_inductor|jieba|mypy|mypyc|onnx|pip|setuptools|testing|tests?)/
 
 .PHONY: demo test docs dist bench clean
 

@@ -143,7 +143,7 @@ def test_malformed_files_and_options_are_reported(call: Caller) -> None:
         ("--decoder", "eisner"): "needs heads",
         ("--priors", "branching:1"): "needs span_scores",
     }.items():
-        code = 2 if options[1] in ("helinger", "eisner") else 1
+        code = 2 if options[1] in ("helinger", "eisner", "branching:1") else 1
         assert message in call.refusal("decode", "--from", "s.npz", *options, code=code), options
 
 
