@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,8 +36,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@cache
-def scores() -> dict[tuple[str, str], dict[str, Any]]:
+def tree_scores() -> dict[tuple[str, str], dict[str, Any]]:
     """Scores of all baselines from ``synparse eval``, by row of the table of conventions and by system."""
     names = [full_name(row[0]) for row in rows("| convention | sentences | gold spans")]
     arguments = [f"--baseline={name}" for name in SYSTEMS] + [f"--convention={name}" for name in names]
@@ -81,41 +80,45 @@ def rows(first: str) -> list[list[str]]:
     return table(first) if PAPER.is_file() else []
 
 
-@pytest.mark.parametrize("row", rows("| convention | sentences | gold spans"), ids=lambda row: row[0])
-def test_the_table_of_conventions(row: Sequence[str]) -> None:
+def test_the_tables_of_trees() -> None:
+    """All figures in one test, because they come from one evaluation."""
+    scores = tree_scores()
+    for row in rows("| convention | sentences | gold spans"):
+        check_convention(row, scores)
+    for row in rows("| | depth | R/L |"):
+        check_secondary_measures(row, scores)
+    text = PAPER.read_text("utf-8")
+    counts = ", ".join(f"{label} {scores['on-lstm', 'gold']['by_label'][label][1]:,}" for label in LABELS)
+    assert counts in text
+    kim = [f"{scores[name, 'gold']['value']:.4f}" for name in ("kim-sentence", "kim-corpus")]
+    assert f"scores {kim[0]} (sentence) and {kim[1]} (corpus)" in text
+    assert f"Under EVALB it scores {scores['evalb', 'gold']['value']:.4f}" in text
+
+
+def check_convention(row: Sequence[str], scores: Mapping[tuple[str, str], dict[str, Any]]) -> None:
     name, sentences, brackets, *cells = row
     convention = full_name(name)
     for column, cell in zip(COLUMNS, cells, strict=True):
         if cell == "-":
             continue
-        score = scores()[convention, "random" if column == "runs" else column]
+        score = scores[convention, "random" if column == "runs" else column]
         value = score["runs"]["mean"] if column == "runs" else score["value"]
-        assert rounded(value, cell) == cell, column
-        assert (score["sentences"], score["brackets"]["gold"]) == (int(sentences), int(brackets))
+        assert rounded(value, cell) == cell, (name, column)
+        assert (score["sentences"], score["brackets"]["gold"]) == (int(sentences), int(brackets)), name
         assert f"conv:{'custom' if ',' in convention else convention}|" in score["signature"]
         assert "(5 % sample)" in score["signature"]
 
 
-@pytest.mark.parametrize("row", rows("| | depth | R/L |"), ids=lambda row: row[0])
-def test_the_table_of_secondary_measures(row: Sequence[str]) -> None:
+def check_secondary_measures(row: Sequence[str], scores: Mapping[tuple[str, str], dict[str, Any]]) -> None:
     name, depth, ratio, other_ratio, *recalls = row
     system = next((system for word, system in SHAPES.items() if word in name), "gold")
-    score = scores()["on-lstm", system]
-    assert rounded(score["depth"], depth) == depth
-    assert rounded(score["right_left"], ratio) == ratio
-    assert rounded(score["right_left_no_apostrophe"], other_ratio) == other_ratio
+    score = scores["on-lstm", system]
+    assert rounded(score["depth"], depth) == depth, name
+    assert rounded(score["right_left"], ratio) == ratio, name
+    assert rounded(score["right_left_no_apostrophe"], other_ratio) == other_ratio, name
     counts = [score["by_label"][label] for label in LABELS]
-    assert [rounded(100 * hits / total, cell) for (hits, total), cell in zip(counts, recalls, strict=True)] == recalls
-
-
-def test_gold_labels_and_the_collapsed_gold_tree() -> None:
-    """Scores in the two sentences below the tables."""
-    text, all_scores = PAPER.read_text("utf-8"), scores()
-    counts = ", ".join(f"{label} {all_scores['on-lstm', 'gold']['by_label'][label][1]:,}" for label in LABELS)
-    assert counts in text
-    kim = [f"{all_scores[name, 'gold']['value']:.4f}" for name in ("kim-sentence", "kim-corpus")]
-    assert f"scores {kim[0]} (sentence) and {kim[1]} (corpus)" in text
-    assert f"Under EVALB it scores {all_scores['evalb', 'gold']['value']:.4f}" in text
+    shares = [rounded(100 * hits / total, cell) for (hits, total), cell in zip(counts, recalls, strict=True)]
+    assert shares == recalls, name
 
 
 def test_the_tables_are_there() -> None:
@@ -128,10 +131,8 @@ def test_the_tables_are_there() -> None:
 HEAD_CONVENTIONS = {"UDGN": "udgn", "punctuation ignored": "no-punct", "all tokens": "all-tokens"}
 
 
-@pytest.fixture(scope="module")
-def heads(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str, str], dict[str, Any]]:
+def head_scores(folder: Path) -> dict[tuple[str, str, str, str], dict[str, Any]]:
     """Scores of both baselines of heads from ``synparse eval``, by convention, length limit, system and metric."""
-    folder = tmp_path_factory.mktemp("dependencies")
     with zipfile.ZipFile(DATA / "corpora" / "dependency_treebank.zip") as archive:
         archive.extractall(folder)
     result = {}
@@ -146,11 +147,11 @@ def heads(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str,
     return result
 
 
-@pytest.mark.parametrize("row", rows("| convention | counted tokens"), ids=lambda row: row[0])
-def test_the_table_of_heads(row: Sequence[str], heads: dict[tuple[str, str, str, str], dict[str, Any]]) -> None:
-    name, tokens, *cells = row
-    convention, bound = HEAD_CONVENTIONS[name.partition(",")[0]], name.partition("<=")[2]
-    for system, cell in zip(("previous", "next"), cells, strict=True):
-        both = [heads[convention, bound, system, metric] for metric in ("UAS", "UUAS")]
-        assert " / ".join(f"{score['value']:.4f}" for score in both) == cell
-        assert {score["brackets"]["gold"] for score in both} == {int(tokens)}
+def test_the_table_of_heads(tmp_path: Path) -> None:
+    heads = head_scores(tmp_path)
+    for name, tokens, *cells in rows("| convention | counted tokens"):
+        convention, bound = HEAD_CONVENTIONS[name.partition(",")[0]], name.partition("<=")[2]
+        for system, cell in zip(("previous", "next"), cells, strict=True):
+            both = [heads[convention, bound, system, metric] for metric in ("UAS", "UUAS")]
+            assert " / ".join(f"{score['value']:.4f}" for score in both) == cell, (name, system)
+            assert {score["brackets"]["gold"] for score in both} == {int(tokens)}, name
