@@ -47,8 +47,13 @@ def gradient(x: Tensor, d: Tensor, rank: int) -> Tensor:
 
 
 def draw_index(weights: Tensor, generator: torch.Generator) -> int:
-    """Index of a number in ``weights`` (K,), drawn in proportion to it."""
-    return int(torch.multinomial(weights, 1, generator=generator))
+    """Index of a number in ``weights`` (K,), drawn in proportion to it.
+
+    One uniform number is drawn, where `torch.multinomial` draws K numbers.
+    """
+    sums = weights.double().cumsum(0)
+    drawn = sums[-1] * torch.rand(1, generator=generator, dtype=torch.float64)
+    return min(int(torch.searchsorted(sums, drawn, right=True)), len(sums) - 1)  # the product can round up to the sum
 
 
 SpanWeights = list[Tensor] | None  # by width: (spans, B, 1)
