@@ -24,11 +24,11 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	# mypy beside the tests; these with one thread a process, and a process more than there are cores, since they also
-	# wait; what is compiled is kept, whatever the shell's settings: the same modules are loaded in many processes
+	# mypy beside the tests; these with one process for each core, of one thread; what is compiled is kept, whatever the
+	# shell's settings: the same modules are loaded in many processes
 	$(BIN)/mypy & types=$$!; \
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 \
-	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal; tests=$$?; \
+	$(BIN)/python -m pytest -n $$(getconf _NPROCESSORS_ONLN) --dist worksteal; tests=$$?; \
 	wait $$types && exit $$tests
 
 docs: $(READY)
