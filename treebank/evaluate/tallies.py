@@ -41,7 +41,7 @@ class GoldSentence:
     view: TreeView
     constituents: Constituents
     apostrophes: frozenset[int]
-    _counted: dict[BracketRule, Collection[Span]] = field(default_factory=dict)
+    _counted: dict[BracketRule, Collection[Span]] = field(default_factory=dict, init=False, compare=False)
 
     @classmethod
     def of(cls, view: TreeView) -> GoldSentence:
@@ -89,7 +89,7 @@ class PredictedSentence:
     gold: GoldSentence
     brackets: Bracketing
     shape: SentenceShape
-    _counts: dict[BracketRule, Counts] = field(default_factory=dict)
+    _counts: dict[BracketRule, Counts] = field(default_factory=dict, init=False, compare=False)
 
     @classmethod
     def of(cls, brackets: Bracketing, gold: GoldSentence) -> PredictedSentence:
