@@ -28,7 +28,10 @@ GOLD_HELP = "Treebank: a file, a folder, or a name such as sample or wsj10."
 
 
 def not_empty(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Callback of an option whose empty value, as from an unset variable of the shell, would mean the default."""
+    """Callback of an option whose empty value, as from an unset variable of the shell, would mean the default.
+
+    Raises BadParameter for such a value, and returns others unchanged.
+    """
     if value == "":
         raise click.BadParameter("an empty value; give a value, or leave out the option")
     return value

@@ -19,6 +19,7 @@ from cli.options import (
     label_options,
     label_seed,
     model_option,
+    not_empty,
     note,
     on_error_option,
     output_option,
@@ -79,7 +80,13 @@ EXAMPLES = [
 )
 @number_option("--k", help="Write the N best trees of each sentence with their scores, as JSON lines.", group=OUTPUT)
 @label_options("the parsed text", OUTPUT)
-@option("--output-dir", metavar="DIR", help="Write one output file into DIR for each input file.", group=OUTPUT)
+@option(
+    "--output-dir",
+    metavar="DIR",
+    callback=not_empty,
+    help="Write one output file into DIR for each input file.",
+    group=OUTPUT,
+)
 @option("--resume", is_flag=True, help="With --output-dir: continue an interrupted job.")
 @option(
     "--engine", type=click.Choice(["processes", "ray"]), help="With --output-dir: parse in parallel with this engine."
@@ -224,8 +231,6 @@ def _check_usage(
     address: str | None,
 ) -> None:
     """Raises UsageError if options exclude each other or a required option is missing."""
-    if output_dir == "":
-        raise click.UsageError("--output-dir: an empty name; name a folder to write")
     if output and output_dir:
         raise click.UsageError("--output and --output-dir exclude each other")
     if (resume or engine or workers) and not output_dir:
