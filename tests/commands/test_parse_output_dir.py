@@ -206,7 +206,9 @@ def test_resumed_job_counts_malformed_sentences_without_their_share(call: Caller
 
 def test_wrong_usage(call: Caller, model: Path) -> None:
     assert "exclude each other" in call.usage("parse", "-m", model, "in", "--output-dir", "x", "-o", "y")
-    assert "an empty value; give a value, or leave out the option" in call.usage("parse", "-m", model, "in", "--output-dir", "")
+    assert "an empty value; give a value, or leave out the option" in call.usage(
+        "parse", "-m", model, "in", "--output-dir", ""
+    )
     assert "--resume, --engine and --workers require --output-dir" in call.usage("parse", "-m", model, "in", "--resume")
     parse = ("parse", "-m", model, "-", "--output-dir", "x")
     assert "trees of standard input have no file name" in call.refusal(*parse, code=2)
