@@ -24,6 +24,12 @@ def remove_shards(folder: str, file: str) -> None:
     shutil.rmtree(os.path.join(folder, file + SHARDS_SUFFIX), ignore_errors=True)
 
 
+def report_finished(folder: str, file: str, tell: Callable[[str], None], line: str) -> None:
+    """Remove the shards of a complete ``file``, and call ``tell`` with a ``line`` about it."""
+    remove_shards(folder, file)
+    tell(line)
+
+
 def batches(names: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Split ``names`` (input path: output file) into batches of limited size. A pipe or device ends its batch."""
     batch: dict[str, str] = {}

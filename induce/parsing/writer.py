@@ -25,7 +25,7 @@ from induce.parsing.json_lines import (
     with_confidence_labels,
 )
 from induce.parsing.labels import Labeler, unlabeled
-from induce.parsing.output_batch import FinishedFiles, batches, remove_shards
+from induce.parsing.output_batch import FinishedFiles, batches, remove_shards, report_finished
 from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.parser import Parser, block_of
 from induce.parsing.reading import ConfidentTree, ScoredTree
@@ -259,10 +259,6 @@ def parse_into(
         part = target + PART_SUFFIX
         return os.path.exists(target) or (os.path.exists(part) and os.path.getsize(part) > 0)
 
-    def report_finished(name: str, line: str) -> None:
-        remove_shards(folder, name)
-        tell(line)
-
     with output_folder(folder, paths, job, resume) as (claim, names), FinishedFiles() as finished:
         for batch in batches(names):
             claim.check(batch, is_begun)
@@ -275,7 +271,7 @@ def parse_into(
                     count = _parse_one(path, target + PART_SUFFIX, job)
                     written += count
                     line = f"{number} of {quantity(len(names), 'file')}: {path}: {quantity(count, 'sentence')}"
-                    finished.add(target + PART_SUFFIX, target, partial(report_finished, name, line))
+                    finished.add(target + PART_SUFFIX, target, partial(report_finished, folder, name, tell, line))
     return written
 
 

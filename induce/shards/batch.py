@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from induce.parsing.output_batch import FinishedFiles, batches, remove_shards
+from induce.parsing.output_batch import FinishedFiles, batches, remove_shards, report_finished
 from induce.parsing.output_lock import OutputFolder
 from induce.parsing.parser import block_of
 from induce.parsing.writer import PART_SUFFIX, Job, output_folder
@@ -249,11 +249,8 @@ class _Batch:
         self.finished += 1
         sentences = sum(result.sentences for result in results)
         line = f"{self.finished} of {quantity(len(self.files), 'file')}: {file.path}: {quantity(sentences, 'sentence')}"
-        self.finished_files.add(target + PART_SUFFIX, target, partial(self._report_finished, file.name, line))
-
-    def _report_finished(self, name: str, line: str) -> None:
-        remove_shards(self.folder, name)
-        self.tell(line)
+        report = partial(report_finished, self.folder, file.name, self.tell, line)
+        self.finished_files.add(target + PART_SUFFIX, target, report)
 
 
 def _located(error: Exception, shard: Shard) -> Exception:
