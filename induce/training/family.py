@@ -15,7 +15,7 @@ from induce.storage.locate import FAMILY, PathType
 from induce.storage.run_folder import check_type, has_begun, resumable
 from induce.training.events import Event
 from induce.training.parallel import Task, train_tasks
-from induce.training.request import RunRequest, Stop, StoredRequest
+from induce.training.request import RunRequest, Stop, StoredRequest, is_changeable
 from induce.training.run import RunData, load_data
 from induce.training.state import check_text
 from induce.workers.pool import cores, worker_count
@@ -71,8 +71,9 @@ def train_family(
     """
     folder = Path(request.run)
     check_type(folder, PathType.FAMILY)
+    changes = request.settings
     request, seeds, all_seeds = _joined(folder, request, list(seeds))
-    runs = [_of_seed(request, seed) for seed in seeds]
+    runs = [_of_seed(request, seed, changes) for seed in seeds]
     data = load_data(runs[0], report, stop)
     if not data.config.task_name:
         data.encode()
@@ -97,11 +98,12 @@ def _check_text(folder: Path, seeds: Sequence[int], data: RunData) -> None:
             check_text(run, "development", data.development.sha256, facts.development.sha256, source)
 
 
-def _of_seed(request: RunRequest, seed: int) -> RunRequest:
-    """The request of one run. A run that has begun keeps its settings."""
+def _of_seed(request: RunRequest, seed: int, changes: Sequence[str]) -> RunRequest:
+    """The request of one run. A run that has begun keeps its settings, except for the ``changes`` that it can take."""
     run = str(Path(request.run) / f"seed-{seed}")
     if request.resume and has_begun(Path(run)):
-        return RunRequest(run=run, resume=True, text=request.text, dev=request.dev, device=request.device)
+        paths = {name: getattr(request, name) for name in ("text", "dev", "device")}
+        return RunRequest(run=run, resume=True, settings=tuple(filter(is_changeable, changes)), **paths)
     return replace(request, run=run, seed=seed, resume=False)
 
 
@@ -121,8 +123,11 @@ def _joined(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[RunReq
     now = StoredRequest.of(request)
     all_seeds = list(dict.fromkeys([*known, *seeds]))
     if request.resume:
-        before.check_unchanged(request)
-        return before.restore(request), seeds or known, all_seeds
+        equal = list(request.settings) == list(before.settings)
+        changes = () if equal else tuple(request.settings)
+        before.check_unchanged(replace(request, settings=()) if all(map(is_changeable, changes)) else request)
+        restored = before.restore(request)
+        return replace(restored, settings=(*restored.settings, *changes)), seeds or known, all_seeds
     others = ", ".join(str(seed) for seed in known if seed not in seeds)
     names = [item.name for item in fields(now) if getattr(now, item.name) != getattr(before, item.name)]
     if others and names:

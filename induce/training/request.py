@@ -125,6 +125,11 @@ def unchangeable(option: str, stored: object) -> UnchangeableError:
     return UnchangeableError(f"{option} cannot change on --resume: the run keeps {stored or 'none'}")
 
 
+def is_changeable(change: str) -> bool:
+    """Whether a resumed run can take the setting ``change``, such as ``train.epochs=9``."""
+    return change.partition("=")[0].strip() in CHANGEABLE
+
+
 def resolved_config(request: RunRequest) -> RunConfig:
     """The settings of a new run. Raises SynparseError for unknown names and invalid values."""
     return resolve(
@@ -189,7 +194,7 @@ def _check_unchanged(request: RunRequest, config: RunConfig) -> None:
         if requested not in (None, stored):
             raise unchangeable(name, stored)
     for change in request.settings:
-        if change.partition("=")[0].strip() not in CHANGEABLE:
+        if not is_changeable(change):
             raise UnchangeableError(f"--set {change}: on --resume only {' and '.join(CHANGEABLE)} can change")
 
 

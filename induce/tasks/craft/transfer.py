@@ -32,7 +32,7 @@ from induce.tasks.craft.sketches import read_sketch
 from induce.tasks.craft.world import ACTIONS
 from induce.training.loop import SAVE_SECONDS
 from induce.training.position import Clock, Position
-from induce.training.request import CHANGEABLE, unchangeable
+from induce.training.request import CHANGEABLE, is_changeable, unchangeable
 from induce.training.state import Content, append_event, cut_log, resume_error, store_checkpoint
 from induce.training.time_limit import Limits, never
 from treebank.base.digest import digest_bytes
@@ -223,7 +223,7 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
 def _resumed(request: TransferRequest, folder: Path) -> Transfer:
     if not resumable(folder):
         raise SynparseError(f"{folder}: not a run that can be resumed")
-    if any(change.partition("=")[0] not in CHANGEABLE for change in request.settings):
+    if not all(map(is_changeable, request.settings)):
         raise SynparseError(f"only {' and '.join(CHANGEABLE)} can change on --resume")
     lock = RunLock(folder)
     settle_run(folder)

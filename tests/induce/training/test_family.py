@@ -173,3 +173,16 @@ def test_seed_of_a_resumed_family_is_refused(call: Caller, text: str, tmp_path: 
     run.mkdir()
     family._write(run, request(run, text), [1])
     assert "the models of several seeds are named by --seeds" in call.usage("train", "--resume", "-o", run, "--seed", 6)
+
+
+def test_more_epochs_can_be_asked_of_a_resumed_family(text: str, tmp_path: Path) -> None:
+    run = tmp_path / "family"
+    list(train_family(request(run, text), [1, 2]))
+    shutil.rmtree(run / "seed-2")
+    resumed = replace(request(run, text, resume=True), settings=("train.epochs=2",))
+    list(train_family(resumed, []))
+    epochs = [read(find(run / name)).config.train.epochs for name in ("seed-1", "seed-2")]
+    assert epochs == [2, 2]
+    list(train_family(replace(resumed, settings=()), []))
+    with pytest.raises(UsageError, match=r"--set model\.layers=3 cannot change on --resume"):
+        list(train_family(replace(resumed, settings=("model.layers=3",)), []))
