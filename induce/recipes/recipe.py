@@ -157,6 +157,15 @@ class Recipe:
         parts = tuple(part.in_style(chosen) for part in self.parts)
         return replace(self, parts=parts, styles=())
 
+    def relative_to(self, folder: Path) -> Recipe:
+        """The recipe with its files, presets and another recipe, in ``folder``."""
+
+        def located(name: str) -> str:
+            return str(folder / name) if name.endswith(".toml") else name
+
+        parts = tuple(replace(part, presets=tuple(map(located, part.presets))) for part in self.parts)
+        return replace(self, parts=parts, small_text_recipe=located(self.small_text_recipe))
+
     @property
     def students(self) -> tuple[Part, ...]:
         """Parts that learn from the vote of the others."""
@@ -184,10 +193,12 @@ class Recipe:
 def read_recipe(name: str, style: str = "") -> Recipe:
     """The shipped recipe ``name``, or that in the file ``name``, in ``style`` (see `Recipe.in_style`).
 
-    Raises SynparseError if it is missing or invalid.
+    In a file, presets and recipes that end in ``.toml`` are relative to the folder of the file. Raises SynparseError
+    if it is missing or invalid.
     """
     path = Path(name)
-    if path.suffix != ".toml":
+    shipped = path.suffix != ".toml"
+    if shipped:
         path = SHIPPED / f"{name}.toml"
         if not path.exists():
             known = [file.stem for file in sorted(SHIPPED.glob("*.toml"))]
@@ -196,7 +207,8 @@ def read_recipe(name: str, style: str = "") -> Recipe:
         content = tomllib.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise SynparseError(f"{path}: not valid TOML ({error})") from None
-    return recipe_from(content, str(path)).in_style(style)
+    recipe = recipe_from(content, str(path)).in_style(style)
+    return recipe if shipped else recipe.relative_to(path.absolute().parent)
 
 
 def recipe_from(content: Mapping[str, Any], where: str) -> Recipe:
