@@ -95,16 +95,17 @@ def score_task(
     checkpoints = read_runs(groups, task)
     examples = load_test(task, paths, next(iter(checkpoints.values())).config.task, largest=largest)
     measure = examples.task.measure
-    data = (" ".join(paths) or "generated") + (f" (up to {largest} {measure})" if largest else "")
+    names = " ".join(Path(path).name for path in paths)
+    data = (names or "generated") + (f" (up to {largest} {measure})" if largest else "")
     scores = []
     for run, checkpoint in checkpoints.items():
         name = system_name(checkpoint.config.model_name, run, alone=len(checkpoints) == 1)
         score = score_run(name, checkpoint, examples, data, device=device)
         scores.append(replace(score, model=run))
-    names = list(dict.fromkeys(name for score in scores for name in score.groups))
-    columns = [Column("System"), Column("Measure"), *(Column(name, ".2f") for name in ("All", *names))]
-    rows = [row for score in scores for row in score.rows(names)]
-    rows += _example_rows(scores, names)
+    sizes = list(dict.fromkeys(name for score in scores for name in score.groups))
+    columns = [Column("System"), Column("Measure"), *(Column(name, ".2f") for name in ("All", *sizes))]
+    rows = [row for score in scores for row in score.rows(sizes)]
+    rows += _example_rows(scores, sizes)
     tables = [Table(f"By the number of {measure}, in percent", columns, rows)]
     signatures = [line for score in scores for line in score.signatures()]
     return TaskEvaluation(task, data, scores, tables, signatures, groups)
