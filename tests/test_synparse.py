@@ -31,6 +31,8 @@ def test_a_string_is_a_list_of_one_element() -> None:
     assert len(synparse.evaluate("mine.ptb", "right", by="length").tables()) > 1
     scores = synparse.evaluate("mine.ptb", "right", baselines="left").scores
     assert [score.info.name for score in scores] == ["right", "left"]
+    scores = synparse.evaluate("mine.ptb", "right", predicted="mine.ptb").scores
+    assert {score.info.name: score.value for score in scores}["mine.ptb"] == pytest.approx(100)
     page = synparse.report("english", gold=Path("mine.ptb"), baselines="right", conventions="km")
     assert "--baseline right" in page
     assert "text.txt" in synparse.report("english", text=Path("text.txt"))

@@ -114,7 +114,7 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
         gold = given_gold(gold)
     names = [os.fspath(system) for system in systems if isinstance(system, str | os.PathLike)]
     baselines = [name for name in names if name in BASELINES or name in HEAD_BASELINES]
-    more_baselines = options.pop("baselines", ())
+    more_files, more_baselines = options.pop("predicted", ()), options.pop("baselines", ())
     folders = [name for name in names if name not in baselines and is_model(name)]
     files = [name for name in names if name not in baselines and name not in folders]
     for name in files:
@@ -125,7 +125,7 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
     models += load_systems(expand_models(folders))
     plan = EvaluationPlan(
         gold=gold if isinstance(gold, Treebank) else os.fspath(gold),
-        predicted=files,
+        predicted=[*files, *more_files],
         baselines=[*baselines, *more_baselines],
         **options,
     )

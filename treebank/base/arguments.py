@@ -12,7 +12,7 @@ from treebank.base.errors import SynparseError
 
 #: names of options that are lists, of texts or of strings
 TEXTS = frozenset({"text", "dev"})
-LISTS = TEXTS | {"teachers", "settings", "conventions", "baselines", "by", "labels"}
+LISTS = TEXTS | {"teachers", "settings", "conventions", "baselines", "predicted", "by", "labels"}
 #: names of options that are strings
 STRINGS = frozenset({"model", "preset", "task", "trees", "title", "decoder", "normalization", "head_rules"})
 STRING = "a string or path"
