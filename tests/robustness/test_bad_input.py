@@ -31,7 +31,7 @@ BAD_FILES = [
     (
         "latin.txt",
         b"fine\nna\xefve\n",
-        "latin.txt:2: invalid UTF-8 (0xef at byte 3 of the line, byte 8 of the file); if the file",
+        "latin.txt:2: invalid UTF-8 (0xef at byte 3 of the line, byte 8 of the file); if it is",
     ),
     ("broken.txt.gz", b"no gzip", "broken.txt.gz: this is not a .gz file, in spite of its name"),
 ]

@@ -221,4 +221,6 @@ def _not_utf8(problem: str, line: bytes) -> str:
         return f"{problem}: this looks like UTF-16; give --encoding utf-16, or convert it to UTF-8"
     if b"\0" in line:
         return f"this is a binary file, not text: {problem}"
-    return f"{problem}; if the file is in another encoding, give --encoding NAME, such as {_ENCODINGS}"
+    return (
+        f"{problem}; if it is in another encoding, convert it to UTF-8, or give --encoding NAME, such as {_ENCODINGS}"
+    )

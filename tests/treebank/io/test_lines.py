@@ -24,7 +24,7 @@ from treebank.io.source import Source
 ROOT = Path(__file__).resolve().parents[3]
 INVALID = ROOT / "tests/data/invalid"
 ERRORS = {
-    "latin1.txt": ":2: invalid UTF-8 (0xe9 at byte 8 of the line, byte 12 of the file); if the file is",
+    "latin1.txt": ":2: invalid UTF-8 (0xe9 at byte 8 of the line, byte 12 of the file); if it is in",
     "utf16.txt": ":1: invalid UTF-8 (0xff at byte 1 of the line, byte 1 of the file): this looks like UTF-16",
     "binary.txt": ":2: this is a binary file (it holds a NUL byte), not text",
     "binary2.txt": ":1: this is a binary file, not text: invalid UTF-8 (0xff at byte 4 of the line",
