@@ -127,10 +127,15 @@ def readings(name: str) -> list[str]:
     return [reading for reading, entry in LOADERS.items() if reads & set(entry.batches)]
 
 
+@cache
+def presets_of_text() -> list[RunConfig]:
+    """All presets, except those of tasks."""
+    return [preset for preset in map(load_preset, preset_names()) if not preset.task_name]
+
+
 def test_presets_name_every_setting_of_the_model(name: str) -> None:
     expected = {field.name for field in fields(model_class(name).Config)}
-    of_text = [preset for preset in map(load_preset, preset_names()) if not preset.task_name]
-    of_model = [preset for preset in of_text if preset.model_name == name]
+    of_model = [preset for preset in presets_of_text() if preset.model_name == name]
     assert MODELS.get(name).preset in [preset.preset for preset in of_model]
     for preset in of_model:
         assert set(preset.model) == expected, preset.preset
