@@ -7,6 +7,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 RARE := /(_inductor|jieba|mypy|mypyc|onnx|pip|setuptools|testing|tests?)/
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+COMPILED := -qq -x '$(RARE)'
 
 .PHONY: demo test docs dist bench clean
 
@@ -45,9 +47,13 @@ bench: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	# pip compiles with one core. Packages that are rarely loaded compile when they are; files for other versions never do
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev,docs]'
-	$(BIN)/python -m compileall -qq -j 0 -x '$(RARE)' .venv || true
+	# pip uses one core and would compile everything: here torch is compiled while it installs the rest. Packages that
+	# are rarely loaded compile when they are; files for other versions of Python never do
+	$(PIP) --no-deps torch
+	$(BIN)/python -m compileall $(COMPILED) .venv/lib/python*/site-packages/torch & \
+	$(PIP) -e '.[dev,docs]'; installed=$$?; \
+	wait; exit $$installed
+	$(BIN)/python -m compileall $(COMPILED) -j 0 .venv || true
 	touch $@
 
 clean:
