@@ -8,6 +8,7 @@ and the digest of every file and of itself, so that damage is reported and never
 from __future__ import annotations
 
 import os
+import shlex
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -239,7 +240,10 @@ def _no_model(run: Path, type_: PathType, names: tuple[str, ...]) -> str:
     models = sorted(path.name for path in run.iterdir() if any(whole(path / name) for name in names))
     if models:
         examples = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
-        return f"{run}: this is a folder of models ({examples}); name one of them: -m {run / models[0]}"
+        first = shlex.quote(str(run / models[0]))
+        return f"{run}: this is a folder of models ({examples}); name one of them: -m {first}"
+    if type_ is PathType.CORPUS:
+        return f"{run}: this is {type_}; train a model on it with: synparse train {shlex.quote(str(run))} -o FOLDER"
     return f"{run}: this folder holds no model; train one with: synparse train -o {run}"
 
 

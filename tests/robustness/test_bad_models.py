@@ -27,6 +27,9 @@ def test_no_model(call: Caller, trained: Path) -> None:
     assert call.refusal("info", "-m", write("file", "x")).startswith(problem)
     Path("empty").mkdir()
     assert call.refusal("extract", "-m", "empty", text) == f"empty: this folder holds no model; {hint} empty"
+    call.result("data", "prepare", text, "-o", "corpus")
+    remedy = "train a model on it with: synparse train corpus -o FOLDER"
+    assert call.refusal("info", "-m", "corpus") == f"corpus: this is a prepared corpus; {remedy}"
 
 
 def test_missing_model_leaves_earlier_output_unchanged(call: Caller, trained: Path) -> None:
