@@ -22,6 +22,7 @@ from treebank.base.metadata import FileFormat, read_metadata, write_metadata
 FORMAT = FileFormat(1, "the plan of a job", "begin again with --overwrite")
 PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
+MAX_SEED = 2**32 // SEEDS_PER_JOB - 10  # of a job, with room for the seeds of its members
 MAX_MINUTES = 1e7
 # fields of both classes
 DECISIONS = ("done", "log", "series", "words", "text_sha256", "dev_sha256", "text_share", "vote_share", "ranks")
@@ -79,11 +80,13 @@ class Plan:
     report: Report = ignore
 
     def __post_init__(self) -> None:
-        """Raises UsageError for more minutes than a plan can store."""
+        """Raises UsageError for more minutes, or a larger seed, than a plan can have."""
         if not self.minutes < MAX_MINUTES:
             raise UsageError(
                 f"{self.minutes:g} minutes: a recipe takes less than {MAX_MINUTES:,.0f}; give fewer minutes"
             )
+        if (self.request.seed or 0) > MAX_SEED:
+            raise UsageError(f"--seed {self.request.seed}: a recipe takes seeds up to {MAX_SEED}")
 
     @classmethod
     def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None, report: Report = ignore) -> Plan:

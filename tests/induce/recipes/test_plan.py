@@ -59,6 +59,11 @@ def test_more_minutes_than_a_plan_can_store_are_refused(tmp_path: Path, minutes:
         new_plan(tmp_path / "run", minutes)
 
 
+def test_seed_whose_members_would_have_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--seed 4294967295: a recipe takes seeds up to 42949662"):
+        new_plan(tmp_path / "run", seed=2**32 - 1)
+
+
 @pytest.mark.parametrize(
     ("minutes", "words", "count", "shares"),
     [
