@@ -221,24 +221,28 @@ def test_rounds_train_each_run_once_and_score_the_votes(
         names = [arguments[k + 1] for k, argument in enumerate(arguments) if argument in ("--baseline", "-m")]
         return json.dumps({"scores": [{"system": name, "value": 20.0} for name in names]}), 1.0
 
-    (tmp_path / "own.mrg").write_text("(S (A a) (B (C b) (D c)))\n" * 30, encoding="utf-8")
     for module in (rounds, directions):
         monkeypatch.setattr(module, "synparse", synparse)
-    monkeypatch.setattr(rounds, "CORPORA", {"Own": directions.Corpus("own.mrg")})
-    monkeypatch.setattr(
-        "sys.argv", ["rounds", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--only", "Own"]
-    )
+    out = tmp_path / "out"
+    monkeypatch.setattr("sys.argv", ["rounds", "text.txt", "--gold", "own.mrg", "--out", str(out)])
     for _ in range(2):
         rounds.main()
-    folder = tmp_path / "out" / "Own"
-    teachers = [calls["second-by-vote-npcfg"][k + 1] for k, part in enumerate(calls["second-by-vote-npcfg"])
-                if part == "--teacher"]  # fmt: skip
-    assert teachers == [str(folder / "vote-of-four-first")]
-    assert [Path(member).name for member in calls["vote-of-both-rounds"][1:-3]] == rounds.VOTERS["vote of both rounds"]
-    assert "--teacher" not in calls["first-free-3"]
+    second = calls["second-onlstm-2"]
+    teachers = [second[k + 1] for k, part in enumerate(second) if part == "--teacher"]
+    assert teachers == [str(out / "first-onlstm-2"), str(out / "first-free-2")]
+    assert "--teacher" not in calls["first-free-1"]
+    members = [Path(member).name for member in calls["vote-segment-edges-0.1"][1:-3]]
+    assert [name.partition("@")[0] for name in members] == [
+        f"{part}-{seed}" for part in ("first-segment-edges", "first-free", "second-segment-edges") for seed in (1, 2)
+    ]
+    assert all("segment-edges:0.1+" in name.partition("@priors=")[2] for name in members)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == "| best trivial | 20.0 (right) |"
-    assert lines[-1] == "| student of the vote | 20.0 |"
+    assert lines[2:5] == [
+        "| onlstm | 20.0 | 20.0 | 20.0 |",
+        "| segment-edges | 20.0 | 20.0 | 20.0 |",
+        "| free |  | 20.0 |  |",
+    ]
+    assert lines[-1] == "| segment-edges | 20.0 | 20.0 | 20.0 | 20.0 |"
 
 
 def test_every_model_is_trained_once_and_compared(

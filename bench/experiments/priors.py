@@ -1,4 +1,4 @@
-"""UF1 of a vote of grammars with all priors of a recipe, without each of them, and without any, in every language.
+"""UF1 of a vote of grammars with all priors of a recipe, without some, and with other strengths, in every language.
 
 ``python -m bench.experiments.priors [--only CORPUS…]`` trains the first grammars of the recipe `best-small`, and
 their teacher, on the text of each treebank. Their vote is scored with each list of priors. Runs and scores are stored
@@ -19,6 +19,7 @@ from bench.report import markdown
 from induce.recipes.recipe import SHIPPED
 
 RECIPE, PART, GRAMMARS = "best-small", "first", 4
+EDGES, STRENGTHS = "segment-edges", ("0.1", "0.25", "0.5", "2")
 BASELINES = ("right", "left")
 
 
@@ -41,6 +42,8 @@ class Bench:
         lists = {"all": list(self.priors.values())}
         for prior in self.priors:
             lists[f"no {prior}"] = [text for other, text in self.priors.items() if other != prior]
+        for strength in STRENGTHS:
+            lists[f"{EDGES}:{strength}"] = list({**self.priors, EDGES: f"{EDGES}:{strength}"}.values())
         result: dict[str, float] = {}
         for label, listed in {**lists, "none": []}.items():
             priors, vote = "+".join(listed) or "none", folder / "vote"

@@ -1,10 +1,10 @@
-"""UF1 of the two rounds of grammars of the recipe ``best``, by teacher: docs/results/ensembles.md.
+"""UF1 of the two rounds of grammars of the recipe ``best``, by first teacher and by prior: docs/results/ensembles.md.
 
-``python -m bench.experiments.rounds --data FOLDER --out FOLDER [--only CORPUS…] [--passes ON-LSTM FIRST SECOND]``
-trains with a fixed number of passes over the words of each corpus: ON-LSTMs, first grammars with and without them as
-teachers, and second grammars taught by one first grammar, by one of each kind, or by the vote of four. It scores each,
-the votes that one may choose, and a student. A finished run is not trained again, so the same command continues after
-an interruption.
+``python -m bench.experiments.rounds TEXT --gold GOLD --out FOLDER [--share 0.7] [--minutes 7]`` trains an ON-LSTM for
+so many minutes of one core, and ``segment-edges``; two first grammars with each of them as teacher, and two without;
+and second grammars, each taught by a first grammar with a teacher and one without. ``--share`` is that of the sentences
+which the grammars learn from. Each grammar and each vote is scored, the votes with several strengths of the prior
+``segment-edges``. A finished run is not trained again, so the same command continues after an interruption.
 """
 
 from __future__ import annotations
@@ -14,103 +14,102 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.common import DATA, RESULTS, set_options, spread, synparse, write_json
-from bench.experiments.directions import CORPORA, TRIVIAL, uf1, write_corpus
+from bench.common import set_options, spread, synparse
+from bench.experiments.directions import uf1
 from bench.report import markdown
 from induce.recipes.recipe import read_recipe
 
-PRIORS = {part.name: part.settings[0] for part in read_recipe("best").parts if part.settings}
-ONLSTMS, TAUGHT, FREE = (1, 2), (1, 2), (3, 4, 5)  # seeds
-SECOND = ("npcfg", "simple-pcfg")
-VOTERS = {  # by vote: its members
-    "vote of four first": ["first-taught-1", "first-taught-2", "first-free-3", "first-free-4"],
-    "vote of second by one": ["second-by-one-npcfg", "second-by-one-simple-pcfg"],
-    "vote of second by vote": ["second-by-vote-npcfg", "second-by-vote-simple-pcfg"],
-}
-VOTERS["vote of both rounds"] = [*VOTERS["vote of four first"], "second-by-two-simple-pcfg"]
+PARTS = {part.name: part for part in read_recipe("best").parts}
+TEACHERS = ("onlstm", "segment-edges", "free")
+SEEDS = (1, 2)
+STRENGTHS = (0.1, 0.25, 0.5, 1.0)
+PRIOR = "segment-edges:"
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Text, gold trees and folder of the runs of a corpus."""
+    """Text, gold trees and folder of the runs of a corpus, and the share of the text that grammars learn from."""
 
     text: Path
     gold: Path
     folder: Path
+    share: float
 
-    def train(self, run: str, preset: str, seed: int, passes: int, prior: str, *teachers: str) -> None:
-        """Train a run, unless it is finished. Teachers are names of runs."""
+    def train(self, run: str, *options: str) -> None:
+        """Train a run, unless it is finished."""
         folder = self.folder / run
         if not (folder / "done").exists():
-            settings = set_options([f"train.epochs={passes}", *([PRIORS[prior]] if prior else [])])
-            options = [part for name in teachers for part in ("--teacher", str(self.folder / name))]
-            begin = [str(self.text), "--preset", preset, "--seed", str(seed), *settings, *options]
-            again = ["--resume"] if folder.exists() else begin
+            again = ["--resume"] if folder.exists() else [str(self.text), *options]
             synparse(["train", *again, "-o", str(folder)])
             (folder / "done").touch()
 
-    def first(self, seed: int, passes: tuple[int, int, int]) -> None:
-        """Train a first grammar, with an ON-LSTM if it has the seed of one."""
-        if seed not in ONLSTMS:
-            return self.train(f"first-free-{seed}", "npcfg-small", seed, passes[1], "first")
-        teacher = f"onlstm-{seed}"
-        self.train(teacher, "onlstm-small", seed, passes[0], "")
-        by = [f"{teacher}@decoder=biased", f"{teacher}@decoder=unbiased"]
-        return self.train(f"first-taught-{seed}", "npcfg-small", seed, passes[1], "first", *by)
+    def grammar(self, part: str, run: str, seed: int, teachers: tuple[str, ...], strength: float) -> None:
+        """Train a grammar as the recipe does in ``part``, with another strength of the prior in decoding."""
+        preset, passes = PARTS[part].presets[0], PARTS[part].max_passes
+        settings = [f"train.epochs={passes}", "loader.longer=3", f"data.text_share={self.share:g}"]
+        settings += [f"parse.priors={priors(part, strength)}"]
+        options = [option for name in teachers for option in ("--teacher", str(self.folder / name))]
+        self.train(run, "--preset", preset, "--seed", str(seed), *set_options(settings), *options)
 
-    def vote(self, name: str) -> str:
-        """Write a vote, and return the name of its run."""
-        run = name.replace(" ", "-")
-        synparse(["combine", *(str(self.folder / member) for member in VOTERS[name]), "-o", str(self.folder / run),
-                  "--overwrite"])  # fmt: skip
-        return run
+    def rounds(self, teacher: str, seed: int, strength: float) -> None:
+        """Train a first grammar and, unless it is free, the second grammar that it teaches with a free one."""
+        decoders = ("biased", "unbiased") if teacher == "onlstm" else ()
+        teachers = tuple(f"{teacher}@decoder={name}" for name in decoders) or (teacher,)
+        first = f"first-{teacher}-{seed}"
+        self.grammar("first", first, seed, teachers if teacher != "free" else (), strength)
+        if teacher != "free":
+            self.grammar("second", f"second-{teacher}-{seed}", 10 + seed, (first, f"first-free-{seed}"), strength)
+
+    def vote(self, teacher: str, strength: float) -> str:
+        """Write the vote of six grammars, and return its path."""
+        names = [f"first-{teacher}-{seed}" for seed in SEEDS] + [f"first-free-{seed}" for seed in SEEDS]
+        names += [f"second-{teacher}-{seed}" for seed in SEEDS]
+        members = [f"{self.folder / name}@priors={at(name.partition('-')[0], strength)}" for name in names]
+        run = self.folder / f"vote-{teacher}-{strength:g}"
+        synparse(["combine", *members, "-o", str(run), "--overwrite"])
+        return str(run)
 
     def score(self, *runs: str) -> str:
         """Mean UF1 of runs and its standard deviation."""
         return spread([next(iter(uf1(self.gold, "-m", str(self.folder / run)).values())) for run in runs])
 
 
-def measure(corpus: Corpus, passes: tuple[int, int, int], cores: int) -> dict[str, str]:
-    """Train all runs of a corpus, ``cores`` at a time, and return UF1 by row of the table."""
-    with ThreadPoolExecutor(cores) as pool:
-        list(pool.map(lambda seed: corpus.first(seed, passes), (*ONLSTMS, *FREE)))
-        two = ["first-taught-1", "first-free-3"]
-        teachers = {"one": two[:1], "two": two, "vote": [corpus.vote("vote of four first")]}
+def priors(part: str, strength: float) -> str:
+    """The priors of a part of the recipe with another ``strength`` of `PRIOR`."""
+    shipped = PARTS[part].settings[0].partition("=")[2].split(",")
+    return ",".join(f"{PRIOR}{strength:g}" if name.startswith(PRIOR) else name for name in shipped)
 
-        def second(by: str, preset: str) -> None:
-            corpus.train(f"second-by-{by}-{preset}", f"{preset}-small", 11, passes[2], "second", *teachers[by])
 
-        list(pool.map(second, *zip(*((by, preset) for by in teachers for preset in SECOND), strict=True)))
-    trivial = uf1(corpus.gold, *(part for name in TRIVIAL[:-1] for part in ("--baseline", name)))
-    best = max(trivial, key=trivial.__getitem__)
-    rows = {
-        "best trivial": f"{trivial[best]:.1f} ({best})",
-        "onlstm": corpus.score(*(f"onlstm-{seed}" for seed in ONLSTMS)),
-        "first, taught": corpus.score(*(f"first-taught-{seed}" for seed in TAUGHT)),
-        "first, not taught": corpus.score(*(f"first-free-{seed}" for seed in FREE)),
-        **{run: corpus.score(run) for by in teachers for run in (f"second-by-{by}-{preset}" for preset in SECOND)},
-        **{name: corpus.score(corpus.vote(name)) for name in VOTERS},
-    }
-    corpus.train("student", "chart-small", 1, 24, "", corpus.vote("vote of both rounds"))
-    return rows | {"student of the vote": corpus.score("student")}
+def at(part: str, strength: float) -> str:
+    """The `priors` of a part, in the form that follows the path of a model."""
+    return priors(part, strength).replace(",", "+")
 
 
 def main() -> None:
-    """Measure, print and store the table."""
+    """Train, score and print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--out", type=Path, default=RESULTS / "rounds")
-    parser.add_argument("--only", nargs="+", default=["CRAFT", "WSJ", "CESS", "Sinica"], choices=CORPORA)
-    parser.add_argument("--passes", type=int, nargs=3, default=(8, 7, 8))
+    parser.add_argument("text", type=Path)
+    parser.add_argument("--gold", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--share", type=float, default=0.7)
+    parser.add_argument("--minutes", type=float, default=7.0)
+    parser.add_argument("--strength", type=float, default=0.5, help="of the prior while grammars teach")
     parser.add_argument("--cores", type=int, default=2)
     options = parser.parse_args()
-    table: dict[str, dict[str, str]] = {}
-    for name in options.only:
-        text, gold, _ = write_corpus(CORPORA[name], options.data, options.out / name)
-        table[name] = measure(Corpus(text, gold, options.out / name), tuple(options.passes), options.cores)
-        write_json(options.out / "rounds.json", table)
-    rows = next(iter(table.values()))
-    print(markdown(["UF1", *table], [[row, *(scores[row] for scores in table.values())] for row in rows]))
+    corpus = Corpus(options.text, options.gold, options.out, options.share)
+    corpus.train("onlstm", "--preset", "onlstm-small", "--max-minutes", str(options.minutes))
+    corpus.train("segment-edges", "--preset", "segment-edges-small")
+    with ThreadPoolExecutor(options.cores) as pool:
+        for teacher in reversed(TEACHERS):
+            list(pool.map(lambda seed, name=teacher: corpus.rounds(name, seed, options.strength), SEEDS))
+    rows = []
+    for teacher in TEACHERS:
+        first, second = ([f"{part}-{teacher}-{seed}" for seed in SEEDS] for part in ("first", "second"))
+        scores = [corpus.score(teacher), corpus.score(*first), corpus.score(*second)] if teacher != "free" else []
+        rows.append([teacher, *(scores or ["", corpus.score(*first), ""])])
+    print(markdown(["teacher", "alone", "first", "second"], rows))
+    votes = [[teacher, *(corpus.score(corpus.vote(teacher, s)) for s in STRENGTHS)] for teacher in TEACHERS[:2]]
+    print(markdown(["vote of six", *map(str, STRENGTHS)], votes))
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def test_teachers_are_trained_before_their_students() -> None:
     recipe = read_recipe("best")
     stages = [[member.name for member in stage] for stage in recipe.stages(recipe.series(2))]
     assert stages[0] == [
-        *(f"onlstm-{k}" for k in (1, 2)),
+        *(f"segment-edges-{k}" for k in (1, 2)),
         *(f"first-{k}" for k in (3, 4, 7, 8)),  # not taught
     ]
     assert stages[1] == [f"first-{k}" for k in (1, 2, 5, 6)]
