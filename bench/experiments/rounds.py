@@ -3,8 +3,9 @@
 ``python -m bench.experiments.rounds TEXT --gold GOLD --out FOLDER [--share 0.7] [--minutes 7]`` trains an ON-LSTM for
 so many minutes of one core, and ``segment-edges``; two first grammars with each of them as teacher, and two without;
 and second grammars, each taught by a first grammar with a teacher and one without. ``--share`` is that of the sentences
-which the grammars learn from. Each grammar and each vote is scored, the votes with several strengths of the prior
-``segment-edges``. A finished run is not trained again, so the same command continues after an interruption.
+which the grammars learn from, ``--strength`` that of the prior ``segment-edges`` while they teach. Each grammar and
+each vote is scored, the votes with several strengths. A finished run is not trained again, so the same command
+continues after an interruption.
 """
 
 from __future__ import annotations
