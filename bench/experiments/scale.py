@@ -18,9 +18,20 @@ from tempfile import TemporaryDirectory
 
 from bench.common import ONE_THREAD, RESULTS, ROOT, write_json
 from bench.report import describe
-from bench.speed.memory import write_text
+from treebank.corpora.sample import sample_treebank
 
 MODEL = ["--set", "train.epochs=1", "--set", "data.vocabulary_size=1000", "--max-minutes", "0.2"]
+
+
+def write_text(path: Path, words: int) -> int:
+    """Write the sentences of the sample repeatedly until there are ``words`` words, and return their number."""
+    lines = [" ".join(sentence.words) + "\n" for sentence in sample_treebank("train").sentences]
+    count = sum(len(line.split(" ")) for line in lines)
+    times = -(-words // count)
+    with path.open("w", encoding="utf-8") as stream:
+        for _ in range(times):
+            stream.writelines(lines)
+    return times * count
 
 
 def timed(*arguments: str, program: tuple[str, ...] = ("-m", "synparse")) -> tuple[float, float]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import nn
 
 from bench.common import best_seconds
 from induce.data.batches import MaskedBatch
@@ -23,14 +22,6 @@ SIZES = {  # presets of both, words of a step, vocabulary
     "small": ("udgn-small", "transformer-small", 1032, 5_000),
     "paper": ("udgn-ptb", "transformer-ptb", 504, 10_798),
 }
-
-
-def multiplications(module: nn.Module) -> int:
-    """Number of multiplications per word with the weight matrices of ``module``, without embeddings."""
-    tables = {id(layer.weight) for layer in module.modules() if isinstance(layer, nn.Embedding)}
-    return sum(
-        parameter.numel() for parameter in module.parameters() if parameter.dim() == 2 and id(parameter) not in tables
-    )
 
 
 def measured(size: str, rounds: int) -> tuple[dict[str, float], dict[str, float]]:
@@ -61,17 +52,13 @@ def measured(size: str, rounds: int) -> tuple[dict[str, float], dict[str, float]
         )
     model.eval()
     with torch.inference_mode():
-        head = model.head_distribution(tokens, lengths)
         passes = best_seconds(
             {
                 "parser": lambda: model.head_distribution(tokens, lengths),
-                "lstm": lambda: model.parser.lstm(model.parser.embedding(tokens)),
-                "network": lambda: model(tokens, lengths, head=head),
                 "all": lambda: model(tokens, lengths),
             },
             rounds,
         )
-    parser, network = multiplications(model.parser), multiplications(model.layers)
     return {
         "udgn words/s": tokens.numel() / steps["udgn"],
         "transformer words/s": tokens.numel() / steps["transformer"],
@@ -82,9 +69,6 @@ def measured(size: str, rounds: int) -> tuple[dict[str, float], dict[str, float]
         "parser words/s": tokens.numel() / passes["parser"],
         "all words/s": tokens.numel() / passes["all"],
         "parser / all": passes["all"] / passes["parser"],
-        "by multiplications with weights": (parser + network) / parser,
-        "LSTM's share of the parser's time": passes["lstm"] / passes["parser"],
-        "network's share of all time": passes["network"] / passes["all"],
     }
 
 
