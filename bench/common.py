@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
 import resource
+import shlex
 import signal
 import statistics
 import subprocess
@@ -13,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 from treebank.base.atomic_write import write_whole
 
@@ -38,18 +40,43 @@ def best_seconds(
     return seconds
 
 
-def set_options(settings: Iterable[str]) -> list[str]:
-    """One option ``--set`` for each setting."""
-    return [part for setting in settings for part in ("--set", setting)]
+def repeated(option: str, values: Iterable[object]) -> list[str]:
+    """``option`` before each of ``values``."""
+    return [part for value in values for part in (option, str(value))]
 
 
-def model_options(runs: Iterable[object]) -> list[str]:
-    """One option ``-m`` for each run."""
-    return [part for run in runs for part in ("-m", str(run))]
+def experiment(text: str | None, out: str = "") -> argparse.ArgumentParser:
+    """Parser of the options of an experiment: ``--data`` and, if it stores results, ``--out`` (in bench/results)."""
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    if out:
+        parser.add_argument("--out", type=Path, default=RESULTS / out)
+    return parser
 
 
-def _environment(all_cores: bool) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), **({} if all_cores else ONE_THREAD)}
+def _environment(changes: Mapping[str, str] = ONE_THREAD) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), **changes}
+
+
+class Usage(NamedTuple):
+    """Wall-clock seconds and CPU seconds (user) of a process, and the peak memory of its largest process in MB."""
+
+    seconds: float
+    cpu: float
+    memory: float
+
+
+def measured(
+    command: Sequence[str], *, environment: Mapping[str, str] = ONE_THREAD, output: int | IO[str] = subprocess.DEVNULL
+) -> Usage:
+    """Usage of a command whose standard output goes to ``output``. Raises SystemExit if it fails."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=output, env=_environment(environment))
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{shlex.join(command)}: ended with {process.returncode}")
+    return Usage(time.perf_counter() - began, usage.ru_utime, usage.ru_maxrss / 1024)
 
 
 def synparse(arguments: Sequence[str], *, all_cores: bool = False) -> tuple[str, float]:
@@ -58,7 +85,9 @@ def synparse(arguments: Sequence[str], *, all_cores: bool = False) -> tuple[str,
     Raises SystemExit if the command fails.
     """
     before, command = _children_seconds(), [sys.executable, "-m", "synparse", *arguments]
-    done = subprocess.run(command, env=_environment(all_cores), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=_environment({} if all_cores else ONE_THREAD), capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(f"synparse {' '.join(arguments)}: {done.stderr.strip()}")
     return done.stdout, _children_seconds() - before
@@ -70,7 +99,7 @@ def stop_after(arguments: Sequence[str], seconds: float) -> float:
     ``--max-minutes`` limits wall-clock time, which trains a model less on a busy machine. Needs /proc of Linux.
     """
     before, command = _children_seconds(), [sys.executable, "-m", "synparse", *arguments]
-    process = subprocess.Popen(command, env=_environment(all_cores=False), stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env=_environment(), stderr=subprocess.PIPE, text=True)
     while process.poll() is None:
         ticks = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
         if sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK") >= seconds:

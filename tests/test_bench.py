@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.common import ROOT, best_seconds, stored
+from bench.common import ROOT, Usage, best_seconds, stored
 from bench.experiments import (
+    best,
     directions,
     edge_weights,
     languages,
@@ -25,7 +26,6 @@ from bench.experiments import (
     similarity,
     supervised_parsers,
     tables,
-    trees,
 )
 from bench.report import markdown, numbers, processor, slug, with_interval
 from bench.speed.__main__ import BENCHMARKS, machine_table, verdict
@@ -118,12 +118,16 @@ def test_cpu_has_a_name() -> None:
     assert slug("Intel(R) Xeon(R) CPU @ 2.50GHz") == "intel-xeon-cpu"
 
 
-def test_table_of_trees_has_means_over_seeds_by_minutes() -> None:
-    base = {"kind": "right", "seed": 0, "minutes": 0.0, "UF1": 37.0}
-    values = {(1, 5.0): 40.0, (2, 5.0): 44.0, (1, 20.0): 50.0}
-    rows = [base, *({"kind": "prpn", "seed": s, "minutes": m, "UF1": value} for (s, m), value in values.items())]
-    assert trees.table(rows).splitlines()[0] == "| UF1 | 5 min | 20 min |"
-    assert trees.table(rows).splitlines()[2:] == ["| right | 37.0 | 37.0 |", "| prpn | 42.0 ± 2.8 | 50.0 |"]
+def test_best_is_trained_once_for_each_limit_and_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = iter([40.0, 44.0, 50.0, 52.0])
+    monkeypatch.setattr(best, "train", lambda *_: {"UF1": next(scores), "minutes": 1.0})
+    options = ["best", "text.txt", "--gold", "own.mrg", "--minutes", "5", "20", "--seeds", "2", "--out", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", options)
+    for _ in range(2):
+        best.main()
+        assert capsys.readouterr().out.splitlines()[2:] == ["| 5 | 42.0 ± 2.8 | 1.0 |", "| 20 | 51.0 ± 1.4 | 1.0 |"]
 
 
 def test_table_of_languages_is_resumed(
@@ -145,20 +149,22 @@ def test_table_of_languages_is_resumed(
     gold.write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
     monkeypatch.setattr(languages, "synparse", synparse)
     monkeypatch.setattr(languages, "LANGUAGES", (languages.Language("Own", "own.conllu", ("own.conllu",)),))
-    monkeypatch.setattr(languages, "SCORES", tmp_path / "results" / "languages.json")
 
     def run(*options: str) -> int:
         calls.clear()
-        monkeypatch.setattr("sys.argv", ["languages.py", "--data", str(tmp_path), *options])
+        monkeypatch.setattr(
+            "sys.argv", ["languages", "--data", str(tmp_path), "--out", str(tmp_path / "out"), *options]
+        )
         languages.main()
         return calls.count("train")
 
     with pytest.raises(SystemExit, match="stopped"):
         run("--seeds", "3")
     assert run("--seeds", "2") == 0
-    captured = capsys.readouterr()
-    assert captured.out.split("\n")[2] == "| Own own | 30.0 / 30.0 | 20.0 / 20.0 | 43.0 ± 1.4 / 43.0 ± 1.4 | 1 |"
-    assert "scores are stored already" in captured.err
+    assert (
+        capsys.readouterr().out.split("\n")[2]
+        == "| Own own | 30.0 / 30.0 | 20.0 / 20.0 | 43.0 ± 1.4 / 43.0 ± 1.4 | 1 |"
+    )
     assert run("--seeds", "1", "--student", "biaffine") == 2
     assert "| Own own | 30.0 / 30.0 | 20.0 / 20.0 | 44.0 / 44.0 | 50.0 / 50.0 | 2 |" in capsys.readouterr().out
 
@@ -328,9 +334,9 @@ def test_parsers_are_measured_alternately(
 ) -> None:
     calls: list[tuple[str, int, str]] = []
 
-    def run(self: supervised_parsers.System, text: Path, cores: int) -> supervised_parsers.Run:
+    def run(self: supervised_parsers.System, text: Path, cores: int) -> Usage:
         calls.append((self.command[0], cores, text.name))
-        return supervised_parsers.Run(1.0 if text.name == "first.txt" else 1.0 + 2.0 / cores, 100.0)
+        return Usage(1.0 if text.name == "first.txt" else 1.0 + 2.0 / cores, 1.0, 100.0)
 
     (tmp_path / "model").write_bytes(bytes(1_500_000))
     names = ("a", "b")

@@ -12,7 +12,6 @@ second call resumes where the first one stopped. ``--gold`` scores both.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import os
 import re
@@ -20,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from bench.common import DATA, RESULTS, synparse
+from bench.common import experiment, synparse
 from treebank.tokenize import tokenization
 
 TEXT, SAMPLE, SAMPLE_SENTENCES = "english.txt", "english18.txt", 18_000
@@ -69,10 +68,8 @@ def run(name: str, *options: str) -> None:
 
 def main() -> None:
     """Train and pack the models, and score them on the gold treebanks, if any."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser = experiment(__doc__, "builtin")
     parser.add_argument("--gold", nargs="*", default=[], help="treebanks: files, or names such as wsj10")
-    parser.add_argument("--out", type=Path, default=RESULTS / "builtin")
     options = parser.parse_args()
     data = options.data.resolve() / "raw"
     golds = [os.path.abspath(gold) if os.path.exists(gold) else gold for gold in options.gold]

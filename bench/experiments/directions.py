@@ -4,8 +4,7 @@
 trains each recipe on the words of each corpus, scores it against the gold trees (UF1, convention ``on-lstm``), and
 prints two tables: scores with minutes and memory, and the estimate of the direction next to the scores of trivial
 trees. The gold brackets of a dependency treebank are the spans of each head with its dependents; sentences with
-crossing arcs are left out. Each result is stored in ``OUT/results.json``, and the same command continues after an
-interruption.
+crossing arcs are left out. Each result is stored in OUT, and the same command continues after an interruption.
 """
 
 from __future__ import annotations
@@ -18,10 +17,12 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from bench.common import DATA, RESULTS, read_json, spread, synparse, write_json
+from bench.common import experiment, repeated, spread, stored, synparse
 from bench.report import markdown
 from induce.data.corpus import read_corpora
 from induce.decoding.branching_direction import estimate_direction
@@ -120,11 +121,22 @@ def uf1(gold: Path, *options: str) -> dict[str, float]:
     return {score["system"]: score["value"] for score in json.loads(synparse(call)[0])["scores"]}
 
 
+def uf1_of(gold: Path, run: object) -> float:
+    """UF1 of a run."""
+    return next(iter(uf1(gold, "-m", str(run)).values()))
+
+
+def corpus_experiment(text: str | None, out: str) -> argparse.ArgumentParser:
+    """Parser of the options of an experiment on the corpora ``--only``."""
+    parser = experiment(text, out)
+    parser.add_argument("--only", nargs="+", default=list(CORPORA), choices=CORPORA)
+    return parser
+
+
 def trivial(text: Sequence[Sentence], gold: Path) -> dict[str, Any]:
     """Estimate of the direction, and UF1 of trivial trees."""
     direction = estimate_direction(read_corpora(text, "words")[0])
-    names = [part for name in TRIVIAL for part in ("--baseline", name)]
-    return {"direction": vars(direction), "trivial": uf1(gold, *names)}
+    return {"direction": vars(direction), "trivial": uf1(gold, *repeated("--baseline", TRIVIAL))}
 
 
 def train(recipe: str, seed: int, minutes: float, text: Path, gold: Path, run: Path) -> dict[str, float]:
@@ -134,53 +146,35 @@ def train(recipe: str, seed: int, minutes: float, text: Path, gold: Path, run: P
     call = ["train", *begin, *again, "--max-minutes", f"{minutes:g}", "-o", str(run)]
     _, seconds = synparse(call, all_cores=recipe == "best")
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return {"UF1": next(iter(uf1(gold, "-m", str(run)).values())), "minutes": seconds / 60, "memory": memory}
-
-
-def tables(results: dict[str, Any], recipes: Sequence[str]) -> str:
-    """Tables of the scores by recipe and of the estimates."""
-    scores, estimates = [], []
-    for name, result in results.items():
-        runs = [[value for key, value in result.items() if key.startswith(f"{recipe} ")] for recipe in recipes]
-        flat = [run for part in runs for run in part]
-        baselines = [f"{value:.1f}" for value in result["trivial"].values()]
-        minutes, memory = [run["minutes"] for run in flat], max((run["memory"] for run in flat), default=0.0)
-        cells = [spread([run["UF1"] for run in part]) for part in runs]
-        scores.append([name, *cells, *baselines, spread(minutes), f"{memory:.0f}"])
-        estimates.append([name, *(f"{value:.2f}" for value in result["direction"].values()), *baselines[:2]])
-    head = ["d", "c", "g", "p(right)", "sentences", "right", "left"]
-    return "\n\n".join([
-        markdown(["UF1", *recipes, *TRIVIAL, "minutes", "MB"], scores),
-        markdown(["evidence", *head], estimates),
-    ])  # fmt: skip
+    return {"UF1": uf1_of(gold, run), "minutes": seconds / 60, "memory": memory}
 
 
 def main() -> None:
-    """Measure what is missing, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--out", type=Path, default=RESULTS / "directions")
-    parser.add_argument("--only", nargs="+", default=list(CORPORA), choices=CORPORA)
+    """Measure what is missing, and print the tables of the scores by recipe and of the estimates."""
+    parser = corpus_experiment(__doc__, "directions")
     parser.add_argument("--recipes", nargs="*", default=["best"], choices=RECIPES)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=8.0, help="wall-clock minutes of each training")
     options = parser.parse_args()
-    path = options.out / "results.json"
-    results: dict[str, Any] = read_json(path) or {}
+    scores, estimates = [], []
     for name in options.only:
-        text, gold, sentences = write_corpus(CORPORA[name], options.data, options.out / name)
-        result = results.setdefault(name, {})
-        if not result:
-            result.update(trivial(sentences, gold))
-        for key in (f"{recipe} {seed}" for recipe in options.recipes for seed in range(1, options.seeds + 1)):
-            if key not in result:
-                recipe, seed = key.split()
-                run = options.out / name / f"{recipe}-{seed}"
-                result[key] = train(recipe, int(seed), options.minutes, text, gold, run)
-                print(f"{name} {key}: {result[key]}", file=sys.stderr, flush=True)
-            write_json(path, results)
-        write_json(path, results)
-    print(tables({name: results[name] for name in options.only}, options.recipes))
+        folder = options.out / name
+        text, gold, sentences = write_corpus(CORPORA[name], options.data, folder)
+        facts = stored(folder / "trivial.json", partial(trivial, sentences, gold))
+        runs: dict[str, list[dict[str, float]]] = {recipe: [] for recipe in options.recipes}
+        for recipe, seed in product(options.recipes, range(1, options.seeds + 1)):
+            run = folder / f"{recipe}-{seed}"
+            result = stored(run.with_suffix(".json"), partial(train, recipe, seed, options.minutes, text, gold, run))
+            runs[recipe].append(result)
+            print(f"{name} {recipe} {seed}: {result}", file=sys.stderr, flush=True)
+        flat = [run for part in runs.values() for run in part]
+        memory = max((run["memory"] for run in flat), default=0.0)
+        cells = [spread([run["UF1"] for run in part]) for part in runs.values()]
+        baselines = [f"{value:.1f}" for value in facts["trivial"].values()]
+        scores.append([name, *cells, *baselines, spread([run["minutes"] for run in flat]), f"{memory:.0f}"])
+        estimates.append([name, *(f"{value:.2f}" for value in facts["direction"].values()), *baselines[:2]])
+    print(markdown(["UF1", *options.recipes, *TRIVIAL, "minutes", "MB"], scores), end="\n\n")
+    print(markdown(["evidence", "d", "c", "g", "p(right)", "sentences", "right", "left"], estimates))
 
 
 if __name__ == "__main__":

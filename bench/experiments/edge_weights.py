@@ -9,15 +9,14 @@ the default weights.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bench.common import DATA, RESULTS, set_options, synparse
-from bench.experiments.directions import CORPORA, uf1, write_corpus
+from bench.common import repeated, synparse
+from bench.experiments.directions import CORPORA, corpus_experiment, uf1_of, write_corpus
 from bench.report import markdown
 from induce.data.by_length import batches_by_cost
 from induce.data.punctuation import gaps
@@ -103,11 +102,7 @@ def ascend(objective: Callable[[Weights], float]) -> Weights:
 
 def main() -> None:
     """Tune the weights for each language, score its treebanks, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--out", type=Path, default=RESULTS / "edge-weights")
-    parser.add_argument("--only", nargs="+", default=list(CORPORA), choices=CORPORA)
-    options = parser.parse_args()
+    options = corpus_experiment(__doc__, "edge-weights").parse_args()
     texts, golds, treebanks = {}, {}, {}
     for name in options.only:
         texts[name], golds[name], _ = write_corpus(CORPORA[name], options.data, options.out / name)
@@ -132,11 +127,10 @@ def main() -> None:
         others = [other for other in options.only if LANGUAGES.get(other, other) != language]
         if language not in tuned:
             tuned[language] = ascend(total(others))
-        changes = set_options([f"model.{key}={value:g}" for key, value in tuned[language].items()])
+        changes = repeated("--set", [f"model.{key}={value:g}" for key, value in tuned[language].items()])
         run = options.out / name / "tuned"
         synparse(["train", str(texts[name]), "--model", "segment-edges", *changes, "-o", str(run), "--overwrite"])
-        runs = [("-m", str(options.out / name / "default")), ("-m", str(run))]
-        values = [next(iter(uf1(golds[name], *run).values())) for run in runs]
+        values = [uf1_of(golds[name], path) for path in (options.out / name / "default", run)]
         rows.append(
             [name, *(f"{value:.1f}" for value in values), *(f"{value:g}" for value in tuned[language].values())]
         )

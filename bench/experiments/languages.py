@@ -1,12 +1,11 @@
 """Scores of heads learned from raw text in many languages, next to the baselines `next` and `previous`.
 
 ``python -m bench.experiments.languages`` trains the preset on the text of each treebank (its training part or, without
-one, its test part), scores it under `udgn`, and prints a table. Each score is stored in
-``bench/results/languages.json`` immediately: the same command continues where it was stopped, and ``--fresh`` starts
-from scratch. The tables are in ``docs/results/dependencies.md``. Treebanks come from ``--data`` (folders ``ud/UD_…`` as
-in Universal Dependencies, ``gum/dep``, ``craft/dep``, the zip of nltk's dependency_treebank). A missing treebank is
-left out with a message. ``--only``, ``--seeds``, ``--model``, ``--preset`` and ``--set`` select. Seconds are CPU time
-of one thread.
+one, its test part), scores it under `udgn`, and prints a table: docs/results/dependencies.md. Each score is stored in
+``--out`` immediately, and the same command continues where it was stopped. Treebanks come from ``--data`` (folders
+``ud/UD_…`` as in Universal Dependencies, ``gum/dep``, ``craft/dep``, the zip of nltk's dependency_treebank). A missing
+treebank is left out with a message. ``--only``, ``--seeds``, ``--model``, ``--preset`` and ``--set`` select. Seconds
+are CPU time of one thread.
 
 ``--student biaffine`` also trains that model as a student on the heads of each run, and scores the student and the
 ensemble of both.
@@ -14,19 +13,19 @@ ensemble of both.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import sys
 import tempfile
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.common import DATA, RESULTS, model_options, read_json, set_options, spread, synparse, write_json
-from bench.report import markdown
+from bench.common import experiment, repeated, spread, stored, synparse
+from bench.report import markdown, slug
 from treebank.io.read import read_sentences
 
 
@@ -42,7 +41,6 @@ class Language:
 UD = "ud/UD_{0}/{1}-ud-{2}.conllu"
 BASE = ("next", "previous")
 METRICS = ("UAS", "UUAS")
-SCORES = RESULTS / "languages.json"
 WSJ = "nltk_data/corpora/dependency_treebank.zip"
 
 
@@ -96,42 +94,53 @@ def plain_text(path: Path, folder: Path) -> Path:
     return target
 
 
-def measure(
-    language: Language, settings: Mapping[str, Any], seeds: int, data: Path, done: Collection[int] = ()
-) -> Iterator[list[dict[str, Any]]]:
-    """Scores of the model and the baselines on each gold file of a treebank, for each seed that is not ``done``."""
-    if set(range(1, seeds + 1)) <= set(done):
-        return
+@dataclass(frozen=True)
+class Training:
+    """Settings of every training: names of the model, of its preset and of its student, changes, and a time limit."""
+
+    model: str
+    preset: str
+    student: str
+    changes: Sequence[str]
+    minutes: float | None
+
+    def label(self) -> str:
+        """Name of the folder of results with these settings."""
+        parts = [self.model, self.preset, self.student, *self.changes, self.minutes and f"{self.minutes:g}"]
+        return slug("-".join(filter(None, parts)))
+
+    def run(self, text: Path, seed: int, folder: Path) -> tuple[list[Path], float]:
+        """Train the model, and its student and the ensemble of both if there is one. Returns runs and CPU seconds."""
+        run = folder / str(seed)
+        train = ["train", str(text), "--seed", str(seed)]
+        call = [*train, "--model", self.model, *(["--preset", self.preset] if self.preset else [])]
+        call += ["--max-minutes", f"{self.minutes:g}"] if self.minutes else []
+        _, seconds = synparse([*call, *repeated("--set", self.changes), "-o", str(run)])
+        if not self.student:
+            return [run], seconds
+        student, vote = folder / f"{seed}-student", folder / f"{seed}-vote"
+        call = [*train, "--model", self.student, "--teacher", str(run), "-o", str(student)]
+        seconds += synparse(call)[1]
+        synparse(["combine", str(run), str(student), "-o", str(vote)])
+        return [run, student, vote], seconds
+
+
+def measure(language: Language, training: Training, seed: int, data: Path) -> list[dict[str, Any]]:
+    """Scores of the model and the baselines on each gold file of a treebank."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder, rows = Path(name), []
         golds = [unpacked(data / path, folder) for path in language.gold]
         text = plain_text(golds[0] if language.text == language.gold[0] else data / language.text, folder)
-        for seed in range(1, seeds + 1):
-            if seed in done:
-                continue
-            rows = []
-            run = str(folder / f"{seed}")
-            train = ["train", str(text), "--model", settings["model"], "--seed", str(seed), "-o", run]
-            train += ["--preset", settings["preset"]] if settings["preset"] else []
-            train += ["--max-minutes", str(settings["minutes"])] if settings["minutes"] else []
-            _, seconds = synparse([*train, *set_options(settings["set"])])
-            models = [run]
-            if settings["student"]:
-                student, vote = f"{run}-student", f"{run}-vote"
-                command = ["train", str(text), "--model", settings["student"], "--teacher", run, "--seed", str(seed)]
-                seconds += synparse([*command, "-o", student])[1]
-                synparse(["combine", run, student, "-o", vote])
-                models += [student, vote]
-            for gold in golds:
-                scores = ["eval", "--gold", str(gold), "--convention", "udgn", "--format", "json"]
-                baselines = [part for name in BASE for part in ("--baseline", name)]
-                printed, scoring = synparse([*scores, *model_options(models), *baselines])
-                systems: dict[str, dict[str, float]] = {}
-                for score in json.loads(printed)["scores"]:
-                    systems.setdefault(score["system"], {})[score["metric"]] = score["value"]
-                label = f"{language.name} {gold.stem.rpartition('-')[2]}"
-                rows.append({"data": label, "seed": seed, "train s": seconds, "eval s": scoring, "scores": systems})
-            yield rows
+        models, seconds = training.run(text, seed, folder)
+        for gold in golds:
+            scores = ["eval", "--gold", str(gold), "--convention", "udgn", "--format", "json"]
+            printed, _ = synparse([*scores, *repeated("-m", models), *repeated("--baseline", BASE)])
+            systems: dict[str, dict[str, float]] = {}
+            for score in json.loads(printed)["scores"]:
+                systems.setdefault(score["system"], {})[score["metric"]] = score["value"]
+            label = f"{language.name} {gold.stem.rpartition('-')[2]}"
+            rows.append({"data": label, "train s": seconds, "scores": systems})
+        return rows
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
@@ -149,46 +158,9 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     return markdown(["data", *systems, "seconds"], lines)
 
 
-def collect(settings: Mapping[str, Any], options: argparse.Namespace, results: Path) -> list[dict[str, Any]]:
-    """Scores stored in ``results``, and newly measured ones for all other treebanks and seeds."""
-    rows = [] if options.fresh else stored_rows(settings, results)
-    if rows:
-        print(f"{len(rows)} scores are stored already (--fresh discards them)", file=sys.stderr)
-    for language in LANGUAGES:
-        if options.only and not any(part.lower() in language.name.lower() for part in options.only):
-            continue
-        if missing := [path for path in (language.text, *language.gold) if not (options.data / path).exists()]:
-            print(f"{language.name}: no {missing[0]} in {options.data}", file=sys.stderr)
-            continue
-        done = {row["seed"] for row in rows if row["data"].startswith(language.name)}
-        for fresh in measure(language, settings, options.seeds, options.data, done):
-            rows += fresh
-            write_json(results, {**settings, "rows": rows})
-        print(table([row for row in rows if row["data"].startswith(language.name)]), flush=True)
-    return rows
-
-
-def results_of(name: str) -> Path:
-    """Path of the stored scores, with ``name`` for a student."""
-    return SCORES.with_stem(f"{SCORES.stem}-{name}") if name else SCORES
-
-
-def stored_rows(settings: Mapping[str, Any], results: Path) -> list[dict[str, Any]]:
-    """Scores of an earlier call with the same settings, or an empty list."""
-    content = read_json(results) or {}
-    return content["rows"] if settings.items() <= content.items() else []
-
-
-def in_order(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Scores in the order of `LANGUAGES`."""
-    names = [language.name for language in LANGUAGES]
-    return sorted(rows, key=lambda row: next(index for index, name in enumerate(names) if row["data"].startswith(name)))
-
-
 def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
+    """Measure what is missing, and print the table."""
+    parser = experiment(__doc__, "languages")
     parser.add_argument(
         "--only", action="append", default=[], metavar="NAME", help="treebanks whose name contains NAME"
     )
@@ -196,15 +168,24 @@ def main() -> None:
     parser.add_argument("--model", default="dmv")
     parser.add_argument("--preset", default="")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE")
-    parser.add_argument("--max-minutes", type=float, dest="minutes", help="time limit of each training in minutes")
-    parser.add_argument("--fresh", action="store_true", help="discard the stored scores")
+    parser.add_argument("--max-minutes", type=float, help="time limit of each training in minutes")
     parser.add_argument(
         "--student", default="", metavar="MODEL", help="student of the heads of each run: biaffine or udgn"
     )
     options = parser.parse_args()
-    settings = {name: getattr(options, name) for name in ("model", "preset", "set", "student", "minutes")}
-    rows = collect(settings, options, results_of(options.student))
-    print(table(in_order(rows)))
+    training = Training(options.model, options.preset, options.student, options.set, options.max_minutes)
+    rows = []
+    for language in LANGUAGES:
+        if options.only and not any(part.lower() in language.name.lower() for part in options.only):
+            continue
+        if missing := [path for path in (language.text, *language.gold) if not (options.data / path).exists()]:
+            print(f"{language.name}: no {missing[0]} in {options.data}", file=sys.stderr)
+            continue
+        for seed in range(1, options.seeds + 1):
+            path = options.out / training.label() / f"{slug(language.name)}-{seed}.json"
+            rows += stored(path, partial(measure, language, training, seed, options.data))
+            print(f"{language.name}, seed {seed}: {rows[-1]['scores']}", file=sys.stderr, flush=True)
+    print(table(rows))
 
 
 if __name__ == "__main__":

@@ -9,9 +9,7 @@ The memory is the largest of the process.
 from __future__ import annotations
 
 import argparse
-import os
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +18,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from bench.common import DATA, ONE_THREAD, ROOT
+from bench.common import DATA, measured
 from treebank.io.read import read_sentences
 
 LEAF = re.compile(r"\(([^() ]+) ([^() ]+)\)")
@@ -74,17 +72,6 @@ def write_trees(files: dict[str, str], data: Path, count: int) -> None:
             half.write(line if 2 * number < count else "")
 
 
-def call(arguments: list[str], output: Path) -> tuple[float, float]:
-    """CPU seconds (user) and peak memory (MB) of a command whose output is written to a file."""
-    with output.open("w") as stream:
-        command = [sys.executable, "-m", "synparse", *arguments]
-        process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT), **ONE_THREAD}, stdout=stream)
-        _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"synparse {' '.join(arguments)}: ended with {os.waitstatus_to_exitcode(status)}")
-    return usage.ru_utime, usage.ru_maxrss / 1024
-
-
 def arguments_of(command: str, files: dict[str, str]) -> list[str]:
     """The arguments of a command: outer braces quote a pattern, and names in capitals are files."""
     parts = re.findall(r"\{(?:[^{}]|\{[^{}]*\})*\}|\S+", command)
@@ -108,8 +95,9 @@ def main() -> None:
         writing.join()
         for command in COMMANDS:
             output = Path(files["HEADS"]) if command.startswith("convert") else folder / "output"
-            seconds, memory = call(arguments_of(command, files), output)
-            print(f"{command:70s} {seconds:8.1f} s {memory:8.0f} MB", flush=True)
+            with output.open("w") as stream:
+                usage = measured([sys.executable, "-m", "synparse", *arguments_of(command, files)], output=stream)
+            print(f"{command:70s} {usage.cpu:8.1f} s {usage.memory:8.0f} MB", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,28 +5,26 @@ trains the default preset of each model on the words of CRAFT and scores it agai
 ``on-lstm``). Each training has one core for so many wall-clock minutes, and ``--cores`` trainings run at a time: 40
 minutes on one core are 20 minutes on two. Models of heads are scored by the trees of their heads. Models that learn
 from trees or heads learn those of the `npcfg` or `dmv` of the same seed, whose training is extra. The second table has
-the agreement between models, without gold trees. Each result is stored in ``OUT/models.json``, and the same command
-continues after an interruption.
+the agreement between models, without gold trees. Each result is stored in ``OUT/runs``, and the same command continues
+after an interruption.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean
-from threading import Lock
 from typing import Any
 
-from bench.common import DATA, RESULTS, model_options, read_json, spread, synparse, write_json
-from bench.experiments.directions import CORPORA, TRIVIAL, uf1, write_corpus
-from bench.experiments.trees import seconds_of
-from bench.report import describe, markdown
+from bench.common import experiment, read_json, repeated, spread, stored, synparse
+from bench.experiments.directions import CORPORA, TRIVIAL, uf1, uf1_of, write_corpus
+from bench.report import markdown
 from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder
 from induce.registry import MODELS, model_class
 from induce.settings.presets import load_preset
@@ -51,6 +49,11 @@ def teacher_of(model: str) -> str:
     """Model that teaches another one that needs a teacher, or an empty string."""
     entry = MODELS.get(model)
     return TEACHERS[entry.teacher_output or "trees"] if entry.needs_teacher or entry.learns_trees else ""
+
+
+def seconds_of(run: Path) -> float:
+    """Training time of a run in seconds."""
+    return float(read_json(run / "last" / "checkpoint.json").get("seconds", 0.0))
 
 
 @dataclass(frozen=True)
@@ -87,13 +90,12 @@ class Plan:
     def measure(self, model: str, seed: int) -> dict[str, float]:
         """UF1 and training minutes of a run, which is trained before."""
         self.train(model, seed)
-        score = next(iter(uf1(self.gold, *model_options([self.spec(model, seed)])).values()))
-        return {"UF1": score, "minutes": seconds_of(self.run(model, seed)) / 60}
+        return {"UF1": uf1_of(self.gold, self.spec(model, seed)), "minutes": seconds_of(self.run(model, seed)) / 60}
 
     def agreement(self, runs: Sequence[tuple[str, int]]) -> dict[str, Any]:
         """Agreement between runs and with baselines, in percent."""
-        call = ["analyze", "agreement", str(self.gold), *model_options(self.spec(*run) for run in runs)]
-        call += [part for name in BASELINES for part in ("--baseline", name)]
+        call = ["analyze", "agreement", str(self.gold), *repeated("-m", [self.spec(*run) for run in runs])]
+        call += repeated("--baseline", BASELINES)
         return json.loads(synparse([*call, "--format", "json"], all_cores=True)[0])
 
 
@@ -120,13 +122,16 @@ def _model_of(system: str) -> str:
     return name.rpartition("-")[0] or name
 
 
-def tables(results: dict[str, Any]) -> str:
+Runs = dict[tuple[str, int], dict[str, float]]  # by model and seed
+
+
+def tables(results: Runs, trivial: dict[str, float], agreement: dict[str, Any]) -> str:
     """Table of scores, the best first, and table of the agreement of each pair of models."""
     runs: dict[str, list[dict[str, float]]] = defaultdict(list)
-    for key, run in results["runs"].items():
-        runs[key.rpartition(" ")[0]].append(run)
+    for (model, _), run in results.items():
+        runs[model].append(run)
     order = sorted(runs, key=lambda model: -fmean(run["UF1"] for run in runs[model]))
-    means = by_model(results["agreement"])
+    means = by_model(agreement)
     rows = []
     for model in order:
         others = [means[model, other] for other in order if other != model and (model, other) in means]
@@ -136,7 +141,7 @@ def tables(results: dict[str, Any]) -> str:
         ]
         minutes = spread([fmean(run["minutes"] for run in runs[model])])
         rows.append([model, spread([run["UF1"] for run in runs[model]]), minutes, *cells])
-    rows += [[name, f"{value:.1f}", *[""] * (3 + len(BASELINES))] for name, value in results["trivial"].items()]
+    rows += [[name, f"{value:.1f}", *[""] * (3 + len(BASELINES))] for name, value in trivial.items()]
     pairs = [[model, *(_number(means.get((model, other))) for other in order)] for model in order]
     return "\n\n".join([
         markdown(["model", "UF1", "minutes", "others", "own", *BASELINES], rows),
@@ -151,37 +156,27 @@ def _number(value: float | None) -> str:
 def main() -> None:
     """Measure what is missing, and print the tables."""
     every = [model for model in MODELS if tree_decoder(model) is not None]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--out", type=Path, default=RESULTS / "models")
+    parser = experiment(__doc__, "models")
     parser.add_argument("--only", nargs="+", default=every, choices=every, metavar="MODEL")
     parser.add_argument("--minutes", type=float, default=40.0, help="wall-clock minutes of each training on one core")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2, help="trainings at a time")
     options = parser.parse_args()
     text, gold, _ = write_corpus(CORPORA["CRAFT"], options.data, options.out)
-    plan, path = Plan(text, gold, options.out / "runs", options.minutes), options.out / "models.json"
-    results: dict[str, Any] = read_json(path) or {"runs": {}}
-    results |= {"machine": describe(), "minutes": options.minutes}
-    writing = Lock()
+    plan = Plan(text, gold, options.out / "runs", options.minutes)
 
-    def measure(run: tuple[str, int]) -> None:
-        model, seed = run
-        result = plan.measure(model, seed)
-        print(f"{model} {seed}: {result['UF1']:.1f}", file=sys.stderr, flush=True)
-        with writing:
-            results["runs"][f"{model} {seed}"] = result
-            write_json(path, results)
+    def measure(run: tuple[str, int]) -> dict[str, float]:
+        result: dict[str, float] = stored(plan.run(*run).with_suffix(".json"), partial(plan.measure, *run))
+        print(f"{plan.run(*run).name}: {result['UF1']:.1f}", file=sys.stderr, flush=True)
+        return result
 
+    results: Runs = {}
     for stage in stages(options.only):
-        every_run = [(model, seed) for seed in range(1, options.seeds + 1) for model in stage]
+        runs = [(model, seed) for seed in range(1, options.seeds + 1) for model in stage]
         with ThreadPoolExecutor(options.cores) as pool:
-            list(pool.map(measure, [run for run in every_run if f"{run[0]} {run[1]}" not in results["runs"]]))
-    done = [(model, int(seed)) for model, _, seed in (key.rpartition(" ") for key in results["runs"])]
-    results["trivial"] = uf1(gold, *(part for name in TRIVIAL for part in ("--baseline", name)))
-    results["agreement"] = plan.agreement(done)
-    write_json(path, results)
-    print(tables(results))
+            results |= zip(runs, pool.map(measure, runs), strict=True)
+    trivial = uf1(gold, *repeated("--baseline", TRIVIAL))
+    print(tables(results, trivial, plan.agreement(list(results))))
 
 
 if __name__ == "__main__":

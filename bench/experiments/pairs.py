@@ -67,11 +67,11 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=limit, metavar="N", dest=name)
     options = parser.parse_args()
     for model in SCORED:
-        train(model, options.minutes, options.data, options.runs, options.set)
-    print(f"{processor()[0]}, one thread.", describe(SCORED, options.runs), sep="\n\n")
+        train(model, options.minutes, options.data, options.out, options.set)
+    print(f"{processor()[0]}, one thread.", describe(SCORED, options.out), sep="\n\n")
     for name in COLLECTIONS:
         limit = getattr(options, name)
-        rows = [row for model in SCORED for row in scores(name, limit, model, options.data, options.runs)]
+        rows = [row for model in SCORED for row in scores(name, limit, model, options.data, options.out)]
         print("", table(rows, name), sep="\n")
 
 

@@ -8,14 +8,13 @@ judged. With ``--parse``, they are those that a model predicts, and brackets tha
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
-from bench.common import DATA, spread
+from bench.common import experiment, spread
 from bench.experiments.directions import CORPORA, read_treebank
 from bench.report import markdown
 from induce.data.induced_labels import TokenClasses
@@ -106,8 +105,7 @@ def columns(data: Path, name: str, seeds: int, model: str | None) -> dict[str, l
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser = experiment(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--parse", action="append", default=[], metavar="CORPUS=MODEL")
     options = parser.parse_args()

@@ -14,12 +14,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.common import DATA, RESULTS, read_json, set_options, stop_after, write_json
+from bench.common import experiment, read_json, repeated, stop_after, write_json
 from bench.report import markdown
 from treebank.base.atomic_write import write_whole
 from treebank.io.read import read_sentences
 
-RUNS = RESULTS / "text"
+TEXT = "text"  # folder of the text and its models
 TEXTS = ("raw/brown_sample.txt", "raw/en_ewt_train.txt", "raw/wikitext2/valid.txt")
 MODELS = ("lstm", "onlstm", "prpn", "udgn", "structformer", "transformer")
 SETTINGS = ("data.vocabulary_size=12000", "data.minimum_count=2")  # the same words for all
@@ -61,7 +61,7 @@ def train(model: str, minutes: float, data: Path, folder: Path, settings: Sequen
     """
     run = folder / model
     call = ["train", str(text(data, folder)), "--preset", f"{model}-small", "-o", str(run), "--seed", "1"]
-    call += set_options((*SETTINGS, *OWN.get(model, ()), *settings))
+    call += repeated("--set", (*SETTINGS, *OWN.get(model, ()), *settings))
     if (left := 60 * minutes - spent(run)) > LEAST:
         seconds = stop_after(["train", "--resume", "-o", str(run)] if (run / "last").exists() else call, left)
         write_json(run.with_name(f"{run.name}.seconds.json"), spent(run) + seconds)
@@ -85,11 +85,9 @@ def describe(models: Sequence[str], folder: Path) -> str:
     return markdown(["", "minutes of a processor", "passes", "perplexity of the last pass"], rows)
 
 
-def options_of(text: str | None, minutes: float) -> argparse.ArgumentParser:
+def options_of(text: str | None, minutes: float, out: str = TEXT) -> argparse.ArgumentParser:
     """Options of an experiment with these models."""
-    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--runs", type=Path, default=RUNS)
+    parser = experiment(text, out)
     parser.add_argument("--minutes", type=float, default=minutes, help="CPU minutes of each training")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="for every training")
     return parser

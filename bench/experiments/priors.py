@@ -7,14 +7,13 @@ in ``--out``, and the same command continues after an interruption.
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.common import DATA, RESULTS, stored, synparse
-from bench.experiments.directions import CORPORA, uf1, write_corpus
+from bench.common import repeated, stored, synparse
+from bench.experiments.directions import CORPORA, corpus_experiment, uf1, uf1_of, write_corpus
 from bench.report import markdown
 from induce.recipes.recipe import SHIPPED
 
@@ -49,8 +48,8 @@ class Bench:
             priors, vote = "+".join(listed) or "none", folder / "vote"
             members = [f"{job}/parts/{PART}-{number}@priors={priors}" for number in range(1, GRAMMARS + 1)]
             synparse(["combine", *members, "-o", str(vote), "--overwrite"])
-            result[label] = next(iter(uf1(gold, "-m", str(vote)).values()))
-        return result | uf1(gold, *(part for baseline in BASELINES for part in ("--baseline", baseline)))
+            result[label] = uf1_of(gold, vote)
+        return result | uf1(gold, *repeated("--baseline", BASELINES))
 
 
 def first_grammars(folder: Path) -> tuple[Path, dict[str, str]]:
@@ -68,10 +67,7 @@ def first_grammars(folder: Path) -> tuple[Path, dict[str, str]]:
 
 def main() -> None:
     """Measure what is missing, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--out", type=Path, default=RESULTS / "priors")
-    parser.add_argument("--only", nargs="+", default=list(CORPORA), choices=CORPORA)
+    parser = corpus_experiment(__doc__, "priors")
     parser.add_argument("--minutes", type=float, default=14.0, help="wall-clock minutes of each training")
     options = parser.parse_args()
     bench = Bench(options.data, options.out, *first_grammars(options.out))

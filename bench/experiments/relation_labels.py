@@ -7,12 +7,10 @@ over all arcs between words. The heads are those of gold, so that relations alon
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from random import Random
 
-from bench.common import DATA, spread
+from bench.common import experiment, spread
 from bench.experiments.languages import LANGUAGES
 from bench.report import markdown
 from induce.data.induced_labels import TokenClasses
@@ -73,8 +71,7 @@ def score(sentences: Sequence[Sentence], relations: Relations) -> LabelScores:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser = experiment(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     languages = [language for language in LANGUAGES if language.name in NAMES]

@@ -7,13 +7,12 @@ too, which must find the same trees and heads.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.common import DATA
+from bench.common import experiment
 from bench.experiments.directions import CORPORA, read_treebank
 from bench.report import markdown
 from treebank.core.sentence import Sentence
@@ -90,9 +89,7 @@ def check_with_nltk(sentences: Sequence[Sentence], form: str, folder: Path) -> i
 
 def main() -> None:
     """Print the table, and the differences to nltk."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
-    options = parser.parse_args()
+    options = experiment(__doc__).parse_args()
     corpora = {name: read_treebank(options.data / CORPORA[name].path, "") for name in ("WSJ", "Keyaki")}
     for name, paths in UD.items():
         files = [options.data / "ud" / path for path in paths]

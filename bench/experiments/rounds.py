@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.common import set_options, spread, synparse
-from bench.experiments.directions import uf1
+from bench.common import repeated, spread, synparse
+from bench.experiments.directions import uf1_of
 from bench.report import markdown
 from induce.recipes.recipe import read_recipe
 
@@ -49,8 +49,8 @@ class Corpus:
         preset, passes = PARTS[part].presets[0], PARTS[part].max_passes
         settings = [f"train.epochs={passes}", "loader.longer=3", f"data.text_share={self.share:g}"]
         settings += [f"parse.priors={priors(part, strength)}"]
-        options = [option for name in teachers for option in ("--teacher", str(self.folder / name))]
-        self.train(run, "--preset", preset, "--seed", str(seed), *set_options(settings), *options)
+        options = repeated("--set", settings) + repeated("--teacher", [self.folder / name for name in teachers])
+        self.train(run, "--preset", preset, "--seed", str(seed), *options)
 
     def rounds(self, teacher: str, seed: int, strength: float) -> None:
         """Train a first grammar and, unless it is free, the second grammar that it teaches with a free one."""
@@ -72,7 +72,7 @@ class Corpus:
 
     def score(self, *runs: str) -> str:
         """Mean UF1 of runs and its standard deviation."""
-        return spread([next(iter(uf1(self.gold, "-m", str(self.folder / run)).values())) for run in runs])
+        return spread([uf1_of(self.gold, self.folder / run) for run in runs])
 
 
 def priors(part: str, strength: float) -> str:

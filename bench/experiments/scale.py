@@ -9,14 +9,13 @@ figure is measured in a process of its own and includes its start. ``--part`` se
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.common import ONE_THREAD, RESULTS, ROOT, write_json
+from bench.common import RESULTS, measured, write_json
 from bench.report import describe
 from treebank.corpora.sample import sample_treebank
 
@@ -36,15 +35,8 @@ def write_text(path: Path, words: int) -> int:
 
 def timed(*arguments: str, program: tuple[str, ...] = ("-m", "synparse")) -> tuple[float, float]:
     """Wall-clock seconds of a call, and the peak memory (MB) of its first process."""
-    began = time.monotonic()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **ONE_THREAD}
-    process = subprocess.Popen(
-        [sys.executable, *program, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"{' '.join(arguments)}: ended with {os.waitstatus_to_exitcode(status)}")
-    return time.monotonic() - began, usage.ru_maxrss / 1024
+    usage = measured([sys.executable, *program, *arguments])
+    return usage.seconds, usage.memory
 
 
 def parsing(folder: Path, text: Path, words: int) -> dict[str, float]:

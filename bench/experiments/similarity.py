@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.common import set_options, stop_after, stored, synparse, weights_of
+from bench.common import repeated, stop_after, stored, synparse, weights_of
 from bench.experiments.pretraining import MODELS, describe, options_of, train
 from bench.report import markdown, processor
 
@@ -31,7 +31,7 @@ def tune(model: str, way: str, minutes: float, data: Path, folder: Path) -> Path
         rated = [str(data / RATED.format("train")), "--dev", str(data / RATED.format("dev"))]
         changes = (f"task.pretrained={folder / model}", *WAYS[way])
         call = ["task", "train", "similarity", *rated, "-o", str(run)]
-        stop_after([*call, *set_options(changes)], 60 * minutes)
+        stop_after([*call, *repeated("--set", changes)], 60 * minutes)
     return run
 
 
@@ -85,10 +85,10 @@ def main() -> None:
     parser.add_argument("--tuning", type=float, default=3.0, metavar="MINUTES")
     options = parser.parse_args()
     for model in SCORED:
-        train(model, options.minutes, options.data, options.runs, options.set)
-    tables = [f"{processor()[0]}, one thread.", describe(SCORED, options.runs)]
+        train(model, options.minutes, options.data, options.out, options.set)
+    tables = [f"{processor()[0]}, one thread.", describe(SCORED, options.out)]
     tables.append(f"Fine-tuned for {options.tuning:g} minutes of a processor at most:")
-    tables.append(table(options.tuning, options.data, options.runs))
+    tables.append(table(options.tuning, options.data, options.out))
     print("\n\n".join(tables))
 
 

@@ -9,19 +9,16 @@ are subtracted. Run it on a quiet machine.
 
 from __future__ import annotations
 
-import argparse
 import gzip
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from statistics import median
 
-from bench.common import DATA, ONE_THREAD, RESULTS, ROOT
+from bench.common import ONE_THREAD, Usage, experiment, measured
 from bench.report import markdown
 from induce.storage.builtin import FILES, HEADS, NAME
 from treebank.io.read import read_sentences
@@ -69,14 +66,6 @@ else:
 
 
 @dataclass(frozen=True)
-class Run:
-    """Wall-clock seconds of a process, and the memory in MB of its largest process."""
-
-    seconds: float
-    memory: float
-
-
-@dataclass(frozen=True)
 class System:
     """A parser: the command without text and number of processes, the path of its model, and its environment."""
 
@@ -84,16 +73,9 @@ class System:
     model: Path
     environment: Mapping[str, str]
 
-    def run(self, text: Path, cores: int) -> Run:
+    def run(self, text: Path, cores: int) -> Usage:
         """Parse ``text`` in ``cores`` processes or threads. Raises SystemExit if the command fails."""
-        command = [part.format(text=text, cores=cores) for part in self.command]
-        began = time.perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, **self.environment})
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit(f"{self.model}: the parser ended with {process.returncode}")
-        return Run(time.perf_counter() - began, usage.ru_maxrss / 1024)
+        return measured([part.format(text=text, cores=cores) for part in self.command], environment=self.environment)
 
     @property
     def size(self) -> float:
@@ -132,8 +114,7 @@ def train_udpipe(python: str, treebank: Path, folder: Path) -> Path:
 def systems(python: str, treebank: Path, folder: Path) -> dict[str, System]:
     """The systems of the table by name. spaCy and UDPipe are trained first."""
     synparse = [sys.executable, "-m", "synparse", "parse", "{text}", "--threads", "{cores}", "-m"]
-    environment = {"PYTHONPATH": str(ROOT)}
-    parsers = {f"`{name}`": System([*synparse, name], FILES[name], environment) for name in (NAME, HEADS)}
+    parsers = {f"`{name}`": System([*synparse, name], FILES[name], {}) for name in (NAME, HEADS)}
     spacy, udpipe = train_spacy(python, treebank, folder), train_udpipe(python, treebank, folder)
     for name, program, model in (("spaCy, parser", SPACY, spacy), ("UDPipe 1, tagger and parser", UDPIPE, udpipe)):
         parsers[name] = System([python, "-c", program, str(model), "{text}", "{cores}"], model, ONE_THREAD)
@@ -142,10 +123,8 @@ def systems(python: str, treebank: Path, folder: Path) -> dict[str, System]:
 
 def main() -> None:
     """Train the other parsers, measure all systems alternately, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = experiment(__doc__, "supervised-parsers")
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--out", type=Path, default=RESULTS / "supervised-parsers")
     options = parser.parse_args()
     source = options.data / "ud" / "UD_English-EWT" / "en_ewt-ud-train.conllu.gz"
     sentences = list(read_sentences([source]))
@@ -156,7 +135,7 @@ def main() -> None:
     first.write_text(lines[0], encoding="utf-8")
     treebank.write_bytes(gzip.decompress(source.read_bytes()))
     parsers = systems(options.python, treebank, options.out)
-    runs: dict[tuple[str, int, Path], list[Run]] = {}
+    runs: dict[tuple[str, int, Path], list[Usage]] = {}
     for _, (name, cores, file) in product(range(ROUNDS), product(parsers, CORES, (first, text))):
         runs.setdefault((name, cores, file), []).append(parsers[name].run(file, cores))
     words, rows = sum(len(sentence.words) for sentence in sentences), []

@@ -3,8 +3,8 @@
 ``python -m bench.experiments.tables [--minutes 2]`` trains series of small models, each for the given CPU minutes, and
 scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9), the channels of the models of
 `bench.experiments.pretraining` (table 8), ON-LSTM's sharpness next to its UF1 over seeds, Ordered Memory's accuracy by
-the number of expressions (figure 7b) and the agreement of its trees between seeds (figure 6), and the models that learn
-trees from the answers of ListOps and logic. Existing results are not computed again.
+the number of expressions (figure 7b), and the models that learn trees from the answers of ListOps and logic. Existing
+results are not computed again.
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from bench.common import RESULTS, model_options, set_options, spread, stop_after, stored, synparse
-from bench.experiments.pretraining import RUNS as TEXT_RUNS
-from bench.experiments.pretraining import options_of, train
+from bench.common import RESULTS, repeated, spread, stop_after, stored, synparse
+from bench.experiments.pretraining import TEXT, options_of, train
 from bench.report import markdown, processor, with_interval
-from treebank.base.atomic_write import write_whole
 
-RUNS = RESULTS / "tables"
 EWT_GOLD = "ud/UD_English-EWT/en_ewt-ud-dev.conllu"
 CRAFT, CRAFT_GOLD = "raw/craft_train.txt.gz", "craft/const/craft-dev.ptb"
 SAMPLE = "sample"  # the built-in text and its trees, simple enough for minutes
@@ -40,7 +37,6 @@ EXPRESSIONS = ("1000", "4000", "16000", "64000")
 LONGEST = "50"  # tokens of a test expression
 LATENT_TASKS = {"listops": ("--max-length", LONGEST), "logic": ()}  # options of the tests of these tasks
 LATENT = ("ordered-memory", "gumbel-tree-lstm", "crvnn", "rl-spinn")  # models of tasks that find trees
-FORMULAS, SOME = "proplog/sample/test6", 500
 SHOWN = 8  # relations
 MASKED_MODELS = ("udgn", "structformer", "transformer")
 
@@ -59,7 +55,7 @@ class Bench:
         run = self.folder / name
         if not (done := run.with_name(f"{name}.done")).exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            options = set_options((*changes, *self.settings))
+            options = repeated("--set", (*changes, *self.settings))
             command = arguments[: arguments.index("train") + 1 + (arguments[0] == "task")]
             rest = [*command, "--resume"] if (run / "last").exists() else [*arguments, "--seed", seed, *options]
             stop_after([*rest, "-o", str(run)], 60 * self.minutes)
@@ -109,7 +105,7 @@ def channels(bench: Bench) -> str:
     """Table of channels and the most frequent relations, for three models of text (thesis, table 8)."""
     rows = []
     for name in MASKED_MODELS:
-        run = train(name, bench.minutes, bench.data, TEXT_RUNS, bench.settings)
+        run = train(name, bench.minutes, bench.data, RESULTS / TEXT, bench.settings)
         call = ("analyze", "channels", "--gold", str(bench.data / EWT_GOLD), "--controls", "-m", str(run))
         for relation in bench.read(f"channels-{name}", *call)["relations"][:SHOWN]:
             correlations = (relation[kind] for kind in ("correlation", "partial", "untrained", "permuted"))
@@ -122,7 +118,7 @@ def sharpness(bench: Bench) -> str:
     """Table of the sharpness of ON-LSTMs and their UF1, by seed."""
     call = ["train", str(bench.data / CRAFT), "--preset", "onlstm-small"]
     runs = [bench.train(f"onlstm-{seed}", call, seed=seed) for seed in MANY_SEEDS]
-    chosen, gold = model_options(runs), str(bench.data / CRAFT_GOLD)
+    chosen, gold = repeated("-m", runs), str(bench.data / CRAFT_GOLD)
     scored = bench.read("onlstm-scores", "eval", "--gold", gold, "--convention", "on-lstm", *chosen)["scores"]
     scores = {score["model"]: f"{score['value']:.1f}" for score in scored}
     call = ["analyze", "sharpness", gold, "--scores", str(bench.folder / "onlstm-scores.json"), *chosen]
@@ -150,22 +146,6 @@ def learning(bench: Bench) -> str:
     return markdown(["ListOps, expressions (figure 7b)", "accuracy", "UF1"], rows)
 
 
-def trees_of_seeds(bench: Bench) -> str:
-    """Table of the agreement of Ordered Memory's trees between seeds (thesis, figure 6)."""
-    runs = [bench.train(f"logic-{seed}", ["task", "train", "logic"], seed=seed) for seed in SEEDS]
-    lines = (bench.data / FORMULAS).read_text(encoding="utf-8").splitlines()[:SOME]
-    text = bench.folder / "formulas.txt"
-    write_whole(text, "".join(f"{line.split(chr(9))[1]}\n" for line in lines).encode())
-    report = bench.read(
-        "logic-agreement", "analyze", "agreement", str(text), "--input-format", "text", *model_options(runs)
-    )
-    pairs = zip(combinations(SEEDS, 2), report["pairs"], strict=True)
-    return markdown(
-        ["logic, seeds (figure 6)", "F1 of their trees"],
-        [[" and ".join(two), with_interval(score)] for two, score in pairs],
-    )
-
-
 def latent(bench: Bench) -> str:
     """Table of the models that learn trees from the answers of a task: mean and deviation over seeds."""
     rows = []
@@ -191,18 +171,16 @@ TABLES: Mapping[str, Callable[[Bench], str]] = {
     "channels": channels,
     "sharpness": sharpness,
     "learning": learning,
-    "trees": trees_of_seeds,
     "latent": latent,
 }
 
 
 def main() -> None:
     """Train, score, print and write."""
-    parser = options_of(__doc__, 2.0)
-    parser.set_defaults(runs=RUNS)
+    parser = options_of(__doc__, 2.0, "tables")
     parser.add_argument("--only", nargs="+", default=list(TABLES), choices=TABLES)
     options = parser.parse_args()
-    bench = Bench(options.data, options.runs, options.minutes, options.set)
+    bench = Bench(options.data, options.out, options.minutes, options.set)
     print(f"{processor()[0]}, one thread, {options.minutes:g} minutes of a processor for each training.")
     for name in options.only:
         print(TABLES[name](bench), flush=True)

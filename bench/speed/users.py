@@ -7,23 +7,17 @@ less than wall-clock times.
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.common import synparse
+from bench.common import measured, synparse
 from treebank.corpora.sample import sample_treebank
 
 ROUNDS = 3
 TAUGHT = 200  # sentences that models learn
 STUDENT_SENTENCES, GRAMMAR_SENTENCES, VOTE_SENTENCES = 8000, 1000, 400
 VOTERS = {"npcfg-small": 2, "simple-pcfg-small": 1}  # members of each preset in the vote
-FIRST = (
-    "import resource, sys; from cli.main import run; code = run(['parse', '-m', *sys.argv[1:]]); "
-    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
-)
 
 
 def sentences(count: int) -> list[str]:
@@ -54,16 +48,6 @@ def make_models(folder: Path) -> dict[str, str]:
     return {"student": str(folder / "student"), "built-in": "english", "vote of 3": str(folder / "vote")}
 
 
-def first_tree(model: str, sentence: Path) -> dict[str, float]:
-    """Wall-clock seconds, CPU seconds and memory of the command for one sentence."""
-    began = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", FIRST, model, str(sentence)], capture_output=True, text=True)
-    elapsed = time.perf_counter() - began
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return {"s": elapsed, "MB": int(done.stderr.split()[-1]) / 1024}
-
-
 def speed(model: str, sentence: Path, text: Path, words: int) -> float:
     """Words per second of CPU time of the best round, without the time of the first tree."""
     starts, times = [], []
@@ -85,10 +69,11 @@ def measure(quick: bool) -> dict[str, dict[str, float]]:
             if quick and label.startswith("vote"):
                 continue
             words = write(text, sizes[label])
-            runs = [first_tree(model, sentence) for _ in range(ROUNDS)]
+            command = [sys.executable, "-m", "synparse", "parse", "-m", model, str(sentence)]
+            runs = [measured(command, environment={}) for _ in range(ROUNDS)]
             figures[label] = {
-                "first tree s": min(run["s"] for run in runs),
-                "first tree MB": min(run["MB"] for run in runs),
+                "first tree s": min(run.seconds for run in runs),
+                "first tree MB": min(run.memory for run in runs),
                 "words/s": speed(model, sentence, text, words),
             }
     return figures
