@@ -69,19 +69,16 @@ class Sampler:
         if rule.recursive:
             level = min(level + 1, LEVELS - 1)
         head = -1
-        for word, words, child, is_head, chance in rule.items:
+        for content, is_head, chance in rule.items:
             if chance < 1.0 and self._random() >= chance:
                 continue
-            if child is not None:
-                index = self._phrase(child, level) if child.label else self._expand(child, level, dependents)
+            if isinstance(content, Symbol):
+                index = self._phrase(content, level) if content.label else self._expand(content, level, dependents)
             else:
                 index = len(self._words)
-                if words is not None:
-                    self._words.append(self._word(words))
-                    self._tags.append(words.tag)
-                elif word is not None:
-                    self._words.append(word[0])
-                    self._tags.append(word[1])
+                word = (self._word(content), content.tag) if isinstance(content, WordClass) else content
+                self._words.append(word[0])
+                self._tags.append(word[1])
                 self._heads.append(-1)
             if is_head:
                 head = index
