@@ -1,7 +1,7 @@
-"""Speed of ON-LSTM: training against `torch.nn.LSTM`, parsing against one sentence at a time.
+"""Speed of ON-LSTM: training against the model `lstm` (`torch.nn.LSTM`), parsing against one sentence at a time.
 
-The peer has the same layer sizes, weight dropout (its mask drawn the same way), tied output layer and loss code, and
-both multiply by the library that training would choose; only the cell differs. Neither draws any other dropout mask.
+Both models have the same sizes, weight dropout and loss, and multiply by the library that training would choose; only
+the cell differs. Neither draws any other dropout mask.
 """
 
 from __future__ import annotations
@@ -9,20 +9,18 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from itertools import pairwise
+from dataclasses import fields
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
 
 from bench.common import best_seconds
 from induce.data.batches import StreamBatch
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
-from induce.layers.awd_dropout import dropped_weight
-from induce.layers.cross_entropy import cross_entropy
-from induce.layers.dropout import keep_mask
 from induce.layers.matrix_library import MKL, choose_library, multiplying
 from induce.layers.rounding import BFLOAT16, FLOAT32, computing
+from induce.models.language.lstm import Lstm
+from induce.models.language.next_word_model import AwdConfig, AwdModel
 from induce.models.language.onlstm import OnLstm, OnLstmConfig
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
@@ -32,60 +30,24 @@ from induce.storage.facts import RunFacts
 
 PRESETS = {"small": "onlstm-small", "paper": "onlstm-ptb"}
 WORDS = 10_000
-
-
-class LstmStack(nn.Module):
-    """The peer: `torch.nn.LSTM` layers of the same sizes with weight dropout and a tied output layer."""
-
-    def __init__(self, config: OnLstmConfig, vocabulary: int) -> None:
-        super().__init__()
-        sizes = [config.embedding_size] + [config.hidden_size] * (config.layers - 1) + [config.embedding_size]
-        self.config = config
-        self.embedding = nn.Embedding(vocabulary, config.embedding_size)
-        self.layers = nn.ModuleList(nn.LSTM(below, units) for below, units in pairwise(sizes))
-        self.decoder_bias = nn.Parameter(torch.zeros(vocabulary))
-
-    def forward(self, tokens: Tensor, *, layers: int | None = None) -> Tensor:
-        """Outputs (T, B, H) of the last of the first ``layers`` layers, from zero states."""
-        x = self.embedding(tokens)
-        for layer in list(self.layers)[:layers]:
-            weight = layer.weight_hh_l0
-            mask = keep_mask(weight.shape, self.config.weight_dropout, weight.device) if self.training else None
-            weight = dropped_weight(weight, self.config.weight_dropout, mask)
-            zeros = x.new_zeros(1, x.shape[1], weight.shape[1])
-            weights = [layer.weight_ih_l0, weight, layer.bias_ih_l0, layer.bias_hh_l0]
-            x, _, _ = torch._VF.lstm(x, (zeros, zeros), weights, True, 1, 0.0, self.training, False, False)
-        return x
-
-    def loss(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        """Mean NLL in nats per token."""
-        hidden = self(tokens).flatten(0, 1)
-        return cross_entropy(hidden, self.embedding.weight, self.decoder_bias, targets.flatten())
-
-
-def config_of(size: str) -> tuple[OnLstmConfig, int, int]:
-    """Model settings with weight dropout only, batch size, and steps of a preset."""
-    preset = load_preset(PRESETS[size])
-    dropouts = dict.fromkeys(("embedding_dropout", "input_dropout", "hidden_dropout", "output_dropout"), 0.0)
-    return OnLstmConfig(**{**preset.model, **dropouts}), preset.loader.batch_size, preset.loader.segment_length
+OTHER_DROPOUTS = ("embedding_dropout", "input_dropout", "hidden_dropout", "output_dropout")
 
 
 def training(size: str, rounds: int) -> dict[str, float]:
     """Words per second of a forward and a backward pass over one segment, and ratios to the peer."""
-    config, batch, steps = config_of(size)
+    preset = load_preset(PRESETS[size])
+    config = OnLstmConfig(**{**preset.model, **dict.fromkeys(OTHER_DROPOUTS, 0.0)})
+    shared = {field.name: getattr(config, field.name) for field in fields(AwdConfig)}
+    batch, steps = preset.loader.batch_size, preset.loader.segment_length
     torch.manual_seed(1)
-    model, peer = OnLstm(config, WORDS).train(), LstmStack(config, WORDS).train()
+    model, peer = OnLstm(config, WORDS).train(), Lstm(AwdConfig(**shared), WORDS).train()
     segment = StreamBatch(*torch.randint(WORDS, (2, steps, batch)).unbind())
 
-    def step(by: str, precision: str = FLOAT32) -> None:
+    def step(by: str, precision: str = FLOAT32, trained: AwdModel = model) -> None:
         with multiplying(by):
             with computing(precision, segment.tokens.device):
-                objective = model.loss(segment).objective
+                objective = trained.loss(segment).objective
             objective.backward()
-
-    def peer_step(by: str) -> None:
-        with multiplying(by):
-            peer.loss(segment.tokens, segment.targets).backward()
 
     library = choose_library(lambda: step(MKL))
     seconds = best_seconds(
@@ -93,8 +55,8 @@ def training(size: str, rounds: int) -> dict[str, float]:
             "onlstm": lambda: step(library),
             "onlstm by MKL": lambda: step(MKL),
             "onlstm in bfloat16": lambda: step(library, BFLOAT16),
-            "lstm": lambda: peer_step(library),
-            "lstm by MKL": lambda: peer_step(MKL),
+            "lstm": lambda: step(library, trained=peer),
+            "lstm by MKL": lambda: step(MKL, trained=peer),
         },
         rounds,
         clock=time.perf_counter,
