@@ -9,11 +9,9 @@ from torch.nn import functional
 from bench.common import best_seconds
 from induce.data.batches import StreamBatch
 from induce.layers.cross_entropy import cross_entropy
-from induce.layers.dropout import dropped_at
 from induce.layers.matrix_library import choose_library, multiplying
 from induce.models.language.prpn import Masks, Prpn, PrpnConfig
-from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, scores
-from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes
+from induce.models.language.prpn_kernel import attend, scores
 from induce.settings.presets import load_preset
 from tests.support.twins import recurrences as plain
 
@@ -28,30 +26,6 @@ def drawn(model: Prpn, steps: int, batch: int) -> Masks:
     return masks._replace(reading=reading)
 
 
-def plain_layer(layer: ReadingLayer, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks) -> Tensor:
-    """States (T, B, H) of a reading layer by the plain loop, which also multiplies its input step by step."""
-    assert layer.key is not None
-    cell, (from_x, from_h) = layer.cell, layer.key.weight.split([x.shape[-1], layer.units], 1)
-    from_input, key_from_input = [], []
-    for t, step in enumerate(x):
-        from_input.append(cell.from_input(dropped_at(t, step, masks.input)) + cell.recurrent_norm.bias)
-        key_from_input.append(functional.linear(dropped_at(t, step, masks.key_input), from_x, layer.key.bias))
-    weights = (from_h, cell.recurrent.weight, cell.recurrent.bias, cell.recurrent_norm.gain)
-    return plain.prpn_recurrence(
-        layer.kind,
-        StepInputs(
-            torch.stack(from_input),
-            torch.stack(key_from_input),
-            gate,
-            *tapes,
-            *weights,
-            cell.cell_norm.gain,
-            cell.cell_norm.bias,
-        ),
-        StepMasks(masks.key_state, masks.key, masks.recurrent),
-    )[0]
-
-
 def plain_loss(model: Prpn, tokens: Tensor, targets: Tensor, masks: Masks) -> Tensor:
     """Loss by the paper's equations, step by step, for automatic differentiation."""
     steps, batch = tokens.shape
@@ -61,7 +35,7 @@ def plain_loss(model: Prpn, tokens: Tensor, targets: Tensor, masks: Masks) -> Te
     parsing = model.parsing(words, parsing_state, masks.parsing)
     x, read_gate, predict_gate = words, parsing.read_gate.transpose(0, 1), parsing.predict_gate.transpose(0, 1)
     for layer, tape, layer_masks in zip(model.reading, tapes, masks.reading, strict=True):
-        x = plain_layer(layer, x, read_gate, tape, layer_masks)
+        x, *_ = plain.prpn_layer(layer, x, read_gate, tape, layer_masks)
     network, tape, joined = model.predict, tapes[-1].h, []
     assert network.key is not None
     for t in range(steps):

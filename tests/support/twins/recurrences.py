@@ -16,6 +16,7 @@ from induce.layers.dropout import dropped, dropped_at
 from induce.layers.layer_norm import EPSILON
 from induce.models.language.onlstm_kernel import cumax
 from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, scores
+from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes
 
 
 def onlstm_recurrence(projected: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -60,6 +61,30 @@ def prpn_recurrence(kind: str, inputs: StepInputs, masks: StepMasks) -> tuple[Te
         tape_h, tape_c = (torch.cat((new[:, None], tape[:, :-1]), 1) for new, tape in ((h, tape_h), (c, tape_c)))
         hidden.append(h)
     return torch.stack(hidden), torch.stack(attention), tape_h, tape_c
+
+
+def prpn_layer(
+    layer: ReadingLayer, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks
+) -> tuple[Tensor, Tensor, Tensor]:
+    """States (T, B, H) and new tapes of a PRPN layer with attention, which also multiplies its input step by step."""
+    assert layer.key is not None
+    cell, (from_x, from_h) = layer.cell, layer.key.weight.split([x.shape[-1], layer.units], 1)
+    of_input = [
+        cell.from_input(dropped_at(t, step, masks.input)) + cell.recurrent_norm.bias for t, step in enumerate(x)
+    ]
+    of_key = [
+        functional.linear(dropped_at(t, step, masks.key_input), from_x, layer.key.bias) for t, step in enumerate(x)
+    ]
+    hidden, _, h, c = prpn_recurrence(
+        layer.kind,
+        StepInputs(
+            torch.stack(of_input), torch.stack(of_key), gate, *tapes,
+            from_h, cell.recurrent.weight, cell.recurrent.bias, cell.recurrent_norm.gain, cell.cell_norm.gain,
+            cell.cell_norm.bias,
+        ),
+        StepMasks(masks.key_state, masks.key, masks.recurrent),
+    )  # fmt: skip
+    return hidden, h, c
 
 
 def layer_norm(x: Tensor, gain: Tensor, bias: Tensor | None = None) -> Tensor:

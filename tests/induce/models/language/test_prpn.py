@@ -15,7 +15,7 @@ from induce.data.batches import SentenceBatch, StreamBatch
 from induce.layers.dropout import dropped, dropped_at
 from induce.models.base import Query, detach
 from induce.models.language.prpn import Prpn, PrpnConfig
-from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend
+from induce.models.language.prpn_kernel import attend
 from induce.models.language.prpn_parsing import gate_kind, gates
 from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes
 from induce.parsing.load import load_parser
@@ -36,28 +36,15 @@ def tiny(**changes: Any) -> PrpnConfig:
 
 def plain_layer(layer: ReadingLayer, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks) -> list[Tensor]:
     """Equations 9 to 12 and the LSTM step, one after another, with the weights of ``layer``."""
-    cell = layer.cell
-    from_input = torch.stack([cell.from_input(dropped_at(t, step, masks.input)) for t, step in enumerate(x)])
-    if layer.key is None:
-        h, c = tapes.h[:, 0], tapes.c[:, 0]
-        hidden, (h_tape, c_tape) = [], tapes
-        for row in from_input:
-            h, c = cell(row, dropped(h, masks.recurrent), c)
-            h_tape, c_tape = (torch.cat((new[:, None], old[:, :-1]), 1) for new, old in ((h, h_tape), (c, c_tape)))
-            hidden.append(h)
-        return [torch.stack(hidden), h_tape, c_tape]
-    from_x, from_h = layer.key.weight.split([x.shape[-1], layer.units], 1)
-    of_x = torch.stack([dropped_at(t, step, masks.key_input) for t, step in enumerate(x)])
-    hidden, _, h, c = plain.prpn_recurrence(
-        layer.kind,
-        StepInputs(
-            from_input + cell.recurrent_norm.bias, of_x @ from_x.t() + layer.key.bias, gate, *tapes,
-            from_h, cell.recurrent.weight, cell.recurrent.bias, cell.recurrent_norm.gain, cell.cell_norm.gain,
-            cell.cell_norm.bias,
-        ),
-        StepMasks(masks.key_state, masks.key, masks.recurrent),
-    )  # fmt: skip
-    return [hidden, h, c]
+    if layer.key is not None:
+        return list(plain.prpn_layer(layer, x, gate, tapes, masks))
+    h, c = tapes.h[:, 0], tapes.c[:, 0]
+    hidden, (h_tape, c_tape) = [], tapes
+    for t, step in enumerate(x):
+        h, c = layer.cell(layer.cell.from_input(dropped_at(t, step, masks.input)), dropped(h, masks.recurrent), c)
+        h_tape, c_tape = (torch.cat((new[:, None], old[:, :-1]), 1) for new, old in ((h, h_tape), (c, c_tape)))
+        hidden.append(h)
+    return [torch.stack(hidden), h_tape, c_tape]
 
 
 @pytest.mark.parametrize("closed", [False, True])
