@@ -128,17 +128,11 @@ def write_json(path: Path, content: object) -> None:
     write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
 
 
-def stored(path: Path, compute: Callable[[], Any], *, newer_than: Path | None = None) -> Any:
-    """Content of the JSON file ``path``, computed if it does not exist or is older than the file ``newer_than``."""
-    is_old = path.exists() and newer_than is not None and path.stat().st_mtime < newer_than.stat().st_mtime
-    if is_old or not path.exists():
+def stored(path: Path, compute: Callable[[], Any]) -> Any:
+    """Content of the JSON file ``path``, computed if it does not exist."""
+    if not path.exists():
         write_json(path, compute())
     return read_json(path)
-
-
-def weights_of(run: Path) -> Path:
-    """File of the weights of a run."""
-    return run / "last" / "weights.safetensors"
 
 
 def spread(values: Sequence[float]) -> str:

@@ -1,10 +1,11 @@
 """The papers' smaller tables and figures, measured on free data, for docs/results.
 
-``python -m bench.experiments.tables [--minutes 2]`` trains series of small models, each for the given CPU minutes, and
-scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9), the channels of the models of
-`bench.experiments.pretraining` (table 8), ON-LSTM's sharpness next to its UF1 over seeds, Ordered Memory's accuracy by
-the number of expressions (figure 7b), and the models that learn trees from the answers of ListOps and logic. Existing
-results are not computed again.
+``python -m bench.experiments.tables [--minutes 2] [--only TABLE…]`` trains series of small models, each for the given
+CPU minutes, and scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9); models of
+`bench.experiments.free_text` by the relations of their channels (table 8), on minimal pairs, and on the similarity of
+sentences, also fine-tuned for a quarter of the time; ON-LSTM's sharpness next to its UF1 over seeds; Ordered Memory's
+accuracy by the number of expressions (figure 7b); and the models that learn trees from the answers of ListOps and
+logic. Existing results are not computed again.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from bench.common import RESULTS, repeated, spread, stop_after, stored, synparse
-from bench.experiments.pretraining import TEXT, options_of, train
+from bench.common import experiment, repeated, spread, stop_after, stored, synparse
+from bench.experiments.free_text import free_text
 from bench.report import markdown, processor, with_interval
 
 EWT_GOLD = "ud/UD_English-EWT/en_ewt-ud-dev.conllu"
@@ -39,6 +40,17 @@ LATENT_TASKS = {"listops": ("--max-length", LONGEST), "logic": ()}  # options of
 LATENT = ("ordered-memory", "gumbel-tree-lstm", "crvnn", "rl-spinn")  # models of tasks that find trees
 SHOWN = 8  # relations
 MASKED_MODELS = ("udgn", "structformer", "transformer")
+SETTINGS = ("data.vocabulary_size=12000", "data.minimum_count=2")  # the same words for all models of the free text
+ONCE = (  # for a model that reads the text once, and thus cannot memorize it
+    *(f"model.{part}_dropout=0.05" for part in ("embedding", "input", "hidden", "output")),
+    *("model.weight_dropout=0.0", "optimizer.learning_rate=0.003"),
+)
+OWN = {"lstm": ONCE, "onlstm": ONCE}
+COLLECTIONS = {"marvin-linzen": 120, "blimp": 60}  # minimal pairs of each phenomenon
+MAX_PHENOMENA = 30  # in a table; otherwise their groups are listed
+RATED = "sts/stsb_open_subset/sts-{}.csv"
+RATED_TESTS = (RATED.format("test"), "sts/sick/SICK_test_annotated.txt")
+TUNED = {"tuned": ("fine-tuned", ()), "frozen": ("fine-tuned, parser frozen", ("model.frozen=parser",))}
 
 
 @dataclass(frozen=True)
@@ -50,21 +62,28 @@ class Bench:
     minutes: float
     settings: Sequence[str]
 
-    def train(self, name: str, arguments: Sequence[str], changes: Sequence[str] = (), seed: str = "1") -> str:
-        """Run ``name`` of a training command with changed settings, trained if it does not exist."""
+    def train(
+        self, name: str, arguments: Sequence[str], changes: Sequence[str] = (), *, seed: str = "1", share: float = 1.0
+    ) -> str:
+        """Run ``name`` of a training command with changed settings, trained for a ``share`` of the time if missing."""
         run = self.folder / name
         if not (done := run.with_name(f"{name}.done")).exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             options = repeated("--set", (*changes, *self.settings))
             command = arguments[: arguments.index("train") + 1 + (arguments[0] == "task")]
             rest = [*command, "--resume"] if (run / "last").exists() else [*arguments, "--seed", seed, *options]
-            stop_after([*rest, "-o", str(run)], 60 * self.minutes)
+            stop_after([*rest, "-o", str(run)], 60 * self.minutes * share)
             done.touch()
         return str(run)
 
-    def udgn(self, name: str, changes: Sequence[str] = (), seed: str = "1") -> str:
+    def udgn(self, name: str, changes: Sequence[str] = ()) -> str:
         """A UDGN trained on the built-in text."""
-        return self.train(name, ["train", "--preset", "udgn-small"], changes, seed)
+        return self.train(name, ["train", "--preset", "udgn-small"], changes)
+
+    def text_model(self, model: str) -> str:
+        """The small preset of ``model``, trained on the free text."""
+        text = str(free_text(self.data, self.folder))
+        return self.train(f"text-{model}", ["train", text, "--preset", f"{model}-small"], SETTINGS + OWN.get(model, ()))
 
     def read(self, name: str, *call: str) -> Any:
         """JSON output of a command, which is called unless its output is stored under ``name``."""
@@ -105,13 +124,67 @@ def channels(bench: Bench) -> str:
     """Table of channels and the most frequent relations, for three models of text (thesis, table 8)."""
     rows = []
     for name in MASKED_MODELS:
-        run = train(name, bench.minutes, bench.data, RESULTS / TEXT, bench.settings)
-        call = ("analyze", "channels", "--gold", str(bench.data / EWT_GOLD), "--controls", "-m", str(run))
+        call = ("analyze", "channels", "--gold", str(bench.data / EWT_GOLD), "--controls", "-m", bench.text_model(name))
         for relation in bench.read(f"channels-{name}", *call)["relations"][:SHOWN]:
             correlations = (relation[kind] for kind in ("correlation", "partial", "untrained", "permuted"))
             cells = (f"{value:.2f}" for value in correlations)
             rows.append([f"`{name}`", relation["relation"], f"{relation['arcs']:,}", *cells])
     return markdown(["", "relation (table 8)", "arcs", "best channel", "partial", "untrained", "permuted"], rows)
+
+
+def pairs(bench: Bench) -> str:
+    """Tables of the accuracy on minimal pairs, next to a unigram and a 5-gram model of the text."""
+    tables = []
+    for name, limit in COLLECTIONS.items():
+        scores: list[dict[str, Any]] = []
+        for model in ("lstm", "onlstm", "prpn", "udgn"):
+            call = ["pairs", name, "--folder", str(bench.data / "syneval"), "--limit", str(limit)]
+            call += [] if scores else ["--ngram-text", str(free_text(bench.data, bench.folder))]
+            scores += bench.read(f"{name}-{model}", *call, "-m", bench.text_model(model))["scores"]
+        tables.append(pairs_table(name, scores))
+    return "\n\n".join(tables)
+
+
+def pairs_table(title: str, scores: Sequence[dict[str, Any]]) -> str:
+    """Table with a row for each phenomenon (or group, if there are many) and a column for each system."""
+    parts = "phenomena" if len(scores[0]["phenomena"]) < MAX_PHENOMENA else "groups"
+    rows = [(name, [score[parts][name] for score in scores]) for name in scores[0][parts]]
+    rows.append(("**all pairs**", [score["overall"] for score in scores]))
+    lines = [[name, f"{cells[0]['pairs']:,}", *map(with_interval, cells)] for name, cells in rows]
+    lines.append(["% of pairs with an unknown word", "", *(f"{score['unknown_percent']:.1f}" for score in scores)])
+    return markdown([title, "pairs", *(score["system"] for score in scores)], lines)
+
+
+def similarity(bench: Bench) -> str:
+    """Table of the correlations with ratings of similarity, of models of the text alone and after fine-tuning."""
+    rated = [str(bench.data / RATED.format("train")), "--dev", str(bench.data / RATED.format("dev"))]
+    tests = [str(bench.data / name) for name in RATED_TESTS]
+    rows: list[list[str]] = []
+    for model in MASKED_MODELS:
+        pretrained = bench.text_model(model)
+        runs = {"text alone": pretrained}
+        for key, (way, changes) in TUNED.items():
+            if key == "tuned" or model != "transformer":  # which has no parser
+                call = ["task", "train", "similarity", *rated]
+                settings = (f"task.pretrained={pretrained}", *changes)
+                runs[way] = bench.train(f"{model}-{key}", call, settings, share=0.25)
+        for way, run in runs.items():
+            call = ["task", "eval", "similarity", *tests, "-m", run]
+            scores = bench.read(f"{Path(run).name}-similarity", *call)["scores"]
+            groups = {score["system"]: score["groups"] for score in scores}
+            rows += [] if rows else [["bag of words", *correlations(groups["bag-of-words"])]]
+            rows.append([f"`{model}`, {way}", *correlations(groups[model])])
+    return markdown(["Spearman's correlation", "STS-B", "SICK"], rows)
+
+
+def correlations(groups: Mapping[str, Any]) -> list[str]:
+    """Cells with the correlation on each test set, times 100, with its interval."""
+    cells = []
+    for path in RATED_TESTS:
+        correlation = groups[Path(path).name]["spearman"]
+        low, high = (100 * end for end in correlation["interval"])
+        cells.append(f"{100 * correlation['value']:.1f} [{low:.1f}, {high:.1f}]")
+    return cells
 
 
 def sharpness(bench: Bench) -> str:
@@ -169,6 +242,8 @@ TABLES: Mapping[str, Callable[[Bench], str]] = {
     "masks": masks,
     "ablations": ablations,
     "channels": channels,
+    "pairs": pairs,
+    "similarity": similarity,
     "sharpness": sharpness,
     "learning": learning,
     "latent": latent,
@@ -177,7 +252,9 @@ TABLES: Mapping[str, Callable[[Bench], str]] = {
 
 def main() -> None:
     """Train, score, print and write."""
-    parser = options_of(__doc__, 2.0, "tables")
+    parser = experiment(__doc__, "tables")
+    parser.add_argument("--minutes", type=float, default=2.0, help="CPU minutes of each training")
+    parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="for every training")
     parser.add_argument("--only", nargs="+", default=list(TABLES), choices=TABLES)
     options = parser.parse_args()
     bench = Bench(options.data, options.out, options.minutes, options.set)
