@@ -58,17 +58,9 @@ def with_interval(score: Any) -> str:
 
 
 def numbers(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, float]]:
-    """Measured numbers in nested tables and lists, with paths such as "train small / onlstm words/s".
-
-    An entry of a list is named by its integers and strings, such as "words 20".
-    """
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        yield " / ".join(path), float(value)
-    elif isinstance(value, dict):
+    """Measured numbers in nested tables, with paths such as "train small / onlstm words/s"."""
+    if isinstance(value, dict):
         for key, below in value.items():
             yield from numbers(below, (*path, str(key)))
-    elif isinstance(value, list):
-        for index, below in enumerate(value):
-            sizes = [f"{key} {item}" for key, item in below.items() if isinstance(item, int | str)]
-            measured = {key: item for key, item in below.items() if not isinstance(item, int | str)}
-            yield from numbers(measured, (*path, ", ".join(sizes) or str(index)))
+    else:
+        yield " / ".join(path), float(value)

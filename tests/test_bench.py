@@ -69,13 +69,8 @@ def test_markdown_table_aligns_numbers_to_the_right() -> None:
 
 
 def test_numbers_of_nested_results_have_paths() -> None:
-    result = {"machine": "x", "train small": {"words/s": 3, "same": True}, "rows": [{"ms": 0.5}]}
-    assert dict(numbers(result)) == {"train small / words/s": 3.0, "rows / 0 / ms": 0.5}
-    sized = [{"grammar": "full", "length": count, "words a second": 2.5 * count} for count in (10, 20)]
-    assert dict(numbers(sized)) == {
-        "grammar full, length 10 / words a second": 25.0,
-        "grammar full, length 20 / words a second": 50.0,
-    }
+    result = {"train small": {"words/s": 3, "same": True}, "seconds": 0.5}
+    assert dict(numbers(result)) == {"train small / words/s": 3.0, "train small / same": 1.0, "seconds": 0.5}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
-from typing import Any
 
 import torch
 
@@ -53,11 +52,11 @@ def random_rules(kind: str, size: int, words: int) -> Rules:
     return SimpleRules(root, left, right)
 
 
-def measure(quick: bool) -> list[dict[str, Any]]:
+def measure(quick: bool) -> dict[str, dict[str, float]]:
     """Words per second and share of the floor by grammar, size and length, on one thread."""
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    rows: list[dict[str, Any]] = []
+    figures = {}
     for kind, sizes in SIZES.items():
         for (size, words), count in product(sizes[:1] if quick else sizes, LENGTHS):
             batch = max(1, BATCH_WORDS // count)
@@ -70,10 +69,8 @@ def measure(quick: bool) -> list[dict[str, Any]]:
             }
             seconds = best_seconds(runs, 2)
             floor = batch * operations(kind, count, size, words) * seconds["square"] / (2 * 1024**3)
-            sizes_of_row = {"grammar": kind, "nonterminals": size, "preterminals": words, "length": count}
-            speeds = {
+            figures[f"grammar {kind}, nonterminals {size}, preterminals {words}, length {count}"] = {
                 "words a second": batch * count / seconds["inside"],
                 "share of the floor": floor / seconds["inside"],
             }
-            rows.append({**sizes_of_row, **speeds})
-    return rows
+    return figures
