@@ -4,7 +4,7 @@
 trains the default preset of each model on the words of CRAFT and scores it against the gold trees (UF1, convention
 ``on-lstm``). Each training has one core for so many wall-clock minutes, and ``--cores`` trainings run at a time: 40
 minutes on one core are 20 minutes on two. Models of heads are scored by the trees of their heads. Models that learn
-from trees or heads learn those of the `npcfg` or `dmv` of the same seed, whose training is extra. The second table has
+from trees or heads learn those of the `npcfg` or `dmv` of the same seed, whose training is extra. The table also has
 the agreement between models, without gold trees. Each result is stored in ``OUT/runs``, and the same command continues
 after an interruption.
 """
@@ -125,8 +125,8 @@ def _model_of(system: str) -> str:
 Runs = dict[tuple[str, int], dict[str, float]]  # by model and seed
 
 
-def tables(results: Runs, trivial: dict[str, float], agreement: dict[str, Any]) -> str:
-    """Table of scores, the best first, and table of the agreement of each pair of models."""
+def table(results: Runs, trivial: dict[str, float], agreement: dict[str, Any]) -> str:
+    """Table of scores and of the agreement with other models, the best model first."""
     runs: dict[str, list[dict[str, float]]] = defaultdict(list)
     for (model, _), run in results.items():
         runs[model].append(run)
@@ -135,26 +135,16 @@ def tables(results: Runs, trivial: dict[str, float], agreement: dict[str, Any]) 
     rows = []
     for model in order:
         others = [means[model, other] for other in order if other != model and (model, other) in means]
-        cells = [
-            spread(others and [fmean(others)]),
-            *(_number(means.get((model, name))) for name in (model, *BASELINES)),
-        ]
+        agreed = [means.get((model, name)) for name in (model, *BASELINES)]
+        cells = [spread([] if value is None else [value]) for value in (fmean(others) if others else None, *agreed)]
         minutes = spread([fmean(run["minutes"] for run in runs[model])])
         rows.append([model, spread([run["UF1"] for run in runs[model]]), minutes, *cells])
     rows += [[name, f"{value:.1f}", *[""] * (3 + len(BASELINES))] for name, value in trivial.items()]
-    pairs = [[model, *(_number(means.get((model, other))) for other in order)] for model in order]
-    return "\n\n".join([
-        markdown(["model", "UF1", "minutes", "others", "own", *BASELINES], rows),
-        markdown(["F1 between models", *order], pairs),
-    ])  # fmt: skip
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
+    return markdown(["model", "UF1", "minutes", "others", "own", *BASELINES], rows)
 
 
 def main() -> None:
-    """Measure what is missing, and print the tables."""
+    """Measure what is missing, and print the table."""
     every = [model for model in MODELS if tree_decoder(model) is not None]
     parser = experiment(__doc__, "models")
     parser.add_argument("--only", nargs="+", default=every, choices=every, metavar="MODEL")
@@ -176,7 +166,7 @@ def main() -> None:
         with ThreadPoolExecutor(options.cores) as pool:
             results |= zip(runs, pool.map(measure, runs), strict=True)
     trivial = uf1(gold, *repeated("--baseline", TRIVIAL))
-    print(tables(results, trivial, plan.agreement(list(results))))
+    print(table(results, trivial, plan.agreement(list(results))))
 
 
 if __name__ == "__main__":

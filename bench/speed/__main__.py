@@ -131,11 +131,11 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--against", metavar="REVISION")
-    parser.add_argument("--print", action="store_true", help="print the figures as JSON, in this process")
+    parser.add_argument("--print", action="store_true", help="print the figures of one NAME as JSON")
     options = parser.parse_args()
     if options.print:
-        figures = {name: import_module(f"bench.speed.{name}").measure(options.quick) for name in options.names}
-        print(json.dumps(figures[options.names[0]] if len(options.names) == 1 else figures))
+        (name,) = options.names
+        print(json.dumps(import_module(f"bench.speed.{name}").measure(options.quick)))
         return
     machine = describe()
     print(", ".join(f"{key} {value}" for key, value in machine.items()), flush=True)
