@@ -26,7 +26,6 @@ from typing import Any
 
 from bench.common import experiment, repeated, spread, stored, synparse
 from bench.report import markdown, slug
-from treebank.io.read import read_sentences
 
 
 @dataclass(frozen=True)
@@ -82,18 +81,6 @@ def unpacked(path: Path, folder: Path) -> Path:
     return target
 
 
-def plain_text(path: Path, folder: Path) -> Path:
-    """Write the words of a treebank with one sentence per line, and return the path. A text stays as it is."""
-    if ".txt" in path.suffixes:
-        return path
-    target = folder / "text.txt"
-    lines = (
-        " ".join(word.replace(" ", "\u00a0") for word in sentence.words) for sentence in read_sentences([str(path)])
-    )
-    target.write_text("\n".join(lines) + "\n")
-    return target
-
-
 @dataclass(frozen=True)
 class Training:
     """Settings of every training: names of the model, of its preset and of its student, changes, and a time limit."""
@@ -130,7 +117,7 @@ def measure(language: Language, training: Training, seed: int, data: Path) -> li
     with tempfile.TemporaryDirectory() as name:
         folder, rows = Path(name), []
         golds = [unpacked(data / path, folder) for path in language.gold]
-        text = plain_text(golds[0] if language.text == language.gold[0] else data / language.text, folder)
+        text = golds[0] if language.text == language.gold[0] else data / language.text
         models, seconds = training.run(text, seed, folder)
         for gold in golds:
             scores = ["eval", "--gold", str(gold), "--convention", "udgn", "--format", "json"]
