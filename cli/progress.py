@@ -128,11 +128,9 @@ class Counter:
 
 
 @contextmanager
-def reading(
-    activity: str, files: Sequence[str], input_options: InputOptions, *, hidden: bool = False
-) -> Iterator[InputOptions]:
+def reading(activity: str, files: Sequence[str], input_options: InputOptions) -> Iterator[InputOptions]:
     """Yield ``input_options`` that count the sentences of ``files`` on a progress display as they are read."""
-    positions, counter = FilePositions(files), Counter(activity, hidden=hidden)
+    positions, counter = FilePositions(files), Counter(activity)
     try:
         yield replace(input_options, on_sentence=lambda position: counter.step(positions.fraction(*position)))
     finally:

@@ -158,17 +158,16 @@ class _ModelProgress:
 
 def _cache(size: int | None, theta: float | None, share: float | None) -> Cache | None:
     """The continuous cache, or None. Raises UsageError for parameters without a cache or infinite ones."""
-    parameters = {"theta": theta, "share": share}
-    parameters = {name: value for name, value in parameters.items() if value is not None}
+    parameters = {name: value for name, value in (("theta", theta), ("share", share)) if value is not None}
     if size is None and parameters:
         raise click.UsageError("--cache-theta and --cache-lambda require --cache")
-    if not all(value < math.inf for value in parameters.values() if value is not None):  # also excludes NaN
+    if not all(value < math.inf for value in parameters.values()):  # also excludes NaN
         raise click.UsageError("--cache-theta and --cache-lambda must be finite numbers")
     if size is None:
         return None
     from induce.likelihood.cache import Cache
 
-    return Cache(size=size, **{name: value for name, value in parameters.items() if value is not None})
+    return Cache(size=size, **parameters)
 
 
 def _score_units(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Choose = Callable[[int], bool]  # whether the sentence with this number, from 1, is drawn
 FIRST = 100  # number of pictures per file by default
+BLOCK_SENTENCES = 16  # sentences that are parsed together
 
 
 def chosen_numbers(text: str) -> Choose:
@@ -99,11 +100,9 @@ def _words(paths: Sequence[str], input_options: InputOptions) -> Iterator[Senten
                 yield Sentence(analysis.words, analysis.tags, location=position)
 
 
-def _parsed(
-    sentences: Iterable[Sentence], parsers: Sequence[tuple[str, Parser]], choose: Choose, batch_size: int = 16
-) -> Iterator[Picture]:
+def _parsed(sentences: Iterable[Sentence], parsers: Sequence[tuple[str, Parser]], choose: Choose) -> Iterator[Picture]:
     numbered = (pair for pair in enumerate(sentences, start=1) if choose(pair[0]))
-    while block := list(islice(numbered, batch_size)):
+    while block := list(islice(numbered, BLOCK_SENTENCES)):
         analyses = [analyses_of(parser, [sentence for _, sentence in block], name) for name, parser in parsers]
         for (number, _), several in zip(block, zip(*analyses, strict=True), strict=True):
             yield Picture(str(number), several)
