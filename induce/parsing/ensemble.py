@@ -128,18 +128,13 @@ class Ensemble(Parser):
         return (1 - share) * mean + share * heads
 
     def _mean(self, votes: Sequence[Votes | None], members: np.ndarray, default: Votes) -> Votes:
-        return weighted_mean([votes[index] for index in members], self.weights[members], default)
-
-
-def weighted_mean(votes: Sequence[Votes | None], weights: np.ndarray, default: Votes) -> Votes:
-    """The weighted mean of the votes over the members that have some, or ``default`` if none has."""
-    voting = [index for index, vote in enumerate(votes) if vote is not None]
-    if not voting:
-        return default
-    total = np.zeros_like(default)
-    for index in voting:
-        total += weights[index] * votes[index]
-    return total / weights[voting].sum()
+        """The weighted mean of the votes of ``members``, which have some, or ``default`` if there are none."""
+        if not len(members):
+            return default
+        total = np.zeros_like(default)
+        for index in members:
+            total += self.weights[index] * votes[index]
+        return total / self.weights[members].sum()
 
 
 def load_ensemble(folder: Path, load: Callable[..., Parser], *, decoder: str | None = None) -> Ensemble:

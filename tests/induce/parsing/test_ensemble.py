@@ -349,9 +349,3 @@ def test_damaged_description_is_an_error(tmp_path: Path) -> None:
         if not same:
             with pytest.raises(SynparseError, match=r"ensemble\.json"):
                 load_parser(tmp_path / "v")
-
-
-def test_weighted_mean_ignores_members_without_a_vote() -> None:
-    votes = [np.full((1, 2), 1.0), None, np.full((1, 2), 4.0)]
-    mean = ensembles.weighted_mean(votes, np.array([1.0, 5.0, 2.0]), np.zeros((1, 2)))
-    assert mean.tolist() == [[3.0, 3.0]]
