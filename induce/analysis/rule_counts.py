@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from induce.analysis.samples import generate
 from treebank.base.tables import Cell, Column, Table
-from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
 DRAWN_SENTENCES = 1_000
@@ -64,14 +63,6 @@ class RuleReport:
         return asdict(self)
 
 
-def describe_rules(run: str, *, words: int = 8, rules: int = 30, seed: int = 1) -> RuleReport:
-    """Describe the grammar in ``run``, with ``words`` per preterminal and ``rules`` rules.
-
-    Everything is counted in 1,000 sentences drawn from the grammar. Raises SynparseError like `generate`.
-    """
-    return count_rules(Path(run).name, generate(run, seed=seed, limit=DRAWN_SENTENCES), words=words, rules=rules)
-
-
 def is_pcfg(run: str) -> bool:
     """Whether the model in ``run`` is a neural PCFG."""
     from induce.models.grammars.grammar import Grammar
@@ -81,13 +72,15 @@ def is_pcfg(run: str) -> bool:
     return issubclass(kind_of(read_trained(run).config), Grammar)
 
 
-def count_rules(name: str, sentences: Iterable[Sentence], *, words: int, rules: int) -> RuleReport:
-    """Count preterminals and binary rules in the trees of ``sentences``, whose labels are the symbols."""
+def describe_rules(run: str, *, words: int = 8, rules: int = 30) -> RuleReport:
+    """Describe the grammar in ``run``, with ``words`` per preterminal and ``rules`` rules.
+
+    Everything is counted in 1,000 sentences drawn from the grammar, the labels of whose trees are the symbols. Raises
+    SynparseError like `generate`.
+    """
     forms: dict[str, Counter[str]] = {}
     phrases: dict[tuple[str, str, str], Counter[str]] = {}
-    number = 0
-    for sentence in sentences:
-        number += 1
+    for sentence in generate(run, limit=DRAWN_SENTENCES):
         assert sentence.tree is not None
         for tag, word in zip(sentence.tree.tags, sentence.tree.words, strict=True):
             forms.setdefault(tag, Counter())[word] += 1
@@ -100,14 +93,14 @@ def count_rules(name: str, sentences: Iterable[Sentence], *, words: int, rules: 
     for (parent, _, _), count in uses.items():
         parents[parent] += count
     return RuleReport(
-        name,
-        number,
+        Path(run).name,
+        DRAWN_SENTENCES,
         tuple(
             Preterminal(tag, tuple(word for word, _ in counts.most_common(words)), counts.total() / total)
             for tag, counts in groups
         ),
         tuple(
-            Rule(*rule, count / parents[rule[0]], count / number, _shortest(phrases[rule]))
+            Rule(*rule, count / parents[rule[0]], count / DRAWN_SENTENCES, _shortest(phrases[rule]))
             for rule, count in uses.most_common(rules)
         ),
     )
