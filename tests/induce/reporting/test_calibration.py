@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import synparse
-from induce.analysis.calibration import Judged, calibration_bins, calibration_error
-from induce.reporting.calibration import calibration, judged
+from induce.reporting.calibration import Judged, calibration, calibration_bins, calibration_error, judged
 from induce.reporting.parsed import Compared, Parsed
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
