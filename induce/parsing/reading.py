@@ -19,7 +19,6 @@ from treebank.core.restore import restore, restore_heads
 from treebank.core.tree import Tree
 from treebank.io.jsonl import words_and_indices
 
-Decode = Callable[[Any], Any]
 Confidences = tuple[float | None, ...]  # one for each bracket or arc, None where it is not defined
 ADJUSTED = "with_priors"  # key of the scores after the priors, which the decoder reads
 
@@ -84,10 +83,6 @@ class Reading:
     def _is_leaf(self) -> list[bool]:
         return [self.token == "word" or word != SPACE for word in self.words]
 
-    def tree(self, decode: Decode) -> Tree:
-        """Tree over all words: decoded over the words that the model read, with the others restored."""
-        return self.all_words(decode(self.scores))
-
     def confident_tree(self, spans: Sequence[tuple[Any, ...]], min_confidence: float = -math.inf) -> ConfidentTree:
         """Tree as of ``all_words`` with the confidence of the model in each bracket.
 
@@ -134,10 +129,6 @@ class Reading:
         tree = tree_of_spans(words, spans)
         tree = tree if words is self.words else restore(tree, self.words, self.indices)
         return tree if self.token == "word" else tree.keep(self._is_leaf()).collapse_unary()
-
-    def heads(self, decode: Decode) -> Heads:
-        """Heads of all words: decoded over the words that the model read, with the others restored."""
-        return self.all_heads(decode(self.scores))
 
     def all_heads(self, decoded_heads: Heads) -> Heads:
         """Heads of all words, given the decoded heads of the words that the model read."""
@@ -219,6 +210,6 @@ def expected() -> str:
 
 
 def decoded(reading: Reading, name: str) -> Tree | Heads:
-    """Tree or heads of ``reading`` by the decoder with this ``name``."""
-    decode = decoder(name)
-    return reading.tree(decode) if decoder_entry(name).gives == "trees" else reading.heads(decode)
+    """Tree or heads of ``reading`` by the decoder with this ``name``, over all words."""
+    result = decoder(name)(reading.scores)
+    return reading.all_words(result) if decoder_entry(name).gives == "trees" else reading.all_heads(result)
