@@ -9,7 +9,7 @@ import lzma
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, cast
 
 from treebank.base.errors import TreebankError
@@ -57,9 +57,9 @@ class ChunkStream(io.RawIOBase):
         return size
 
 
-def stream_of(chunks: Iterator[bytes]) -> io.BufferedReader:
+def stream_of(chunks: Iterator[bytes], buffer_bytes: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
     """The chunks of an iterator as a buffered stream."""
-    return io.BufferedReader(ChunkStream(chunks))
+    return io.BufferedReader(ChunkStream(chunks), buffer_bytes)
 
 
 def compression(head: bytes) -> str | None:
@@ -88,20 +88,6 @@ def decompress(path: str, raw: io.BufferedReader) -> io.BufferedReader:
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     stream = openers[kind](raw, "rb")
     return stream if hasattr(stream, "peek") else io.BufferedReader(stream)
-
-
-def decompress_head(head: bytes, size: int) -> bytes:
-    """Up to ``size`` decompressed bytes of a file from its beginning ``head``, which may be uncompressed."""
-    decompressors: dict[str | None, Callable[[], Any]] = {
-        ".gz": lambda: zlib.decompressobj(31),
-        ".bz2": bz2.BZ2Decompressor,
-        ".xz": lzma.LZMADecompressor,
-        ".zst": lambda: _zstandard().ZstdDecompressor().decompressobj(),
-    }
-    kind = compression(head)
-    if kind is None:
-        return head
-    return cast(bytes, decompressors[kind]().decompress(head)[:size]) if kind in decompressors else b""
 
 
 def open_zip(file: Any) -> zipfile.ZipFile:

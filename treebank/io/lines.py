@@ -13,7 +13,7 @@ from treebank.base.errors import TreebankError
 from treebank.io.compression import DAMAGED, compression
 from treebank.io.content import utf16_name
 from treebank.io.source import AnyPath, Source
-from treebank.io.streams import STANDARD_INPUT, STDIN, is_system_input
+from treebank.io.streams import STANDARD_INPUT, STDIN, take_stream
 
 OnBad = Callable[[TreebankError], None]  # called with the error of each malformed sentence, which is then skipped
 BAD = "\0"  # replaces each character that cannot be decoded
@@ -143,8 +143,7 @@ def _whole_lines(source: Source) -> Iterator[bytes]:
     """Blocks of bytes that end with a line, except the last. At most the rest of one line is waited for."""
     rest: list[bytes] = []
     with source.open() as stream:
-        interactive = source.path == STDIN and is_system_input(stream)
-        STANDARD_INPUT.readers += interactive
+        STANDARD_INPUT.is_read = source.path == STDIN and stream is take_stream(STDIN)  # neither unpacked nor recoded
         try:
             while data := stream.read1(BLOCK_BYTES):
                 end = data.rfind(b"\n") + 1
@@ -157,7 +156,7 @@ def _whole_lines(source: Source) -> Iterator[bytes]:
                 yield b"".join([*rest, data[:end]])
                 rest = [data[end:]] if data[end:] else []
         finally:
-            STANDARD_INPUT.readers -= interactive
+            STANDARD_INPUT.is_read = False
     if rest:
         yield b"".join(rest)
 

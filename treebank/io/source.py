@@ -6,11 +6,12 @@ import codecs
 import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any, cast
 
 from treebank.base.errors import TreebankError
-from treebank.io.compression import decompress, decompress_head, stream_of
+from treebank.io.compression import DAMAGED, decompress, stream_of
 from treebank.io.streams import BUFFER_BYTES, STDIN, peek, reads_once, take_stream
 
 
@@ -61,7 +62,9 @@ class Source:
         if not reads_once(self.path):
             with self.open() as stream:
                 return stream.read1(BUFFER_BYTES)
-        head = decompress_head(peek(self.path), BUFFER_BYTES)
+        head = b""
+        with suppress(*DAMAGED):  # an archive cannot be read from its beginning
+            head = decompress(self.path, io.BufferedReader(cast(Any, io.BytesIO(peek(self.path))))).read1(BUFFER_BYTES)
         return head.decode(self.encoding, "replace").encode() if self.encoding else head
 
     def _recoded(self, stream: io.BufferedReader) -> Iterator[bytes]:

@@ -12,23 +12,25 @@ import re
 import select
 import stat
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from treebank.base.errors import TreebankError
+from treebank.io.compression import stream_of
 
 STDIN = "-"
 BUFFER_BYTES = 1 << 15
 #: only comments of CoNLL-U, and the beginning of another line
 _UNDECIDED = re.compile(rb"(?:#[ \t]*[\w.:-]+[ \t]*=[^\n]*\n)*[^\n]*")
-_open_streams: dict[str, io.BufferedReader] = {}  # by path: pipes and standard input
+_peeked: dict[object, io.BufferedReader] = {}  # pipes by path, and standard input, see `_key`
 
 
 @dataclass
 class StandardInput:
-    """Progress in standard input: the number of active readers, and the lines that were read but not yielded yet."""
+    """Progress in standard input: whether it is being read, and the lines that were read but not yielded yet."""
 
-    readers: int = 0
+    is_read: bool = False
     pending_lines: int = 0
 
     def is_idle(self) -> bool:
@@ -36,7 +38,7 @@ class StandardInput:
 
         A caller that collects lines should then process the lines that it has. False for files, which never wait.
         """
-        if not self.readers or self.pending_lines:
+        if not self.is_read or self.pending_lines:
             return False
         try:
             return not select.select([sys.stdin.buffer], [], [], 0)[0]
@@ -49,9 +51,9 @@ STANDARD_INPUT = StandardInput()
 
 def take_stream(path: str) -> io.BufferedReader:
     """The stream of a file or pipe, or of standard input, to be read from its start. The caller closes it."""
-    if path == STDIN:
-        return _standard_input()
-    return _open_streams.pop(path, None) or _open_file(path)
+    if path != STDIN:
+        return cast("io.BufferedReader", _peeked.pop(path, None) or open(path, "rb", buffering=BUFFER_BYTES))
+    return cast("io.BufferedReader", _peeked.get(key := _key(path), key))
 
 
 def peek(path: str) -> bytes:
@@ -59,18 +61,33 @@ def peek(path: str) -> bytes:
 
     Unless it is a terminal, this waits for a line that decides about the format, or for ``BUFFER_BYTES``.
     """
-    if path == STDIN:
-        stream = _standard_input()
-    else:
-        if path not in _open_streams:
-            _open_streams[path] = _reader(_open_file(path), is_owner=True)
-        stream = _open_streams[path]
-    raw = cast(_PipeStream, stream.raw)
-    raw.waits = not raw.isatty()
+    key = _key(path)
+    if key not in _peeked:
+        stream, head = take_stream(path), b""
+        while data := stream.read1(BUFFER_BYTES):
+            head += data
+            if len(head) >= BUFFER_BYTES or stream.isatty() or not _UNDECIDED.fullmatch(head):
+                break
+        _peeked[key] = stream_of(_from_start(head, stream, is_owner=path != STDIN), BUFFER_BYTES)
+    return _peeked[key].peek(BUFFER_BYTES)
+
+
+def _key(path: str) -> object:
+    """The key of a stream in ``_peeked``. Standard input may be replaced, as in tests and notebooks."""
+    if path == STDIN and sys.stdin is None:
+        raise TreebankError(STDIN, 0, "it is closed; name a file to read")
+    return sys.stdin.buffer if path == STDIN else path
+
+
+def _from_start(head: bytes, stream: io.BufferedReader, *, is_owner: bool) -> Iterator[bytes]:
+    """The bytes ``head``, and those that follow it in ``stream``, which ``is_owner`` closes."""
     try:
-        return stream.peek(BUFFER_BYTES)[:BUFFER_BYTES]
+        while head:
+            yield head
+            head = stream.read1(BUFFER_BYTES)
     finally:
-        raw.waits = False
+        if is_owner:
+            stream.close()
 
 
 def reads_once(path: str) -> bool:
@@ -82,56 +99,3 @@ def reads_once(path: str) -> bool:
     except OSError:
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
-
-
-def is_system_input(stream: io.BufferedReader) -> bool:
-    """Whether ``stream`` is the standard input of the process."""
-    is_pipe = stream is _open_streams.get(STDIN) and isinstance(stream.raw, _PipeStream)
-    return is_pipe and sys.stdin is not None and cast(_PipeStream, stream.raw).stream is sys.stdin.buffer
-
-
-class _PipeStream(io.RawIOBase):
-    """A pipe or standard input. While ``waits`` is true, a read waits for a line that decides about the format."""
-
-    def __init__(self, stream: io.BufferedIOBase, *, is_owner: bool) -> None:
-        self.stream, self.is_owner, self.waits = stream, is_owner, False
-
-    def readable(self) -> bool:
-        """Always true."""
-        return True
-
-    def isatty(self) -> bool:
-        """Whether this is a terminal."""
-        return self.stream.isatty()
-
-    def readinto(self, buffer: Any) -> int:
-        """Copy the next bytes to ``buffer`` and return their number, 0 at the end."""
-        view = memoryview(buffer)
-        size = count = self.stream.readinto1(view)
-        while self.waits and count and size < len(view) and _UNDECIDED.fullmatch(view[:size]):
-            count = self.stream.readinto1(view[size:]) or 0  # None if the stream does not block
-            size += count
-        return size
-
-    def close(self) -> None:
-        """Close the pipe. Standard input stays open."""
-        if self.is_owner:
-            self.stream.close()
-        super().close()
-
-
-def _reader(stream: io.BufferedIOBase, *, is_owner: bool) -> io.BufferedReader:
-    return io.BufferedReader(_PipeStream(stream, is_owner=is_owner), BUFFER_BYTES)
-
-
-def _open_file(path: str) -> io.BufferedReader:
-    return cast("io.BufferedReader", open(path, "rb", buffering=BUFFER_BYTES))
-
-
-def _standard_input() -> io.BufferedReader:
-    if sys.stdin is None:
-        raise TreebankError(STDIN, 0, "it is closed; name a file to read")
-    reader = _open_streams.get(STDIN)
-    if reader is None or not is_system_input(reader):  # standard input was replaced, as in tests and notebooks
-        reader = _open_streams[STDIN] = _reader(cast("io.BufferedIOBase", sys.stdin.buffer), is_owner=False)
-    return reader
