@@ -29,7 +29,7 @@ from induce.parsing.output_batch import FinishedFiles, batches, remove_shards, r
 from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.parser import Parser, block_of
 from induce.parsing.reading import ConfidentTree, ScoredTree
-from treebank.base.errors import BadLineError, TreebankError, UsageError, placed
+from treebank.base.errors import TreebankError, UsageError, placed
 from treebank.base.quantities import quantity
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
@@ -73,10 +73,10 @@ class TreeOptions:
 class SentenceBuffer:
     """Passes sentences on and stores them until `next` returns them, in the same order.
 
-    Each malformed sentence in ``broken`` is replaced by an empty sentence.
+    An empty sentence replaces each malformed sentence, whose locations are in ``broken``.
     """
 
-    def __init__(self, sentences: Iterable[Sentence], broken: deque[TreebankError] | None = None) -> None:
+    def __init__(self, sentences: Iterable[Sentence], broken: deque[Location] | None = None) -> None:
         self._sentences = sentences
         self._broken = broken if broken is not None else deque()
         self._passed: deque[Sentence] = deque()
@@ -95,14 +95,13 @@ class SentenceBuffer:
     def _replacements(self, following: Location | None) -> Iterator[Sentence]:
         """Empty sentences for the malformed ones before position ``following``. Readers may be further ahead."""
         while self._broken and (following is None or _before(self._broken[0], following)):
-            self._broken.popleft()
-            empty = Sentence(())
+            empty = Sentence((), location=self._broken.popleft())
             self._passed.append(empty)
             yield empty
 
 
-def _before(error: TreebankError, position: Location) -> bool:
-    return error.path != position.path or error.line < position.line
+def _before(broken: Location, following: Location) -> bool:
+    return broken.path != following.path or broken.line < following.line
 
 
 @dataclass(frozen=True)
@@ -138,17 +137,16 @@ class Job:
 
         ``first`` is the number of the first sentence in CoNLL-U output, if ``paths`` begin in the middle of a text.
         """
-        broken: deque[TreebankError] = deque()
+        broken: deque[Location] = deque()
         on_bad = None if self.on_bad is None else self._error_collector(broken)
-        options = replace(self.input_options, keep_annotation=True, keep_bad=True)
+        options = replace(self.input_options, keep_annotation=True)
         self.parser.on_refused = self.on_bad
         source = SentenceBuffer(read_input(paths, input_options=options, on_bad=on_bad), broken)
         return self._written(source, skip, first)
 
-    def _error_collector(self, broken: deque[TreebankError]) -> OnBad:
+    def _error_collector(self, broken: deque[Location]) -> OnBad:
         def collect(error: TreebankError) -> None:
-            if not isinstance(error, BadLineError):  # the reader yields an empty sentence for these
-                broken.append(error)
+            broken.append(Location(error.path, error.line))
             if self.on_bad:
                 self.on_bad(error)
 

@@ -53,10 +53,6 @@ _UNPRINTABLE = frozenset(
 )
 
 
-class BadLineError(TreebankError):
-    """A line of text that cannot be decoded and is read as an empty sentence."""
-
-
 #: messages of torch and the C library when memory runs out; torch has no exception of its own for the CPU
 _OUT_OF_MEMORY = (
     "not enough memory",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
 
@@ -12,7 +13,7 @@ from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
 from treebank.io.corpussearch import CorpusSearch
 from treebank.io.damage import DamageSigns
-from treebank.io.lines import BadLines, OnBad, open_blocks, report
+from treebank.io.lines import BAD, OnBad, open_blocks, report
 from treebank.io.source import AnyPath, Source
 from treebank.io.tree_splitter import BrokenTree, TreeSplitter
 
@@ -72,14 +73,14 @@ def read_trees(
     the error is reported to it and the tree is skipped. Repeated ids of CorpusSearch are added to ``signs``.
     """
     source = Source.of(path)
-    bad_lines = BadLines(on_bad)
-    texts = _margins(source, bad_lines.collect)
+    undecoded: deque[TreebankError] = deque()
+    texts = _margins(source, on_bad and undecoded.append)
     if rewrite is not None:
         texts = _rewritten(source.path, texts, rewrite, on_bad)
     if on_bad is None:
         return _read_trees(texts, TreeSplitter(source.path), signs)
     trees = _read_complete_trees(source.path, texts, on_bad, signs)
-    return _without_bad_lines(trees, bad_lines, on_bad)
+    return (pair for pair in trees if not _cannot_be_decoded(*pair, undecoded, on_bad))
 
 
 def _read_trees(
@@ -121,15 +122,14 @@ def _read_complete_trees(
     yield from pending
 
 
-def _without_bad_lines(
-    trees: Iterable[tuple[Tree, int]], bad_lines: BadLines, on_bad: OnBad
-) -> Iterator[tuple[Tree, int]]:
-    """The trees without those in whose lines a character cannot be decoded. Each of these is reported."""
-    for tree, line in trees:
-        if error := bad_lines.first(line, (*tree.words, *tree.tags, *tree.labels)):
-            on_bad(error)
-        else:
-            yield tree, line
+def _cannot_be_decoded(tree: Tree, line: int, errors: deque[TreebankError], on_bad: OnBad) -> bool:
+    """Whether the tree in ``line`` has a character that cannot be decoded. The first of the ``errors`` is reported."""
+    while errors and errors[0].line < line:
+        errors.popleft()
+    is_bad = bool(errors) and any(BAD in text for text in (*tree.words, *tree.tags, *tree.labels))
+    if is_bad:
+        on_bad(errors[0])
+    return is_bad
 
 
 def _rewritten(

@@ -13,7 +13,7 @@ from treebank.core.annotation import Annotation
 from treebank.core.brackets import shorten
 from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.io.damage import OTHER_TEXT, OUTER_SPACE, DamageSigns
-from treebank.io.lines import BadLines, OnBad, open_lines, report
+from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)
@@ -89,16 +89,15 @@ def _read(
     keep_annotation: bool = False,
     signs: DamageSigns | None = None,
 ) -> Iterator[Sentence]:
-    bad_lines, end = BadLines(on_bad), 0
-    for block in _blocks(source, columns.universal, bad_lines.collect):
+    undecoded: list[TreebankError] = []
+    for block in _blocks(source, columns.universal, on_bad and undecoded.append):
         if not block.rows:
             problem = f"after this sentence the file ends with a comment; {_TRUNCATED}"
             report(TreebankError(source.path, block.first, problem), on_bad)
             return
-        start, end = end, block.first + len(block.rows)
         try:
-            if bad_line := bad_lines.first(start, (*block.comments, *block.rows)):
-                raise bad_line
+            if undecoded:
+                raise undecoded[0]
             sentence = _sentence(source.path, block.first, block.rows, columns)
             if not block.is_ended:
                 _check_complete(sentence, block)
@@ -116,6 +115,7 @@ def _read(
 def _annotation(block: _Block, columns: Columns) -> Annotation:
     """The annotation of a sentence as rows of CoNLL-U.
 
+            undecoded.clear()
     Those of CoNLL-X lose PHEAD, PDEPREL and the coarse tags, which are not universal; the latter are tags if there are
     no others.
     """

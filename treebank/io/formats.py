@@ -38,8 +38,7 @@ from treebank.io.write import (
 class ReadOptions:
     """Options of the readers: tokenization rule ("" for tokenized text), paragraphs, and annotation.
 
-    With ``keep_bad``, lines of text that cannot be decoded are empty sentences. ``notify`` is called with messages
-    about changes of the annotation.
+    ``notify`` is called with messages about changes of the annotation.
     """
 
     rule: str = ""
@@ -47,7 +46,6 @@ class ReadOptions:
     keep_annotation: bool = False
     on_bad: OnBad | None = None
     notify: Callable[[str], None] = ignore
-    keep_bad: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +61,9 @@ class Format:
 
 
 def _read_plain(source: Source, options: ReadOptions) -> Iterator[Sentence]:
-    on_bad, keep_bad = options.on_bad, options.keep_bad
     if options.rule:
-        return read_raw(source, rule=options.rule, paragraphs=options.paragraphs, on_bad=on_bad, keep_bad=keep_bad)
-    return read_text(source, on_bad=on_bad, keep_bad=keep_bad)
+        return read_raw(source, rule=options.rule, paragraphs=options.paragraphs, on_bad=options.on_bad)
+    return read_text(source, on_bad=options.on_bad)
 
 
 def _never(lines: content.Lines) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, cast
 
@@ -30,23 +30,6 @@ def report(error: TreebankError, on_bad: OnBad | None) -> None:
     on_bad(error)
 
 
-class BadLines:
-    """Errors of lines that cannot be decoded, collected until the sentence with these lines has been read.
-
-    Without ``on_bad``, nothing is collected and the first error is raised.
-    """
-
-    def __init__(self, on_bad: OnBad | None) -> None:
-        self._errors: deque[TreebankError] = deque()
-        self.collect: OnBad | None = on_bad and self._errors.append
-
-    def first(self, start: int, texts: Iterable[str]) -> TreebankError | None:
-        """The first error from line ``start`` on if one of the ``texts`` contains `BAD`. Earlier errors are dropped."""
-        while self._errors and self._errors[0].line < start:
-            self._errors.popleft()
-        return self._errors[0] if self._errors and any(BAD in text for text in texts) else None
-
-
 def open_lines(path: AnyPath, *, keep_returns: bool = False, on_bad: OnBad | None = None) -> Iterator[tuple[int, str]]:
     r"""Each line of an input, without its end, and its number (from 1).
 
@@ -54,16 +37,19 @@ def open_lines(path: AnyPath, *, keep_returns: bool = False, on_bad: OnBad | Non
     counted. U+2028, U+0085, form feeds and other ``\r`` are part of the line. A byte-order mark at the start is
     dropped. Raises TreebankError for a file that cannot be read, is not in UTF-8 (or the encoding of its `Source`),
     contains NUL bytes, or is a damaged compressed file. With ``on_bad``, a line that is not UTF-8 or contains NUL bytes
-    is reported to it and contains `BAD`.
+    is reported to it before it is yielded, and contains `BAD`.
     """
     source = Source.of(path)
-    for first, text in open_blocks(source, keep_returns=keep_returns, on_bad=on_bad):
+    errors: deque[TreebankError] = deque()
+    for first, text in open_blocks(source, keep_returns=keep_returns, on_bad=on_bad and errors.append):
         lines = text.removesuffix("\n").split("\n")
-        if source.path != STDIN:
+        if source.path != STDIN and not errors:
             yield from enumerate(lines, first)
             continue
         for number, line in enumerate(lines, first):
             STANDARD_INPUT.pending_lines = first + len(lines) - 1 - number
+            if on_bad and errors and errors[0].line == number:
+                on_bad(errors.popleft())
             yield number, line
 
 
@@ -102,21 +88,15 @@ def open_blocks(path: AnyPath, *, keep_returns: bool = False, on_bad: OnBad | No
     The content of a pipe is yielded as soon as it arrives. Every line but the last of the file ends with ``\n``.
     """
     source = Source.of(path)
-    line, offset = source.line, source.start
     with report_damage(source.path):
-        try:
-            for data in _whole_lines(source):
-                text, error = _decode(source.path, line, offset, data, keep_returns)
-                if error and on_bad:
-                    text, error = _decode_lines(source.path, line, offset, data, keep_returns, on_bad), None
-                if text:
-                    yield line, text
-                if error:
-                    raise error
-                line += text.count("\n")
-                offset += len(data)
-        except _EndlessLineError:
-            raise TreebankError(source.path, line, _ENDLESS) from None
+        for line, offset, data in _whole_lines(source):
+            text, error = _decode(source.path, line, offset, data, keep_returns)
+            if error and on_bad:
+                text, error = _decode_lines(source.path, line, offset, data, keep_returns, on_bad), None
+            if text:
+                yield line, text
+            if error:
+                raise error
 
 
 @contextmanager
@@ -135,13 +115,13 @@ def report_damage(path: str) -> Iterator[None]:
         raise TreebankError(path, 0, message) from None
 
 
-class _EndlessLineError(Exception):
-    """A line longer than ``MAX_LINE_BYTES``."""
+def _whole_lines(source: Source) -> Iterator[tuple[int, int, bytes]]:
+    """Blocks of bytes that end with a line, except the last, with their first line and their offset in the file.
 
-
-def _whole_lines(source: Source) -> Iterator[bytes]:
-    """Blocks of bytes that end with a line, except the last. At most the rest of one line is waited for."""
+    At most the rest of one line is waited for.
+    """
     rest: list[bytes] = []
+    line, offset = source.line, source.start
     with source.open() as stream:
         STANDARD_INPUT.is_read = source.path == STDIN and stream is take_stream(STDIN)  # neither unpacked nor recoded
         try:
@@ -150,21 +130,24 @@ def _whole_lines(source: Source) -> Iterator[bytes]:
                 if not end and b"\0" not in data:
                     rest.append(data)
                     if len(rest) * BLOCK_BYTES > MAX_LINE_BYTES and sum(map(len, rest)) > MAX_LINE_BYTES:
-                        raise _EndlessLineError
+                        raise TreebankError(source.path, line, _ENDLESS)
                     continue
                 end = end or len(data)  # a NUL byte is an error, so the end of its line is not waited for
-                yield b"".join([*rest, data[:end]])
+                block = b"".join([*rest, data[:end]])
+                yield line, offset, block
+                line += block.count(b"\n")
+                offset += len(block)
                 rest = [data[end:]] if data[end:] else []
         finally:
             STANDARD_INPUT.is_read = False
     if rest:
-        yield b"".join(rest)
+        yield line, offset, b"".join(rest)
 
 
 def _decode_lines(path: str, line: int, offset: int, data: bytes, keep_returns: bool, on_bad: OnBad) -> str:
     """The text of ``data``, in which lines that cannot be decoded contain `BAD`."""
     texts = []
-    for number, raw in enumerate(_split(data), line):
+    for number, raw in enumerate(io.BytesIO(data), line):
         text, error = _decode(path, number, offset, raw, keep_returns)
         if error:
             on_bad(error)
@@ -172,13 +155,6 @@ def _decode_lines(path: str, line: int, offset: int, data: bytes, keep_returns: 
         texts.append(text)
         offset += len(raw)
     return "".join(texts)
-
-
-def _split(data: bytes) -> list[bytes]:
-    """The lines of ``data`` with their ends, which are ``\\n`` alone."""
-    lines = [line + b"\n" for line in data.split(b"\n")]
-    lines[-1] = lines[-1][:-1]
-    return lines if lines[-1] else lines[:-1]
 
 
 def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) -> tuple[str, TreebankError | None]:

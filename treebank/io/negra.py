@@ -12,7 +12,7 @@ from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.io.damage import DamageSigns
 from treebank.io.graph_trees import NOTHING, Edge, Graph, Node, nodes_of
-from treebank.io.lines import BadLines, OnBad, open_lines, report
+from treebank.io.lines import BAD, OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 
 _PHRASE = re.compile(r"#[0-9]{3,}")
@@ -38,8 +38,8 @@ def read_negra(
     signs, name = DamageSigns(source.path, notify), ""
     version, first, changed = 3, 0, 0
     rows: list[str] = []
-    bad_lines = BadLines(on_bad)
-    for number, line in open_lines(source, on_bad=bad_lines.collect):
+    undecoded: list[TreebankError] = []
+    for number, line in open_lines(source, on_bad=on_bad and undecoded.append):
         keyword = _CELLS.split(line, 1)[0] if line.startswith("#") else ""
         if keyword == "#FORMAT":
             version = 4 if line.split()[-1] == "4" else 3
@@ -47,14 +47,15 @@ def read_negra(
             if first:
                 report(TreebankError(source.path, first, "this sentence has no #EOS"), on_bad)
             first, rows, name = number, [], _number_of(line)
+            undecoded.clear()
         elif keyword == "#EOS":
             try:
                 if not first:
                     raise ValueError("#EOS without #BOS")
                 if _number_of(line) != name:
                     raise ValueError(f"the sentence begins with #BOS {name} and ends with {line.strip()}")
-                if error := bad_lines.first(first, rows):
-                    raise ValueError(f"line {error.line}: {error.message}")
+                if any(BAD in row for row in rows):
+                    raise ValueError(f"line {undecoded[0].line}: {undecoded[0].message}")
                 tree, discontinuous = _graph(rows, version).tree()
             except ValueError as problem:
                 report(TreebankError(source.path, first or number, str(problem)), on_bad)

@@ -32,9 +32,8 @@ class InputOptions:
     ``tokenize`` is the rule that splits plain text into sentences and words: "" for tokenized text or the rule of a
     model, "none" to overrule the rule of a model. With ``paragraphs``, lines may be broken anywhere and a blank line
     ends a paragraph. ``form`` is the name of a format in `FORMATS` and replaces detection. ``encoding`` is "" for
-    UTF-8. ``keep_annotation`` stores the columns of CoNLL-U and CoNLL-X in the sentence. With ``keep_bad``, a line of
-    text that cannot be decoded and is reported to ``on_bad`` is an empty sentence. ``notify`` is called with a message
-    about skipped files and detected formats, ``on_sentence`` with the location of each sentence that was read.
+    UTF-8. ``keep_annotation`` stores the columns of CoNLL-U and CoNLL-X in the sentence. ``notify`` is called with a
+    message about skipped files and detected formats, ``on_sentence`` with the location of each sentence that was read.
     """
 
     tokenize: str = ""
@@ -42,7 +41,6 @@ class InputOptions:
     form: str = ""
     encoding: str = ""
     keep_annotation: bool = False
-    keep_bad: bool = False
     notify: Callable[[str], None] = _print_note
     on_sentence: OnSentence | None = None
 
@@ -95,9 +93,7 @@ def _read_all(
     sources: Sequence[Source], options: InputOptions, trees: bool, on_bad: OnBad | None
 ) -> Iterator[Sentence]:
     rule = "" if options.tokenize == NONE else options.tokenize
-    read_options = ReadOptions(
-        rule, options.paragraphs, options.keep_annotation, on_bad, options.notify, options.keep_bad
-    )
+    read_options = ReadOptions(rule, options.paragraphs, options.keep_annotation, on_bad, options.notify)
     for source in sources:
         signs = DamageSigns(source.path, options.notify)
         try:

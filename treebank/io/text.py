@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from treebank.base.errors import BadLineError
 from treebank.core.sentence import Location, Sentence
 from treebank.io.lines import BAD, OnBad, open_lines
 from treebank.io.source import AnyPath, Source
@@ -24,49 +23,39 @@ def split_words(line: str) -> tuple[str, ...]:
     return tuple(word for word in _SEPARATORS.split(line) if word)
 
 
-def read_text(path: AnyPath, *, on_bad: OnBad | None = None, keep_bad: bool = False) -> Iterator[Sentence]:
+def read_text(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
     """One sentence per line of a tokenized file. A blank line is an empty sentence.
 
-    With ``on_bad``, a line that cannot be decoded is reported to it and left out. With ``keep_bad`` as well, it is
-    reported as a `BadLineError` and is an empty sentence.
+    With ``on_bad``, a line that cannot be decoded is reported to it and left out.
     """
     source = Source.of(path)
-    for number, line in open_lines(source, on_bad=_as_bad_lines(on_bad) if keep_bad else on_bad):
-        if BAD not in line or keep_bad:
-            yield Sentence(split_words(line) if BAD not in line else (), location=Location(source.path, number))
-
-
-def _as_bad_lines(on_bad: OnBad | None) -> OnBad | None:
-    """``on_bad``, called with a `BadLineError` instead of each error."""
-    return on_bad and (lambda error: on_bad(BadLineError(error.path, error.line, error.message)))
+    for number, line in open_lines(source, on_bad=on_bad):
+        if BAD not in line:
+            yield Sentence(split_words(line), location=Location(source.path, number))
 
 
 def read_raw(
-    path: AnyPath,
-    *,
-    rule: str = DEFAULT,
-    paragraphs: bool = False,
-    on_bad: OnBad | None = None,
-    keep_bad: bool = False,
+    path: AnyPath, *, rule: str = DEFAULT, paragraphs: bool = False, on_bad: OnBad | None = None
 ) -> Iterator[Sentence]:
     """The sentences of running text, with their ``surface``, split into words by a rule of `treebank.tokenize`.
 
     A sentence ends with its line, unless ``paragraphs`` is true: then lines may be broken anywhere, and a blank line
-    ends a paragraph. A blank line is an empty sentence. ``on_bad`` and ``keep_bad`` are as in `read_text`, and a line
-    that cannot be decoded ends a paragraph. Raises SynparseError for an unknown rule.
+    ends a paragraph. A blank line is an empty sentence. With ``on_bad``, a line that cannot be decoded is reported to
+    it, left out and ends a paragraph. Raises SynparseError for an unknown rule.
     """
     source, splitter = Source.of(path), tokenization(rule)
-    on_bad = _as_bad_lines(on_bad) if keep_bad else on_bad
     for first, offset, text in _paragraphs(source, on_bad) if paragraphs else _lines(source, on_bad):
-        is_bad, is_blank = BAD in text, True
-        for surface in () if is_bad else splitter.surfaces(text):
+        if BAD in text:
+            continue
+        is_blank = True
+        for surface in splitter.surfaces(text):
             is_blank = False
             line = first + text.count("\n", 0, surface.offset)
             words = tuple(surface.text[start:end] for start, end in surface.spans)
             yield Sentence(
                 words, location=Location(source.path, line), surface=replace(surface, offset=offset + surface.offset)
             )
-        if is_blank and (keep_bad or not is_bad):
+        if is_blank:
             yield Sentence((), location=Location(source.path, first))
 
 

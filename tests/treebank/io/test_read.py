@@ -116,13 +116,12 @@ def test_sentence_that_cannot_be_decoded_is_left_out(tmp_path: Path, name: str, 
 
 
 @pytest.mark.parametrize("options", [{}, {"tokenize": "unicode"}, {"tokenize": "unicode", "paragraphs": True}])
-def test_line_that_cannot_be_decoded_is_left_out_or_empty(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_line_that_cannot_be_decoded_is_reported_and_left_out(tmp_path: Path, options: dict[str, Any]) -> None:
     (tmp_path / "a.txt").write_bytes(b"a b\nx\xff y\nc d\n")
-    expected = {False: [("a", "b"), ("c", "d")], True: [("a", "b"), (), ("c", "d")]}
-    for keep_bad, words in expected.items():
-        input_options = InputOptions(**options, keep_bad=keep_bad)
-        sentences = read_sentences([tmp_path / "a.txt"], input_options=input_options, on_bad=lambda error: None)
-        assert [sentence.words for sentence in sentences] == words
+    errors: list[TreebankError] = []
+    sentences = read_sentences([tmp_path / "a.txt"], input_options=InputOptions(**options), on_bad=errors.append)
+    assert [sentence.words for sentence in sentences] == [("a", "b"), ("c", "d")]
+    assert [error.line for error in errors] == [2]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32", "utf-16"])
