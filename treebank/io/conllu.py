@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from sys import intern
 
@@ -81,6 +81,18 @@ class _Block:
     rows: list[str]
     is_ended: bool
 
+    def annotation(self) -> Annotation:
+        """Comments and rows."""
+        return Annotation(tuple(self.comments), tuple(tuple(line.split("\t")) for line in self.rows))
+
+    def comment(self, name: str) -> str:
+        """The value of the comment ``# name = value``, or ""."""
+        return Annotation(tuple(self.comments), ()).comment(name) or ""
+
+    def surface(self) -> str:
+        """The words as written, without white space: a multiword token instead of its words."""
+        return "".join("".join(token.form for token in self.annotation().tokens()).split())
+
 
 def _read(
     source: Source,
@@ -103,6 +115,7 @@ def _read(
                 _check_complete(sentence, block)
         except TreebankError as error:
             report(error, on_bad)
+            undecoded.clear()
             continue
         if signs:
             _add_signs(signs, sentence, block)
@@ -115,17 +128,16 @@ def _read(
 def _annotation(block: _Block, columns: Columns) -> Annotation:
     """The annotation of a sentence as rows of CoNLL-U.
 
-            undecoded.clear()
     Those of CoNLL-X lose PHEAD, PDEPREL and the coarse tags, which are not universal; the latter are tags if there are
     no others.
     """
-    rows = tuple(tuple(line.split("\t")) for line in block.rows)
+    annotation = block.annotation()
     if columns.universal:
-        return Annotation(tuple(block.comments), rows)
-    cells = list(zip(*rows, strict=True))
+        return annotation
+    cells = list(zip(*annotation.rows, strict=True))
     coarse, tags, projective_heads = cells[3], _known(cells[4]) or cells[3], cells[8]
     parts = {"coarse tags": coarse != tags and _known(coarse), "projective heads": _known(projective_heads)}
-    rows = tuple((*row[:3], "_", tag, *row[5:8], "_", "_") for row, tag in zip(rows, tags, strict=True))
+    rows = tuple((*row[:3], "_", tag, *row[5:8], "_", "_") for row, tag in zip(annotation.rows, tags, strict=True))
     return Annotation((), rows, frozenset(name for name, is_lost in parts.items() if is_lost))
 
 
@@ -154,8 +166,8 @@ def _check_complete(sentence: Sentence, block: _Block) -> None:
     path, last = sentence.location.path, sentence.location.line + len(block.rows) - 1
     if sentence.heads and ROOT not in sentence.heads:
         raise TreebankError(path, last, f"the file ends and no word of its last sentence is the root; {_TRUNCATED}")
-    text = _comment(block, "text")
-    expected, surface = "".join(text.split()), "".join(_surface(block.rows).split())
+    expected = "".join(block.comment("text").split())
+    surface = block.surface() if expected else ""
     if expected != surface and expected.startswith(surface):
         rest = shorten(expected[len(surface) :])
         raise TreebankError(path, last, f"the file ends before {rest} of # text; {_TRUNCATED}")
@@ -168,33 +180,12 @@ def _add_signs(signs: DamageSigns, sentence: Sentence, block: _Block) -> None:
         signs.add(OUTER_SPACE, block.first)
     if any(line.startswith("# newdoc") for line in block.comments):
         signs.begin_document()
-    if name := _comment(block, "sent_id"):
+    if name := block.comment("sent_id"):
         signs.add_id(name, block.first)
-    text = "".join(_comment(block, "text").split())
+    text = "".join(block.comment("text").split())
     is_same = text == joined.replace(BLANK, "")  # unless there are multiword tokens
-    if text and not is_same and text != "".join(_surface(block.rows).split()):
+    if text and not is_same and text != block.surface():
         signs.add(OTHER_TEXT, block.first)
-
-
-def _comment(block: _Block, key: str) -> str:
-    """The value of the comment ``# key = value``, or ""."""
-    for line in block.comments:
-        name, _, value = line[1:].partition("=")
-        if name.strip() == key:
-            return value.strip()
-    return ""
-
-
-def _surface(lines: Iterable[str]) -> str:
-    """The words as written, concatenated: a multiword token instead of its words."""
-    forms, covered = list[str](), 0
-    for row in (line.split("\t") for line in lines):
-        if span := re.fullmatch("([0-9]+)-([0-9]+)", row[0]):
-            covered = int(span[2])
-        elif not row[0].isdecimal() or int(row[0]) <= covered:
-            continue
-        forms.append(row[1])
-    return "".join(forms)
 
 
 def _sentence(path: str, first: int, lines: list[str], columns: Columns) -> Sentence:
