@@ -58,9 +58,10 @@ def runs_of(groups: Mapping[str, Sequence[str]], values: Mapping[str, float]) ->
 class Score:
     """The value of one metric for one system under one convention.
 
-    ``value`` and ``interval`` (95 %, over sentences) are in percent. ``counts`` has one entry per scored sentence, in
-    the order of the gold file, and ``indices`` their indices in the gold treebank. ``by_length`` has the number of
-    sentences and the value by sentence length. ``sha256`` is the digest of these gold sentences.
+    ``value``, ``precision``, ``recall`` and ``interval`` (95 %, over sentences) are in percent; precision and recall of
+    heads equal the value. ``counts`` has one entry per scored sentence, in the order of the gold file, and ``indices``
+    their indices in the gold treebank. ``by_length`` has the number of sentences and the value by sentence length.
+    ``sha256`` is the digest of these gold sentences.
     """
 
     info: SystemInfo
@@ -68,6 +69,8 @@ class Score:
     convention: Convention
     data: str
     value: float
+    precision: float
+    recall: float
     interval: tuple[float, float]
     counts: Sequence[Counts]
     indices: Sequence[int]
@@ -78,16 +81,6 @@ class Score:
     def system(self) -> str:
         """The name of the system."""
         return self.info.name
-
-    @property
-    def precision(self) -> float:
-        """Precision in percent. For heads it equals the value."""
-        return self.value
-
-    @property
-    def recall(self) -> float:
-        """Recall in percent. For heads it equals the value."""
-        return self.value
 
     @property
     def totals(self) -> Counts:
@@ -141,7 +134,7 @@ class Score:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeScore(Score):
-    """UF1, with precision and recall in percent and the shape of the trees.
+    """UF1, with precision and recall of brackets and the shape of the trees.
 
     ``predicted`` holds the brackets of each scored sentence over the words that count. ``by_label`` has the recall of
     constituents by gold label, ``by_height`` the precision of predicted phrases by height. ``labels`` are the scores of
@@ -150,24 +143,12 @@ class TreeScore(Score):
     """
 
     metric: str = "UF1"
-    bracket_precision: float
-    bracket_recall: float
     shape: Shape
     by_label: Recall
     predicted: Sequence[Sequence[Span]] = ()
     by_height: Mapping[int, tuple[int, int]] | None = None
     labels: LabelScores | None = None
     draws: Runs | None = None
-
-    @property
-    def precision(self) -> float:
-        """Precision of brackets in percent."""
-        return self.bracket_precision
-
-    @property
-    def recall(self) -> float:
-        """Recall of brackets in percent."""
-        return self.bracket_recall
 
     @property
     def origin(self) -> str:

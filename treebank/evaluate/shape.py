@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Collection, Sequence
+from operator import add
 from statistics import fmean
 from typing import NamedTuple
 
@@ -70,20 +71,17 @@ class ShapeSums:
 
     def __init__(self) -> None:
         self._depths = array("d")
-        self._first = self._last = self._first_without = self._last_without = 0
+        self._ends: Sequence[int] = (0, 0, 0, 0)  # numbers of first and last children, with all words and without some
 
     def add(self, shape: SentenceShape) -> None:
         """Add one sentence."""
         self._depths.append(shape.depth)
-        self._first += shape.first
-        self._last += shape.last
-        self._first_without += shape.first_without
-        self._last_without += shape.last_without
+        self._ends = list(map(add, self._ends, shape[3:]))
 
     def shape(self) -> Shape:
         """The averages over sentences."""
-        ratios = _ratio(self._first, self._last), _ratio(self._first_without, self._last_without)
-        return Shape(fmean(self._depths), *ratios)
+        first, last, first_without, last_without = self._ends
+        return Shape(fmean(self._depths), _ratio(first, last), _ratio(first_without, last_without))
 
 
 def _ratio(first: int, last: int) -> float:
@@ -93,22 +91,6 @@ def _ratio(first: int, last: int) -> float:
 def label_order(totals: Counter[str]) -> dict[str, int]:
     """The labels that papers report first, then the others by frequency."""
     return {label: totals[label] for label in LABELS if label in totals} | dict(totals.most_common())
-
-
-class HeightCounts:
-    """For each height, numbers of predicted phrases and of those that are gold phrases (Du et al., figure 4)."""
-
-    def __init__(self) -> None:
-        self._hits, self._totals = Counter[int](), Counter[int]()
-
-    def add(self, predicted: Sequence[int], correct: Sequence[int]) -> None:
-        """Add the heights of the phrases of one sentence, and of those that are gold phrases."""
-        self._totals.update(predicted)
-        self._hits.update(correct)
-
-    def precision(self) -> dict[int, tuple[int, int]]:
-        """For each height, the number of predicted phrases that are gold phrases, and their total."""
-        return {height: (self._hits[height], self._totals[height]) for height in sorted(self._totals)}
 
 
 def compared_heights(phrases: Collection[Span], length: int, gold: Collection[Span]) -> tuple[list[int], list[int]]:

@@ -17,7 +17,6 @@ from treebank.evaluate.labels import LabelCounts
 from treebank.evaluate.score import Recall, Runs, TreeScore
 from treebank.evaluate.shape import (
     Constituents,
-    HeightCounts,
     SentenceShape,
     Shape,
     ShapeSums,
@@ -144,7 +143,7 @@ class Tally:
         self.run = RunCounts(convention.bracket_rule)
         self._hits, self._totals = Counter[str](), Counter[str]()
         self._labels, self._predicted = LabelCounts() if labels else None, list[Sequence[Span]]()
-        self._heights = HeightCounts() if details else None
+        self._details, self._heights, self._gold_heights = details, Counter[int](), Counter[int]()
 
     def add(self, gold: GoldSentence, runs: Mapping[str, PredictedSentence]) -> None:
         """Add a sentence with the only run of the system."""
@@ -155,16 +154,18 @@ class Tally:
         if self._labels is not None:
             self._labels.add_brackets(gold.constituents, predicted.brackets)
         self._predicted.append(predicted.brackets.spans)
-        if self._heights is not None:
-            self._heights.add(*predicted.heights)
+        if self._details:
+            heights, gold_heights = predicted.heights
+            self._heights.update(heights)
+            self._gold_heights.update(gold_heights)
 
     def score(self, info: SystemInfo, scored: ScoredSentences) -> TreeScore:
         """The score of the sentences that were added."""
         recall = {label: (self._hits[label], number) for label, number in label_order(self._totals).items()}
-        details = self._heights is not None
+        by_height = {height: (self._gold_heights[height], number) for height, number in sorted(self._heights.items())}
         return replace(
-            _score(info, scored, self.run.counts, self.run.shapes.shape(), recall, details),
-            by_height=self._heights.precision() if self._heights is not None else None,
+            _score(info, scored, self.run.counts, self.run.shapes.shape(), recall, self._details),
+            by_height=by_height if self._details else None,
             predicted=self._predicted,
             labels=self._labels.scores() if self._labels is not None else None,
         )
@@ -225,8 +226,8 @@ def _score(
         convention=convention,
         data=scored.data,
         value=100 * f1,
-        bracket_precision=100 * precision,
-        bracket_recall=100 * recall,
+        precision=100 * precision,
+        recall=100 * recall,
         interval=(100 * low, 100 * high),
         counts=counts,
         indices=scored.indices,

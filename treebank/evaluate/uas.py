@@ -96,13 +96,16 @@ def _scores(
     for metric, numbers in matched.items():
         counts = [Counts(number, length, length) for number, length in zip(numbers, lengths, strict=True)]
         low, high = bootstrap_interval(counts, statistic(convention))
+        value = 100 * sum(numbers) / sum(lengths)
         scores.append(
             HeadScore(
                 info=info,
                 metric=metric,
                 convention=convention,
                 data=data,
-                value=100 * sum(numbers) / sum(lengths),
+                value=value,
+                precision=value,
+                recall=value,
                 interval=(100 * low, 100 * high),
                 counts=counts,
                 indices=indices,

@@ -29,7 +29,7 @@ from treebank.core.tree import Tree
 from treebank.corpora.catalog import load_whole
 from treebank.evaluate.averaging import Counts, pooled_score, sentence_score
 from treebank.evaluate.conventions import CONVENTIONS, ScoringConvention, find_convention
-from treebank.evaluate.shape import HeightCounts, compared_heights, heights
+from treebank.evaluate.shape import compared_heights, heights
 from treebank.evaluate.systems import System, baseline, given_trees
 from treebank.evaluate.uf1 import score_trees
 
@@ -335,13 +335,10 @@ def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
     plain = all_heights(prediction)
     assert heights(set(plain)) == plain
     truth = set(all_heights(gold))
-    expected: dict[int, list[bool]] = {}
-    for span, value in plain.items():
-        if span != (0, n):
-            expected.setdefault(value, []).append(span in truth)
-    counts = HeightCounts()
-    counts.add(*compared_heights(set(plain), n, truth))
-    assert counts.precision() == {value: (sum(expected[value]), len(expected[value])) for value in sorted(expected)}
+    inner = {span: value for span, value in plain.items() if span != (0, n)}
+    predicted, correct = compared_heights(set(plain), n, truth)
+    assert sorted(predicted) == sorted(inner.values())
+    assert sorted(correct) == sorted(value for span, value in inner.items() if span in truth)
 
 
 @settings(deadline=None, max_examples=20)
