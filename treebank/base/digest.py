@@ -37,8 +37,7 @@ def digest_bytes(data: bytes) -> str:
 
 def digest_file(path: str | os.PathLike[str]) -> str:
     """The digest of the content of a file."""
-    with placed(path), open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return digest_files([path])
 
 
 def digest_files(paths: Iterable[str | os.PathLike[str]]) -> str:

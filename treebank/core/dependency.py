@@ -13,15 +13,6 @@ from treebank.core.sentence import ROOT
 Heads = tuple[int, ...]
 
 
-def roots(heads: Sequence[int]) -> list[int]:
-    """The words without a head, in order.
-
-    >>> roots([1, ROOT, 1])
-    [1]
-    """
-    return [i for i, head in enumerate(heads) if head == ROOT]
-
-
 def is_tree(heads: Sequence[int]) -> bool:
     """Whether there is exactly one root and every word leads up to it.
 
@@ -29,7 +20,7 @@ def is_tree(heads: Sequence[int]) -> bool:
     (True, False)
     """
     n = len(heads)
-    if len(roots(heads)) != 1 or not all(ROOT <= head < n for head in heads):
+    if heads.count(ROOT) != 1 or not all(ROOT <= head < n for head in heads):
         return False
     visited = [0] * n  # the first walk that visited each word
     for walk in range(1, n + 1):

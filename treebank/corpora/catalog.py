@@ -238,14 +238,9 @@ def survey(ptb: str | None = None) -> Iterator[tuple[str, Treebank | SynparseErr
                 yield name, error
 
 
-def shorter(gold: Treebank, max_length: int) -> Treebank:
-    """The sentences of ``gold`` with 1 to ``max_length`` words, counted as in the default convention."""
-    return replace(gold, sentences=list(compress(gold.sentences, short_sentences(gold, max_length))))
-
-
 def up_to(gold: Treebank, bound: int | None) -> Treebank:
-    """The sentences with 1 to ``bound`` words, or all sentences without a bound."""
-    return gold if bound is None else shorter(gold, bound)
+    """The sentences with 1 to ``bound`` words, counted as in the default convention, or all without a bound."""
+    return replace(gold, sentences=list(compress(gold.sentences, short_sentences(gold, bound))))
 
 
 def digest(gold: Treebank) -> str:

@@ -87,13 +87,11 @@ class Bracketing(NamedTuple):
     labels: Sequence[str] = ()
 
 
-def words_before(mask: Sequence[bool]) -> Sequence[int]:
-    """Number of selected tokens before each token, and in total."""
-    return list(accumulate(mask, initial=0))
-
-
 def surviving(spans: Sequence[Span], labels: Sequence[str], before: Sequence[int]) -> Bracketing:
-    """The brackets over selected words, given their ``words_before``. A bracket without such words becomes empty."""
+    """The brackets over selected words. A bracket without such words becomes empty.
+
+    ``before`` has the number of selected tokens before each token, and in total.
+    """
     if before[-1] == len(before) - 1:
         return Bracketing(before[-1], spans, labels)
     return Bracketing(before[-1], [SPANS[before[start], before[end]] for start, end in spans], labels)
@@ -127,7 +125,7 @@ class TreeView:
     def of(cls, sentence: Sentence, tree: Tree, rule: str) -> TreeView:
         """The view of a sentence with the gold ``tree``, with the words selected by ``rule``."""
         mask = word_mask(rule, tree.words, tree.tags)
-        before = words_before(mask)
+        before = list(accumulate(mask, initial=0))
         return cls(sentence, tree, mask, before, without_top(surviving(tree.spans, tree.labels, before)))
 
     @property
@@ -152,7 +150,7 @@ class TreeView:
             masks = self._masks()
             tokens = next((mask for mask in masks if sum(mask) == predicted.length), masks[1])
             spans = predicted.over(tuple(compress(self.gold.words, tokens))).spans
-            return surviving(spans, (), words_before(list(compress(self.mask, tokens))))
+            return surviving(spans, (), list(accumulate(compress(self.mask, tokens), initial=0)))
         trees = []
         for tree in _readings(predicted):
             before = self._words_before(tree)
@@ -170,11 +168,11 @@ class TreeView:
         )
 
     def _words_before(self, tree: Tree) -> Sequence[int] | None:
-        """The ``words_before`` of the tokens of a predicted tree, or None if these are not those of this view."""
+        """The words before each token of a predicted tree, or None if its tokens are not those of this view."""
         if tree.words == self.gold.words:
             return self.before
         tokens = align(self.gold.words, self._masks(), tree.words)
-        return None if tokens is None else words_before(list(compress(self.mask, tokens)))
+        return None if tokens is None else list(accumulate(compress(self.mask, tokens), initial=0))
 
     def _masks(self) -> list[Sequence[bool]]:
         """The gold tokens that a prediction may have: the words, all except traces, or all."""

@@ -71,17 +71,11 @@ class System:
         return self.predict is None and self.name in SEEDED and self.info.seed is None
 
 
-def previous_heads(length: int) -> Heads:
-    """Heads in which each word depends on the one before it and the first word is the root."""
-    return tuple(range(-1, length - 1))
-
-
-def next_heads(length: int) -> Heads:
-    """Heads in which each word depends on the one after it and the last word is the root."""
-    return (*range(1, length), ROOT) if length else ()
-
-
-HEAD_BASELINES: dict[str, Callable[[int], Heads]] = {"previous": previous_heads, "next": next_heads}
+#: name of a baseline -> heads of a number of words: the word before each word, or the word after it
+HEAD_BASELINES: dict[str, Callable[[int], Heads]] = {
+    "previous": lambda length: tuple(range(ROOT, length - 1)),
+    "next": lambda length: (*range(1, length), ROOT) if length else (),
+}
 
 
 def baseline(name: str, seed: int | None = None) -> System:

@@ -8,7 +8,7 @@ from tests.support.scoring import SAFE, predicted_system, predictions_of, treeba
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
-from treebank.corpora.catalog import shorter
+from treebank.corpora.catalog import up_to
 from treebank.evaluate.averaging import Counts
 from treebank.evaluate.conventions import CONVENTIONS, find_convention
 from treebank.evaluate.systems import baseline
@@ -43,7 +43,7 @@ def test_predictions_for_the_short_sentences_only() -> None:
     gold = treebank_of([long, SAFE, ["S", (".", ".")]])
     report = score_trees(gold, [predicted_system(predictions_of([SAFE]))], [CONVENTIONS["on-lstm"]], max_length=10)[0]
     assert (len(report.counts), round(report.value, 4)) == (1, 100)
-    assert len(shorter(gold, 10)) == 1
+    assert len(up_to(gold, 10)) == 1
     limited = [CONVENTIONS["km-wsj10"], find_convention("len:1-3")]  # the limits of conventions hold as well
     reports = score_trees(gold, [predicted_system(predictions_of([SAFE]))], limited)
     assert [report.totals for report in reports] == [Counts(2, 2, 2), Counts(1, 1, 1)]
