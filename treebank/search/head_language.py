@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from treebank.core.sentence import ROOT, Sentence
@@ -86,11 +86,11 @@ class HeadLanguage:
             return None
         name = match[0]
         if name not in ("<", ">") or not _names_relation(scanner):
-            return Relation(RELATIONS[name])
+            return RELATIONS[name]
         is_relation = _read_text(scanner, "relation")
         if name == ">":
-            return Relation(RELATIONS[name], Node(is_relation))
-        return Relation(lambda heads, node: _head(heads, node) if is_relation(heads, node, {}) else [])
+            return lambda heads, node: (word for word in heads.dependents(node) if is_relation(heads, word, {}))
+        return lambda heads, node: _head(heads, node) if is_relation(heads, node, {}) else []
 
 
 def _names_relation(scanner: Scanner) -> bool:
@@ -199,7 +199,7 @@ def _sisters(heads: IndexedHeads, node: int) -> list[int]:
     return [] if head == ROOT else [sister for sister in heads.dependents(head) if sister != node]
 
 
-RELATIONS: dict[str, Callable[[IndexedHeads, int], Iterable[int]]] = {
+RELATIONS: dict[str, Relation] = {
     ">": lambda heads, node: heads.dependents(node),
     "<": _head,
     ">>": _all_dependents,

@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from treebank.search.scanner import PatternError, Scanner
 
 Names = dict[str, int]  # name in a pattern -> node that it is bound to
 Test = Callable[[Any, int, Names], bool]  # whether a node of an indexed sentence matches
+Relation = Callable[[Any, int], Iterable[int]]  # from an indexed sentence and a node to its related nodes, in order
 Needs = tuple[frozenset[str], ...]  # of each set, a sentence must contain one label, else it has no match
 
 MAX_DEPTH = 50  # brackets inside brackets; each level takes several frames of the stack
@@ -36,16 +37,6 @@ class Node:
     test: Test
     labels: frozenset[str] | None = None
     needs: Needs = ()
-
-
-class Relation(NamedTuple):
-    """A relation between nodes: from an indexed sentence and a node to the nodes that are related to it, in order.
-
-    ``condition`` restricts the second node, as the relation in ``>nsubj`` does.
-    """
-
-    related: Callable[[Any, int], Iterable[int]]
-    condition: Node | None = None
 
 
 class Language(Protocol):
@@ -243,23 +234,15 @@ class _Reader:
 
 def _related(relation: Relation, operand: Node) -> Node:
     """The condition that one of the related nodes matches ``operand``."""
-    related, test, labels = relation.related, operand.test, operand.labels
-    if relation.condition is not None:
-        condition = relation.condition.test
-        return Node(
-            lambda sentence, node, names: any(
-                condition(sentence, other, names) and test(sentence, other, names) for other in related(sentence, node)
-            ),
-            needs=operand.needs,
-        )
+    test, labels = operand.test, operand.labels
     if labels is not None:
         is_disjoint = labels.isdisjoint
         return Node(
-            lambda sentence, node, names: not is_disjoint(map(sentence.labels.__getitem__, related(sentence, node))),
+            lambda sentence, node, names: not is_disjoint(map(sentence.labels.__getitem__, relation(sentence, node))),
             needs=operand.needs,
         )
     return Node(
-        lambda sentence, node, names: any(test(sentence, other, names) for other in related(sentence, node)),
+        lambda sentence, node, names: any(test(sentence, other, names) for other in relation(sentence, node)),
         needs=operand.needs,
     )
 

@@ -7,12 +7,12 @@ Words are nodes with parents, which they are not in nltk.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from treebank.core.tree import Tree
 from treebank.search.pattern import Node, Relation
-from treebank.search.scanner import PatternError, Scanner
+from treebank.search.scanner import Scanner
 
 _LITERAL = re.compile(r"[^\]\[ \r\t\n;:.,&|<>()$!@%'^=]+")
 _POSITION = re.compile(r"N\(\s*((?:\d+\s*,\s*)*(?:\d+\s*)?)\)")
@@ -22,17 +22,13 @@ _MAX_LABELS = 1 << 16  # of the cache of each regular expression
 
 
 class IndexedTree:
-    """The nodes of a tree in pre-order: label, parent (-1 for the root), last descendant, and words from start to end.
+    """The nodes of a tree in pre-order: label, parent (-1 for the root), last descendant, and words (start, end)."""
 
-    ``brackets[k]`` is the node of the k-th bracket of the tree.
-    """
-
-    __slots__ = ("brackets", "ends", "labels", "last", "parents", "starts", "tree")
+    __slots__ = ("ends", "labels", "last", "parents", "starts")
 
     def __init__(self, tree: Tree) -> None:
-        self.tree = tree
         labels, parents, last = list[str](), list[int](), list[int]()
-        starts, ends, self.brackets = list[int](), list[int](), list[int]()
+        starts, ends = list[int](), list[int]()
         open_nodes, open_ends = [-1], [len(tree.words) + 1]
         spans, count, k = tree.spans, len(tree.spans), 0
         for word, (form, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
@@ -43,7 +39,6 @@ class IndexedTree:
                 starts.append(word)
                 ends.append(end)
                 last.append(node)
-                self.brackets.append(node)
                 open_nodes.append(node)
                 open_ends.append(end)
                 k += 1
@@ -82,9 +77,6 @@ class IndexedTree:
         return tuple(reversed(path))
 
 
-Related = Callable[[IndexedTree, int], Iterable[int]]
-
-
 class TreeLanguage:
     """The nodes and relations of patterns for trees."""
 
@@ -119,13 +111,9 @@ class TreeLanguage:
             return None
         related = RELATIONS.get(operator[0]) or _numbered(operator[0])
         if related is None:
-            raise _unknown_operator(scanner, operator[0], start)
-        return Relation(related)
-
-
-def _unknown_operator(scanner: Scanner, operator: str, start: int) -> PatternError:
-    known = " ".join(name for name in RELATIONS if "%" not in name)
-    return scanner.error(f"unknown relation {operator}; known are {known} and <2 <-2 >2 …", start)
+            known = " ".join(name for name in RELATIONS if "%" not in name)
+            raise scanner.error(f"unknown relation {operator[0]}; known are {known} and <2 <-2 >2 …", start)
+        return related
 
 
 class LabelTest(dict[str, bool]):
@@ -152,7 +140,7 @@ def _folded(label: str) -> Node:
     return Node(lambda tree, node, names: tree.labels[node].lower() == lower)
 
 
-def _numbered(operator: str) -> Related | None:
+def _numbered(operator: str) -> Relation | None:
     """The relation of ``<3`` (third child), ``<-2`` (last but one), ``>3`` and ``>-2``, or None."""
     number = _CHILD.fullmatch(operator)
     if not number or not int(number[3]):
@@ -183,10 +171,6 @@ def _only_child(tree: IndexedTree, node: int) -> list[int]:
 def _as_only_child(tree: IndexedTree, node: int) -> list[int]:
     parent = tree.parents[node]
     return [parent] if parent >= 0 and _only_child(tree, parent) == [node] else []
-
-
-def _descendants(tree: IndexedTree, node: int) -> range:
-    return range(node + 1, tree.last[node] + 1)
 
 
 def _ancestors(tree: IndexedTree, node: int) -> Iterator[int]:
@@ -239,14 +223,6 @@ def _directly_before(tree: IndexedTree, node: int) -> list[int]:
     return [before for before in range(node) if tree.ends[before] == start]
 
 
-def _after(tree: IndexedTree, node: int) -> range:
-    return range(tree.last[node] + 1, len(tree.last))
-
-
-def _before(tree: IndexedTree, node: int) -> list[int]:
-    return [before for before in range(node) if tree.last[before] < node]
-
-
 def _sisters(tree: IndexedTree, node: int) -> list[int]:
     parent = tree.parents[node]
     return [sister for sister in tree.children(parent) if sister != node] if parent >= 0 else []
@@ -260,16 +236,8 @@ def _sisters_after(tree: IndexedTree, node: int) -> list[int]:
     return [sister for sister in _sisters(tree, node) if sister > node]
 
 
-def _sister_before(tree: IndexedTree, node: int) -> list[int]:
-    return _sisters_before(tree, node)[-1:]
-
-
-def _sister_after(tree: IndexedTree, node: int) -> list[int]:
-    return _sisters_after(tree, node)[:1]
-
-
 #: operator -> the nodes B for which ``A operator B`` holds (TGrep2 manual, section 4.2)
-RELATIONS: dict[str, Related] = {
+RELATIONS: dict[str, Relation] = {
     "<": lambda tree, node: tree.children(node),
     ">": _parent,
     "<,": partial(_child, 0),
@@ -280,7 +248,7 @@ RELATIONS: dict[str, Related] = {
     ">-": partial(_as_child, -1),
     "<:": _only_child,
     ">:": _as_only_child,
-    "<<": _descendants,
+    "<<": lambda tree, node: range(node + 1, tree.last[node] + 1),
     ">>": _ancestors,
     "<<,": _leftmost_descendants,
     ">>,": _leftmost_ancestors,
@@ -290,11 +258,11 @@ RELATIONS: dict[str, Related] = {
     ">>:": _single_path_up,
     ".": _directly_after,
     ",": _directly_before,
-    "..": _after,
-    ",,": _before,
+    "..": lambda tree, node: range(tree.last[node] + 1, len(tree.last)),
+    ",,": lambda tree, node: [before for before in range(node) if tree.last[before] < node],
     "$": _sisters,
-    "$.": _sister_after,
-    "$,": _sister_before,
+    "$.": lambda tree, node: _sisters_after(tree, node)[:1],
+    "$,": lambda tree, node: _sisters_before(tree, node)[-1:],
     "$..": _sisters_after,
     "$,,": _sisters_before,
 }
