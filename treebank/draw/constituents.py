@@ -71,9 +71,11 @@ def draw_tree(branches: Branches, words: Sequence[float], width: float, inks: Se
     scene = Scene(width, bottom)
     positions, depths = branches.middles(words), branches.depths
     for k, hanging in enumerate(branches.children):
-        top = (positions[k], depths[k] * step + size + 5)
+        top, level = depths[k] * step + size + 5, (depths[k] + 1) * step + (1.0 if size else 5.0)
         for child in hanging:
-            scene.items.append(Stroke(_edge(branches, child, top, positions, words, step, bottom), inks[k]))
+            word = child - len(tree.spans)
+            ends = [(positions[child], level)] if word < 0 else [(words[word], level), (words[word], bottom)]
+            scene.items.append(Stroke(((positions[k], top), *ends), inks[k]))
     for word, parent in enumerate(branches.parents[len(tree.spans) :]):
         if parent == TOP:  # a word outside of all brackets
             scene.items.append(Stroke(((words[word], bottom - below / 2), (words[word], bottom)), Ink.FAINT))
@@ -89,25 +91,6 @@ def draw_tree(branches: Branches, words: Sequence[float], width: float, inks: Se
 def _step(branches: Branches) -> float:
     step = LABELLED_STEP if branches.labelled else BARE_STEP
     return step if branches.levels <= DEEP else max(step * DEEP / branches.levels, 22.0 if branches.labelled else 7.0)
-
-
-def _edge(
-    branches: Branches,
-    child: int,
-    top: tuple[float, float],
-    positions: Sequence[float],
-    words: Sequence[float],
-    step: float,
-    bottom: float,
-) -> tuple[tuple[float, float], ...]:
-    """From a bracket at ``top`` to a child one level lower, and on to the row of words if it is a word."""
-    count = len(branches.tree.spans)
-    size = SMALL if branches.labelled else 0.0
-    level = top[1] - size - 5 + step
-    if child < count:
-        return top, (positions[child], level + (1.0 if size else 5.0))
-    position = words[child - count]
-    return top, (position, level + (1.0 if size else 5.0)), (position, bottom)
 
 
 def _dot(x: float, y: float, ink: Ink) -> Stroke:

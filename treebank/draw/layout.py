@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 from treebank.draw.arcs import Arc, arcs_of, draw_arcs
@@ -148,7 +147,7 @@ def _titled(panel: Scene, marked: Marked) -> Scene:
     title = " — ".join(filter(None, [name if name != GOLD else "gold", marked.note]))
     scene.items.append(Text(0, SMALL, title, Ink.PLAIN, SMALL, "start", bold=True, kind="title"))
     scene.width, scene.height = em_width(title) * SMALL * 1.1, SMALL + 10
-    scene.put(replace(panel), 0, scene.height)
+    scene.put(panel, 0, scene.height)
     return scene
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from treebank.base.errors import SynparseError
@@ -161,23 +161,9 @@ def _marked_heads(analysis: Analysis, gold: Analysis) -> Marked:
             missed[word] = reference_head
     counts = Counter(inks)
     note = f"{counts[Ink.SHARED]} of {counts[Ink.SHARED] + len(missed)} gold arcs"
-    relations = analysis.relations or gold.relations
-    compared = Analysis(
-        analysis.name,
-        analysis.words,
-        analysis.tags,
-        None,
-        analysis.heads,
-        relations if analysis.relations else tuple(_where(relations, inks)),
-        analysis.distances,
-        analysis.probabilities,
-    )
+    known = (name if ink == Ink.SHARED else "" for name, ink in zip(gold.relations, inks, strict=False))
+    compared = replace(analysis, tree=None, relations=analysis.relations or tuple(known))
     return Marked(compared, (), tuple(inks), missed, note)
-
-
-def _where(relations: Sequence[str], inks: Sequence[Ink]) -> list[str]:
-    """The relations of correct arcs, "" for the others."""
-    return [name if ink == Ink.SHARED else "" for name, ink in zip(relations, inks, strict=False)]
 
 
 def plain_words(analysis: Analysis) -> str:

@@ -19,15 +19,21 @@ def draw_distances(values: Sequence[float], lefts: Sequence[float], width: float
     ``lefts`` are the left edges of the words. The smallest distance has the shortest bar; NaN has none.
     """
     scene = Scene(width, BAR)
-    known = [value for value in values[1:] if math.isfinite(value)]
-    low, high = min(known, default=0.0), max(known, default=1.0)
     scene.items.append(Stroke(((0.0, BAR), (width, BAR)), Ink.FAINT, 0.6))
-    for value, left in list(zip(values, lefts, strict=True))[1:]:
-        if math.isfinite(value):
-            share = (value - low) / (high - low) if high > low else 0.5
+    for share, left in list(zip(shares(values), lefts, strict=True))[1:]:
+        if share is not None:
             height = 4 + share * (BAR - 8)
             scene.items.append(Box(left - MAX_WIDTH / 2, BAR - height, MAX_WIDTH, height, Ink.BAR))
     return scene
+
+
+def shares(values: Sequence[float]) -> list[float | None]:
+    """Each distance, scaled from the smallest (0) to the largest (1), or None for NaN."""
+    known = [value for value in values[1:] if math.isfinite(value)]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    return [
+        None if not math.isfinite(value) else (value - low) / (high - low) if high > low else 0.5 for value in values
+    ]
 
 
 def draw_probabilities(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from xml.sax.saxutils import escape
 
 from treebank.draw.measure import fonts_for
 from treebank.draw.scene import DASHES, LIGHT, Box, Ink, Item, Point, Scene, Stroke, Text
@@ -14,10 +15,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 def escaped(text: str) -> str:
     """``text`` escaped for XML and HTML. Invalid characters become U+FFFD."""
-    text = _NOT_IN_XML.sub("\ufffd", text)
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
-        text = text.replace(character, entity)
-    return text
+    return escape(_NOT_IN_XML.sub("\ufffd", text), {'"': "&quot;"})
 
 
 def svg(scene: Scene, *, inks: Mapping[Ink, str] = LIGHT, paper: str = PAPER, name: str = "picture") -> str:
@@ -52,11 +50,9 @@ def _lines(scene: Scene, inks: Mapping[Ink, str], paper: str, name: str) -> Iter
 
 def _element(item: Item, inks: Mapping[Ink, str]) -> str:
     color = inks[item.ink]
-    if isinstance(item, Text):
-        return _text(item, color)
-    if isinstance(item, Box):
-        return _box(item, color)
-    return _stroke(item, color)
+    if isinstance(item, Stroke):
+        return _stroke(item, color)
+    return _text(item, color) if isinstance(item, Text) else _box(item, color)
 
 
 def _text(item: Text, color: str) -> str:

@@ -18,6 +18,7 @@ from treebank.draw.grid import Grid, Piece, Side
 from treebank.draw.measure import columns, runs_right_to_left
 from treebank.draw.picture import Analysis, Marked, Picture, plain_words
 from treebank.draw.scene import Ink
+from treebank.draw.strips import shares
 
 #: styles of rich; the marks make the same distinction without color
 STYLES = {
@@ -282,7 +283,7 @@ def _word_rows(grid: Grid, row: int, analysis: Analysis, widths: Sequence[float]
             row += 1
     if analysis.distances:
         lefts = [0, *(int(left) for left in accumulate(widths))]
-        for left, share in list(zip(lefts, _shares(analysis.distances), strict=False))[1:]:
+        for left, share in list(zip(lefts, shares(analysis.distances), strict=False))[1:]:
             if share is not None:
                 grid.text(row, left - 1, EIGHTHS[1 + round(share * 7)], Ink.BAR)
         row += 1
@@ -291,23 +292,14 @@ def _word_rows(grid: Grid, row: int, analysis: Analysis, widths: Sequence[float]
 
 def _write_right(grid: Grid, left: int, analysis: Analysis) -> None:
     """Write words, tags and distances to the right of a rotated tree."""
-    shares = _shares(analysis.distances) if analysis.distances else [None] * len(analysis.words)
+    heights = shares(analysis.distances) if analysis.distances else [None] * len(analysis.words)
     tags = [visible(tag, BARE_TAGS) for tag in analysis.tags or ("",) * len(analysis.words)]
     widest = max(map(columns, analysis.words))
-    for row, (word, tag, share) in enumerate(zip(analysis.words, tags, shares, strict=True)):
+    for row, (word, tag, share) in enumerate(zip(analysis.words, tags, heights, strict=True)):
         grid.text(row, left, word)
         grid.text(row, left + columns(word) + 1, tag, Ink.FAINT)
         if share is not None and row:
             grid.text(row, left + widest + 2, "▇" * max(1, round(share * MAX_BAR)), Ink.BAR)
-
-
-def _shares(values: Sequence[float]) -> list[float | None]:
-    """Each distance, scaled from the smallest (0) to the largest (1), or None for NaN."""
-    known = [value for value in values[1:] if math.isfinite(value)]
-    low, high = min(known, default=0.0), max(known, default=1.0)
-    return [
-        None if not math.isfinite(value) else (value - low) / (high - low) if high > low else 0.5 for value in values
-    ]
 
 
 def _matrix(analysis: Analysis, width: int) -> Iterator[list[Piece]]:
