@@ -44,20 +44,8 @@ def binarize(tree: Tree, direction: Direction) -> Tree:
 
 def _child_starts(tree: Tree) -> list[list[int]]:
     """The index of the first word of each child, for each bracket."""
-    starts: list[list[int]] = [[] for _ in tree.spans]
-    open_brackets: list[int] = []
-    k = 0
-    for i in range(len(tree)):
-        while open_brackets and tree.spans[open_brackets[-1]][1] <= i:
-            open_brackets.pop()
-        while k < len(tree.spans) and tree.spans[k][0] == i:
-            if open_brackets:
-                starts[open_brackets[-1]].append(i)
-            open_brackets.append(k)
-            k += 1
-        if open_brackets:
-            starts[open_brackets[-1]].append(i)
-    return starts
+    starts = [*(start for start, _ in tree.spans), *range(len(tree))]
+    return [[starts[child] for child in children] for children in tree.children()[:-1]]
 
 
 def strip_functions(tree: Tree) -> Tree:

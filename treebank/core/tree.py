@@ -113,27 +113,22 @@ class Tree:
         """The tree of an nltk tree. The label of a subtree that contains only a string is the tag of that word."""
         words: list[str] = []
         tags: list[str] = []
-        starts: list[int] = []
-        ends: list[int] = []
-        labels: list[str] = []
-        todo: list[object] = [tree]
+        brackets: list[tuple[Span, str]] = []  # inner ones first
+        todo: list[Any] = [tree]
         while todo:
             node = todo.pop()
-            if isinstance(node, int):
-                ends[node] = len(words)
+            if isinstance(node, tuple):  # first word and label of a bracket that is complete
+                start, label = node
+                brackets += [((start, len(words)), label)] * (start < len(words))
             elif isinstance(node, str):
                 words.append(node)
                 tags.append("")
-            elif len(node) == 1 and isinstance(node[0], str):  # type: ignore[arg-type,index]
-                words.append(node[0])  # type: ignore[index]
-                tags.append(str(node.label()))  # type: ignore[attr-defined]
+            elif len(node) == 1 and isinstance(node[0], str):
+                words.append(node[0])
+                tags.append(str(node.label()))
             else:
-                todo.append(len(starts))
-                starts.append(len(words))
-                ends.append(-1)
-                labels.append(str(node.label()))  # type: ignore[attr-defined]
-                todo.extend(reversed(node))  # type: ignore[call-overload]
-        return assemble(words, tags, starts, ends, labels)
+                todo += [(len(words), str(node.label())), *reversed(node)]
+        return cls.from_brackets(words, tags, reversed(brackets))
 
     def to_nltk(self) -> nltk.Tree:
         """The tree as an ``nltk.Tree``. A word with a tag becomes a pre-terminal."""
@@ -237,12 +232,3 @@ class Tree:
         if len(words) != len(self.words):
             raise ValueError(f"{len(words)} words for a tree of {len(self.words)}")
         return Tree(tuple(words), self.tags, self.spans, self.labels)
-
-
-def assemble(words: list[str], tags: list[str], starts: list[int], ends: list[int], labels: list[str]) -> Tree:
-    """Tree from brackets in pre-order. Brackets without words are left out."""
-    if any(start == end for start, end in zip(starts, ends, strict=True)):
-        full = [k for k in range(len(starts)) if starts[k] < ends[k]]
-        starts, ends = [starts[k] for k in full], [ends[k] for k in full]
-        labels = [labels[k] for k in full]
-    return Tree(tuple(words), tuple(tags), tuple(zip(starts, ends, strict=True)), tuple(labels))

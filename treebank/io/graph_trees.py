@@ -8,7 +8,7 @@ from itertools import count
 from typing import NamedTuple
 
 from treebank.core.tags import bare_label
-from treebank.core.tree import Tree, assemble
+from treebank.core.tree import Tree
 
 ROOT_LABEL = "VROOT"  # phrase over all words if several nodes have no parent
 NOTHING = "--"  # cell for a missing label, tag or function
@@ -82,8 +82,8 @@ class _TreeBuilder:
         brackets = [bracket for part in tops for bracket in part.brackets]
         if len(tops) > 1 or (tops and not brackets):
             brackets.insert(0, (0, len(graph.words), ROOT_LABEL))
-        starts, ends, labels = (list(column) for column in zip(*brackets, strict=True)) if brackets else ([], [], [])
-        return assemble(list(graph.words.values()), graph.tags, starts, ends, labels), self.discontinuous
+        pairs = [((start, end), label) for start, end, label in brackets]
+        return Tree.from_brackets(graph.words.values(), graph.tags, pairs), self.discontinuous
 
     def _bottom_up(self) -> list[str]:
         """The phrases, each after the phrases below it. Raises ValueError for a cycle."""

@@ -9,7 +9,7 @@ from treebank.base.callbacks import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, shorten
 from treebank.core.sentence import Location, Sentence
-from treebank.core.tree import Tree, assemble
+from treebank.core.tree import Span, Tree
 from treebank.io.damage import DamageSigns
 from treebank.io.lines import BAD, OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
@@ -51,21 +51,16 @@ def parse_sinica(text: str) -> Tree:
     """
     words: list[str] = []
     tags: list[str] = []
-    labels: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    stack: list[int] = []
+    brackets: list[tuple[Span, str]] = []  # inner ones first
+    stack: list[tuple[int, str]] = []  # first word and label of each open bracket
     for piece, delimiter in _PIECE.findall(text.strip()):
         if delimiter == "(":
-            if labels and not stack:
+            if brackets and not stack:
                 raise ValueError(f"more than one tree, or a ')' too many; {HELP_CLOSE}")
             *roles, category = piece.split(":")
             if len(roles) > 1:
                 raise ValueError(f"{piece!r} is not 'role:category' before a bracket; a '|' may be missing")
-            stack.append(len(labels))
-            labels.append("-".join([category, *roles]))
-            starts.append(len(words))
-            ends.append(-1)
+            stack.append((len(words), "-".join([category, *roles])))
         elif piece:
             tag, _, word = piece.split(":", piece.count(":") - 1)[-1].partition(":")
             if not (stack and tag and word):
@@ -75,7 +70,9 @@ def parse_sinica(text: str) -> Tree:
         if delimiter == ")":
             if not stack:
                 raise ValueError(f"a ')' too many; {HELP_CLOSE}")
-            ends[stack.pop()] = len(words)
-    if stack or not labels:
+            start, label = stack.pop()
+            brackets.append(((start, len(words)), label))
+    if stack or not brackets:
         raise ValueError(f"this tree is never closed; {HELP_OPEN}" if stack else "there is no tree in this line")
-    return assemble(words, tags, starts, ends, labels)
+    filled = [(span, label) for span, label in reversed(brackets) if span[0] < span[1]]
+    return Tree.from_brackets(words, tags, filled)
