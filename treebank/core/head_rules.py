@@ -48,35 +48,16 @@ WHPP    < IN TO FW *
 *       > *
 """
 
-# Yamada & Matsumoto 2003, as the converter Penn2Malt takes them: most searches from the other side than Collins's
-YAMADA_MATSUMOTO = """
-ADJP    < NNS QP NN $ ADVP JJ VBN VBG ADJP JJR NP JJS DT FW RBR RBS SBAR RB *
-ADVP    > RB RBR RBS FW ADVP TO CD JJR JJ IN NP JJS NN *
-CONJP   > CC RB IN *
-FRAG    > *
-INTJ    < *
-LST     > LS : *
-NAC     < NN|NNS|NNP|NNPS NP NAC EX $ CD QP PRP VBG JJ JJS JJR ADJP FW *
+# Yamada & Matsumoto 2003, as the converter Penn2Malt takes them: Collins's searches from the other side, but for these
+YAMADA_MATSUMOTO = (
+    COLLINS.translate(str.maketrans("<>", "><"))
+    + """\
+NML     < *
 NP      < POS|NN|NNP|NNPS|NNS NX JJR CD JJ JJS RB QP NP *
 NX      < POS|NN|NNP|NNPS|NNS NX JJR CD JJ JJS RB QP NP *
-PP      > IN TO VBG VBN RP FW *
-PRN     < *
-PRT     > RP *
-QP      < $ IN NNS NN JJ RB DT CD QP JJR JJS *
-RRC     > VP NP ADVP ADJP PP *
-S       < TO IN VP S SBAR ADJP UCP NP *
-SBAR    < WHNP WHPP WHADVP WHADJP IN DT S SQ SINV SBAR FRAG *
-SBARQ   < SQ S SINV SBARQ FRAG *
-SINV    < VBZ VBD VBP VB MD VP S SINV ADJP NP *
-SQ      < VBZ VBD VBP VB MD VP SQ *
-UCP     > *
 VP      > VBD VBN MD VBZ VB VBG VBP VP ADJP NN NNS NP *
-WHADJP  < CC WRB JJ ADJP *
-WHADVP  > CC WRB *
-WHNP    < WDT WP WP$ WHADJP WHPP WHNP *
-WHPP    > IN TO FW *
-*       < *
 """
+)
 
 # Content words are heads of auxiliaries, "to" and complementisers, but copulas and prepositions of what follows: basic
 # Stanford dependencies as the converter of ClearNLP makes them, from whose output these lines were worked out
