@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from treebank.base.json_text import parse_json
 from treebank.core.distances import spans_from_distances
 from treebank.core.restore import restore
 from treebank.core.sentence import ROOT, Location, Sentence
-from treebank.core.tree import Tree, pre_order
+from treebank.core.tree import Tree
 from treebank.io.content import PAIR_KEYS
 from treebank.io.lines import BAD, OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
@@ -186,7 +186,7 @@ def _tree_of_spans(value: JsonObject) -> Tree:
 def checked_spans(value: JsonObject, length: int | None) -> list[tuple[int, int]]:
     """The ``spans`` of an object, over ``length`` words if that is known.
 
-    Raises ValueError for anything but pairs of indices, for spans that cross and for a span outside of the sentence.
+    Raises ValueError for anything but pairs of indices, and for a span outside of the sentence.
     """
     spans = value["spans"]
     if not isinstance(spans, list):
@@ -197,20 +197,7 @@ def checked_spans(value: JsonObject, length: int | None) -> list[tuple[int, int]
         if not 0 <= span[0] < span[1] or (length is not None and span[1] > length):
             count = "" if length is None else f", but there are {length} words, counted from 0"
             raise ValueError(f"a span is {span}{count or '; the first number must be less than the second'}")
-    pairs = [(start, end) for start, end in spans]
-    _check_nested(pairs)
-    return pairs
-
-
-def _check_nested(spans: Sequence[tuple[int, int]]) -> None:
-    """Raises ValueError if two spans cross."""
-    ends: list[int] = []
-    for start, end in sorted(spans, key=pre_order):
-        while ends and ends[-1] <= start:
-            ends.pop()
-        if ends and end > ends[-1]:
-            raise ValueError(f"the span [{start}, {end}] crosses another one, which ends at {ends[-1]}")
-        ends.append(end)
+    return [(start, end) for start, end in spans]
 
 
 def words_and_indices(value: JsonObject, count: int, unit: str) -> tuple[list[str], list[int]]:

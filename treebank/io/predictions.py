@@ -73,13 +73,16 @@ class PredictedTree:
     def over(self, words: Sequence[str]) -> Tree:
         """The tree of ``spans`` over the words of the gold sentence.
 
-        Raises SynparseError if the number of words is not ``length``, or if a span ends after the last word.
+        Raises SynparseError if the number of words is not ``length``, a span ends after the last word, or spans cross.
         """
         last = max((end for _, end in self.spans or ()), default=0)
         if len(words) != (len(words) if self.length is None else self.length) or last > len(words):
             problem = f"a span ends at {last}" if self.length is None else f"the length is {self.length}"
             raise SynparseError(f"{self.path}:{self.line}: {problem}, but the gold sentence has {len(words)} words")
-        return Tree.from_spans(words, self.spans or ())
+        try:
+            return Tree.from_spans(words, self.spans or ())
+        except ValueError as error:
+            raise SynparseError(f"{self.path}:{self.line}: {error}") from None
 
     @property
     def bare(self) -> Tree:

@@ -10,7 +10,7 @@ from tests.support.files import write
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.tree import Tree
 from treebank.io.bracketed import read_trees
-from treebank.io.predictions import gives_heads, parse_bare, read_prediction_heads, read_prediction_trees
+from treebank.io.predictions import PredictedTree, gives_heads, parse_bare, read_prediction_heads, read_prediction_trees
 
 ROOT = Path(__file__).resolve().parents[3]
 BRACKETS = ROOT / "tests/data/brackets"
@@ -102,6 +102,8 @@ def test_predictions_as_spans(tmp_path: Path) -> None:
     assert str(fourth.over(("x", "y"))) == "(X (W x) (W y))"
     with pytest.raises(SynparseError, match=r"spans\.jsonl:3: the length is 3, but the gold sentence has 2 words"):
         third.over(("x", "y"))
+    with pytest.raises(SynparseError, match=r"a\.jsonl:1: span \(1, 3\) crosses another span"):
+        PredictedTree("a.jsonl", 1, "", None, ((0, 2), (1, 3))).over(("x", "y", "z"))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_predictions_as_spans(tmp_path: Path) -> None:
         ('{"spans": [[2, 1]]}', "a span is [2, 1]; the first number must be less than the second"),
         ('{"spans": [[0, 1, 2]]}', "a span is [0, 1, 2], not a pair of whole numbers"),
         ("[]", 'expected an object with "spans"'),
-        ('{"spans": [[0, 2], [1, 3]]}', "the span [1, 3] crosses another one, which ends at 2"),
+        ('{"words": ["a", "b", "c"], "spans": [[0, 2], [1, 3]]}', "span (1, 3) crosses another span"),
         ('{"words": ["a"], "spans": [[0, 2]]}', "a span is [0, 2], but there are 1 words"),
         ('{"words": ["a", 1], "spans": []}', '"words" must be a list of strings'),
         ('{"words": ["a"], "length": 2, "spans": []}', '"length" is not the number of words'),
