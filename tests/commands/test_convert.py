@@ -223,7 +223,7 @@ def test_output_written_before_an_error_is_kept(call: Caller, penn: Path, tmp_pa
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("a.jsonl", '{"words": ["a", "b", "c"], "spans": [[0, 2], [1, 3]]}', r"a\.jsonl:1: the span \[1, 3\] crosses"),
+        ("a.jsonl", '{"words": ["a", "b", "c"], "spans": [[0, 2], [1, 3]]}', r"a\.jsonl:1: span \(1, 3\) crosses"),
         ("a.jsonl", '{"words": ["a"]}', r"a\.jsonl:1: this sentence has no tree"),
         ("a.jsonl", '{"tokens": ["a"]}', r'a\.jsonl:1: expected "words" \(strings\), "spans"'),
         ("a.conllu", "1\ta\n", r"a\.conllu:1: found 2 columns"),

@@ -163,14 +163,6 @@ class Tree:
             children[open_brackets[-1]].append(count + word)
         return children
 
-    def parents(self) -> list[int]:
-        """The bracket around each node, numbered as in `children`, or -1 for a node without a parent."""
-        parents = [-1] * (len(self.spans) + len(self.words))
-        for k, below in enumerate(self.children()[:-1]):
-            for node in below:
-                parents[node] = k
-        return parents
-
     def __len__(self) -> int:
         return len(self.words)
 

@@ -22,7 +22,11 @@ class Branches:
     @cached_property
     def parents(self) -> list[int]:
         """The bracket around each bracket, then around each word, or ``TOP`` without one."""
-        return self.tree.parents()
+        parents = [TOP] * (len(self.tree.spans) + len(self.tree))
+        for k, below in enumerate(self.children):
+            for node in below:
+                parents[node] = k
+        return parents
 
     @cached_property
     def children(self) -> list[list[int]]:

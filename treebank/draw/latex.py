@@ -47,12 +47,10 @@ def document(pictures: Sequence[Picture]) -> str:
 
 def forest(tree: Tree, inks: Sequence[Ink] = ()) -> str:
     """``tree`` for the package forest. ``inks[k]`` is the style of the edges below bracket k."""
-    branches = Branches(tree)
-    tops = [node for node, parent in enumerate(branches.parents) if parent == TOP]
+    branches, tops = Branches(tree), tree.children()[-1]
     inks = inks or (Ink.PLAIN,) * len(tree.spans)
     if len(tops) == 1:
         return "\\begin{forest} synparse\n" + "".join(_brackets(branches, tops[0], inks)) + "\n\\end{forest}\n"
-    tops.sort(key=branches.start)
     inner = " ".join("".join(_brackets(branches, top, inks)) for top in tops)
     return f"\\begin{{forest}} synparse\n[{{}}, phantom {inner}]\n\\end{{forest}}\n"
 

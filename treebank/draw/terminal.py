@@ -201,7 +201,7 @@ def _arcs(grid: Grid, arcs: Sequence[Arc], words: Sequence[int], *, row: int, up
     levels = levels_of(arcs, len(words))
     count = max(levels, default=0)
     at_word = row + count if upwards else row  # the row of the arrows
-    counts: dict[tuple[int, bool], int] = {}
+    rightward, leftward = Counter[int](), Counter[int]()
     for index in sorted(range(len(arcs)), key=lambda index: arcs[index].left - arcs[index].right):
         arc, level = arcs[index], levels[index]
         high = at_word - level if upwards else at_word + level
@@ -209,20 +209,15 @@ def _arcs(grid: Grid, arcs: Sequence[Arc], words: Sequence[int], *, row: int, up
             column = words[arc.word]
             grid.down(column, high, at_word, arc.ink)
         else:
-            left = words[arc.left] + _slot(counts, arc.left, True)
-            right = words[arc.right] - _slot(counts, arc.right, False)
+            rightward[arc.left] += 1
+            leftward[arc.right] += 1
+            left, right = words[arc.left] + rightward[arc.left], words[arc.right] - leftward[arc.right]
             grid.across(high, left, right, arc.ink)
             grid.down(left, high, at_word, arc.ink)
             grid.down(right, high, at_word, arc.ink)
             column = left if arc.word == arc.left else right
         grid.text(at_word, column, "×" if arc.ink == Ink.EXTRA else "▼" if upwards else "▲", arc.ink)
     return at_word + 1 if upwards else at_word + count + 1
-
-
-def _slot(counts: dict[tuple[int, bool], int], word: int, rightward: bool) -> int:
-    """Distance in columns between the middle of ``word`` and the end of the next arc on that side."""
-    counts[word, rightward] = counts.get((word, rightward), 0) + 1
-    return counts[word, rightward]
 
 
 def _table_of_heads(marked: Marked) -> Grid:

@@ -152,7 +152,7 @@ class TreeView:
             spans = predicted.over(tuple(compress(self.gold.words, tokens))).spans
             return surviving(spans, (), list(accumulate(compress(self.mask, tokens), initial=0)))
         trees = []
-        for tree in _readings(predicted):
+        for tree in readings(predicted):
             before = self._words_before(tree)
             if before is not None:
                 brackets = without_top(Bracketing(len(tree), tree.spans, tree.labels))
@@ -192,7 +192,7 @@ def check_has_trees(treebank: Treebank) -> None:
             raise SynparseError(f"{sentence.location}: this sentence has no tree to score against")
 
 
-def _readings(predicted: PredictedTree) -> Iterator[Tree]:
+def readings(predicted: PredictedTree) -> Iterator[Tree]:
     """The ways to read a prediction: ``(a (b c))`` is one word with two labels, or three words."""
     if predicted.labelled is not None:
         yield predicted.labelled

@@ -18,7 +18,7 @@ from treebank.core.annotation import Surface
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tags import short_sentences
 from treebank.core.tree import Span, Tree
-from treebank.evaluate.align import align, mismatch, plain, within_limit
+from treebank.evaluate.align import align, mismatch, plain, readings, within_limit
 from treebank.evaluate.systems import System, SystemInfo
 from treebank.io.predictions import PredictedTree
 from treebank.tokenize.segmenters import is_unspaced
@@ -145,9 +145,7 @@ def _tree(predicted: PredictedTree, sentence: Sentence) -> Tree:
     if predicted.spans is not None:
         return predicted.over(sentence.words)
     characters = "".join(plain(sentence.words))
-    readings = [predicted.labelled] if predicted.labelled is not None else []
-    readings += [predicted.bare] if predicted.text != "" else []
-    trees = [tree.without_traces() for tree in readings]
+    trees = [tree.without_traces() for tree in readings(predicted)]
     spellings = ["".join(plain(tree.words)) for tree in trees]
     for tree, spelling in zip(trees, spellings, strict=True):
         if align(characters, [[True] * len(characters)], spelling):

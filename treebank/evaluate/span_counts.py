@@ -41,7 +41,7 @@ def count_spans(predicted: Collection[Span], gold: Collection[Span], repeats: st
     - "gold": a span counts as often as it occurs in ``gold``; a predicted one does, too.
     """
     if repeats in GOLD_REPEATS:
-        return _repeated_gold(Counter(gold), dict.fromkeys(predicted, 1), len(predicted), repeats)
+        return expected_counts(gold, dict.fromkeys(predicted, 1), len(predicted), repeats)
     spans, reference = (side if isinstance(side, set) else set(side) for side in (predicted, gold))
     matched = len(spans & reference)
     if len(spans) < len(predicted) and len(reference) < len(gold):
@@ -49,19 +49,15 @@ def count_spans(predicted: Collection[Span], gold: Collection[Span], repeats: st
     return Counts(matched, len(predicted), len(gold))
 
 
-def _repeated_gold(gold: Counter[Span], chances: Mapping[Span, float], predicted: int, repeats: str) -> Counts:
-    """The expected counts of one sentence if spans are predicted with ``chances``, ``predicted`` spans in total."""
-    once = sum(chances.get(span, 0) for span in gold)
-    often = sum(times * chances.get(span, 0) for span, times in gold.items())
-    if repeats == "missed":
-        return Counts(once, predicted, gold.total() - often + once)
-    return Counts(often, predicted - once + often, gold.total())
-
-
 def expected_counts(
     gold: Collection[Span], chances: Mapping[Span, float], predicted: int, repeats: str = "once"
 ) -> Counts:
     """The expected counts of one sentence if spans are predicted with ``chances``, ``predicted`` spans in total."""
-    if repeats in GOLD_REPEATS:
-        return _repeated_gold(Counter(gold), chances, predicted, repeats)
-    return Counts(sum(chances.values()), predicted, len(gold))
+    if repeats not in GOLD_REPEATS:
+        return Counts(sum(chances.values()), predicted, len(gold))
+    times = Counter(gold)
+    once = sum(chances.get(span, 0) for span in times)
+    often = sum(number * chances.get(span, 0) for span, number in times.items())
+    if repeats == "missed":
+        return Counts(once, predicted, len(gold) - often + once)
+    return Counts(often, predicted - once + often, len(gold))

@@ -31,20 +31,25 @@ from treebank.evaluate.systems import SystemInfo
 
 @dataclass(frozen=True)
 class GoldSentence:
-    """The gold brackets of a sentence under one rule for words.
-
-    ``constituents`` are the labeled spans of two or more words, each once, without function tags. ``apostrophes`` are
-    the indices of the words with an apostrophe.
-    """
+    """The gold brackets of a sentence under one rule for words."""
 
     view: TreeView
-    constituents: Constituents
-    apostrophes: frozenset[int]
     _counted: dict[BracketRule, Collection[Span]] = field(default_factory=dict, init=False, compare=False)
 
-    @classmethod
-    def of(cls, view: TreeView) -> GoldSentence:
-        return cls(view, _constituents(view.brackets), _apostrophes(view))
+    @cached_property
+    def constituents(self) -> Constituents:
+        """The labeled spans of two or more words, each once, without function tags."""
+        spans, labels = self.view.brackets.spans, self.view.brackets.labels
+        named = zip(spans, map(bare_label, labels), strict=True)
+        pairs = [(span, label) for span, label in named if label and span[1] - span[0] > 1]
+        return pairs if len(set(spans)) == len(spans) else list(dict.fromkeys(pairs))
+
+    @cached_property
+    def apostrophes(self) -> frozenset[int]:
+        """The indices of the words with an apostrophe."""
+        if "'" not in "".join(self.view.gold.words):
+            return frozenset()
+        return frozenset(i for i, word in enumerate(self.view.words) if "'" in word)
 
     def counted(self, rule: BracketRule) -> Collection[Span]:
         """The spans that count by the rule."""
@@ -68,31 +73,18 @@ class GoldSentence:
         return self.view.tree
 
 
-def _constituents(brackets: Bracketing) -> Constituents:
-    spans = brackets.spans
-    named = zip(spans, map(bare_label, brackets.labels), strict=True)
-    pairs = [(span, label) for span, label in named if label and span[1] - span[0] > 1]
-    return pairs if len(set(spans)) == len(spans) else list(dict.fromkeys(pairs))
-
-
-def _apostrophes(view: TreeView) -> frozenset[int]:
-    if "'" not in "".join(view.gold.words):
-        return frozenset()
-    return frozenset(i for i, word in enumerate(view.words) if "'" in word)
-
-
 @dataclass(frozen=True)
 class PredictedSentence:
-    """The brackets of a system over the words of one gold sentence, and their shape."""
+    """The brackets of a system over the words of one gold sentence."""
 
     gold: GoldSentence
     brackets: Bracketing
-    shape: SentenceShape
     _counts: dict[BracketRule, Counts] = field(default_factory=dict, init=False, compare=False)
 
-    @classmethod
-    def of(cls, brackets: Bracketing, gold: GoldSentence) -> PredictedSentence:
-        return cls(gold, brackets, sentence_shape(brackets, gold.apostrophes))
+    @cached_property
+    def shape(self) -> SentenceShape:
+        """The shape of the tree."""
+        return sentence_shape(self.brackets, self.gold.apostrophes)
 
     def counts(self, rule: BracketRule) -> Counts:
         """The numbers of brackets that count by the rule."""

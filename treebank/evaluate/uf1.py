@@ -84,9 +84,9 @@ def _scores(
     for index, sentence in enumerate(gold.sentences):
         assert sentence.tree is not None
         view = TreeView.of(sentence, sentence.tree, conventions[0].tokens)
-        reference, length = GoldSentence.of(view), view.brackets.length
+        reference, length = GoldSentence(view), view.brackets.length
         runs = [
-            {name: PredictedSentence.of(read(index, reference), reference) for name, read in draws.items()}
+            {name: PredictedSentence(reference, read(index, reference)) for name, read in draws.items()}
             for draws in readers
         ]
         for part, row in zip(scored, tallies, strict=True):

@@ -12,7 +12,7 @@ from treebank.base.atomic_write import PART
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.io.compression import DAMAGED
 from treebank.io.content import is_binary
-from treebank.io.formats import TREEBANK_SUFFIXES, XML_FORMATS, Format, detect, format_by_suffix, suffix_of
+from treebank.io.formats import TEXT, TREEBANK_SUFFIXES, XML_FORMATS, Format, detect, format_by_suffix, suffix_of
 from treebank.io.parsed_folder import NOTE, is_parsed, parsed_files
 from treebank.io.source import Source
 from treebank.io.streams import STDIN
@@ -117,7 +117,7 @@ def _select(files: Sequence[str], trees: bool | None) -> list[str]:
         texts = list(filter(_may_be_text, files))
         if not trees:
             return texts
-        formats = {name: detected for name in texts if (detected := _treebank_format(name))}
+        formats = {name: detected for name in texts if (detected := _detected(name)).structure}
     most_frequent = next(iter(Counter(formats.values()).most_common(1)), (None, 0))[0]
     return [name for name, of_file in formats.items() if of_file is most_frequent]
 
@@ -125,21 +125,16 @@ def _select(files: Sequence[str], trees: bool | None) -> list[str]:
 def _format_by_name(path: str) -> Format | None:
     """The format of a treebank by the suffix of a file, and by the content of XML, or None."""
     if (suffix := suffix_of(path)) == ".xml":
-        try:
-            detected = detect(path)
-        except TreebankError:
-            return None
-        return detected if detected in XML_FORMATS else None
+        return detected if (detected := _detected(path)) in XML_FORMATS else None
     return format_by_suffix(path) if suffix in TREEBANK_SUFFIXES else None
 
 
-def _treebank_format(path: str) -> Format | None:
-    """The format of trees or heads in a file by its content, or None."""
+def _detected(path: str) -> Format:
+    """The format of a file, which is `TEXT` if its content cannot be read."""
     try:
-        detected = detect(path)
+        return detect(path)
     except TreebankError:
-        return None
-    return detected if detected.structure else None
+        return TEXT
 
 
 def _may_be_text(path: str) -> bool:

@@ -14,6 +14,7 @@ from treebank.io.damage import DamageSigns
 from treebank.io.graph_trees import NOTHING, Edge, Graph, Node, nodes_of
 from treebank.io.lines import BAD, OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
+from treebank.io.write import tree_of
 
 _PHRASE = re.compile(r"#[0-9]{3,}")
 _NO_WORD = re.compile(rf"{_PHRASE.pattern}|#FORMAT|#BOS|#EOS")  # first cells of lines that are not words
@@ -127,10 +128,9 @@ def write_negra(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     """
     header = "#FORMAT 3\n"
     for index, sentence in enumerate(sentences, 1):
-        if sentence.tree is None:
-            raise TreebankError(*sentence.location, "this sentence has no tree to write")
-        if sentence.tree.words:
-            yield header + "\n".join([f"#BOS {index} 0 0 0", *_rows(sentence.tree, sentence), f"#EOS {index}"])
+        tree = tree_of(sentence)
+        if tree.words:
+            yield header + "\n".join([f"#BOS {index} 0 0 0", *_rows(tree, sentence), f"#EOS {index}"])
             header = ""
 
 

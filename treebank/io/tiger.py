@@ -16,6 +16,7 @@ from treebank.io.damage import DamageSigns
 from treebank.io.graph_trees import NOTHING, ROOT_LABEL, Edge, Graph, nodes_of
 from treebank.io.lines import OnBad, report
 from treebank.io.source import AnyPath, Source
+from treebank.io.write import tree_of
 from treebank.io.xml_elements import read_elements
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
@@ -97,9 +98,7 @@ def write_tiger(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     """
     text, written = HEAD, False
     for index, sentence in enumerate(sentences, 1):
-        if sentence.tree is None:
-            raise TreebankError(*sentence.location, "this sentence has no tree to write")
-        if sentence.tree.words:
+        if tree_of(sentence).words:
             if written:
                 yield text
                 text = ""
@@ -109,8 +108,7 @@ def write_tiger(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
 
 def _lines(sentence: Sentence, name: str) -> Iterator[str]:
     """The element of one sentence, whose ids begin with ``name``."""
-    tree = sentence.tree
-    assert tree is not None
+    tree = tree_of(sentence)
     for text in (*tree.words, *tree.tags, *tree.labels):
         if bad := _NEVER_IN_XML.search(text):
             problem = f"{shorten(text)} contains U+{ord(bad[0]):04X}, which XML forbids"

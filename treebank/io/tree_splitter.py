@@ -89,8 +89,7 @@ class TreeSplitter:
     def _add(self, number: int, line: str) -> tuple[int, str] | None:
         """Add a line. Returns the block that it completes, if any."""
         if self._tree:
-            is_interrupted = self._tree.is_interrupted_by(line)
-            self._tree.add(number, line)
+            is_interrupted = self._tree.add(number, line)
             if self._tree.size > MAX_TREE_CHARACTERS:
                 problem = f"this tree has no end within {MAX_TREE_CHARACTERS >> 20} MB; {HELP_OPEN}"
                 raise TreebankError(self.path, self._tree.first, problem)
@@ -205,21 +204,19 @@ class _OpenTree:
         """The lines so far with their numbers."""
         return enumerate(self.lines, self.first)
 
-    def add(self, number: int, line: str) -> None:
-        """Add the next line."""
-        if self._opens_at_margin(line) or self._is_comment(line):
-            self._margin_labels[number] = self._label if self._is_comment(line) else _label(line)
+    def add(self, number: int, line: str) -> bool:
+        """Add the next line. Whether it starts another tree or is a comment, so that this tree lacks a bracket."""
+        is_comment, is_interrupted = self._is_comment(line), False
+        if is_comment or self._opens_at_margin(line):
+            label = self._label if is_comment else _label(line)
+            self._margin_labels[number] = label
+            is_interrupted = is_comment or self._is_set_off or label in _OUTERMOST_LABELS
         self._is_set_off = self._is_set_off or not line.strip(" \t") or _indentation(line) > self._margin
         self._only_opens = self._only_opens and not line.strip(" \t(")
         self.lines.append(line)
         self.depth += _balance(line)
         self.size += len(line) + 1
-
-    def is_interrupted_by(self, line: str) -> bool:
-        """Whether ``line`` starts another tree or is a comment, so that this tree lacks a bracket."""
-        if self._is_comment(line):
-            return True
-        return self._opens_at_margin(line) and (self._is_set_off or _label(line) in _OUTERMOST_LABELS)
+        return is_interrupted
 
     def repeats_its_label(self) -> bool:
         """Whether all lines but the first open a bracket with the label of this tree at the margin."""

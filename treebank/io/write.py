@@ -28,13 +28,13 @@ def write_text(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
 
 def write_brackets(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     """The tree of each sentence in one line, "" for no words. Raises TreebankError for a sentence without a tree."""
-    return (str(_tree(sentence)) for sentence in sentences)
+    return (str(tree_of(sentence)) for sentence in sentences)
 
 
 def write_spans(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     """Words and spans of each tree as a JSON line, with tags and labels if there are any."""
     for sentence in sentences:
-        tree = _tree(sentence)
+        tree = tree_of(sentence)
         value: dict[str, object] = {"words": tree.words, "spans": tree.spans}
         has_labels = TRACE in tree.tags or tree != tree.without_labels()
         yield json_text(value | {"labels": tree.labels, "tags": tree.tags} if has_labels else value)
@@ -42,12 +42,12 @@ def write_spans(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
 
 def write_distances(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     """Words and syntactic distances of each tree as a JSON line: heights in the right-binarized tree."""
-    return (_distance_line(_tree(sentence), distances_from_tree) for sentence in sentences)
+    return (_distance_line(tree_of(sentence), distances_from_tree) for sentence in sentences)
 
 
 def write_path_lengths(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     """Words of each tree as a JSON line, with the number of edges between neighbors as distances."""
-    return (_distance_line(_tree(sentence), path_lengths) for sentence in sentences)
+    return (_distance_line(tree_of(sentence), path_lengths) for sentence in sentences)
 
 
 def _distance_line(tree: Tree, measure: Callable[[Tree], list[int]]) -> str:
@@ -65,13 +65,14 @@ def write_conllu(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
         if sentence.tree is None and not sentence.words:
             continue
         if not sentence.heads:
-            sentence = with_relations(sentence.with_tree(_tree(sentence)), rules)
+            sentence = with_relations(sentence.with_tree(tree_of(sentence)), rules)
         if sentence.heads:
             yield writer(sentence, sentence.heads, relations=sentence.relations)
 
 
-def _tree(sentence: Sentence) -> Tree:
+def tree_of(sentence: Sentence) -> Tree:
+    """The tree of a sentence. Raises TreebankError if it has none."""
     if sentence.tree is None:
         problem = "this sentence has no tree; it can be written as text, and as conllu if it has heads"
-        raise TreebankError(sentence.location.path, sentence.location.line, problem)
+        raise TreebankError(*sentence.location, problem)
     return sentence.tree

@@ -83,14 +83,11 @@ def _split(sentence: str, segment: Segment) -> Iterator[Span]:
         if not compiled(_UNSPACED).match(sentence, start, end):
             yield start, end
             continue
-        while position < len(spans) and spans[position][0] == end and _is_unspaced_word(sentence, spans[position]):
+        is_unspaced_word = compiled(_UNSPACED).fullmatch
+        while position < len(spans) and spans[position][0] == end and is_unspaced_word(sentence, *spans[position]):
             end = spans[position][1]
             position += 1
         yield from _segments(sentence, start, end, segment)
-
-
-def _is_unspaced_word(sentence: str, span: Span) -> bool:
-    return compiled(_UNSPACED).fullmatch(sentence, *span) is not None
 
 
 def _segments(sentence: str, start: int, end: int, segment: Segment) -> Iterator[Span]:
