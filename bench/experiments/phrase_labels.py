@@ -24,7 +24,7 @@ from treebank.core.sentence import Sentence
 from treebank.core.tags import bare_label
 from treebank.core.tree import Tree
 from treebank.evaluate.align import Bracketing
-from treebank.evaluate.labels import LabelScores, label_scores
+from treebank.evaluate.labels import LabelCounts, LabelScores
 
 NAMES = ("CRAFT", "WSJ", "Keyaki")
 LENGTHS = (2, 4, 8)  # the last lengths of phrases that have the same label
@@ -69,8 +69,10 @@ def score(gold_trees: Sequence[Tree], trees: Sequence[Tree], labels: Sequence[Se
     gold = [
         [(span, bare_label(label)) for span, label in zip(tree.spans, tree.labels, strict=True)] for tree in gold_trees
     ]
-    predicted = [Bracketing(len(tree), tree.spans, names) for tree, names in zip(trees, labels, strict=True)]
-    scores = label_scores(gold, predicted)
+    counts = LabelCounts()
+    for constituents, tree, names in zip(gold, trees, labels, strict=True):
+        counts.add_brackets(constituents, Bracketing(len(tree), tree.spans, names))
+    scores = counts.scores()
     assert scores is not None
     return scores
 

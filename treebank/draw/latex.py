@@ -69,6 +69,14 @@ def dependency(marked: Marked) -> str:
     return "\n".join([*lines, "\\end{dependency}"]) + "\n"
 
 
+def blocks(marked: Marked) -> Iterator[str]:
+    """The tree and the heads of an analysis, if there are any."""
+    if marked.analysis.tree is not None and marked.analysis.words:
+        yield forest(marked.analysis.tree, marked.brackets)
+    if marked.analysis.heads:
+        yield dependency(marked)
+
+
 def escaped(text: str) -> str:
     """``text`` with special characters of TeX escaped, and ``?`` for unprintable characters."""
     return "".join(_SPECIAL.get(character, character if character.isprintable() else "?") for character in text)
@@ -89,10 +97,7 @@ def _picture(picture: Picture) -> Iterator[str]:
         name = "gold" if analysis.name == GOLD else analysis.name
         title = " --- ".join(escaped(part) for part in (picture.title, name, marked.note) if part)
         yield f"\\begin{{samepage}}{{\\footnotesize {title}}}\\par\\nopagebreak\n" if title else "\\begin{samepage}"
-        if analysis.tree is not None and analysis.words:
-            yield forest(analysis.tree, marked.brackets)
-        if analysis.heads:
-            yield dependency(marked)
+        yield from blocks(marked)
         yield "\\end{samepage}\\par\\bigskip\n"
 
 

@@ -121,11 +121,9 @@ def _panel(marked: Marked, widths: Sequence[float], *, titled: bool) -> Scene:
 
 def _words(scene: Scene, words: Sequence[str], tags: Sequence[str], positions: Sequence[float], *, above: bool) -> None:
     """Add the row of words, and one of tags ``above`` or below it if there are any."""
-    if any(tags) and above:
-        _row(scene, tags, positions, SMALL, "tag")
-    _row(scene, words, positions, SIZE, "word")
-    if any(tags) and not above:
-        _row(scene, tags, positions, SMALL, "tag")
+    rows = [(tags, SMALL, "tag")] * any(tags) + [(words, SIZE, "word")]
+    for texts, size, kind in rows if above else reversed(rows):
+        _row(scene, texts, positions, size, kind)
 
 
 def _row(scene: Scene, texts: Sequence[str], positions: Sequence[float], size: float, kind: str) -> None:

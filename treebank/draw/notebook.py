@@ -12,7 +12,7 @@ from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tree import Tree
 from treebank.draw.files import write_pictures
-from treebank.draw.latex import dependency, forest
+from treebank.draw.latex import blocks
 from treebank.draw.layout import scene_of
 from treebank.draw.page import figure, ink_rules
 from treebank.draw.picture import GOLD, Analysis, Picture
@@ -53,12 +53,7 @@ class Drawing:
 
     def to_latex(self) -> str:
         """The bodies of all pictures for the packages forest and tikz-dependency."""
-        marked = [entry for picture in self.pictures for entry in picture.marked()]
-        trees = [
-            forest(entry.analysis.tree, entry.brackets) if entry.analysis.tree is not None else "" for entry in marked
-        ]
-        heads = [dependency(entry) if entry.analysis.heads else "" for entry in marked]
-        return "\n".join(text for pair in zip(trees, heads, strict=True) for text in pair if text)
+        return "\n".join(block for picture in self.pictures for marked in picture.marked() for block in blocks(marked))
 
     def save(self, path: str | os.PathLike[str], *, title: str = "Trees") -> None:
         """Write all pictures to one file. Its suffix chooses the format, as in ``synparse draw -o``."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import log
 from typing import Any
 
@@ -44,15 +44,8 @@ class LabelScores:
 
     def to_json(self) -> dict[str, Any]:
         """The entry under ``labels`` in the output of ``synparse eval --format json``."""
-        return {
-            "v_measure": self.v_measure,
-            "homogeneity": self.homogeneity,
-            "completeness": self.completeness,
-            "many_to_one": self.many_to_one,
-            "matched": self.matched,
-            "meanings": dict(self.meanings),
-            "recall": {label: list(counts) for label, counts in self.recall.items()},
-        }
+        recall = {label: list(counts) for label, counts in self.recall.items()}
+        return {"v_measure": self.v_measure, **asdict(self), "recall": recall}
 
 
 class LabelCounts:
@@ -98,14 +91,6 @@ class LabelCounts:
             meanings=meanings,
             recall={label: (correct[label], number) for label, number in label_order(self._totals).items()},
         )
-
-
-def label_scores(gold: Iterable[Constituents], predicted: Iterable[Bracketing]) -> LabelScores | None:
-    """The scores of predicted labels of several sentences, or None if there are fewer than two different ones."""
-    counts = LabelCounts()
-    for constituents, brackets in zip(gold, predicted, strict=True):
-        counts.add_brackets(constituents, brackets)
-    return counts.scores()
 
 
 def _outermost(brackets: Iterable[tuple[Span, str]]) -> dict[Span, str]:

@@ -60,10 +60,10 @@ def read_raw(
 
 
 def _lines(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, int, str]]:
-    """The number of each line, the number of characters before it in the file, and the line."""
+    """The number of each line, the number of characters before it in the file, and the line, with any ``\\r``."""
     offset = source.characters
     for number, line in open_lines(source, keep_returns=True, on_bad=on_bad):
-        yield number, offset, line.removesuffix("\r")
+        yield number, offset, line
         offset += len(line) + 1
 
 
@@ -72,21 +72,22 @@ def _paragraphs(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, int
 
     A blank or bad line is a paragraph of its own. A very long paragraph ends with a line.
     """
-    first, start, joined, size = 0, 0, list[str](), 0
+    first, start, lines = 0, 0, list[str]()
     for number, offset, line in _lines(source, on_bad):
         is_break = not line.strip() or BAD in line
-        if joined and (is_break or size > MAX_PARAGRAPH_CHARACTERS):
-            yield first, start, "".join(joined)
-            joined, size = [], 0
+        if lines and (is_break or offset - start > MAX_PARAGRAPH_CHARACTERS):
+            yield first, start, _joined(lines)
+            lines = []
         if is_break:
             yield number, offset, line
             continue
-        if joined:  # white space as long as the line end, so that offsets are those of the file
-            joined.append("\n".rjust(offset - start - size))
-            size = offset - start
-        else:
+        if not lines:
             first, start = number, offset
-        joined.append(line)
-        size += len(line)
-    if joined:
-        yield first, start, "".join(joined)
+        lines.append(line)
+    if lines:
+        yield first, start, _joined(lines)
+
+
+def _joined(lines: list[str]) -> str:
+    """The lines with white space as long as the line ends between them, so that offsets are those of the file."""
+    return "\n".join(lines).replace("\r\n", " \n")

@@ -85,18 +85,13 @@ class HeadLanguage:
         if not match:
             return None
         name = match[0]
-        if name not in ("<", ">") or not _names_relation(scanner):
+        following = scanner.text[scanner.position : scanner.position + 1]  # no white space and no node
+        if name not in ("<", ">") or not (following in ("/", '"') or following.isalnum()):
             return RELATIONS[name]
         is_relation = _read_text(scanner, "relation")
         if name == ">":
             return lambda heads, node: (word for word in heads.dependents(node) if is_relation(heads, word, {}))
         return lambda heads, node: _head(heads, node) if is_relation(heads, node, {}) else []
-
-
-def _names_relation(scanner: Scanner) -> bool:
-    """Whether the name of a relation follows directly, and not white space or a node."""
-    rest = scanner.text[scanner.position : scanner.position + 1]
-    return rest in ("/", '"') or rest.isalnum()
 
 
 def _read_condition(scanner: Scanner) -> Test:

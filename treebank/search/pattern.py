@@ -229,7 +229,8 @@ class _Reader:
         else:
             self.scanner.position = start
             return None
-        return Node(_opposite(node.test)) if is_negated else node
+        test = node.test
+        return Node(lambda sentence, node, names: not test(sentence, node, names)) if is_negated else node
 
 
 def _related(relation: Relation, operand: Node) -> Node:
@@ -268,10 +269,6 @@ def _either(nodes: list[Node]) -> Node:
         labels,
         (labels,) if labels is not None else (),
     )
-
-
-def _opposite(test: Test) -> Test:
-    return lambda sentence, node, names: not test(sentence, node, names)
 
 
 def _bound(test: Test, name: str) -> Test:

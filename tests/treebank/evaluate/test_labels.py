@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.calls import Caller
 from treebank.evaluate.align import Bracketing
-from treebank.evaluate.labels import LabelScores, label_scores
+from treebank.evaluate.labels import LabelCounts, LabelScores
 
 GOLD = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (JJ big) (NN cat))) (. .))"
 
@@ -24,12 +24,15 @@ def sentence(labels: str) -> Bracketing:
     return brackets(*(((2 * i, 2 * i + 2), label) for i, label in enumerate(labels.split())))
 
 
-def _pairs(gold: Bracketing) -> list[tuple[tuple[int, int], str]]:
-    return list(zip(gold.spans, gold.labels, strict=True))
+def label_scores(gold: Bracketing, predicted: Bracketing) -> LabelScores | None:
+    """The scores of the labels of one sentence."""
+    counts = LabelCounts()
+    counts.add_brackets(list(zip(gold.spans, gold.labels, strict=True)), predicted)
+    return counts.scores()
 
 
 def scores(gold: str, predicted: str) -> LabelScores:
-    result = label_scores([_pairs(sentence(gold))], [sentence(predicted)])
+    result = label_scores(sentence(gold), sentence(predicted))
     assert result is not None
     return result
 
@@ -53,7 +56,7 @@ def test_other_names_and_nothing_in_common() -> None:
 
 
 def test_constituents_that_were_not_found_count_for_recall_alone() -> None:
-    result = label_scores([_pairs(sentence("NP VP VP"))], [sentence("x y")])
+    result = label_scores(sentence("NP VP VP"), sentence("x y"))
     assert result is not None
     assert (result.matched, result.many_to_one) == (2, 100)
     assert result.recall == {"NP": (1, 1), "VP": (1, 2)}
@@ -61,14 +64,14 @@ def test_constituents_that_were_not_found_count_for_recall_alone() -> None:
 
 def test_the_outermost_bracket_of_a_span_gives_its_label_and_words_have_none() -> None:
     gold = brackets(((0, 3), "S"), ((0, 3), "VP"), ((1, 3), "NP"), ((2, 3), "QP"))
-    result = label_scores([_pairs(gold)], [brackets(((0, 3), "a"), ((1, 3), "b"), ((2, 3), "c"))])
+    result = label_scores(gold, brackets(((0, 3), "a"), ((1, 3), "b"), ((2, 3), "c")))
     assert result is not None
     assert result.meanings == {"a": "S", "b": "NP"}
     assert set(result.recall) == {"S", "NP"}
 
 
 def test_one_label_says_nothing() -> None:
-    assert label_scores([_pairs(sentence("NP VP"))], [sentence("X X")]) is None
+    assert label_scores(sentence("NP VP"), sentence("X X")) is None
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
