@@ -287,17 +287,15 @@ class GoldView(Protocol):
         """The prediction over the words of this view. Raises SynparseError if its words differ."""
 
 
-def reduce_all(
-    name: str, predicted: Sequence[Any], views: Sequence[GoldView], included: Sequence[bool], noun: str
-) -> list[Any]:
-    """The prediction for each view over its words, or an empty tuple for a view without a prediction.
+def reduce_all(name: str, predicted: Sequence[Any], views: Sequence[GoldView], included: Sequence[bool]) -> list[Any]:
+    """The predicted heads for each view over its words, or an empty tuple for a view without a prediction.
 
-    There is one prediction per view, or one per ``included`` view. ``noun`` names a prediction in error messages.
+    There is one prediction per view, or one per ``included`` view.
     Raises SynparseError if the number of predictions or their words do not fit.
     """
     indices = range(len(views)) if len(predicted) == len(views) else list(compress(range(len(views)), included))
     if len(predicted) != len(indices):
-        raise SynparseError(miscount(name, predicted, views, included, noun))
+        raise SynparseError(miscount(name, predicted, views, included, "sentence with heads"))
     reduced: list[Any] = [()] * len(views)
     for i, prediction in zip(indices, predicted, strict=True):
         reduced[i] = views[i].reduce(prediction)

@@ -18,7 +18,7 @@ from treebank.core.annotation import Surface
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tags import short_sentences
 from treebank.core.tree import Span, Tree
-from treebank.evaluate.align import align, mismatch, plain, readings, within_limit
+from treebank.evaluate.align import align, check_has_trees, mismatch, plain, readings, within_limit
 from treebank.evaluate.systems import System, SystemInfo
 from treebank.io.predictions import PredictedTree
 from treebank.tokenize.segmenters import is_unspaced
@@ -95,13 +95,10 @@ def character_treebank(gold: Treebank) -> Treebank:
 
     Raises SynparseError if a sentence has no tree.
     """
-    sentences = []
-    for sentence in gold.sentences:
-        if sentence.tree is None:
-            raise SynparseError(
-                f"{sentence.location}: this sentence has no tree; over characters only trees are scored"
-            )
-        sentences.append(sentence.with_tree(over_characters(sentence.tree.without_traces())))
+    check_has_trees(gold)
+    trees = [sentence.tree.without_traces() for sentence in gold.sentences if sentence.tree is not None]
+    pairs = zip(gold.sentences, trees, strict=True)
+    sentences = [sentence.with_tree(over_characters(tree)) for sentence, tree in pairs]
     return replace(gold, sentences=sentences, note=", ".join(filter(None, [gold.note, NOTE])))
 
 

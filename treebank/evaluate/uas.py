@@ -69,7 +69,7 @@ def score_heads(
             if system.predict is None:
                 heads = [ReducedHeads(HEAD_BASELINES[system.name](len(view.heads))) for view in views]
             else:
-                heads = reduce_all(system.name, predicted, views, included, noun="sentence with heads")
+                heads = reduce_all(system.name, predicted, views, included)
             indices = [i for i, is_included in enumerate(included) if is_included]
             pairs = [(heads[i], views[i]) for i in indices]
             scores += _scores(system.info, pairs, convention, indices, data=gold.label, details=details)

@@ -73,6 +73,7 @@ def read_trees(
     the error is reported to it and the tree is skipped. Repeated ids of CorpusSearch are added to ``signs``.
     """
     source = Source.of(path)
+    signs = signs or DamageSigns(source.path, ignore)
     undecoded: deque[TreebankError] = deque()
     texts = _margins(source, on_bad and undecoded.append)
     if rewrite is not None:
@@ -84,7 +85,7 @@ def read_trees(
 
 
 def _read_trees(
-    texts: Iterator[tuple[int, str]], splitter: TreeSplitter, signs: DamageSigns | None
+    texts: Iterator[tuple[int, str]], splitter: TreeSplitter, signs: DamageSigns
 ) -> Iterator[tuple[Tree, int]]:
     corpus_search = CorpusSearch(signs)
     for number, text in texts:
@@ -100,7 +101,7 @@ def _read_trees(
 
 
 def _read_complete_trees(
-    path: str, texts: Iterator[tuple[int, str]], on_bad: OnBad, signs: DamageSigns | None
+    path: str, texts: Iterator[tuple[int, str]], on_bad: OnBad, signs: DamageSigns
 ) -> Iterator[tuple[Tree, int]]:
     """The trees that no error concerns.
 

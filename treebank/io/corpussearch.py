@@ -21,7 +21,7 @@ _EMPTY = re.compile(r"\(([^\s()]+)\s+(\*[^\s()]*|(?<!NUM )(?<!CD )0)\s*\)")
 class CorpusSearch:
     """The reader's state for one file: whether leaves carry lemmas, judged by all leaves so far, and the ids."""
 
-    def __init__(self, signs: DamageSigns | None = None) -> None:
+    def __init__(self, signs: DamageSigns) -> None:
         self.leaves = self.hyphenated = 0
         self._signs = signs
 
@@ -31,8 +31,6 @@ class CorpusSearch:
 
     def add_ids(self, text: str, line: int) -> None:
         """Count ids in a block of text, which begins in ``line``, that occurred before."""
-        if self._signs is None:
-            return
         for match in _ID.finditer(text):
             self._signs.add_id(match[1], line + text.count("\n", 0, match.start()))
 

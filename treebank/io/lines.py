@@ -190,10 +190,10 @@ def _with_nul(data: bytes) -> str:
 
 def _not_utf8(problem: str, line: bytes) -> str:
     """The message for a ``line`` that is not UTF-8."""
-    if line[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
-        return f"{problem}: this looks like UTF-32; give --encoding utf-32, or convert it to UTF-8"
-    if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return f"{problem}: this looks like UTF-16; give --encoding utf-16, or convert it to UTF-8"
+    is_utf32 = line[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+    if is_utf32 or line[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        name = "utf-32" if is_utf32 else "utf-16"
+        return f"{problem}: this looks like {name.upper()}; give --encoding {name}, or convert it to UTF-8"
     if b"\0" in line:
         return f"this is a binary file, not text: {problem}"
     return (
