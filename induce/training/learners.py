@@ -1,14 +1,13 @@
 """Learning as a sequence of updates: by gradients, batch by batch, or by the algorithm of a `FittedModel`.
 
 The training loop treats both alike: it iterates over ``updates``, scores the model at the end of each epoch, and stores
-``state_dict`` in checkpoints.
+the state of the ``optimizer`` in checkpoints.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from induce.models.base import FittedModel, Model, detach
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig
 from induce.storage.run_folder import resume_command
-from induce.training.optimizer import EpochEnd, Falling, NtAsgd
+from induce.training.optimizer import Falling, NtAsgd, Optimizer
 from induce.training.position import Position
 from induce.training.strategy import Accumulating
 from treebank.base.errors import SynparseError
@@ -41,6 +40,7 @@ class Learner:
     epochs = 1  # to train at most
     stored_step = 0  # of the state in ``last``
     carried: Any = None  # state carried from batch to batch of a stream, None at its beginning
+    optimizer = Optimizer()
 
     def updates(self, at: Position) -> Iterator[Update]:
         """Train from position ``at`` on, which is moved. Raises SynparseError if the loss is not finite."""
@@ -49,24 +49,6 @@ class Learner:
     def is_done(self, at: Position) -> bool:
         """Whether all epochs are over at position ``at``."""
         return False
-
-    def end_of_epoch(self, loss: float) -> EpochEnd:
-        """The decision that follows from the development ``loss`` of an epoch."""
-        return EpochEnd()
-
-    def averaged(self) -> AbstractContextManager[None]:
-        """Context manager under which the model has the weights to score and store, such as averaged weights."""
-        return nullcontext()
-
-    def state_dict(self) -> dict[str, Any]:
-        """State of the algorithm besides the model, for a checkpoint."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the ``state`` that `state_dict` returned.
-
-        Raises ValueError or KeyError if it belongs to another algorithm or to a model of another size.
-        """
 
     def remedy(self, step: int) -> str:
         """Advice to the user after a loss that is not finite, computed from the model of ``step``."""
@@ -91,7 +73,8 @@ class GradientLearner(Learner):
 
         ``folder`` is the folder of the run, for messages.
         """
-        self.model, self.optimizer, self.loader, self.strategy, self.rng = model, optimizer, loader, strategy, rng
+        self.model, self.loader, self.strategy, self.rng = model, loader, strategy, rng
+        self.optimizer: NtAsgd | Falling = optimizer
         self.epochs, self.clip = config.train.epochs, config.optimizer.clip
         self.config, self.folder = config, folder
         self.report_every = 20  # updates
@@ -121,22 +104,6 @@ class GradientLearner(Learner):
     def is_done(self, at: Position) -> bool:
         """Whether the last epoch is over."""
         return at.epoch > self.epochs
-
-    def end_of_epoch(self, loss: float) -> EpochEnd:
-        """The decision of the optimizer."""
-        return self.optimizer.end_of_epoch(loss)
-
-    def averaged(self) -> AbstractContextManager[None]:
-        """Block in which the weights are the averages of the optimizer, if it averages."""
-        return self.optimizer.averaged()
-
-    def state_dict(self) -> dict[str, Any]:
-        """State of the optimizer."""
-        return self.optimizer.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from ``state_dict``."""
-        self.optimizer.load_state_dict(state)
 
     def remedy(self, step: int) -> str:
         """A lower learning rate, to resume with unless the stored state is that of ``step``, which fails again."""

@@ -136,10 +136,10 @@ class Trainer:
     def _check(self, *, end_of_epoch: bool) -> Generator[Event, None, EpochEnd]:
         """Score the development text, and store the model if it is the best so far.
 
-        Returns the decision of the learner. Without enough time, `scored` is false and nothing has changed.
+        Returns the decision of the optimizer. Without enough time, `scored` is false and nothing has changed.
         """
         run, at = self.run, self.run.position
-        with run.learner.averaged():
+        with run.learner.optimizer.averaged():
             score = yield from self._score()
             self.scored = score is not None
             if score is None:
@@ -149,7 +149,7 @@ class Trainer:
             if event.best:
                 at.best_loss, at.best_epoch = score.loss, at.epoch
                 save_best(run)
-        decision = run.learner.end_of_epoch(score.loss) if end_of_epoch else EpochEnd()
+        decision = run.learner.optimizer.end_of_epoch(score.loss) if end_of_epoch else EpochEnd()
         yield log(run, replace(event, note=decision.note))
         return decision
 

@@ -1,13 +1,13 @@
 """Optimizers: NT-ASGD, which is SGD that switches to averaging, and Adam or plain SGD with a falling learning rate.
 
-All have the same methods: ``step(factor)``, ``end_of_epoch(loss)``, ``averaged()``, ``state_dict`` and its counterpart.
+All have the methods of `Optimizer`, and ``step(factor)``.
 The arithmetic is that of torch's functions, because its optimizer classes load its compiler, which takes seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -34,13 +34,6 @@ class Sgd:
         plain: dict[str, Any] = {"momentum": 0.0, "dampening": 0.0, "nesterov": False, "maximize": False}
         buffers: list[Tensor | None] = [None] * len(weights)
         sgd(weights, gradients, buffers, foreach=False, lr=rate, weight_decay=self.weight_decay, **plain)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Empty: updates do not depend on earlier ones."""
-        return {}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Nothing to load."""
 
 
 class Adam:
@@ -96,7 +89,29 @@ class EpochEnd(NamedTuple):
     note: str = ""  # "averaging starts", "learning rate 0.001" …
 
 
-class NtAsgd:
+class Optimizer:
+    """Methods of an optimizer besides its updates. The defaults are those of a model that learns without one."""
+
+    def end_of_epoch(self, loss: float) -> EpochEnd:
+        """The decision that follows from the development ``loss`` of an epoch."""
+        return EpochEnd()
+
+    def averaged(self) -> AbstractContextManager[None]:
+        """Block in which the model has the weights to score and store, such as averaged weights."""
+        return nullcontext()
+
+    def state_dict(self) -> dict[str, Any]:
+        """State for a checkpoint, besides the model."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from ``state_dict``, on whatever device its tensors are.
+
+        Raises ValueError or KeyError if it belongs to another algorithm or to a model of another size.
+        """
+
+
+class NtAsgd(Optimizer):
     """SGD that switches to averaging when the development loss no longer falls (Merity et al. 2017, algorithm 1).
 
     As in the released ON-LSTM program, which relies on accidents of `torch.optim.ASGD`: while averaging, the step size
@@ -177,7 +192,7 @@ class NtAsgd:
         return {name: getattr(self, name) for name in names}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from ``state_dict``, on whatever device its tensors are."""
+        """Continue from ``state_dict``."""
         for name in self.state_dict():
             setattr(self, name, state[name])
         if self.averages is not None:
@@ -185,7 +200,7 @@ class NtAsgd:
             self.averages = [average.to(parameter.device) for average, parameter in pairs]
 
 
-class Falling:
+class Falling(Optimizer):
     """SGD or Adam with a learning rate that falls, and training that ends, once the development loss stops falling."""
 
     def __init__(self, inner: Sgd | Adam, settings: SgdSettings) -> None:
@@ -215,19 +230,15 @@ class Falling:
             return EpochEnd(stop=True)
         return EpochEnd(note=f"learning rate {self._rate():g}")
 
-    @contextmanager
-    def averaged(self) -> Iterator[None]:
-        """Block that changes nothing."""
-        yield
-
     def state_dict(self) -> dict[str, Any]:
         """State for a checkpoint."""
-        values = {"best": self.best, "waited": self.waited, "decayed": self.decayed}
-        return {"inner": self.inner.state_dict(), **values}
+        inner = self.inner.state_dict() if isinstance(self.inner, Adam) else {}  # steps of SGD are independent
+        return {"inner": inner, "best": self.best, "waited": self.waited, "decayed": self.decayed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from ``state_dict``, on whatever device its tensors are."""
-        self.inner.load_state_dict(state["inner"])
+        """Continue from ``state_dict``."""
+        if isinstance(self.inner, Adam):
+            self.inner.load_state_dict(state["inner"])
         self.best, self.waited, self.decayed = state["best"], state["waited"], state["decayed"]
 
 

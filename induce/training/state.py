@@ -72,7 +72,7 @@ def restore(run: Run, checkpoint: store.Checkpoint) -> None:
     trainer = checkpoint.trainer()
     try:
         run.model.load_state_dict(checkpoint.weights(), strict=True)
-        run.learner.load_state_dict(trainer["optimizer"])
+        run.learner.optimizer.load_state_dict(trainer["optimizer"])
         run.position = Position.from_stored(trainer["position"])
         run.learner.stored_step = run.position.step
         run.learner.carried = _carried(run, trainer["state"])
@@ -138,7 +138,7 @@ def save_unscored(run: Run) -> None:
     """Store the model at once, before it is scored: as ``last``, and as ``best`` if no model was scored before."""
     save_last(run)
     if not run.position.best_epoch:
-        with run.learner.averaged():
+        with run.learner.optimizer.averaged():
             save_best(run)
 
 
@@ -151,7 +151,7 @@ def save_last(run: Run) -> None:
     """Store everything that decides how the run continues."""
     carried = run.learner.carried
     trainer = {
-        "optimizer": run.learner.state_dict(),
+        "optimizer": run.learner.optimizer.state_dict(),
         "position": asdict(run.position),
         "state": gather_state(run.group, run.model, carried and [list(part) for part in carried]),
         "random": random_state(run.rng, run.device),
