@@ -88,15 +88,20 @@ class SentenceBatch(Batch):
         """Number of words."""
         return int(self.lengths.sum())
 
+    @property
+    def items(self) -> int:
+        """Number of sentences, or of other items that belong together."""
+        return len(self.lengths)
+
     def parts(self, count: int, *, cut: bool = True) -> list[Self]:
-        """The batch in at most ``count`` parts with some of the sentences each."""
+        """The batch in at most ``count`` parts with some of the items each."""
         import torch
 
-        rows = torch.arange(len(self.lengths)).tensor_split(min(count, len(self.lengths)))
+        rows = torch.arange(self.items).tensor_split(min(count, self.items))
         return [self.select(chosen, cut=cut) for chosen in rows]
 
     def select(self, chosen: Tensor, *, cut: bool = True) -> Self:
-        """The sentences whose indices are ``chosen`` (on the CPU), with ``cut`` without columns of padding only."""
+        """The items whose indices are ``chosen`` (on the CPU), with ``cut`` without columns of padding only."""
         lengths = self.lengths[chosen.to(self.lengths.device)]
         longest = max(1, int(lengths.max())) if cut else self.tokens.shape[1]
         return replace(self, lengths=lengths, **self._selected(chosen.to(self.tokens.device), longest))

@@ -25,65 +25,41 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True)
 class ExampleBatch(SentenceBatch):
-    """Examples of one or more sides: ``tokens`` (sides * B, N)."""
+    """Examples of one or more sides, ``tokens`` (sides * B, N), with the value (B,) to predict for each."""
+
+    targets: Tensor
 
     @property
-    def targets(self) -> Tensor:
-        """Value (B,) to predict for each example."""
-        raise NotImplementedError
+    def items(self) -> int:
+        """Number of examples."""
+        return len(self.targets)
 
     def select(self, chosen: Tensor, *, cut: bool = True) -> Self:
         """The examples with the indices ``chosen`` (on the CPU), all of their sides."""
         import torch
 
-        count = len(self.targets)
-        rows = torch.cat([chosen + side * count for side in range(len(self.lengths) // count)])
+        rows = torch.cat([chosen + side * self.items for side in range(len(self.lengths) // self.items)])
         lengths = self.lengths[rows.to(self.lengths.device)]
         tokens = self.tokens[rows.to(self.tokens.device), : max(1, int(lengths.max())) if cut else None]
         targets = self.targets[chosen.to(self.targets.device)]
-        return replace(self, tokens=tokens, lengths=lengths, **self._select_fields(rows, targets))
-
-    def _select_fields(self, rows: Tensor, targets: Tensor) -> dict[str, Any]:
-        """Other fields for the sides ``rows`` and the selected ``targets``."""
-        raise NotImplementedError
-
-    def parts(self, count: int, *, cut: bool = True) -> list[Self]:
-        """The batch in ``count`` parts, each with some of the examples."""
-        import torch
-
-        rows = torch.arange(len(self.targets)).tensor_split(min(count, len(self.targets)))
-        return [self.select(chosen, cut=cut) for chosen in rows]
+        return replace(self, tokens=tokens, lengths=lengths, targets=targets)
 
 
 @dataclass(frozen=True)
 class LabelledBatch(ExampleBatch):
-    """Batch of expressions, or of pairs, with class ``labels`` (B,) and the gold ``trees`` of all expressions."""
+    """Batch of expressions, or of pairs, with classes as ``targets`` and the gold ``trees`` of all expressions."""
 
-    labels: Tensor
     trees: Sequence[Side]
 
-    @property
-    def targets(self) -> Tensor:
-        """Class labels (B,) that the model learns."""
-        return self.labels
-
-    def _select_fields(self, rows: Tensor, targets: Tensor) -> dict[str, Any]:
-        return {"labels": targets, "trees": [self.trees[row] for row in rows.tolist()]}
+    def select(self, chosen: Tensor, *, cut: bool = True) -> Self:
+        """The examples with the indices ``chosen``, all of their sides and trees."""
+        rows = [row + side for side in range(0, len(self.trees), self.items) for row in chosen.tolist()]
+        return replace(super().select(chosen, cut=cut), trees=[self.trees[row] for row in rows])
 
 
 @dataclass(frozen=True)
 class RatedBatch(ExampleBatch):
-    """Pairs of sentences with ``ratings`` (B,) from 0 to 1."""
-
-    ratings: Tensor
-
-    @property
-    def targets(self) -> Tensor:
-        """Ratings (B,) from 0 to 1 that the model learns."""
-        return self.ratings
-
-    def _select_fields(self, rows: Tensor, targets: Tensor) -> dict[str, Any]:
-        return {"ratings": targets}
+    """Pairs of sentences with ratings from 0 to 1 as ``targets``."""
 
 
 @dataclass(frozen=True)

@@ -62,10 +62,10 @@ class Classifier(Model):
         """Mean negative log-likelihood of the labels, and the number of correct predictions."""
         encoding = self.encoder.encode(batch.tokens, batch.lengths, batch.trees)
         scores = self.scores(encoding.vectors)
-        nll = functional.cross_entropy(scores, batch.labels)
-        correct = scores.argmax(-1) == batch.labels
+        nll = functional.cross_entropy(scores, batch.targets)
+        correct = scores.argmax(-1) == batch.targets
         added = self.encoder.added_loss(encoding, correct.to(scores))
-        return Loss(nll if added is None else nll + added, nll, len(batch.labels), correct=int(correct.sum()))
+        return Loss(nll if added is None else nll + added, nll, len(batch.targets), correct=int(correct.sum()))
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """The structure that the encoder predicts."""

@@ -193,7 +193,7 @@ def correct(checkpoint: Checkpoint, examples: Sequence[Example], device: str) ->
         for chosen in batches_by_cost(loader.lengths, budget=2**13):
             batch = loader.batch(chosen)
             scores = model(batch.tokens, batch.lengths, batch.trees)
-            for index, outcome in zip(chosen, (scores.argmax(-1) == batch.labels).tolist(), strict=True):
+            for index, outcome in zip(chosen, (scores.argmax(-1) == batch.targets).tolist(), strict=True):
                 is_correct[index] = outcome
     return is_correct
 

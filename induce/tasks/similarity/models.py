@@ -68,7 +68,7 @@ class EncoderPairs(PairModel):
     def loss(self, batch: RatedBatch, state: None = None) -> Loss:
         """Mean squared error of the cosines, and what the encoder adds to the loss."""
         encoding = self.encoder.encode(batch.tokens, batch.lengths, ())
-        errors = (cosines(self.dropout(encoding.vectors)) - batch.ratings) ** 2
+        errors = (cosines(self.dropout(encoding.vectors)) - batch.targets) ** 2
         added = self.encoder.added_loss(encoding, 1 - errors.detach())
         mean = errors.mean()
         return Loss(mean if added is None else mean + added, mean, len(errors))
@@ -98,8 +98,8 @@ class SentencePairs(PairModel):
 
     def loss(self, batch: RatedBatch, state: None = None) -> Loss:
         """Mean squared error of the cosines."""
-        error = functional.mse_loss(self.similarity(batch), batch.ratings)
-        return Loss(error, error, len(batch.ratings))
+        error = functional.mse_loss(self.similarity(batch), batch.targets)
+        return Loss(error, error, len(batch.targets))
 
     def word_vectors(self, batch: SentenceBatch) -> Tensor:
         """Word vectors (B, N, E) of the masked language model."""

@@ -122,7 +122,7 @@ def test_similarity_does_not_depend_on_padding_order_and_parts(name: str) -> Non
         joint = model.similarity(pairs)
         for k, part in enumerate(pairs.parts(3)):
             torch.testing.assert_close(model.similarity(part)[0], joint[k], atol=1e-5, rtol=1e-5)
-        errors = (joint - pairs.ratings) ** 2
+        errors = (joint - pairs.targets) ** 2
         assert float(model.loss(pairs).nll) == pytest.approx(float(errors.mean()), rel=1e-5)
     assert float(joint[2]) == pytest.approx(1)  # the same words
     assert float(joint[0]) < 1 - 1e-3
