@@ -26,7 +26,7 @@ from induce.models.base import Loss
 from induce.setting import count, limited, weight
 from induce.tasks.batches import DemonstrationBatch
 from induce.tasks.craft.cloning import CloningModel, targets_of
-from induce.tasks.craft.ocn import OptionController, OptionControllerConfig
+from induce.tasks.craft.ocn import OptionController, OptionControllerConfig, Trace
 
 NEVER = -1e9  # score of a position that cannot be an end
 
@@ -53,14 +53,6 @@ class Segments(NamedTuple):
     kinds: list[Tensor]  # (B, K) scores of each segment's type
     drawn_ends: list[Tensor]  # (B, P) sampled, including that of the last segment; each sums to 1
     drawn_kinds: list[Tensor]  # (B, K) sampled
-
-
-class Trace(NamedTuple):
-    """Predictions for B demonstrations of N steps."""
-
-    actions: Tensor  # (B, N, A) probabilities
-    end: Tensor  # (B, N) the probability that a segment ends before this step; 1 before the first step
-    choice: Tensor  # (B, N, K) types
 
 
 class Compile(CloningModel):
@@ -132,7 +124,7 @@ class Compile(CloningModel):
         return inside, self.policy[-1](inner).log_softmax(-1), self.done(inner.detach())[..., 0]
 
     def trace(self, batch: DemonstrationBatch) -> Trace:
-        """Predictions for demonstrations."""
+        """Predictions for demonstrations. A segment counts as a subtask, its type as an option."""
         segments = self.read(batch)
         inside, actions, _ = self.run_with(batch, segments)
         number = (inside * torch.arange(len(inside), device=inside.device)[:, None, None]).sum(0)

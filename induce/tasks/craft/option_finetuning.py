@@ -10,7 +10,7 @@ Shapes: R calls of one option, T steps of the longest, F features.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -81,14 +81,6 @@ class LearningOptions:
         parts = [option.cell.state_dict() for option in self.options]
         model.options.load_state_dict({name: torch.cat([part[name] for part in parts]) for name in parts[0]})
         model.first_option_state.data = torch.cat([option.first.detach() for option in self.options])
-
-    def state(self) -> dict[str, Any]:
-        """State to resume from, besides the options themselves."""
-        return self.updates.state_dict()
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Resume from a `state`."""
-        self.updates.load_state_dict(state)
 
 
 def stack_events(events: Sequence[Event], advantages: np.ndarray) -> OptionSteps:

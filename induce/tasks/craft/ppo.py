@@ -121,15 +121,13 @@ class Learner:
         calls = self.ppo.n_steps * self.worlds.num_envs
         self.ppo.learn(calls, reset_num_timesteps=False, log_interval=10**9)
         if self.options is not None:
-            flat = self.ppo.rollout_buffer.advantages.reshape(
-                self.worlds.num_envs, -1
-            )  # grouped by world after training
+            flat = self.ppo.rollout_buffer.advantages.reshape(self.worlds.num_envs, -1)  # by world after training
             self.options.learn(self.worlds.results, flat.T, rate_share)
         return self.worlds.results
 
     def state(self) -> dict[str, Any]:
         """State to resume from, except random numbers and worlds."""
-        options = {} if self.options is None else {"options": self.options.state()}
+        options = {} if self.options is None else {"options": self.options.updates.state_dict()}
         return {"policy": self.ppo.policy.state_dict(), "updates": self.ppo.policy.optimizer.state_dict(), **options}
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -137,7 +135,7 @@ class Learner:
         self.ppo.policy.load_state_dict(state["policy"])
         self.ppo.policy.optimizer.load_state_dict(state["updates"])
         if self.options is not None:
-            self.options.load_state(state["options"])
+            self.options.updates.load_state_dict(state["options"])
 
     @torch.no_grad()
     def export(self, model: OptionController | OrderedMemoryPolicy) -> None:

@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from induce.decoding.distances import EVEN
 from induce.tasks.craft.episodes import LIMIT, Episodes
 from induce.tasks.craft.observation import observe
 from induce.tasks.craft.ocn import OptionController
+from induce.tasks.craft.ompn import OrderedMemoryPolicy
 from induce.tasks.craft.option_calls import Calls, draw_each, options_of
 from induce.tasks.craft.sketches import goals_of, treasure_of
 from induce.tasks.craft.world import draw
 
-
-@runtime_checkable
-class Policy(Protocol):
-    """A model that chooses actions step by step."""
-
-    def start(self, tasks: Tensor) -> Any:
-        """The state before the first step in worlds with ``tasks`` (B,)."""
-        ...
-
-    def act(self, observations: Tensor, state: Any, *, first: bool) -> tuple[Tensor, Tensor, Any]:
-        """Probabilities of actions (B, A), of an end before this step (B,), and the new state."""
-        ...
-
-    def parameters(self) -> Iterator[nn.Parameter]:
-        """All parameters."""
-        ...
+Policy = OptionController | OrderedMemoryPolicy  # models that choose actions step by step
 
 
 @torch.inference_mode()
@@ -43,7 +28,7 @@ def success(model: Policy, sketch: str, task: int, *, count: int, seed: int) -> 
     """
     device = next(model.parameters()).device
     episodes = Episodes(sketch, count, seed=seed, renew=False)
-    state = model.start(torch.full((count,), task, device=device))
+    state: Any = model.start(torch.full((count,), task, device=device))
     solved = np.zeros(count, dtype=bool)
     for time in range(LIMIT):
         observations = torch.from_numpy(episodes.observe()).to(device)
