@@ -25,9 +25,9 @@ class Source:
     gives: tuple[type[Structure], ...]
     decoder: str = ""
 
-    def output(self, decoder: str = "") -> Output:
-        """Output with ``decoder`` instead of its own. Raises SynparseError if it does not fit, or without any trees."""
-        return decoder_entry(fitting_decoder(self.name, self.gives, decoder or self.decoder)).gives
+    def output(self) -> Output:
+        """Output with its decoder. Raises SynparseError if this does not fit, or without any trees."""
+        return decoder_entry(fitting_decoder(self.name, self.gives, self.decoder)).gives
 
 
 def check_recipe(recipe: Recipe, request: RunRequest, where: str) -> None:
@@ -64,13 +64,13 @@ def _configs(part: Part, request: RunRequest) -> Iterator[RunConfig]:
     """The different settings of the members of a part."""
     members = [Member(part, number) for number in range(1, part.count * len(part.presets) + 1)]
     for preset, teachers in dict.fromkeys((member.preset, member.teachers) for member in members):
-        count = part.teachers_per_student * max(1, len(part.decoders)) if teachers else 0
+        count = part.teachers_per_student if teachers else 0
         names = tuple(f"{teachers}-{number}" for number in range(1, count + 1))
         run = replace(request, preset=preset, settings=part.settings, teachers=names, seed=1)
         config = resolved_config(run)
         run.sources.check_model(config)
         if entry_of(config).learns_trees and count > 1:
-            raise SynparseError(f"model {config.model_name!r} learns from one teacher, with one decoder")
+            raise SynparseError(f"model {config.model_name!r} learns from one teacher")
         yield config
 
 
@@ -90,17 +90,17 @@ def _check_passes(part: Part, config: RunConfig) -> None:
 
 def _check_teacher(part: Part, source: Source, configs: Sequence[RunConfig]) -> None:
     """Raise SynparseError if a teacher of ``part`` does not give the structures that its students learn from."""
+    output = source.output()
     for config in configs:
         needed: Output = entry_of(config).teacher_output or "trees"
-        for decoder in part.decoders or ("",):
-            output = source.output(decoder)
-            if output != needed:
-                fitting = " or ".join(decoders_of(source.gives, needed))
-                hint = f"decoders = [{fitting!r}] gives them" if fitting else "choose other teachers"
-                raise SynparseError(
-                    f"model {config.model_name!r} learns from {needed}, but its teachers {part.teachers!r} give "
-                    f"{output}; {hint}"
-                )
+        if output != needed:
+            fitting = " or ".join(decoders_of(source.gives, needed))
+            setting = f'settings = ["parse.decoder={fitting}"]'
+            hint = f"{setting} in that part gives them" if fitting else "choose other teachers"
+            raise SynparseError(
+                f"model {config.model_name!r} learns from {needed}, but its teachers {part.teachers!r} give "
+                f"{output}; {hint}"
+            )
 
 
 def _vote(recipe: Recipe, sources: dict[str, list[Source]], where: str) -> Source:

@@ -219,17 +219,15 @@ class Plan:
 
     def new_request(self, member: Member, share: float = 0.0) -> RunRequest:
         """The request of a training run that has not begun, with a ``share`` of the text or, if it is 0, all of it."""
-        run, part, teachers = self.run_of(member.name), member.part, self.teachers_of(member)
         text_share = (f"data.text_share={share:g}",) if 0 < share < 1 else ()
-        options = [f"@decoder={name}" for name in part.decoders] or [""]
         job = (1 if self.request.seed is None else self.request.seed) - 1
         return replace(
             self.request,
-            run=str(run),
+            run=str(self.run_of(member.name)),
             preset=member.preset,
             seed=member.number + SEEDS_PER_JOB * job,
-            settings=(*text_share, *part.settings),
-            teachers=tuple(f"{self.run_of(name)}{option}" for name in teachers for option in options),
+            settings=(*text_share, *member.part.settings),
+            teachers=tuple(str(self.run_of(name)) for name in self.teachers_of(member)),
             resume=False,
             overwrite=False,
         )

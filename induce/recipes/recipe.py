@@ -47,7 +47,6 @@ class Part:
     teachers: str = ""  # the part whose members teach, in turn, or "vote"
     teachers_per_student: int = 1  # members of that part that teach together
     with_teacher: int = 0  # members of a series that have a teacher, the first ones; 0: all
-    decoders: tuple[str, ...] = ()  # of the teachers: each parses the text once with each decoder
     settings: tuple[str, ...] = ()  # table.key=value
     votes: bool = True
     weight: float = 1.0  # of each member in the vote
@@ -58,8 +57,8 @@ class Part:
             raise ValueError(f"part {self.name!r} needs a preset, and count is from 1 to {MAX_MEMBERS}")
         if self.with_teacher > self.count:
             raise ValueError(f"part {self.name!r}: with_teacher is at most count")
-        if (self.decoders or self.with_teacher) and not self.teachers:
-            raise ValueError(f"part {self.name!r}: decoders and with_teacher are for a part with teachers")
+        if self.with_teacher and not self.teachers:
+            raise ValueError(f"part {self.name!r}: with_teacher is for a part with teachers")
         for change in filter(sets_seed, self.settings):
             raise ValueError(f"part {self.name!r}: leave out {change!r}; each member has its own seed")
         _check_positive(self)
