@@ -100,23 +100,30 @@ class Checkpoint:
 
     def weights(self) -> dict[str, Tensor]:
         """Parameter name -> tensor, on the CPU."""
-        from induce.storage.weights import parse
+        import torch
+        from safetensors.torch import load
 
-        return self._parsed(parse)
+        return self._values(load, torch.isfinite)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Parameter name -> array, without torch."""
-        from induce.storage.weight_arrays import parse_arrays
+        import numpy as np
+        from safetensors.numpy import load
 
-        return self._parsed(parse_arrays)
+        return self._values(load, np.isfinite)
 
-    def _parsed(self, parse: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]:
-        """Result of ``parse`` for the content of the file of the weights."""
+    def _values(self, load: Callable[[bytes], dict[str, Any]], is_finite: Callable[[Any], Any]) -> dict[str, Any]:
+        """The weights as ``load`` reads them. Raises MetadataError if they are damaged or not finite."""
+        from safetensors import SafetensorError
+
         data = self.weights_file.read(self.files[WEIGHTS])
         try:
-            return parse(data)
-        except ValueError as error:
-            problem = f"cannot be read as weights ({one_line(error)}); {DAMAGED}"
+            values = load(data)
+            if not all(is_finite(value).all() for value in values.values()):
+                raise ValueError("it contains weights that are not finite numbers")
+            return values
+        except (KeyError, SafetensorError, RuntimeError, ValueError, MemoryError) as error:
+            problem = f"cannot be read as weights ({one_line(error) or 'too large'}); {DAMAGED}"
             raise MetadataError(f"{self.folder / WEIGHTS}: {problem}") from None
 
     def trainer(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Weights in a safetensors file, and limits on the size of models whose settings are untrusted."""
+"""Weights in half precision, and limits on the size of models whose settings are untrusted."""
 
 from __future__ import annotations
 
@@ -15,20 +15,6 @@ MIN_SETTING_LIMIT = 1 << 22  # for whole numbers in the settings, however small 
 SPARE_NUMBERS = 1 << 24  # allocated by a model beyond those of its weights: tables that are not stored
 NUMBERS_PER_WEIGHT = 8
 SPARE_TENSORS, TENSORS_PER_WEIGHT = 1000, 20
-
-
-def parse(data: bytes) -> dict[str, Tensor]:
-    """The tensors in the content of a file. Raises ValueError if it is damaged or a weight is not finite."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load
-
-    try:
-        tensors = load(data)
-    except (KeyError, SafetensorError, RuntimeError, MemoryError) as error:
-        raise ValueError(str(error) or "too large") from None
-    if not all(value.isfinite().all() for value in tensors.values()):
-        raise ValueError("it contains weights that are not finite numbers")
-    return tensors
 
 
 def halved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -9,7 +9,9 @@ import shutil
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -228,9 +230,12 @@ def test_model_out_of_proportion_raises_an_error_before_it_is_built(make: Callab
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 8 + b"{}", b"\x02" + bytes(7) + b"[]", b"\x02" + bytes(7) + b"{}xxxx"])
-def test_invalid_weights_are_a_value_error(data: bytes) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        weights.parse(data)
+def test_invalid_weights_raise_an_error(tmp_path: Path, data: bytes) -> None:
+    whole = checkpoint.read(stored(tmp_path / "model", packed()))
+    damaged: Any = replace(whole, weights_file=SimpleNamespace(read=lambda expected: data))  # type: ignore[arg-type]
+    for read in (damaged.weights, damaged.arrays):
+        with pytest.raises(MetadataError, match=r"cannot be read as weights \(.+\)"):
+            read()
 
 
 @pytest.mark.parametrize("name", FILES)
