@@ -96,21 +96,17 @@ def batches_by_size(lengths: Sequence[int] | np.ndarray, max_sentences: int) -> 
     return list(batches_by_cost(lengths, budget=math.inf, max_sentences=max_sentences))
 
 
-def batches_by_words(
-    lengths: Sequence[int] | np.ndarray, budget: int, *, shortest_first: bool = False
-) -> list[np.ndarray]:
+def batches_by_words(lengths: Sequence[int] | np.ndarray, budget: int) -> list[np.ndarray]:
     """Indices of sentences of similar length in batches of less than ``budget`` words, padding not counted.
 
     The longest sentences come first, as in the released program of UDGN. A sentence that exceeds the budget is a batch
-    by itself (in that program it causes an endless loop). With ``shortest_first`` a batch grows until it has
-    ``budget`` words, as in the released program of StructFormer.
+    by itself (in that program it causes an endless loop).
     """
     sizes = np.asarray(lengths, dtype=np.int64)
-    order = np.argsort(sizes if shortest_first else -sizes, kind="stable")
+    order = np.argsort(-sizes, kind="stable")
     starts, words = [], 0
     for index, length in enumerate(sizes[order].tolist()):
-        is_full = words >= budget if shortest_first else words + length >= budget
-        if is_full and index:
+        if words + length >= budget and index:
             starts.append(index)
             words = 0
         words += length

@@ -44,7 +44,6 @@ def test_every_sentence_is_in_one_batch() -> None:
 def test_sentence_over_the_budget_is_a_batch() -> None:
     assert list(batches_by_cost([3, 300, 2], budget=20)) == [[2, 0], [1]]
     assert [batch.tolist() for batch in batches_by_words([3, 30, 2, 10], 10)] == [[1], [3], [0, 2]]
-    assert [batch.tolist() for batch in batches_by_words([3, 30, 2, 10], 10, shortest_first=True)] == [[2, 0, 3], [1]]
     assert [rows.tolist() for rows, _ in batches_of_equal_length([4, 4], lambda length: 0)] == [[0], [1]]
 
 
