@@ -72,8 +72,6 @@ class Craft:
     """The task of following a sketch in Craft."""
 
     Config: ClassVar[type] = CraftSettings
-    name: ClassVar[str] = "craft"
-    words: ClassVar[tuple[str, ...]] = ACTIONS
 
     def generate(self, config: CraftSettings, part: str, count: int) -> Iterator[Demonstration]:
         """``count`` demonstrations of ``part``, the tasks of ``task.sketches`` alternately, the same at every call."""
@@ -82,20 +80,19 @@ class Craft:
             yield next(streams[index % len(streams)])
 
     def read(self, paths: Iterable[str], config: CraftSettings) -> Iterator[Demonstration]:
-        """The demonstrations in files, replayed. Raises TreebankError if a task is not in ``task.sketches``."""
+        """The demonstrations in files, one per line, replayed.
+
+        Raises TreebankError if one does not complete its task, or if its task is not in ``task.sketches``.
+        """
         sketches = read_sketches(config.sketches)
-        for demonstration, location in read_demonstrations(paths):
-            if demonstration.sketch not in sketches:
-                raise bad(location, f"task {demonstration.sketch!r} is none of task.sketches ({' '.join(sketches)})")
-            yield demonstration
-
-
-def read_demonstrations(paths: Iterable[str]) -> Iterator[tuple[Demonstration, Location]]:
-    """The demonstrations in files, one per line, replayed. Raises TreebankError if one does not complete its task."""
-    for path in expand(paths):
-        for number, line in open_lines(path):
-            if line.strip():
-                yield parse_line(line, Location(path, number)), Location(path, number)
+        for path in expand(paths):
+            for number, line in open_lines(path):
+                if line.strip():
+                    demonstration = parse_line(line, location := Location(path, number))
+                    if demonstration.sketch not in sketches:
+                        names = " ".join(sketches)
+                        raise bad(location, f"task {demonstration.sketch!r} is none of task.sketches ({names})")
+                    yield demonstration
 
 
 def generate_sketch(sketch: str, part: str) -> Iterator[Demonstration]:
@@ -112,24 +109,19 @@ def generate_sketch(sketch: str, part: str) -> Iterator[Demonstration]:
 
 
 def parse_line(line: str, location: Location) -> Demonstration:
-    """The demonstration in one line of a file. Raises TreebankError if it is malformed."""
+    """The demonstration in one line of a file. Raises TreebankError if it is malformed or does not do its task."""
     fields = line.split()
     if len(fields) < 3:
         raise bad(location, "expected a task, a map and actions, such as: AC MAP down use left use")
     try:
-        return replay_line(read_sketch(fields[0]), fields[1], fields[2:])
+        demonstration = follow(read_sketch(fields[0]), fields[1], fields[2:])
     except (ValueError, SynparseError) as error:
         raise bad(location, str(error)) from None
-
-
-def replay_line(sketch: str, text: str, words: Sequence[str]) -> Demonstration:
-    """The demonstration of ``words`` in the world ``text``. Raises ValueError if they do not complete it."""
-    demonstration = follow(sketch, text, words)
-    ends = demonstration.ends
+    sketch, ends, size = demonstration.sketch, demonstration.ends, demonstration.size
     if len(ends) < len(sketch):
-        raise ValueError(f"the actions do {len(ends)} of the {len(sketch)} subtasks of {sketch}")
-    if ends[-1] != len(words) - 1:
-        raise ValueError(f"{sketch} is done after {ends[-1] + 1} of the {len(words)} actions; leave out the others")
+        raise bad(location, f"the actions do {len(ends)} of the {len(sketch)} subtasks of {sketch}")
+    if ends[-1] != size - 1:
+        raise bad(location, f"{sketch} is done after {ends[-1] + 1} of the {size} actions; leave out the others")
     return demonstration
 
 

@@ -11,7 +11,7 @@ import torch
 from induce.reporting.plots import Line, draw_lines
 from induce.storage.checkpoint import build_model
 from induce.storage.locate import CHECKPOINTS
-from induce.tasks.craft.demonstrations import Craft, Demonstration, make_batch, read_demonstrations, replay
+from induce.tasks.craft.demonstrations import Craft, Demonstration, make_batch, replay
 from induce.tasks.craft.evaluation import subtasks_of
 from induce.tasks.craft.ocn import OptionController
 from induce.tasks.craft.sketches import SUBTASKS, read_sketches
@@ -117,14 +117,9 @@ def follow_options(run: str, paths: Sequence[str]) -> StepAnalyses:
     model = build_model(checkpoint)
     if not isinstance(model, OptionController):
         raise SynparseError(f"{run}: this {checkpoint.config.model_name} has no options")
-    sketches = read_sketches(checkpoint.config.task.sketches)
-    if paths:
-        demonstrations = [demonstration for demonstration, _ in read_demonstrations(paths)]
-    else:
-        demonstrations = list(Craft().generate(checkpoint.config.task, "test", len(sketches)))
-    unknown = next((each.sketch for each in demonstrations if each.sketch not in sketches), "")
-    if unknown:
-        raise SynparseError(f"task {unknown!r} is not one of the tasks of this model ({' '.join(sketches)})")
+    craft, settings = Craft(), checkpoint.config.task
+    sketches = read_sketches(settings.sketches)
+    demonstrations = list(craft.read(paths, settings) if paths else craft.generate(settings, "test", len(sketches)))
     items, analyses = replay(demonstrations, sketches), []
     for index, demonstration in enumerate(demonstrations):
         batch = make_batch(items, [index])
