@@ -14,7 +14,7 @@ from induce.models.build import make_model
 from induce.settings.presets import resolve
 from induce.structures import StackDecisions
 from induce.tasks.batches import LabelledBatch
-from induce.tasks.examples import Examples, ExpressionLoader, encode
+from induce.tasks.examples import Examples, ExpressionLoader
 from induce.tasks.listops import ListOps
 
 PRESETS = {"small": "listops-small", "published": "listops"}
@@ -27,7 +27,7 @@ def measured(size: str, count: int, rounds: int) -> dict[str, float]:
     vocabulary = examples.vocabulary(0, 0)
     torch.manual_seed(1)
     model = make_model(config, len(vocabulary))
-    items = encode(examples.examples, vocabulary)
+    items = examples.encode(vocabulary)
     batches, alone = (
         list(ExpressionLoader(items, BatchSettings(batch_size=size), device="cpu").check()) for size in (128, 1)
     )

@@ -15,8 +15,8 @@ from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model, find, read
 from induce.storage.locate import CHECKPOINTS
 from induce.storage.model_spec import system_name
-from induce.tasks.base import CLOSE, OPEN, Example
-from induce.tasks.examples import Examples, ExpressionLoader, encode
+from induce.tasks.base import CLOSE, OPEN
+from induce.tasks.examples import Examples, ExpressionLoader
 from induce.tasks.results import TaskEvaluation
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
@@ -158,7 +158,7 @@ def score_run(
     """Accuracy and trees of a model. ``data`` describes the examples in the signature."""
     device = choose_device(device)
     groups = grouped(checkpoint, examples)
-    outcomes = correct(checkpoint, examples.examples, device)
+    outcomes = correct(checkpoint, examples, device)
     accuracies = {group: (sum(outcomes[i] for i in members), len(members)) for group, members in groups.items()}
     trees, by_group = None, {}
     if kind_of(checkpoint.config).gives:
@@ -181,12 +181,12 @@ def grouped(checkpoint: Checkpoint, examples: Examples) -> dict[str, list[int]]:
     return {name: indices for name, indices in members.items() if indices}
 
 
-def correct(checkpoint: Checkpoint, examples: Sequence[Example], device: str) -> list[bool]:
+def correct(checkpoint: Checkpoint, examples: Examples, device: str) -> list[bool]:
     """Whether the model predicts the correct label of each example."""
     import torch
 
     model = build_model(checkpoint).to(device)
-    items = encode(examples, checkpoint.vocabulary)
+    items = examples.encode(checkpoint.vocabulary)
     loader = ExpressionLoader(items, checkpoint.config.loader, device=device)
     is_correct = [False] * len(items)
     with torch.inference_mode():

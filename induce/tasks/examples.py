@@ -119,21 +119,16 @@ class Examples(TrainingData):
         """Vocabulary of all words of the task, including those without an occurrence."""
         return Vocabulary([BOUNDARY, UNKNOWN, *self.task.words])
 
-    def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> Sequence[Item]:
-        """The examples as indices in ``vocabulary``."""
-        return encode(self.examples, vocabulary)
-
-
-def encode(examples: Iterable[Example], vocabulary: Vocabulary) -> list[Item]:
-    """``examples`` as indices in ``vocabulary``, with the joins of their trees."""
-    items = []
-    for example in examples:
-        sides = []
-        for side in example.sides:
-            leaves = side.leaves
-            sides.append(Side(vocabulary.encode(side.tokens), leaves, joins(side.spans, len(leaves))))
-        items.append(Item(sides, example.label))
-    return items
+    def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> list[Item]:
+        """The examples as indices in ``vocabulary``, with the joins of their trees."""
+        items = []
+        for example in self.examples:
+            sides = []
+            for side in example.sides:
+                leaves = side.leaves
+                sides.append(Side(vocabulary.encode(side.tokens), leaves, joins(side.spans, len(leaves))))
+            items.append(Item(sides, example.label))
+        return items
 
 
 def set_aside(items: Sequence[Any], every: int) -> tuple[list[Any], list[Any]]:

@@ -18,7 +18,7 @@ from induce.settings.run import RunConfig, kind_of
 from induce.storage.facts import Check
 from induce.tasks.batches import Side
 from induce.tasks.encoders.trees import plan
-from induce.tasks.examples import Examples, ExpressionLoader, encode, load_examples
+from induce.tasks.examples import Examples, ExpressionLoader, load_examples
 from induce.training.loop import Trainer
 from tests.support.tiny import assert_equal_weights, make_trainer, stop_after
 from treebank.base.errors import SynparseError
@@ -61,7 +61,7 @@ def test_scores_do_not_depend_on_padding_and_order(task: str, name: str) -> None
     examples = Examples(find_task(task), find_task(task).generate(config.task, "train", 12, longer=True))
     vocabulary = examples.vocabulary(0, 0)
     model = make_model(config, len(vocabulary)).double().eval()
-    loader = ExpressionLoader(encode(examples.examples, vocabulary), BatchSettings(batch_size=4), device="cpu")
+    loader = ExpressionLoader(examples.encode(vocabulary), BatchSettings(batch_size=4), device="cpu")
     batch = loader.batch(range(12))
     scores = model(batch.tokens, batch.lengths, batch.trees)
     for k in range(12):
@@ -155,7 +155,7 @@ def test_transformer_joins_both_formulas(universal: bool) -> None:
     examples = Examples(find_task("logic"), find_task("logic").generate(config.task, "train", 6))
     vocabulary = examples.vocabulary(0, 0)
     model = make_model(config, len(vocabulary)).double().eval()
-    loader = ExpressionLoader(encode(examples.examples, vocabulary), BatchSettings(batch_size=4), device="cpu")
+    loader = ExpressionLoader(examples.encode(vocabulary), BatchSettings(batch_size=4), device="cpu")
     batch = loader.batch(range(6))
     scores = model(batch.tokens, batch.lengths, batch.trees)
     assert scores.shape == (6, 7)
@@ -177,7 +177,7 @@ def test_released_classifier_of_gumbel_tree_lstm_learns_from_any_batch(task: str
     examples = Examples(find_task(task), find_task(task).generate(config.task, "train", 5))
     vocabulary = examples.vocabulary(0, 0)
     model = make_model(config, len(vocabulary)).train()
-    loader = ExpressionLoader(encode(examples.examples, vocabulary), BatchSettings(batch_size=4), device="cpu")
+    loader = ExpressionLoader(examples.encode(vocabulary), BatchSettings(batch_size=4), device="cpu")
     assert isinstance(loader.batch([0]), model.whole_batch)
     for chosen in (range(5), [0]):
         model.zero_grad()
