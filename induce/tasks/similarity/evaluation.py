@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections import Counter
@@ -19,6 +18,7 @@ from induce.storage.model_spec import system_name
 from induce.tasks.results import TaskEvaluation
 from induce.tasks.similarity.pairs import RatedPair, Similarity
 from induce.tasks.similarity.training import cut_words
+from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
@@ -92,7 +92,7 @@ def score_similarity(
             raise SynparseError(f"{path}: there is no pair to score")
         sets |= _sets(os.path.basename(path), small, len(pairs))
         pairs += small
-    digest = hashlib.sha256("".join(f"{pair}\n" for pair in pairs).encode()).hexdigest()[:12]
+    digest = digest_bytes("".join(f"{pair}\n" for pair in pairs).encode())[:12]
     ratings, runs = [pair.rating for pair in pairs], [run for group in groups.values() for run in group]
     tail = f"task:{task}|sha256:{digest}|pairs:{len(pairs)}" + (f"|max:{largest}" if largest else "") + f"|v:{VERSION}"
     systems = [(BASELINE, "", BASELINE, word_overlaps(pairs))]

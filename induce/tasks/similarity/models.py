@@ -38,10 +38,6 @@ class PairModel(Model):
     reads = (RatedBatch,)
     measure = "squared error"
 
-    def similarity(self, batch: RatedBatch) -> Tensor:
-        """Cosine (B,) of the sentence vectors of each pair."""
-        return cosines(self.sentence_vectors(batch))
-
 
 def cosines(vectors: Tensor) -> Tensor:
     """Cosine (B,) of the ``vectors`` (2 B, E) of each pair, all first sentences before all second ones."""
@@ -98,7 +94,7 @@ class SentencePairs(PairModel):
 
     def loss(self, batch: RatedBatch, state: None = None) -> Loss:
         """Mean squared error of the cosines."""
-        error = functional.mse_loss(self.similarity(batch), batch.targets)
+        error = functional.mse_loss(cosines(self.sentence_vectors(batch)), batch.targets)
         return Loss(error, error, len(batch.targets))
 
     def word_vectors(self, batch: SentenceBatch) -> Tensor:

@@ -52,8 +52,6 @@ class Similarity:
     """The task of rating the similarity of two sentences."""
 
     Config: ClassVar[type] = SimilaritySettings
-    name: ClassVar[str] = "similarity"
-    words: ClassVar[tuple[str, ...]] = ()
 
     def read(self, paths: Iterable[str]) -> list[RatedPair]:
         """The pairs of files, in the format of their names or first lines. Raises TreebankError for a malformed line.
