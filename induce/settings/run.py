@@ -98,11 +98,6 @@ class RunConfig:
     parse: ParseConfig = field(default_factory=ParseConfig)
     on_sample: Mapping[str, Any] = field(default_factory=dict)  # table.key -> value for the built-in sample
 
-    @property
-    def learns_text(self) -> bool:
-        """Whether the model learns from sentences, not from the examples of a task."""
-        return not self.task_name
-
     def as_dict(self) -> dict[str, Any]:
         """Settings as plain dictionaries, as a checkpoint stores them."""
         return asdict(self)

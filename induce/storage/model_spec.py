@@ -74,11 +74,6 @@ class ModelSpec:
         """The name of the baseline, or "" for a model or a file."""
         return self.path.removeprefix(BASELINE) if self.path.startswith(BASELINE) else ""
 
-    @property
-    def is_model(self) -> bool:
-        """Whether the path is a trained model, a packed model or an ensemble."""
-        return not self.baseline and locate(self.path).is_model
-
 
 def parse_model_spec(text: str | os.PathLike[str]) -> ModelSpec:
     """The specification in ``text``. An existing path is never split at its ``@``.
@@ -126,7 +121,8 @@ def whole_model(text: str | os.PathLike[str]) -> str:
 
 def is_model(text: str | os.PathLike[str]) -> bool:
     """Whether a model specification names something that can be loaded as a parser."""
-    return parse_model_spec(text).is_model
+    spec = parse_model_spec(text)
+    return not spec.baseline and locate(spec.path).is_model
 
 
 def expand_models(patterns: Sequence[str]) -> dict[str, list[str]]:

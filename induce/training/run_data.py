@@ -47,7 +47,7 @@ def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop =
     from induce.parsing.load import choose_device
     from induce.training import distillation, paraphrases
 
-    if not config.learns_text:
+    if config.task_name:
         texts = names_of(sources.text), names_of(sources.dev)
         training, development = load(TASKS.get(config.task_name).examples)(config, *texts)
         return RunData(training, development, _facts(sources, None, ""), config, choose_device(device), ())

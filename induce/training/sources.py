@@ -61,7 +61,7 @@ class Sources:
             raise SynparseError("--trees and --teacher exclude each other: a model learns from one type of trees")
         self._check_teachers(config)
         prepared = [path for path in self.text if is_corpus(path)]
-        if prepared and (len(self.text) > 1 or self.trees or self.teachers or not config.learns_text):
+        if prepared and (len(self.text) > 1 or self.trees or self.teachers or config.task_name):
             raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
 
     def _check_teachers(self, config: RunConfig) -> None:
