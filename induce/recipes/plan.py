@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from math import inf
 from pathlib import Path
@@ -24,28 +24,37 @@ PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
 MAX_SEED = 2**32 // SEEDS_PER_JOB - 10  # of a job, with room for the seeds of its members
 MAX_MINUTES = 1e7
-# fields of both classes
-DECISIONS = ("done", "log", "series", "words", "text_sha256", "dev_sha256", "text_share", "vote_share", "ranks")
 Report = Callable[[str], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredPlan:
-    """The content of plan.json, with the fields of `Plan`."""
+@dataclass(kw_only=True)
+class Decisions:
+    """Decisions and progress of a job."""
+
+    done: tuple[str, ...] = ()  # names of the trained members
+    log: tuple[str, ...] = ()  # reported decisions
+    series: int = 0
+    words: int = 0  # of the training text
+    text_sha256: str = ""  # of the training text as the part reads it that counts its words
+    dev_sha256: str = ""  # of the development text
+    text_share: float = 0.0  # of the sentences that the parts learn from; 0: not decided
+    vote_share: float = 0.0  # of the sentences that the students of the vote learn from
+    ranks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # members by group, the lowest perplexity first
+
+    @property
+    def decisions(self) -> dict[str, Any]:
+        """The fields of this class by name."""
+        return {item.name: getattr(self, item.name) for item in fields(Decisions)}
+
+
+@dataclass(kw_only=True)
+class StoredPlan(Decisions):
+    """The content of plan.json."""
 
     recipe: Recipe
     request: StoredRequest
     seed: int
     minutes: float
-    done: tuple[str, ...] = ()
-    log: tuple[str, ...] = ()
-    series: int = 0
-    words: int = 0
-    text_sha256: str = ""
-    dev_sha256: str = ""
-    text_share: float = 0.0
-    vote_share: float = 0.0
-    ranks: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises ValueError for numbers out of range, and for members that the recipe does not have."""
@@ -61,22 +70,13 @@ class StoredPlan:
 
 
 @dataclass
-class Plan:
+class Plan(Decisions):
     """Request, decisions and progress of a job."""
 
     folder: Path
     recipe: Recipe
     request: RunRequest
     minutes: float  # wall-clock time
-    done: tuple[str, ...] = ()  # names of the trained members
-    log: tuple[str, ...] = ()  # reported decisions
-    series: int = 0
-    words: int = 0  # of the training text
-    text_sha256: str = ""  # of the training text as the part reads it that counts its words
-    dev_sha256: str = ""  # of the development text
-    text_share: float = 0.0  # of the sentences that the parts learn from; 0: not decided
-    vote_share: float = 0.0  # of the sentences that the students of the vote learn from
-    ranks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # members by group, the lowest perplexity first
     report: Report = ignore
 
     def __post_init__(self) -> None:
@@ -118,8 +118,7 @@ class Plan:
             raise unchangeable("--seed", stored.seed)
         stored.request.check_unchanged(request)
         restored = replace(stored.request.restore(request), seed=stored.seed)
-        decisions: dict[str, Any] = {name: getattr(stored, name) for name in DECISIONS}
-        plan = cls(path.parent, stored.recipe, restored, minutes or stored.minutes, report=report, **decisions)
+        plan = cls(path.parent, stored.recipe, restored, minutes or stored.minutes, report, **stored.decisions)
         plan.done = tuple(name for name in plan.done if resumable(plan.run_of(name)))  # a deleted run is trained again
         return plan
 
@@ -251,6 +250,6 @@ class Plan:
             request=StoredRequest.of(self.request),
             seed=1 if self.request.seed is None else self.request.seed,
             minutes=self.minutes,
-            **{name: getattr(self, name) for name in DECISIONS},
+            **self.decisions,
         )
         write_metadata(self.folder / PLAN, stored, FORMAT)
