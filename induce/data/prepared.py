@@ -19,6 +19,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -57,13 +58,9 @@ def prepare(
     The folder is written under another name and renamed when it is complete. Raises SynparseError if it already exists,
     or if no sentence has a word.
     """
-    if os.path.lexists(folder):
-        raise SynparseError(f"{folder}: already exists; remove it, or name another folder with -o")
-    target = os.path.normpath(folder)
-    part = own_name(target)
-    os.makedirs(part)
     normalize, watch, corpus = RECIPES[normalization], Watch(), CorpusBuilder()
-    with placed(folder), _ArrayFiles(part) as files:
+    with _new_folder(folder) as part:
+        files = _ArrayFiles(part)
         for sentence in watch.sentences(sentences):
             normalized = normalize(sentence.words, sentence.tags)
             if token != "word" and normalized.forms:
@@ -77,14 +74,13 @@ def prepare(
             raise SynparseError(f"{' '.join(texts) or 'the text'}: no words are left after normalization")
         with open(os.path.join(part, WORDS), "wb") as stream:
             stream.writelines(word.encode("utf-8", "surrogatepass") + b"\n" for word in corpus.numbers)
-        files.sync()
         facts = CorpusFacts(
             texts=tuple(texts),
             normalization=normalization,
             token=token,
             tokenization=tokenization,
             sentences=files.sentences,
-            words=files.words,
+            words=files.entries - files.sentences,
             types=len(corpus.numbers),
             marks=tuple(corpus.singles.numbers),
             text_sha256=corpus.digest.hexdigest(),
@@ -94,56 +90,50 @@ def prepare(
         )
         with open(os.path.join(part, FACTS), "wb") as stream:
             stream.write(metadata_bytes(facts, FORMAT))
-        sync(os.path.join(part, FACTS))
-        if os.path.lexists(folder):
-            raise SynparseError(f"{folder}: was made by another program meanwhile; name another folder with -o")
-        finish(part, target)
+        for name in (WORDS, *ARRAYS, FACTS):
+            sync(os.path.join(part, name))
         return facts
 
 
+@contextmanager
+def _new_folder(folder: str) -> Iterator[str]:
+    """A folder under a temporary name, which is renamed to ``folder`` in the end, or removed after an error."""
+    if os.path.lexists(folder):
+        raise SynparseError(f"{folder}: already exists; remove it, or name another folder with -o")
+    target = os.path.normpath(folder)
+    part = own_name(target)
+    os.makedirs(part)
+    try:
+        with placed(folder):
+            yield part
+            if os.path.lexists(folder):
+                raise SynparseError(f"{folder}: was made by another program meanwhile; name another folder with -o")
+            finish(part, target)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
 class _ArrayFiles:
-    """Array files of a corpus that is being written to the folder ``part``, which is removed after an error."""
+    """Array files of a corpus that is being written to the folder ``part``."""
 
     def __init__(self, part: str) -> None:
         self.part = part
         self.sentences = self.entries = 0
-
-    @property
-    def words(self) -> int:
-        """Number of running words."""
-        return self.entries - self.sentences
-
-    def __enter__(self) -> _ArrayFiles:
-        self._ids, self._offsets, self._breaks = (
-            open(os.path.join(self.part, name), "wb")  # noqa: SIM115
-            for name in (IDS, OFFSETS, BREAKS)
-        )
-        self._offsets.write(np.zeros(1, dtype="<i8").tobytes())
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        try:
-            for stream in (self._ids, self._offsets, self._breaks):
-                stream.close()
-        finally:  # on a full disk, closing fails as well
-            if kind:
-                shutil.rmtree(self.part, ignore_errors=True)
-
-    def sync(self) -> None:
-        """Wait until all files except the description are on the disk."""
-        for name in (WORDS, *ARRAYS):
-            sync(os.path.join(self.part, name))
+        self._append(OFFSETS, np.zeros(1, dtype="<i8").tobytes())
 
     def take(self, corpus: CorpusBuilder) -> None:
         """Write the sentences of ``corpus`` and remove them from it, without its words and counts."""
-        self._ids.write(np.asarray(corpus.ids, dtype="<i4").tobytes())
-        self._offsets.write((np.asarray(corpus.offsets[1:], dtype="<i8") + self.entries).tobytes())
-        self._breaks.write(corpus.gaps)
+        self._append(IDS, np.asarray(corpus.ids, dtype="<i4").tobytes())
+        self._append(OFFSETS, (np.asarray(corpus.offsets[1:], dtype="<i8") + self.entries).tobytes())
+        self._append(BREAKS, corpus.gaps)
         self.sentences += len(corpus.offsets) - 1
         self.entries += len(corpus.ids)
         corpus.ids, corpus.offsets, corpus.gaps = corpus.ids[:0], corpus.offsets[:1], bytearray()
-        for stream in (self._ids, self._offsets, self._breaks):
-            stream.flush()
+
+    def _append(self, name: str, data: bytes | bytearray) -> None:
+        with open(os.path.join(self.part, name), "ab") as stream:
+            stream.write(data)
 
 
 @dataclass(frozen=True, eq=False)
