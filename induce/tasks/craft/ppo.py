@@ -65,17 +65,10 @@ class CalledWorlds(VecEnv):
         """An attribute, repeated for each of the worlds ``indices``."""
         return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
 
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Set an attribute, for all worlds."""
-        setattr(self, attr_name, value)
+    def _not_called(self, *arguments: Any, **options: Any) -> Any:
+        raise NotImplementedError  # a `VecEnv` has these methods, and PPO does not call them
 
-    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Results of a method, one for each of the worlds ``indices``."""
-        return [getattr(self, method_name)(*args, **kwargs) for _ in self._get_indices(indices)]
-
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """False for each of the worlds ``indices``."""
-        return [False for _ in self._get_indices(indices)]
+    set_attr = env_method = env_is_wrapped = _not_called
 
 
 class Learner:
