@@ -32,8 +32,8 @@ class Batch:
 
     def to(self, device: str) -> Self:
         """The batch on ``device``."""
-        moved: dict[str, Any] = {item.name: _moved(getattr(self, item.name), device) for item in fields(self)}
-        return replace(self, **moved)
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return replace(self, **{name: value.to(device) for name, value in values.items() if hasattr(value, "to")})
 
     def parts(self, count: int, *, cut: bool = True) -> list[Self]:
         """The batch in at most ``count`` parts with one or more rows each.
@@ -41,11 +41,6 @@ class Batch:
         With ``cut`` the columns of a part that hold only padding are removed.
         """
         raise TypeError(f"a {type(self).__name__} cannot be cut")
-
-
-def _moved(value: object, device: str) -> object:
-    move = getattr(value, "to", None)
-    return value if move is None else move(device)
 
 
 @dataclass(frozen=True)

@@ -357,19 +357,20 @@ def read_corpora(
 
 def gold_distances(tree: Tree, word_indices: Sequence[int]) -> list[int]:
     """Distances of ``tree``, without traces, between the words whose indices are ``word_indices``."""
-    without_traces = tree.without_traces()
-    mask = [False] * len(without_traces)
-    for index in word_indices:
-        mask[index] = True
-    return distances_from_tree(without_traces.keep(mask))
+    return distances_from_tree(_keep_words(tree.without_traces(), word_indices))
 
 
 def spans_between(tree: Tree, word_indices: Sequence[int]) -> list[tuple[int, int]]:
     """Spans of ``tree`` with two or more of the words whose indices are ``word_indices``."""
+    return [(start, end) for start, end in _keep_words(tree, word_indices).spans if end - start > 1]
+
+
+def _keep_words(tree: Tree, word_indices: Sequence[int]) -> Tree:
+    """``tree`` with the words whose indices are ``word_indices`` alone."""
     mask = [False] * len(tree)
     for index in word_indices:
         mask[index] = True
-    return [(start, end) for start, end in tree.keep(mask).spans if end - start > 1]
+    return tree.keep(mask)
 
 
 def unknown_share(counts: Mapping[str, int], vocabulary: Vocabulary) -> float:
