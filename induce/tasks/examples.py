@@ -36,8 +36,13 @@ class LengthLoader:
 
     Config: ClassVar[type] = BatchSettings
 
-    def __init__(self, lengths: Sequence[int], batch_size: int) -> None:
-        self.lengths, self.batch_size = lengths, batch_size
+    def __init__(self, items: Any, config: Any, *, device: str, epochs: int = 1, held_out: bool = False) -> None:
+        self.items, self.config, self.device, self.epochs = items, config, device, epochs
+        self.lengths, self.batch_size = self.lengths_of(items), config.size(held_out=held_out)
+
+    def lengths_of(self, items: Any) -> Sequence[int]:
+        """The length of each of the encoded ``items``."""
+        raise NotImplementedError
 
     def rate(self, epochs: float) -> float:
         """Factor on the learning rate after so many epochs."""
@@ -80,11 +85,9 @@ class ExpressionLoader(LengthLoader):
 
     makes: ClassVar[tuple[type[Batch], ...]] = (LabelledBatch,)
 
-    def __init__(
-        self, items: Sequence[Item], config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False
-    ) -> None:
-        super().__init__([max(len(side.ids) for side in item.sides) for item in items], config.size(held_out=held_out))
-        self.items, self.device = items, device
+    def lengths_of(self, items: Sequence[Item]) -> Sequence[int]:
+        """The number of tokens of the longest side of each item."""
+        return [max(len(side.ids) for side in item.sides) for item in items]
 
     def batch(self, chosen: Sequence[int]) -> LabelledBatch:
         """Batch of the items whose indices are ``chosen``."""

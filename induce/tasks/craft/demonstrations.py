@@ -247,22 +247,13 @@ class DemonstrationLoader(LengthLoader):
     Config: ClassVar[type] = DemonstrationSettings
     makes: ClassVar[tuple[type[Batch], ...]] = (DemonstrationBatch,)
 
-    def __init__(
-        self,
-        items: Trajectories,
-        config: DemonstrationSettings,
-        *,
-        device: str,
-        epochs: int = 1,
-        held_out: bool = False,
-    ) -> None:
-        super().__init__(items.lengths, config.size(held_out=held_out))
-        self.items, self.device = items, device
-        self.epochs, self.steady = epochs, config.steady
+    def lengths_of(self, items: Trajectories) -> Sequence[int]:
+        """Steps of each demonstration."""
+        return items.lengths
 
     def rate(self, epochs: float) -> float:
         """Factor on the learning rate, which falls after ``loader.steady`` of the training."""
-        return falling_rate(epochs / self.epochs, self.steady, 0.0)
+        return falling_rate(epochs / self.epochs, self.config.steady, 0.0)
 
     def batch(self, chosen: Sequence[int]) -> DemonstrationBatch:
         """Batch of the demonstrations whose indices are ``chosen``."""

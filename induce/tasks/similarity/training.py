@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from induce.data.batches import Batch
-from induce.data.loaders import BatchSettings, pad
+from induce.data.loaders import pad
 from induce.data.normalization import RECIPES
 from induce.data.settings import DataConfig
 from induce.data.tokens import split
@@ -118,18 +118,15 @@ class PairLoader(LengthLoader):
 
     makes: ClassVar[tuple[type[Batch], ...]] = (RatedBatch,)
 
-    def __init__(
-        self, corpus: EncodedPairs, config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False
-    ) -> None:
-        lengths = [max(len(pair.first), len(pair.second)) for pair in corpus.pairs]
-        super().__init__(lengths, config.size(held_out=held_out))
-        self.pairs, self.device = corpus.pairs, device
+    def lengths_of(self, items: EncodedPairs) -> Sequence[int]:
+        """The number of words of the longer sentence of each pair."""
+        return [max(len(pair.first), len(pair.second)) for pair in items.pairs]
 
     def batch(self, chosen: Sequence[int]) -> RatedBatch:
         """Batch of the pairs whose indices are ``chosen``."""
         import torch
 
-        pairs = [self.pairs[index] for index in chosen]
+        pairs = [self.items.pairs[index] for index in chosen]
         tokens, lengths = pad([pair.first for pair in pairs] + [pair.second for pair in pairs])
         return RatedBatch(tokens, lengths, torch.tensor([pair.rating for pair in pairs])).to(self.device)
 
