@@ -53,30 +53,25 @@ def plan(trees: Sequence[Side]) -> tuple[list[int], list[list[tuple[int, int]]],
     words have the lowest node numbers, followed by the joins from the lowest to the highest.
     """
     ids: list[int] = []
-    heights: list[list[int]] = []
-    starts = []
+    numbers: list[dict[int, int]] = []  # of the nodes of each tree
     by_height: dict[int, list[tuple[int, int]]] = {}  # height -> tree and node of each join
     for index, tree in enumerate(trees):
-        starts.append(len(ids))
+        numbers.append({node: len(ids) + node for node in range(len(tree.leaves))})
         ids += [tree.ids[leaf] for leaf in tree.leaves]
-        height = [0] * len(tree.leaves)
+        heights = [0] * len(tree.leaves)
         for left, right in tree.joins:
-            height.append(1 + max(height[left], height[right]))
-            by_height.setdefault(height[-1], []).append((index, len(height) - 1))
-        heights.append(height)
-    numbers = [[start + i for i in range(len(tree.leaves))] for start, tree in zip(starts, trees, strict=True)]
-    for nodes, height in zip(numbers, heights, strict=True):
-        nodes += [-1] * (len(height) - len(nodes))  # filled in below
+            by_height.setdefault(1 + max(heights[left], heights[right]), []).append((index, len(heights)))
+            heights.append(1 + max(heights[left], heights[right]))
     count, levels = len(ids), []
-    for height_now in sorted(by_height):
+    for _, joined in sorted(by_height.items()):
         pairs = []
-        for index, node in by_height[height_now]:
+        for index, node in joined:
             left, right = trees[index].joins[node - len(trees[index].leaves)]
             pairs.append((numbers[index][left], numbers[index][right]))
             numbers[index][node] = count
             count += 1
         levels.append(pairs)
-    return ids, levels, [nodes[-1] for nodes in numbers]
+    return ids, levels, [nodes[len(nodes) - 1] for nodes in numbers]
 
 
 class TreeRnn(TreeEncoder):
