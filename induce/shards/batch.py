@@ -40,10 +40,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a task. ``bad`` are malformed sentences that were left empty."""
+    """The result of a task. ``bad`` are the errors of malformed sentences that were left empty."""
 
     result: Result
-    bad: tuple[tuple[str, int, str], ...]  # path, line, message
+    bad: tuple[TreebankError, ...]
     notes: tuple[str, ...]
 
 
@@ -62,8 +62,7 @@ class ShardWork:
         bad: list[TreebankError] = []
         notes: list[str] = []
         result = self._write(task, bad, notes)
-        errors = tuple((error.path, error.line, error.message) for error in bad)
-        return Outcome(result, bad=errors, notes=tuple(notes))
+        return Outcome(result, bad=tuple(bad), notes=tuple(notes))
 
     def _write(self, task: Task, bad: list[TreebankError], notes: list[str]) -> Result:
         shard = task.shard
@@ -228,9 +227,8 @@ class _Batch:
         if outcome:
             for note in outcome.notes:
                 self.job.input_options.notify(note)
-            for path, line, message in outcome.bad:
-                if self.job.on_bad:
-                    self.job.on_bad(TreebankError(path, line, message))
+            for bad in outcome.bad:
+                (self.job.on_bad or ignore)(bad)
             self.manifest.add(file.name, shard, outcome.result)
             file.results[shard.number] = outcome.result
             self.sentences += outcome.result.sentences
