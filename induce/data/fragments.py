@@ -169,10 +169,6 @@ class SpanLoader(FragmentLoader):
     makes: ClassVar[tuple[type[Batch], ...]] = (SpanTargetBatch,)
     Config = SpanSettings
 
-    def penalty(self, progress: float) -> float:
-        """No span costs more than others."""
-        return 0.0
-
     def _batch(self, chosen: np.ndarray, progress: float | None = None) -> SpanTargetBatch:
         import torch
 
