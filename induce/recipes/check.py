@@ -68,7 +68,7 @@ def _configs(part: Part, request: RunRequest) -> Iterator[RunConfig]:
         names = tuple(f"{teachers}-{number}" for number in range(1, count + 1))
         run = replace(request, preset=preset, settings=part.settings, teachers=names, seed=1)
         config = resolved_config(run)
-        run.sources.check_model(config)
+        run.check_model(config)
         if entry_of(config).learns_trees and count > 1:
             raise SynparseError(f"model {config.model_name!r} learns from one teacher")
         yield config

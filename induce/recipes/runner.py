@@ -170,9 +170,9 @@ def _read_text(plan: Plan, stop: Stop) -> RunData:
     learners = (request for request in requests if not entry_of(resolved_config(request)).needs_teacher)
     request = replace(next(learners, plan.new_request(members[0])), teachers=())
     config = resolved_config(request)
-    request.sources.check(config)
+    request.check(config)
     check_fits(config)
-    return load_run_data(config, request.sources, request.device, stop)
+    return load_run_data(config, request, request.device, stop)
 
 
 def _train(

@@ -14,7 +14,7 @@ from induce.training.sources import Sources, Text, is_corpus
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.registry import canonical
 from treebank.corpora.texts import files_of
-from treebank.io.read import DEFAULT_INPUT, InputOptions
+from treebank.io.read import InputOptions
 from treebank.tokenize import NONE
 
 if TYPE_CHECKING:
@@ -26,15 +26,10 @@ Stop = Callable[[], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRequest:
+class RunRequest(Sources):
     """Request of a user for a training run. None and empty values stand for the default."""
 
     run: str
-    text: Sequence[Text] = ()
-    dev: Sequence[Text] = ()
-    trees: str | None = None
-    input_options: InputOptions = DEFAULT_INPUT
-    teachers: Sequence[str] = ()
     model: str | None = None
     preset: str | None = None
     settings: Sequence[str] = ()
@@ -43,11 +38,6 @@ class RunRequest:
     resume: bool = False
     overwrite: bool = False
     device: str = "auto"
-
-    @property
-    def sources(self) -> Sources:
-        """The requested data."""
-        return Sources(tuple(self.text), tuple(self.dev), self.trees, self.input_options, tuple(self.teachers))
 
     @property
     def changes(self) -> list[str]:
@@ -136,7 +126,7 @@ def resolved_config(request: RunRequest) -> RunConfig:
         model=request.model,
         preset=request.preset,
         settings=request.changes,
-        sample=request.sources.sample,
+        sample=request.sample,
         task=request.task,
     )
 

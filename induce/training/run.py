@@ -216,7 +216,7 @@ def _plan(
     """The checkpoint of a resumed run. Settings and sources, after all checks that need no text."""
     folder = Path(request.run)
     stored = _stored(folder, request, report) if request.resume else None
-    config, sources = continued(stored, request) if stored else (resolved_config(request), request.sources)
+    config, sources = continued(stored, request) if stored else (resolved_config(request), request)
     sources.check(config)
     if group.size > 1 and "-" in (*sources.text, *sources.dev):
         raise SynparseError("standard input can be read by one process alone; give the text as a file")
