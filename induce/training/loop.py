@@ -50,27 +50,23 @@ class Trainer:
         ``stop`` is called after every step; if it returns true, the model is stored at once and then scored. ``hurry``
         is also called during scoring, and aborts it.
         """
-        deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
+        run, deadline = self.run, math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
         self.limits = Limits(deadline, stop, hurry)
         try:
-            yield from self._train()
+            if not run.resumed:
+                began = time.monotonic()
+                run.model.prepare(run.corpus)
+                run.group.equalize(run.model)
+                run.matrix_library = _choose_matrix_library(run)
+                run.position.seconds = time.monotonic() - began
+                save_last(run)  # a run that is killed before the first step can be resumed
+            yield log(run, self._started())
+            reason = self._over() or (yield from self._learn())
+            save_last(run)
+            yield log(run, self._finished(reason))
         finally:
-            if self.run.lock:
-                self.run.lock.release()
-
-    def _train(self) -> Iterator[Event]:
-        run = self.run
-        if not run.resumed:
-            began = time.monotonic()
-            run.model.prepare(run.corpus)
-            run.group.equalize(run.model)
-            run.matrix_library = _choose_matrix_library(run)
-            run.position.seconds = time.monotonic() - began
-            save_last(run)  # a run that is killed before the first step can be resumed
-        yield log(run, self._started())
-        reason = self._over() or (yield from self._learn())
-        save_last(run)
-        yield log(run, self._finished(reason))
+            if run.lock:
+                run.lock.release()
 
     def _learn(self) -> Generator[Event, None, str]:
         """Train until nothing is left to learn, or until the time is up. Returns the reason why training ends."""
@@ -221,7 +217,6 @@ class Trainer:
             development_loss=score.loss,
             development_perplexity=_exp(score.loss),
             best=best,
-            note="",
             seconds=at.seconds,
             development_bits=self._bits(score.loss),
             development_accuracy=score.accuracy,
