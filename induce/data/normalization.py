@@ -31,12 +31,6 @@ Recipe = Callable[..., Normalized]  # from the words of a sentence, and optional
 
 
 @lru_cache(maxsize=1 << 17)
-def fold_word(word: str) -> str:
-    """``word`` in lower case, every run of decimal digits as one ``0``."""
-    return _DIGITS.sub("0", word.lower())
-
-
-@lru_cache(maxsize=1 << 17)
 def fold_published(word: str) -> str:
     """``word`` in lower case, every run of ASCII digits as one ``N`` (so ``75.3`` gives ``N.N``)."""
     return _ASCII_DIGITS.sub("N", word.lower())
@@ -44,7 +38,7 @@ def fold_published(word: str) -> str:
 
 @lru_cache(maxsize=1 << 17)
 def _word_or_none(word: str) -> str | None:
-    return fold_word(word) if is_word(word) else None
+    return _DIGITS.sub("0", word.lower()) if is_word(word) else None
 
 
 _PUNCTUATION = "`` '' ` \" , . : ; ? ! - -- --- ... -lrb- -rrb- -lcb- -rcb- -lsb- -rsb- ( ) [ ] { } </s>"

@@ -60,10 +60,7 @@ class Neighbours:
         broken = np.append(np.asarray(breaks, dtype=bool), False) & ~starts
         adjacent = ~starts & ~broken
         firsts, seconds = [np.append(size, ids)[adjacent]], [np.append(ids, size)[adjacent]]
-        for gaps, mark in (
-            (starts, size),
-            (broken, size + 1),
-        ):  # a mark in a gap is a neighbor of the words on both sides
+        for gaps, mark in ((starts, size), (broken, size + 1)):  # a mark is a neighbor of the words on both sides
             ended, begun = ids[np.flatnonzero(gaps[1:])], ids[np.flatnonzero(gaps[:-1])]
             firsts += [ended, np.full(len(begun), mark)]
             seconds += [np.full(len(ended), mark), begun]
@@ -202,12 +199,8 @@ class _Exchange:
         after, twice = self._contexts(block, self.neighbours.after)
         before, _ = self._contexts(block, self.neighbours.before)
         gains = _pair_gains(after, self.table[:count]) + _pair_gains(before, self.table[:, :count].T)
-        middle, follows, precedes = (
-            self.table[diagonal, diagonal],
-            after[:, :count],
-            before[:, :count],
-        )  # both ends in the class
-        gains += _xlogx(middle + follows + precedes + twice[:, None]) + _xlogx(middle)
+        middle, follows, precedes = self.table[diagonal, diagonal], after[:, :count], before[:, :count]
+        gains += _xlogx(middle + follows + precedes + twice[:, None]) + _xlogx(middle)  # both ends in the class
         gains -= _xlogx(middle + follows) + _xlogx(middle + precedes)
         for contexts, sums in ((after, self.table.sum(1)[:count]), (before, self.table.sum(0)[:count])):
             gains -= _xlogx(sums + (contexts.sum(1) + twice)[:, None]) - _xlogx(sums)
