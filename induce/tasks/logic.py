@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from induce.setting import choice, count, limited
 from induce.settings.run import TaskSettings
 from induce.tasks.base import CLOSE, OPEN, Example, Expression, Group, bad, binary_tree, distinct, joins, size_groups
-from treebank.base.errors import SynparseError, UnknownNameError
-from treebank.base.registry import nearest
+from treebank.base.errors import SynparseError
 from treebank.core.sentence import Location
 from treebank.core.tree import Span
 from treebank.io.compression import open_zip
@@ -76,7 +75,7 @@ class Logic:
     def generate(self, config: LogicSettings, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different pairs of ``part``, for training with up to ``config.operators`` operators."""
         chance = random.Random(SEED)
-        excluded = partition(config.partition)
+        excluded = PARTITIONS[config.partition]
 
         def is_member(drawn: Example) -> bool:
             for_training = drawn.size <= config.operators and not excluded.search(str(drawn))
@@ -86,7 +85,7 @@ class Logic:
 
     def read(self, paths: Iterable[str], config: LogicSettings) -> Iterator[Example]:
         """The pairs of published files with up to ``config.operators`` operators, without those of the partition."""
-        excluded = partition(config.partition)
+        excluded = PARTITIONS[config.partition]
         for line in self.read_all(paths):
             if line.size <= config.operators and (config.partition == "full" or not excluded.search(str(line))):
                 yield line
@@ -107,17 +106,10 @@ class Logic:
         ranges = [(str(size), range(size, size + 1)) for size in range(LONGEST)]
         groups = size_groups(settings.max_size, [*ranges, (f"{LONGEST}-", range(LONGEST, 10**9))])
         if settings.partition != "full":
-            excluded, longer = partition(settings.partition), groups[1].contains
+            excluded, longer = PARTITIONS[settings.partition], groups[1].contains
             name = f"longer, {settings.partition}"
             groups.append(Group(name, lambda example: longer(example) and bool(excluded.search(str(example)))))
         return groups
-
-
-def partition(name: str) -> re.Pattern[str]:
-    """The pattern that training pairs of a partition of table 4 must not contain. Raises SynparseError."""
-    if name not in PARTITIONS:
-        raise UnknownNameError(f"setting task.partition = {name!r}: {nearest(name, PARTITIONS)}")
-    return PARTITIONS[name]
 
 
 def formula(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...], int]:

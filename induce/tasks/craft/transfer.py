@@ -36,8 +36,7 @@ from induce.training.request import CHANGEABLE, is_changeable, unchangeable
 from induce.training.state import Content, append_event, cut_log, resume_error, store_checkpoint
 from induce.training.time_limit import Limits, never
 from treebank.base.digest import digest_bytes
-from treebank.base.errors import SynparseError, UnknownNameError
-from treebank.base.registry import nearest
+from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.tasks.craft.ppo import Learner
@@ -180,8 +179,6 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     if request.resume:
         return _resumed(request, folder)
     reward = request.reward or REWARDS[0]
-    if reward not in REWARDS:
-        raise UnknownNameError(f"{reward!r} is not a reward; {nearest(reward, REWARDS)}")
     models, configs = [], []
     for run in request.runs:
         checkpoint = store.read(store.find(Path(run)))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from induce.settings.presets import resolve
 from induce.tasks import listops, logic
 from induce.tasks.base import Example, binary_tree, joins
 from induce.tasks.listops import ListOps, ListOpsSettings
@@ -167,8 +168,8 @@ def test_partition_leaves_out_pairs_of_table_4() -> None:
     for name, phrase in (("A", "( and ( not a ) )"), ("B", "( and ( not"), ("C", "( or ( not")):
         config = LogicSettings(partition=name)
         assert not any(phrase in str(drawn) for drawn in Logic().generate(config, "train", 200))
-    with pytest.raises(SynparseError, match=r"setting task.partition = 'D': known: A, B, C, full"):
-        next(Logic().generate(LogicSettings(partition="D"), "train", 1))
+    with pytest.raises(SynparseError, match=r"setting task.partition: there is no partition 'D'; known: A, B, C, full"):
+        resolve(task="logic", settings=["task.partition=D"])
 
 
 def test_too_many_examples_are_refused() -> None:
