@@ -1,4 +1,4 @@
-"""Brackets from syntactic distances, without recursion and in linear time.
+"""Brackets from syntactic distances, without recursion.
 
 On ties the first maximum wins. ``distances`` has one entry per word; entry i is the gap *before* word i. The result
 contains every bracket of two or more words once, including the full-sentence span, in no particular order. NaN raises
@@ -8,8 +8,9 @@ SynparseError; infinities are accepted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+import numpy as np
 
 from treebank.core.distances import nearest_larger, numbers, spans_from_distances
 
@@ -59,55 +60,18 @@ def biased_inner(distances: Sequence[float]) -> list[tuple[int, int]]:
     >>> sorted(biased_inner([9.0, 3.0, 2.0, 1.0, 1.0]))
     [(0, 5), (1, 5), (2, 5), (3, 5)]
     """
-    count = len(gaps := numbers(distances))
-    children = _cartesian_tree(gaps)
-    spans, todo = [], [(0, count, children.root)]
+    gaps = np.array(numbers(distances))
+    spans, todo = [], [(0, len(gaps))]
     while todo:
-        start, end, k = todo.pop()
+        start, end = todo.pop()
         if end - start < 2:
             continue
+        k = start + 1 + int(gaps[start + 1 : end].argmax())
         spans.append((start, end))
         if end - k > 1:
             spans.append((k, end))
-            children.remove_first(k)
-        todo += [(start, k, children.left[k]), (k + 1, end, children.right[k])]
+        todo += [(start, k), (k + 1, end)]
     return spans
-
-
-@dataclass
-class _CartesianTree:
-    """The widest inner gap of a sentence, and of the gaps before (``left``) and after (``right``) each gap, or 0."""
-
-    left: list[int]
-    right: list[int]
-    parent: list[int]
-    root: int = 0
-
-    def attach(self, child: int, parent: int, *, is_left: bool) -> None:
-        """Make ``child`` the widest gap on one side of ``parent``."""
-        (self.left if is_left else self.right)[parent] = child
-        self.parent[child] = parent
-
-    def remove_first(self, k: int) -> None:
-        """Remove the gap that follows gap k, which has no gaps before it on that side."""
-        parent = self.parent[k + 1]
-        self.attach(self.right[k + 1], parent, is_left=parent != k)
-
-
-def _cartesian_tree(gaps: Sequence[float]) -> _CartesianTree:
-    """The order in which the inner gaps, from 1 on, are the first maximum of a segment."""
-    count = len(gaps)
-    tree = _CartesianTree([0] * (count + 1), [0] * (count + 1), [0] * (count + 1))
-    before, after = nearest_larger(gaps[1:])
-    for k, (left, right) in enumerate(zip(before, after, strict=True), 1):
-        left, right = left + 1, right + 1  # 0 and ``count`` are the edges of the sentence
-        if left == 0 and right == count:
-            tree.root = k
-        elif left == 0 or (right < count and gaps[right] <= gaps[left]):
-            tree.attach(k, right, is_left=True)
-        else:
-            tree.attach(k, left, is_left=False)
-    return tree
 
 
 def nary(distances: Sequence[float], *, tolerance: float = 0.0) -> list[tuple[int, int]]:
