@@ -27,6 +27,33 @@ RELATIVE_BIASES = ("none", "distance", "scrambled")
 MAX_DISTANCE = 256  # words; pairs that are farther apart share one relative bias
 
 
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig(MaskedConfig):
+    """Sizes and rates. The defaults are those of StructFormer's released program, with ``--pos_emb``."""
+
+    heads: int = count(8, "attention heads")
+    layers: int = limited(8, 1, 1000, "layers of the network")
+    feedforward_size: int = count(2048, "units of the feed-forward layers")
+    dropout: float = dropout_rate(0.1, "dropout inside the layers")
+    attention_dropout: float = dropout_rate(0.0, "dropout of attention weights")
+    positions: bool = setting(True, help="whether a trained embedding of the position is added to that of the word")
+    relative_bias: str = choice(
+        "none", RELATIVE_BIASES, "whether and how attention depends on the distance between words (see `EncoderLayer`)"
+    )
+    affine: bool = setting(True, help="whether layer normalization has gain and bias")
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether positions have embeddings."""
+        return self.positions
+
+    def check(self) -> None:
+        """Raises ValueError if the settings do not fit together."""
+        super().check()
+        if self.embedding_size % self.heads:
+            raise ValueError(f"embedding_size = {self.embedding_size} is not a multiple of heads = {self.heads}")
+
+
 class EncoderLayer(nn.Module):
     """One Transformer layer of the released programs of StructFormer and UDGN, with layer normalization in front.
 
@@ -35,27 +62,18 @@ class EncoderLayer(nn.Module):
     "distance"; or, as in the released program, "scrambled": sentences in a batch get the biases of other heads.
     """
 
-    def __init__(
-        self,
-        size: int,
-        heads: int,
-        feedforward_size: int,
-        *,
-        dropout: float,
-        attention_dropout: float,
-        affine: bool,
-        relative_bias: str,
-    ) -> None:
+    def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.heads, self.scrambled = heads, relative_bias == "scrambled"
+        size, affine = config.embedding_size, config.affine
+        self.heads, self.scrambled = config.heads, config.relative_bias == "scrambled"
         self.norm = nn.LayerNorm(size, elementwise_affine=affine)
         self.project = nn.Linear(size, 3 * size)  # queries, keys, values
         self.output = nn.Linear(size, size)
         self.feedforward_norm = nn.LayerNorm(size, elementwise_affine=affine)
-        self.widen = nn.Linear(size, feedforward_size)
-        self.narrow = nn.Linear(feedforward_size, size)
-        self.relative = nn.Parameter(torch.zeros(heads, MAX_DISTANCE)) if relative_bias != "none" else None
-        self.dropout, self.attention_dropout = nn.Dropout(dropout), nn.Dropout(attention_dropout)
+        self.widen = nn.Linear(size, config.feedforward_size)
+        self.narrow = nn.Linear(config.feedforward_size, size)
+        self.relative = nn.Parameter(torch.zeros(self.heads, MAX_DISTANCE)) if config.relative_bias != "none" else None
+        self.dropout, self.attention_dropout = nn.Dropout(config.dropout), nn.Dropout(config.attention_dropout)
         for weight in (*self.project.weight.chunk(3), self.output.weight):
             nn.init.xavier_uniform_(weight.detach())
         for linear in (self.project, self.output):
@@ -102,33 +120,6 @@ def _weights(scores: Tensor, real: Tensor, mask: Tensor | None) -> Tensor:
     return scores.sigmoid() * mask * real
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransformerConfig(MaskedConfig):
-    """Sizes and rates. The defaults are those of StructFormer's released program, with ``--pos_emb``."""
-
-    heads: int = count(8, "attention heads")
-    layers: int = limited(8, 1, 1000, "layers of the network")
-    feedforward_size: int = count(2048, "units of the feed-forward layers")
-    dropout: float = dropout_rate(0.1, "dropout inside the layers")
-    attention_dropout: float = dropout_rate(0.0, "dropout of attention weights")
-    positions: bool = setting(True, help="whether a trained embedding of the position is added to that of the word")
-    relative_bias: str = choice(
-        "none", RELATIVE_BIASES, "whether and how attention depends on the distance between words (see `EncoderLayer`)"
-    )
-    affine: bool = setting(True, help="whether layer normalization has gain and bias")
-
-    @property
-    def has_positions(self) -> bool:
-        """Whether positions have embeddings."""
-        return self.positions
-
-    def check(self) -> None:
-        """Raises ValueError if the settings do not fit together."""
-        super().check()
-        if self.embedding_size % self.heads:
-            raise ValueError(f"embedding_size = {self.embedding_size} is not a multiple of heads = {self.heads}")
-
-
 class Transformer(MaskedLanguageModel):
     """Transformer masked language model, without a parser."""
 
@@ -136,19 +127,7 @@ class Transformer(MaskedLanguageModel):
 
     def build(self, symbols: int) -> None:
         """Create the layers."""
-        config = self.config
-        self.layers = nn.ModuleList(
-            EncoderLayer(
-                config.embedding_size,
-                config.heads,
-                config.feedforward_size,
-                dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
-                affine=config.affine,
-                relative_bias=config.relative_bias,
-            )
-            for _ in range(config.layers)
-        )
+        self.layers = nn.ModuleList(EncoderLayer(self.config) for _ in range(self.config.layers))
 
     def attention_masks(self, tokens: Tensor, lengths: Tensor, *, alone: bool = False) -> Sequence[Tensor | None]:
         """Attention mask (B, K, N, N) of each layer, here none."""
