@@ -10,10 +10,10 @@ import torch
 
 from induce.data.batches import HeadSupervisedBatch, SentenceBatch
 from induce.data.corpus import read_corpora
-from induce.layers.bilstm_encoder import some_unknown
 from induce.layers.endings import BUCKETS
 from induce.models.base import Query
 from induce.models.distilled.biaffine import Biaffine, BiaffineConfig, head_loss
+from induce.models.distilled.student import some_unknown
 from induce.structures import HeadDistribution
 from tests.support.tiny import with_chains
 from treebank.core.sentence import Sentence
