@@ -13,7 +13,7 @@ from induce.data.batches import SentenceBatch
 from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
 from induce.likelihood.language_model import TextModel
-from induce.models.base import Model, has_memory
+from induce.models.base import Model
 from induce.parsing.parser import LARGEST_BLOCK, blocks_until_failure
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -54,7 +54,8 @@ class MemoryReader(TextModel):
     def __init__(self, run: str, *, device: str = "auto") -> None:
         """Raises SynparseError if the model has no memory of earlier states."""
         super().__init__(run, device=device)
-        if not (issubclass(self.model_type, Model) and has_memory(self.model_type)):
+        kind = self.model_type
+        if not issubclass(kind, Model) or kind.memory_weights is Model.memory_weights:
             raise SynparseError(
                 f"{run}: this {self.name!r} has no memory of earlier states with gates; "
                 "--what states has the attention of models with attention layers"

@@ -13,7 +13,7 @@ from induce.data.batches import SentenceBatch
 from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
 from induce.likelihood.language_model import TextModel
-from induce.models.base import has_vectors
+from induce.models.base import Model
 from induce.models.build import class_of
 from induce.parsing.parser import LARGEST_BLOCK, blocks_until_failure
 from treebank.base.errors import SynparseError
@@ -40,7 +40,8 @@ class Embedder(TextModel):
     def __init__(self, run: str, *, device: str = "auto") -> None:
         """Raises SynparseError if the model has no vectors."""
         super().__init__(run, device=device)
-        if not has_vectors(class_of(self.config)):
+        kind = class_of(self.config)
+        if (kind.word_vectors, kind.sentence_vectors) == (Model.word_vectors, Model.sentence_vectors):
             task = f", which has learned {self.config.task_name}," if self.config.task_name else ""
             raise SynparseError(f"{run}: this {self.name!r}{task} gives no vectors of sentences")
         self.model: Any = self.build()

@@ -92,7 +92,7 @@ class Model(nn.Module):
     measure: ClassVar[str] = "perplexity"  # quantity that is reported for `Loss.nll`, by name
     rounds: ClassVar[bool] = False  # whether training may round the factors of products (`induce.layers.rounding`)
     precision = "float32"  # of the rounded factors
-    right_probability = 0.5  # that the text branches to the right, for models whose trees depend on it
+    right_probability: float = 0.5  # that the text branches to the right, for models whose trees depend on it
 
     def prepare(self, corpus: EncodedCorpus) -> None:
         """Compute buffers from the training corpus, such as word classes, before the first step."""
@@ -211,14 +211,12 @@ class CountSharing:
 class FittedModel(Model):
     """A model that is fitted without gradients, such as a grammar by expectation-maximization.
 
-    All learned values are buffers, so that a checkpoint contains them. ``seed`` is the seed of the training run, and
-    ``right_probability`` the probability that its text is right-branching.
+    All learned values are buffers, so that a checkpoint contains them. ``seed`` is the seed of the training run.
     ``group`` connects the processes that fit one model: each reads the full corpus, counts in its share of it, and adds
     its counts to those of the others.
     """
 
     seed: int = 1
-    right_probability: float = 0.5
     group: CountSharing = CountSharing()
 
     def loss(self, batch: Any, state: Any = None) -> Loss:
@@ -263,21 +261,6 @@ def scores_sentences(kind: type[Model]) -> bool:
 def has_layer_states(kind: type[Model]) -> bool:
     """Whether models of this class give hidden states and attention of each layer."""
     return kind.layer_states is not Model.layer_states
-
-
-def has_memory(kind: type[Model]) -> bool:
-    """Whether models of this class give gates and attention over earlier states, as PRPN does."""
-    return kind.memory_weights is not Model.memory_weights
-
-
-def has_impact(kind: type[Model]) -> bool:
-    """Whether models of this class give the impact of masked words."""
-    return kind.impact is not Model.impact
-
-
-def has_vectors(kind: type[Model]) -> bool:
-    """Whether models of this class give each sentence a vector."""
-    return (kind.word_vectors, kind.sentence_vectors) != (Model.word_vectors, Model.sentence_vectors)
 
 
 def bounded(tokens: Tensor) -> Tensor:

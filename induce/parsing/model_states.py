@@ -10,7 +10,7 @@ import torch
 from induce.data.batches import SentenceBatch
 from induce.decoding.neighbor_distances import MEASURES
 from induce.impact import Impact
-from induce.models.base import Model, has_impact, has_layer_states
+from induce.models.base import Model, has_layer_states
 from induce.parsing.state_trees import IMPACT, StateSource, numbers, parse_source
 from induce.parsing.states_file import SentenceStates
 from induce.structures import Distances, Structure
@@ -20,7 +20,7 @@ from treebank.base.errors import SynparseError
 def sources_of(kind: type[Model]) -> list[str]:
     """Names of the distances that can be read from models of this class besides their own structures."""
     measures = list(MEASURES) if has_layer_states(kind) else []
-    return [*measures, *([IMPACT] if has_impact(kind) else [])]
+    return [*measures, *([IMPACT] if kind.impact is not Model.impact else [])]
 
 
 def source_of_model(name: str, kind: type[Model], settings: Any, distances: str, layer: int | None) -> StateSource:
