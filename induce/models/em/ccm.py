@@ -53,7 +53,6 @@ class Ccm(FittedModel):
     reads: ClassVar[tuple[type[Batch], ...]] = (SentenceBatch,)
     gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores,)
     shortest: ClassVar[int] = 2
-    name: ClassVar[str] = "ccm"
     max_length: ClassVar[int | None] = LONGEST
     power: ClassVar[int] = 2  # a sentence of N words takes N ** power numbers
 

@@ -72,7 +72,7 @@ def tree_counts(
     """
     workspace = workspace or Workspace()
     counts, growth = _counts(weights, fragments, _scale(weights), workspace)
-    for again in (_with_other_scale, _in_logarithms):
+    for in_logarithms in (False, True):  # first with another scale
         heads = counts.root.sum(0) + counts.first.sum((0, 1, 2)) + counts.later.sum((0, 1, 2))  # one per word
         stops = counts.stop.sum((0, 1, 2)) / 2  # one per word and side
         deviation = np.maximum(np.abs(heads / weights.words - 1), np.abs(stops / weights.words - 1))
@@ -81,7 +81,9 @@ def tree_counts(
             break
         workspace.clear()  # it may contain infinite numbers, and 0 times infinity is not a number
         parts = None if fragments is None else fragments.select(lost)
-        for name, values in vars(again(weights.select(lost), parts, growth[lost])).items():
+        rest = weights.select(lost)
+        again = plain_tree_counts(rest, parts) if in_logarithms else _counts(rest, parts, growth[lost], Workspace())[0]
+        for name, values in vars(again).items():
             getattr(counts, name)[..., lost] = values
     return counts
 
@@ -94,14 +96,6 @@ def _counts(
     with np.errstate(all="ignore"):
         chart.inside()
         return chart.outside(), scale * np.exp(-chart.growth())
-
-
-def _with_other_scale(weights: TreeWeights, fragments: Fragments | None, scale: Array) -> TreeCounts:
-    return _counts(weights, fragments, scale, Workspace())[0]
-
-
-def _in_logarithms(weights: TreeWeights, fragments: Fragments | None, scale: Array) -> TreeCounts:
-    return plain_tree_counts(weights, fragments)
 
 
 class _Chart:
@@ -189,9 +183,8 @@ class _Chart:
         """Log of the factor (B,) by which half spans grow per word, measured while they are in range."""
         peaks = np.maximum(self.done.max((0, 1)), 0)  # (N, B)
         fit = (peaks > 1e-200) & (peaks < 1e200)
-        width = (
-            np.where(fit.all(0), self.count, (~fit).argmax(0)) - 1
-        )  # the widest before the first that is out of range
+        # the widest before the first that is out of range
+        width = np.where(fit.all(0), self.count, (~fit).argmax(0)) - 1
         ends = peaks[np.maximum(width, 0), np.arange(peaks.shape[1])]
         return np.where(width > 0, np.log(np.where(width > 0, ends, 1.0)) / np.maximum(width, 1), 0.0)
 
@@ -262,9 +255,8 @@ class _Chart:
         # in the direction of the other side, the head of the arc precedes the half span
         back = self.d_first[other, width:, width + 1].copy()
         further = slice(count - width - 1)
-        back[1:] += _products(
-            self.d_rest_end[other, width + 1 :, width + 1 :], self.open_inner_end[other, further, further]
-        )
+        rest = self.d_rest_end[other, width + 1 :, width + 1 :]
+        back[1:] += _products(rest, self.open_inner_end[other, further, further])
         return back[::-1]
 
     def _leave_arcs(self, side: int, width: int, heads: slice, lasts: slice) -> tuple[Array, Array]:

@@ -44,7 +44,6 @@ class DmvCcm(Ccm):
     Config: ClassVar[type] = DmvCcmConfig
     gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores, HeadDistribution)
     estimates_root = True
-    name: ClassVar[str] = "dmv-ccm"
     max_length: ClassVar[int | None] = LONGEST
     power: ClassVar[int] = 4
 

@@ -172,7 +172,8 @@ class GrammarSums:
         near[1:] = 1 / np.arange(1, count)
         offsets = np.subtract.outer(np.arange(count), np.arange(count))
         arcs = near[np.abs(offsets)][..., None] * (block.head * inside)[:, None]  # (N, N, B) of [head, child]
-        (left, right), (before, after) = self._sides(block), self._sides_of_heads(block)
+        left, right = _weights_of_sides(block, self.preferences.leaning)  # of the head of each word
+        before, after = _weights_of_sides(block, self.preferences.head_leaning)  # of its dependents
         head_follows = offsets[..., None] > 0
         arcs *= np.where(head_follows, right, left)
         arcs *= np.where(head_follows, before[:, None], after[:, None])
@@ -225,9 +226,10 @@ class GrammarSums:
         count, batch = block.classes.shape
         near = np.exp(-np.multiply.outer(np.arange(count) - 1.0, self.preferences.length_bias)).reshape(count, -1)
         near[0] = 0
-        before, after = self._sides_of_heads(block)
+        sides = _weights_of_sides(block, self.preferences.leaning)  # of the head of each word
+        before, after = _weights_of_sides(block, self.preferences.head_leaning)  # of its dependents
         heads = np.stack([_read(block.head * weights, side) for side, weights in enumerate((after, before))])
-        dependents = np.stack([_read(weights, side) for side, weights in enumerate(self._sides(block))])
+        dependents = np.stack([_read(weights, side) for side, weights in enumerate(sides)])
         arcs = self._tables.empty("arcs", (2, count, count, batch))
         np.multiply(heads[:, :, None], near, out=arcs)
         for width in range(1, count):
@@ -235,16 +237,9 @@ class GrammarSums:
             arcs[:, count - width :, width] = 0
         return arcs
 
-    def _sides(self, block: SentenceBlock) -> tuple[Array, Array]:
-        """Weights (N, B) of a head on the left, and on the right, of each word."""
-        return _weights_of_sides(block, self.preferences.leaning)
-
-    def _sides_of_heads(self, block: SentenceBlock) -> tuple[Array, Array]:
-        """Weights (N, B) of each dependent on the left, and on the right, of each word."""
-        return _weights_of_sides(block, self.preferences.head_leaning)
-
 
 def _weights_of_sides(block: SentenceBlock, strength: float) -> tuple[Array, Array]:
+    """Weights (N, B) of a word on the left of each word, and of one on the right, by ``strength`` times its leaning."""
     right = np.exp(np.broadcast_to(strength * np.asarray(block.leaning) / 2, block.classes.shape))
     return 1 / right, right
 
