@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
 from induce.layers.dropout import keep_mask
-
-
-class DropoutRates(Protocol):
-    """The five dropouts of AWD-LSTM (Merity et al. 2017, sections 2, 4.2 and 4.3), as settings of a model."""
-
-    @property
-    def embedding_dropout(self) -> float: ...
-    @property
-    def input_dropout(self) -> float: ...
-    @property
-    def hidden_dropout(self) -> float: ...
-    @property
-    def output_dropout(self) -> float: ...
-    @property
-    def weight_dropout(self) -> float: ...
 
 
 class Masks(NamedTuple):
@@ -35,10 +20,11 @@ class Masks(NamedTuple):
     weights: list[Tensor]  # the shape of each layer's hidden-to-hidden matrix, true where an entry stays
 
 
-def draw_masks(rates: DropoutRates, embedding: Tensor, recurrent: Sequence[Tensor], batch: int) -> Masks:
-    """Fresh masks for one segment of ``batch`` streams.
+def draw_masks(rates: Any, embedding: Tensor, recurrent: Sequence[Tensor], batch: int) -> Masks:
+    """Fresh masks for one segment of ``batch`` streams (Merity et al. 2017, sections 2, 4.2 and 4.3).
 
-    ``embedding`` (V, E) is the embedding table, ``recurrent`` (rows, H) the hidden-to-hidden matrix of each layer.
+    ``rates`` has the rates of the dropouts, such as ``input_dropout``. ``embedding`` (V, E) is the embedding table,
+    ``recurrent`` (rows, H) the hidden-to-hidden matrix of each layer.
     """
 
     def scaled(shape: tuple[int, ...], rate: float) -> Tensor:
