@@ -19,6 +19,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 import torch
@@ -173,8 +174,4 @@ def sum_of_splits(rules: HeadedRules, children: list[Children], width: int) -> T
             heads_first = rules.join(first.keep[:spans], right)
             yield torch.cat([heads_first, rules.join(second.keep[size : size + spans], left)], 2)
 
-    total = None
-    for product in products():
-        total = product if total is None else total + product
-    assert total is not None
-    return total
+    return reduce(torch.add, products())
