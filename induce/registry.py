@@ -33,7 +33,7 @@ class ModelEntry:
     """A model, or an encoder of a task."""
 
     location: str  # "module:class"
-    preset: str = ""  # default preset, for a CPU: a name, or a path that ends in .toml
+    preset: str = ""  # default preset, for a CPU: a name, or a path that ends in .toml; if empty, the name and -small
     layered: bool = False  # whether each layer has trees of its own
     learns_trees: bool = False  # whether it can also learn from a treebank
     sets: tuple[str, ...] = ()  # sets of distances besides those of the language model
@@ -125,65 +125,48 @@ class OptimizerEntry:
 MODELS: Registry[ModelEntry] = Registry(
     "model",
     {
-        "onlstm": ModelEntry("induce.models.language.onlstm:OnLstm", "onlstm-small", layered=True),
+        "onlstm": ModelEntry("induce.models.language.onlstm:OnLstm", layered=True),
         "onlstm-syd": ModelEntry(
             "induce.models.language.onlstm_syd:OnLstmSyd",
-            "onlstm-syd-small",
             layered=True,
             learns_trees=True,
             sets=("syd",),
         ),
-        "lstm": ModelEntry("induce.models.language.lstm:Lstm", "lstm-small"),
-        "ordered-memory": ModelEntry("induce.models.language.ordered_memory:OrderedMemory", "ordered-memory-small"),
-        "rnng": ModelEntry(
-            "induce.models.language.rnng:Rnng", "rnng-small", teacher_output="trees", needs_teacher=True
-        ),
-        "urnng": ModelEntry("induce.models.language.urnng:Urnng", "urnng-small", teacher_output="trees"),
-        "prpn": ModelEntry("induce.models.language.prpn:Prpn", "prpn-small"),
-        "prpn-syd": ModelEntry(
-            "induce.models.language.prpn_syd:PrpnSyd", "prpn-syd-small", learns_trees=True, sets=("syd",)
-        ),
-        "npcfg": ModelEntry("induce.models.grammars.npcfg:NeuralPcfg", "npcfg-small", teacher_output="trees"),
-        "cpcfg": ModelEntry("induce.models.grammars.cpcfg:CompoundPcfg", "cpcfg-small", teacher_output="trees"),
-        "simple-pcfg": ModelEntry(
-            "induce.models.grammars.simple_pcfg:SimplePcfg", "simple-pcfg-small", teacher_output="trees"
-        ),
-        "tn-pcfg": ModelEntry("induce.models.grammars.tn_pcfg:TnPcfg", "tn-pcfg-small", teacher_output="trees"),
-        "nl-pcfg": ModelEntry("induce.models.grammars.nl_pcfg:NlPcfg", "nl-pcfg-small", teacher_output="trees"),
-        "nbl-pcfg": ModelEntry("induce.models.grammars.nbl_pcfg:NblPcfg", "nbl-pcfg-small", teacher_output="trees"),
-        "diora": ModelEntry("induce.models.autoencoders.diora:Diora", "diora-small", teacher_output="trees"),
-        "s-diora": ModelEntry("induce.models.autoencoders.sdiora:SDiora", "s-diora-small", teacher_output="trees"),
-        "structformer": ModelEntry("induce.models.masked.structformer:StructFormer", "structformer-small"),
-        "transformer": ModelEntry("induce.models.masked.transformer:Transformer", "transformer-small"),
-        "tree-transformer": ModelEntry(
-            "induce.models.masked.tree_transformer:TreeTransformer", "tree-transformer-small", layered=True
-        ),
-        "segment-edges": ModelEntry("induce.models.em.segment_edges:SegmentEdges", "segment-edges-small"),
-        "ccm": ModelEntry("induce.models.em.ccm:Ccm", "ccm-small"),
-        "dmv": ModelEntry("induce.models.em.dmv:Dmv", "dmv-small"),
-        "dmv-ccm": ModelEntry("induce.models.em.dmv_ccm:DmvCcm", "dmv-ccm-small"),
-        "ndmv": ModelEntry("induce.models.dependency.ndmv:Ndmv", "ndmv-small", teacher_output="heads"),
-        "ndmv-sibling": ModelEntry(
-            "induce.models.dependency.ndmv_sibling:NdmvSibling", "ndmv-sibling-small", teacher_output="heads"
-        ),
-        "ndmv-lexical": ModelEntry(
-            "induce.models.dependency.ndmv_lexical:NdmvLexical", "ndmv-lexical-small", teacher_output="heads"
-        ),
-        "ndmv-joint": ModelEntry(
-            "induce.models.dependency.ndmv_joint:NdmvJoint", "ndmv-joint-small", teacher_output="heads"
-        ),
-        "udgn": ModelEntry("induce.models.masked.udgn:Udgn", "udgn-small", teacher_output="heads"),
-        "ocn": ModelEntry("induce.tasks.craft.ocn_text:OptionWords", "ocn-small"),
+        "lstm": ModelEntry("induce.models.language.lstm:Lstm"),
+        "ordered-memory": ModelEntry("induce.models.language.ordered_memory:OrderedMemory"),
+        "rnng": ModelEntry("induce.models.language.rnng:Rnng", teacher_output="trees", needs_teacher=True),
+        "urnng": ModelEntry("induce.models.language.urnng:Urnng", teacher_output="trees"),
+        "prpn": ModelEntry("induce.models.language.prpn:Prpn"),
+        "prpn-syd": ModelEntry("induce.models.language.prpn_syd:PrpnSyd", learns_trees=True, sets=("syd",)),
+        "npcfg": ModelEntry("induce.models.grammars.npcfg:NeuralPcfg", teacher_output="trees"),
+        "cpcfg": ModelEntry("induce.models.grammars.cpcfg:CompoundPcfg", teacher_output="trees"),
+        "simple-pcfg": ModelEntry("induce.models.grammars.simple_pcfg:SimplePcfg", teacher_output="trees"),
+        "tn-pcfg": ModelEntry("induce.models.grammars.tn_pcfg:TnPcfg", teacher_output="trees"),
+        "nl-pcfg": ModelEntry("induce.models.grammars.nl_pcfg:NlPcfg", teacher_output="trees"),
+        "nbl-pcfg": ModelEntry("induce.models.grammars.nbl_pcfg:NblPcfg", teacher_output="trees"),
+        "diora": ModelEntry("induce.models.autoencoders.diora:Diora", teacher_output="trees"),
+        "s-diora": ModelEntry("induce.models.autoencoders.sdiora:SDiora", teacher_output="trees"),
+        "structformer": ModelEntry("induce.models.masked.structformer:StructFormer"),
+        "transformer": ModelEntry("induce.models.masked.transformer:Transformer"),
+        "tree-transformer": ModelEntry("induce.models.masked.tree_transformer:TreeTransformer", layered=True),
+        "segment-edges": ModelEntry("induce.models.em.segment_edges:SegmentEdges"),
+        "ccm": ModelEntry("induce.models.em.ccm:Ccm"),
+        "dmv": ModelEntry("induce.models.em.dmv:Dmv"),
+        "dmv-ccm": ModelEntry("induce.models.em.dmv_ccm:DmvCcm"),
+        "ndmv": ModelEntry("induce.models.dependency.ndmv:Ndmv", teacher_output="heads"),
+        "ndmv-sibling": ModelEntry("induce.models.dependency.ndmv_sibling:NdmvSibling", teacher_output="heads"),
+        "ndmv-lexical": ModelEntry("induce.models.dependency.ndmv_lexical:NdmvLexical", teacher_output="heads"),
+        "ndmv-joint": ModelEntry("induce.models.dependency.ndmv_joint:NdmvJoint", teacher_output="heads"),
+        "udgn": ModelEntry("induce.models.masked.udgn:Udgn", teacher_output="heads"),
+        "ocn": ModelEntry("induce.tasks.craft.ocn_text:OptionWords"),
         "chart": ModelEntry(
             "induce.models.distilled.chart:Chart",
-            "chart-small",
             teacher_output="trees",
             needs_teacher=True,
             arrays="induce.models.distilled.chart_arrays:ArrayChart",
         ),
         "biaffine": ModelEntry(
             "induce.models.distilled.biaffine:Biaffine",
-            "biaffine-small",
             teacher_output="heads",
             needs_teacher=True,
             arrays="induce.models.distilled.biaffine_arrays:ArrayBiaffine",
@@ -363,6 +346,11 @@ def load(location: str) -> Any:
 def model_class(name: str) -> Any:
     """The model class called ``name``. Loads torch."""
     return load(MODELS.get(name).location)
+
+
+def default_preset(model: str, task: str = "") -> str:
+    """The preset of ``model``, or of a task, by default."""
+    return TASKS.get(task).preset if task else MODELS.get(model).preset or f"{model}-small"
 
 
 def models_of(task: str) -> Registry[ModelEntry]:

@@ -26,7 +26,7 @@ from bench.common import experiment, read_json, repeated, spread, stored, synpar
 from bench.experiments.directions import CORPORA, TRIVIAL, uf1, uf1_of, write_corpus
 from bench.report import markdown
 from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder
-from induce.registry import MODELS, model_class
+from induce.registry import MODELS, default_preset, model_class
 from induce.settings.presets import load_preset
 from induce.storage.model_spec import BASELINE
 
@@ -37,7 +37,7 @@ MIN_LEFT_MINUTES = 0.01  # a training with less time left is finished
 
 def tree_decoder(model: str) -> str | None:
     """Decoder that gives the trees of a model, "" for its default, or None if it gives no trees."""
-    gives, preset = model_class(model).gives, load_preset(MODELS.get(model).preset)
+    gives, preset = model_class(model).gives, load_preset(default_preset(model))
     by_tree = decoders_of(gives, "trees") if gives else []
     if not by_tree:
         return None

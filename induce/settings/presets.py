@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, load, models_of
+from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, default_preset, load, models_of
 from induce.setting import defaults_of, describe, make_settings
 from induce.settings.run import (
     TABLE_NAMES,
@@ -161,7 +161,7 @@ def _user_preset(path: str) -> dict[str, Any]:
                 hint = 'name a model ([model] name = "onlstm") or a preset to extend (extends = "onlstm-small")'
                 raise SynparseError(hint)
             task = content.get("task", {}).get("name")
-            default = (TASKS.get(str(task)) if task else MODELS.get(canonical(MODELS, model))).preset
+            default = default_preset(canonical(MODELS, model), str(task or ""))
             if Path(default) != Path(path):  # a model of an extension may have a user's file as default preset
                 content["extends"] = default
     except SynparseError as error:
@@ -187,8 +187,7 @@ def resolve(
         TASKS.get(task)
     if model is not None:
         model = _known_model(model, task)
-    usual = TASKS.get(task).preset if task else MODELS.get(model or DEFAULT_MODEL).preset
-    config = load_preset(preset or usual, model)
+    config = load_preset(preset or default_preset(model or DEFAULT_MODEL, task), model)
     if config.task_name != task:
         purpose = f"for task {config.task_name!r}" if config.task_name else "for plain text"
         raise UsageError(f"preset {preset!r} is {purpose}: {_command(config.task_name)} --preset {preset}")
@@ -333,7 +332,7 @@ def explain(model: str) -> Iterator[str]:
     model is unknown.
     """
     name = canonical(MODELS, model)
-    config = load_preset(MODELS.get(name).preset)
+    config = load_preset(default_preset(name))
     yield f"defaults of preset {config.preset}; change one with --set table.key=value"
     for setting, declared in effective_settings(config).items():
         yield describe(setting, declared, value_of(config, setting))

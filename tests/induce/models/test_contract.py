@@ -21,7 +21,7 @@ from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
 from induce.ranked_trees import RankedHeads, RankedTrees
-from induce.registry import LOADERS, MODELS, model_class
+from induce.registry import LOADERS, MODELS, default_preset, model_class
 from induce.settings.presets import changed, load_preset, preset_names
 from induce.settings.run import RunConfig, model_settings
 from induce.storage import checkpoint
@@ -136,7 +136,7 @@ def presets_of_text() -> list[RunConfig]:
 def test_presets_name_every_setting_of_the_model(name: str) -> None:
     expected = {field.name for field in fields(model_class(name).Config)}
     of_model = [preset for preset in presets_of_text() if preset.model_name == name]
-    assert MODELS.get(name).preset in [preset.preset for preset in of_model]
+    assert default_preset(name) in [preset.preset for preset in of_model]
     for preset in of_model:
         assert set(preset.model) == expected, preset.preset
         model_settings(model_class(name).Config, preset.model, name)
