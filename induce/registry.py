@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from induce.impact import Impact
@@ -263,6 +264,13 @@ OPTIMIZERS: Registry[OptimizerEntry] = Registry(
 #: whether the diagonal of a head distribution, P(word is the root), counts in the sum over arcs
 ROOT_RULE = DecoderOption("root", ("free", "counted"))
 
+
+def _projective(name: str, options: tuple[DecoderOption, ...] = ()) -> DecoderEntry:
+    """The decoder called ``name`` of `induce.decoding.heads`, a `Projective`."""
+    path = f"induce.decoding.heads:{name}"
+    return DecoderEntry(path, HeadDistribution, "heads", f"{path}.decode_all", options, f"{path}.k_best")
+
+
 #: decoders by name; the first one that reads a structure is its default
 DECODERS: Registry[DecoderEntry] = Registry(
     "decoder",
@@ -275,28 +283,9 @@ DECODERS: Registry[DecoderEntry] = Registry(
         "chu-liu-edmonds": DecoderEntry(
             "induce.decoding.heads:chu_liu_edmonds", HeadDistribution, "heads", options=(ROOT_RULE,)
         ),
-        "eisner": DecoderEntry(
-            "induce.decoding.heads:eisner",
-            HeadDistribution,
-            "heads",
-            batch_location="induce.decoding.heads:eisner_together",
-            options=(ROOT_RULE,),
-            k_best_location="induce.decoding.k_best_heads:eisner_k_best",
-        ),
-        "mbr-heads": DecoderEntry(
-            "induce.decoding.heads:mbr_heads",
-            HeadDistribution,
-            "heads",
-            batch_location="induce.decoding.heads:mbr_heads_together",
-            k_best_location="induce.decoding.k_best_heads:mbr_heads_k_best",
-        ),
-        "mbr-arcs": DecoderEntry(
-            "induce.decoding.heads:mbr_arcs",
-            HeadDistribution,
-            "heads",
-            batch_location="induce.decoding.heads:mbr_arcs_together",
-            k_best_location="induce.decoding.k_best_heads:mbr_arcs_k_best",
-        ),
+        "eisner": _projective("eisner", options=(ROOT_RULE,)),
+        "mbr-heads": _projective("mbr_heads"),
+        "mbr-arcs": _projective("mbr_arcs"),
         "argmax": DecoderEntry("induce.decoding.heads:argmax", HeadDistribution, "heads"),
         "heads-to-tree": DecoderEntry("induce.decoding.heads:heads_to_tree", HeadDistribution, options=(ROOT_RULE,)),
         "heights": DecoderEntry("induce.decoding.heights:heights", Heights, "heads"),
@@ -340,7 +329,7 @@ PRIORS: Registry[PriorEntry] = Registry(
 def load(location: str) -> Any:
     """Import the object at ``"module:object"``."""
     module, _, name = location.partition(":")
-    return getattr(import_module(module), name)
+    return attrgetter(name)(import_module(module))
 
 
 def model_class(name: str) -> Any:

@@ -10,11 +10,13 @@ for models that estimate P(root). A number that is not a probability raises Synp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
+from induce.decoding.k_best_heads import Masks, ScoredHeads, k_best_heads
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads
 from treebank.core.sentence import ROOT
@@ -49,49 +51,39 @@ def chu_liu_edmonds(probability: Matrix, *, root: Root = "free") -> Heads:
     >>> chu_liu_edmonds([[0.1, 0.9, 0.0], [0.8, 0.2, 0.0], [0.0, 0.7, 0.3]])
     (1, -1, 1)
     """
-    return maximum_tree(*projective_scores(probability, root))
+    return maximum_tree(*log_scores(probability, root))
 
 
-def eisner(probability: Matrix, *, root: Root = "free") -> Heads:
-    """Heads of the projective tree with the largest sum of log-probabilities, in cubic time (Eisner 1996).
+@dataclass(frozen=True)
+class Projective:
+    """Decoder of the tree without crossing arcs that has the largest sum of scores, in cubic time (Eisner 1996).
 
-    Row i of ``probability`` (N, N) is the distribution over the head of word i, with the root on the diagonal.
+    ``scores`` is a function from a head distribution (N, N), with the root on the diagonal, and the options of the
+    decoder to the scores of arcs (N, N) and of roots (N,), or None if roots do not count.
     """
-    return maximum_projective_tree(*projective_scores(probability, root))
 
+    scores: Callable[..., tuple[np.ndarray, np.ndarray | None]]
 
-def eisner_together(probabilities: Sequence[Matrix], *, root: Root = "free") -> list[Heads]:
-    """Heads of several sentences by `eisner`, with one batch for each length."""
-    return maximum_projective_trees([projective_scores(probability, root) for probability in probabilities])
+    def __call__(self, probability: Matrix, **options: Any) -> Heads:
+        """Heads of the best tree."""
+        return maximum_projective_tree(*self.scores(probability, **options))
 
+    def decode_all(self, probabilities: Sequence[Matrix], **options: Any) -> list[Heads]:
+        """Heads of several sentences, with one batch for each length."""
+        return maximum_projective_trees([self.scores(probability, **options) for probability in probabilities])
 
-def mbr_heads(probability: Matrix) -> Heads:
-    """Heads of the tree without crossing arcs that maximizes the expected number of correct heads.
+    def k_best(self, probability: Matrix, k: int, **options: Any) -> list[ScoredHeads]:
+        """The ``k`` best trees, each with the sum of its scores."""
+        scores, roots = self.scores(probability, **options)
+        words = len(scores)
+        board = np.concatenate([scores, np.zeros((words, 1)) if roots is None else roots[:, None]], 1)
 
-    It maximizes the sum of the probabilities, including that of the root (minimum Bayes risk; Smith and Smith 2007).
-    `eisner` returns the most probable tree instead.
-    """
-    return mbr_heads_together([probability])[0]
+        def best_heads(masks: Masks) -> list[ScoredHeads]:
+            boards = np.where(masks, board, -np.inf)
+            trees = maximum_projective_trees([(board[:, :words], board[:, words]) for board in boards])
+            return [(float(board[range(words), tree].sum()), tree) for board, tree in zip(boards, trees, strict=True)]
 
-
-def mbr_heads_together(probabilities: Sequence[Matrix]) -> list[Heads]:
-    """Heads of several sentences by `mbr_heads`, with one batch for each length."""
-    return maximum_projective_trees([mbr_head_scores(probability) for probability in probabilities])
-
-
-def mbr_arcs(probability: Matrix) -> Heads:
-    """Heads of the tree without crossing arcs with the best expected score if reversed arcs count as well.
-
-    The score of an arc is its probability plus `REVERSED_ARC_WEIGHT` times the probability of the reversed arc. If a
-    model is certain that two words are connected, but not which of them is the head, the tree contains an arc between
-    them.
-    """
-    return mbr_arcs_together([probability])[0]
-
-
-def mbr_arcs_together(probabilities: Sequence[Matrix]) -> list[Heads]:
-    """Heads of several sentences by `mbr_arcs`, with one batch for each length."""
-    return maximum_projective_trees([mbr_arc_scores(probability) for probability in probabilities])
+        return k_best_heads(best_heads, words, k)
 
 
 def mbr_head_scores(probability: Matrix) -> tuple[np.ndarray, np.ndarray]:
@@ -107,11 +99,20 @@ def mbr_arc_scores(probability: Matrix) -> tuple[np.ndarray, np.ndarray]:
     return gains, gains.diagonal()
 
 
-def projective_scores(probability: Matrix, root: Root) -> tuple[np.ndarray, np.ndarray | None]:
+def log_scores(probability: Matrix, root: Root = "free") -> tuple[np.ndarray, np.ndarray | None]:
     """Log probabilities (N, N) of the arcs and, if roots are counted, of each word as the root (N,)."""
     matrix = _probabilities(probability)
     scores = np.log(matrix + EPSILON)
     return scores, scores.diagonal() if root == "counted" else None
+
+
+#: the most probable tree
+eisner = Projective(log_scores)
+#: the largest expected number of correct heads (minimum Bayes risk; Smith and Smith 2007)
+mbr_heads = Projective(mbr_head_scores)
+#: the best expected score if reversed arcs count as well: if a model is certain that two words are connected, but not
+#: which of them is the head, the tree contains an arc between them
+mbr_arcs = Projective(mbr_arc_scores)
 
 
 def _probabilities(probability: Matrix) -> np.ndarray:

@@ -14,14 +14,6 @@ from itertools import count as counter
 import numpy as np
 from numpy.typing import NDArray
 
-from induce.decoding.heads import (
-    Matrix,
-    Root,
-    maximum_projective_trees,
-    mbr_arc_scores,
-    mbr_head_scores,
-    projective_scores,
-)
 from treebank.core.dependency import Heads
 
 Masks = NDArray[np.bool_]
@@ -56,31 +48,3 @@ def _divided(mask: Masks, heads: Heads, first: int, word: int) -> Masks:
     part[range(first, word), heads[first:word]] = True  # ROOT = -1 is the last column
     part[word, heads[word]] = False
     return part
-
-
-def _projective(scores: np.ndarray, roots: np.ndarray | None, k: int) -> list[ScoredHeads]:
-    """The ``k`` trees without crossing arcs with the largest sums of ``scores`` (N, N) and ``roots`` (N,)."""
-    words = len(scores)
-    board = np.concatenate([scores, np.zeros((words, 1)) if roots is None else roots[:, None]], 1)
-
-    def best_heads(masks: Masks) -> list[ScoredHeads]:
-        boards = np.where(masks, board, -np.inf)
-        trees = maximum_projective_trees([(board[:, :words], board[:, words]) for board in boards])
-        return [(float(board[range(words), tree].sum()), tree) for board, tree in zip(boards, trees, strict=True)]
-
-    return k_best_heads(best_heads, words, k)
-
-
-def eisner_k_best(probability: Matrix, k: int, *, root: Root = "free") -> list[ScoredHeads]:
-    """The ``k`` trees of `eisner`, with their sums of log probabilities."""
-    return _projective(*projective_scores(probability, root), k)
-
-
-def mbr_heads_k_best(probability: Matrix, k: int) -> list[ScoredHeads]:
-    """The ``k`` trees of `mbr_heads`, with their expected numbers of correct heads."""
-    return _projective(*mbr_head_scores(probability), k)
-
-
-def mbr_arcs_k_best(probability: Matrix, k: int) -> list[ScoredHeads]:
-    """The ``k`` trees of `mbr_arcs`, with their expected scores."""
-    return _projective(*mbr_arc_scores(probability), k)
