@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.models.dependency.k_best_trees import k_best_trees
+from induce.models.dependency.neural_dmv import k_best_trees
 from induce.models.dependency.outward_sums import RuleScores, best_heads, log_total, tree_arcs
 from tests.support.dependency_trees import children, projective_trees
 from treebank.core.sentence import ROOT

@@ -7,10 +7,9 @@ import torch
 from torch.nn import functional
 
 from induce.data.batches import MaskedBatch, SentenceBatch
-from induce.decoding.links import link_brackets
 from induce.layers.padding import real_words
 from induce.models.base import Query
-from induce.models.masked.tree_transformer import TreeTransformer, TreeTransformerConfig
+from induce.models.masked.tree_transformer import TreeTransformer, TreeTransformerConfig, link_brackets
 from induce.structures import Brackets, Distances
 from tests.support.reference import Fixture, fixtures, load
 
