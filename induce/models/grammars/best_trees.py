@@ -7,26 +7,13 @@ at the N - 1 spans of the best tree. S nonterminals, T preterminals, M = S + T s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from induce.models.grammars.k_best_trees import BestRules, Child, Ways
+from induce.models.grammars.k_best_trees import Child, Maxima, Ways
 
 LabelledSpans = list[tuple[int, int, int]]
-
-
-class Maxima(BestRules, Protocol):
-    """Logs of the rules of a grammar, with the maxima over splits and children that CKY needs."""
-
-    def parents(self, lefts: Tensor, rights: Tensor) -> Tensor:
-        """Best logarithms (B, spans, S) of parents of children (B, spans, splits, M)."""
-        ...
-
-    def children(self, sentence: int, parent: int, lefts: Tensor, rights: Tensor) -> tuple[int, int, int]:
-        """Best split of one span and its two symbols, from the children ``lefts`` and ``rights`` (splits, M)."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from induce.models.grammars.best_trees import Maxima
+from induce.models.grammars.k_best_trees import Maxima
 from induce.models.grammars.rules import Rules, SpanWeights
 
 

@@ -51,16 +51,21 @@ class Ways(NamedTuple):
     right: Tensor
 
 
-class BestRules(Protocol):
-    """Logarithms of rules that find the best ways to build a span."""
+class Maxima(Protocol):
+    """Logarithms of the rules of a grammar, with the maxima over splits and children that CKY needs."""
+
+    def parents(self, lefts: Tensor, rights: Tensor) -> Tensor:
+        """Best logarithms (B, spans, S) of parents of children (B, spans, splits, M)."""
+
+    def children(self, sentence: int, parent: int, lefts: Tensor, rights: Tensor) -> tuple[int, int, int]:
+        """Best split of one span and its two symbols, from the children ``lefts`` and ``rights`` (splits, M)."""
 
     def ways(self, left: Child, right: Child, k: int) -> Ways:
         """The best ways, at most ``k`` for each parent, to build spans of these children."""
-        ...
 
 
 @torch.no_grad()
-def k_best_trees(emissions: Tensor, root: Tensor, rules: BestRules, k: int) -> list[RankedSpans]:
+def k_best_trees(emissions: Tensor, root: Tensor, rules: Maxima, k: int) -> list[RankedSpans]:
     """Log probability and spans ``(start, end, nonterminal)`` of the ``k`` most probable trees, best first.
 
     ``emissions`` (N, T): log probabilities of each word given each preterminal, N at least 2. ``root`` (S,):
@@ -90,7 +95,7 @@ def k_best_trees(emissions: Tensor, root: Tensor, rules: BestRules, k: int) -> l
 
 
 def _best_ways(
-    emissions: Tensor, scores: NDArray[np.float64], starts: NDArray[np.int64], width: int, rules: BestRules, k: int
+    emissions: Tensor, scores: NDArray[np.float64], starts: NDArray[np.int64], width: int, rules: Maxima, k: int
 ) -> tuple[Ways, NDArray[np.int64]]:
     """The best ways to build the spans of one ``width``, over all splits, and the middle of each."""
     best: list[Tensor] = []

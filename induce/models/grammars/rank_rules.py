@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from induce.models.grammars.best_trees import Maxima
+from induce.models.grammars.k_best_trees import Maxima
 from induce.models.grammars.rules import Posterior, Rules, SpanWeights, draw_index, product
 from induce.models.grammars.simple_rules import SimpleRules
 from treebank.base.errors import SynparseError

@@ -19,8 +19,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from induce.models.grammars.best_trees import Maxima
-from induce.models.grammars.k_best_trees import Child, Ways
+from induce.models.grammars.k_best_trees import Child, Maxima, Ways
 from induce.models.grammars.rules import KernelRules, SpanWeights, draw_index, gradient, product
 
 CACHE_NUMBERS = 300_000  # larger sums over splits are computed split by split
