@@ -175,11 +175,9 @@ class _Board:
         self.best: list[int] = arcs.argmax(1).tolist()  # word that is the best head of a node, without the root
         self.root_word, self.row_of = list(range(count)), list(range(count))
         self.words = [[word] for word in range(count)]
-        # A tree of nodes: 0 … N - 1 are the words, N … are the cycles in the order of contraction.
-        self.node_at = list(range(count))
-        self.above: list[int] = [ROOT] * count
-        self.members: list[list[int]] = []
-        self.chosen: dict[int, tuple[int, int]] = {}  # node in a cycle -> the arc of the cycle that leads to it
+        #: word, head and all words of each node of a cycle with the arc of the cycle that leads to it, in the order of
+        #: contraction
+        self.cycles: list[list[tuple[int, int, list[int]]]] = []
 
     def best_head(self, row: int) -> int:
         """Row of the best head of a node without the root, on ties that of the first word."""
@@ -187,25 +185,21 @@ class _Board:
 
     def contract(self, rows: list[int]) -> None:
         """Contract the cycle ``rows`` to one node, which is stored in the first of these rows."""
-        keep, node = rows[0], self.count + len(self.members)
-        inside = [self.node_at[row] for row in rows]
-        for member, row in zip(inside, rows, strict=True):
+        keep, cycle = rows[0], []
+        for row in rows:
             head, into = self.best[row], self.into[row]
-            self.chosen[member] = self.dependent[row].item(head), head
-            self.above[member] = node
+            cycle.append((self.dependent[row].item(head), head, self.words[row]))
             lost = into.item(head)  # score of the arc that is removed if the cycle is entered at this node
             into -= lost
             self.root[row] -= lost
-        self.members.append(inside)
-        self.above.append(ROOT)
-        self.node_at[keep] = node
-        into, dependent, words = self.into[keep], self.dependent[keep], self.words[keep]
+        self.cycles.append(cycle)
+        into, dependent = self.into[keep], self.dependent[keep]
+        words = self.words[keep] = [word for row in rows for word in self.words[row]]
         for row in rows[1:]:
             better = self.into[row] > into
             np.putmask(dependent, better, self.dependent[row])
             np.maximum(into, self.into[row], out=into)
             self._take_better_root(keep, row)
-            words += self.words[row]
             for word in self.words[row]:
                 self.row_of[word] = keep
         into[words] = -np.inf
@@ -220,18 +214,12 @@ class _Board:
 
     def heads(self, last: int) -> Heads:
         """Heads of all words after contraction to one node, whose cycles are opened from the outside in."""
-        heads = [ROOT] * self.count
-        todo = [(self.node_at[last], self.root_word[last], ROOT)]
-        while todo:
-            top, word, head = todo.pop()
-            heads[word] = head
-            node = word
-            while node != top:
-                cycle = self.above[node]
-                others = self.members[cycle - self.count]
-                todo += [(other, *self.chosen[other]) for other in others if other != node]
-                node = cycle
-        return tuple(heads)
+        heads = {self.root_word[last]: ROOT}
+        for cycle in reversed(self.cycles):
+            for word, head, words in cycle:
+                if heads.keys().isdisjoint(words):  # another node of the cycle has the arc from outside
+                    heads[word] = head
+        return tuple(heads[word] for word in range(self.count))
 
 
 def _score_board(scores: np.ndarray, roots: np.ndarray | None) -> tuple[np.ndarray, float]:
