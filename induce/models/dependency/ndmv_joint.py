@@ -37,4 +37,5 @@ class NdmvJoint(NeuralDmv):
 
     def scores(self, tokens: Tensor) -> RuleScores:
         """Log of the product of the probabilities of both models."""
-        return self.lexical(tokens, self.classes) + self.sibling(self.classes[tokens])
+        models = self.lexical(tokens, self.classes), self.sibling(self.classes[tokens])
+        return RuleScores(*(first + second for first, second in zip(*models, strict=True)))

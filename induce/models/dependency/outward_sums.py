@@ -39,12 +39,6 @@ class RuleScores(NamedTuple):
     decision: Tensor
     root: Tensor
 
-    def __add__(self, other: object) -> RuleScores:
-        """Sum of the scores of two models, of which one may not depend on siblings."""
-        if not isinstance(other, RuleScores):
-            return NotImplemented
-        return RuleScores(self.attach + other.attach, self.decision + other.decision, self.root + other.root)
-
 
 class TreeArcs(NamedTuple):
     """Weights of arcs and roots in a distribution over trees, or in the best tree (then 0 or 1).

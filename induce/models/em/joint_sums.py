@@ -54,7 +54,7 @@ def joint_log_total(first: Tensor, later: Tensor, stop: Tensor, root: Tensor, br
     """Log Z (B,), from the logs of the weights in the shapes of `TreeWeights` and of brackets (N, N + 1, B)."""
     count = len(root)
     words = torch.arange(count)
-    arcs = _Arcs(_by_pair(first), _by_pair(later))
+    first, later = _by_pair(first), _by_pair(later)
     stops = torch.stack([stop[0], stop[1].flip(0)])  # (2, N, 2, B) of [side, head, v]
     right, left, under = [root * 0], list[Tensor](), list[Tensor]()  # entry width - 1: (spans, [heads,] B)
     for width in range(1, count + 1):
@@ -71,7 +71,7 @@ def joint_log_total(first: Tensor, later: Tensor, stop: Tensor, root: Tensor, br
         heads = starts[:, None] + words[:width]  # (spans, width)
         has_left = (words[:width] > 0).long().expand_as(heads)
         done = left[width - 1] + stops[1, heads, has_left]
-        under.append(arcs.over(done, heads))
+        under.append(_over(first, later, done, heads))
     return torch.logsumexp(root + done[0], 0)
 
 
@@ -94,20 +94,14 @@ def _by_pair(table: Tensor) -> Tensor:
     return torch.where((head == child)[..., None], torch.tensor(LOWEST, dtype=table.dtype), pairs)
 
 
-@dataclass(frozen=True)
-class _Arcs:
-    """Logs of arcs (N, N, B) of [head, dependent], for the first dependent on that side and for later ones."""
+def _over(first: Tensor, later: Tensor, done: Tensor, heads: Tensor) -> Tensor:
+    """``arcs`` (spans, N, B) of spans of one width, for each word outside a span as the head of the span's head.
 
-    first: Tensor
-    later: Tensor
-
-    def over(self, done: Tensor, heads: Tensor) -> Tensor:
-        """``arcs`` (spans, N, B) of spans of one width, for each word outside a span as the head of the span's head.
-
-        ``done`` (spans, width, B), ``heads`` (spans, width). Entries for words inside a span are never read.
-        """
-        above = torch.arange(len(self.first))[:, None]
-        spans = heads[:, None]  # (spans, 1, width)
-        adjacent = (above == spans[..., :1] - 1) | (above == spans[..., -1:] + 1)  # (spans, N, 1)
-        arcs = torch.where(adjacent[..., None], self.first[above, spans], self.later[above, spans])
-        return torch.logsumexp(arcs + done[:, None], 2)
+    ``first`` and ``later`` (N, N, B) of [head, dependent], for the first dependent on that side and for later ones,
+    ``done`` (spans, width, B), ``heads`` (spans, width). Entries for words inside a span are never read.
+    """
+    above = torch.arange(len(first))[:, None]
+    spans = heads[:, None]  # (spans, 1, width)
+    adjacent = (above == spans[..., :1] - 1) | (above == spans[..., -1:] + 1)  # (spans, N, 1)
+    arcs = torch.where(adjacent[..., None], first[above, spans], later[above, spans])
+    return torch.logsumexp(arcs + done[:, None], 2)
