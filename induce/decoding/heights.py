@@ -20,10 +20,8 @@ def heights(pairs: Sequence[Sequence[float]]) -> Heads:
     """
     gaps, height = numbers([gap for gap, _ in pairs]), numbers([value for _, value in pairs], "height")
     heads = [ROOT] * len(pairs)
-    ends, tops = (
-        [i + 1 for i in range(len(pairs))],
-        list(range(len(pairs))),
-    )  # of the largest phrase so far that begins at each word
+    # of the largest phrase so far that begins at each word
+    ends, tops = list(range(1, len(pairs) + 1)), list(range(len(pairs)))
     for start, end in sorted(nary(gaps), key=lambda span: span[1] - span[0]):
         parts = [start]
         while ends[parts[-1]] < end:

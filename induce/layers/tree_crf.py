@@ -33,10 +33,8 @@ class TreeCrf:
         entropy_by_start, entropy_by_end = torch.zeros_like(by_start), torch.zeros_like(by_end)
         entropy = torch.zeros_like(words)
         for width in range(2, words.shape[1] + 1):
-            by_start, by_end, entropy_by_start, entropy_by_end = (
-                *(by_start[:, :-1], by_end[:, 1:]),
-                *(entropy_by_start[:, :-1], entropy_by_end[:, 1:]),
-            )
+            by_start, by_end = by_start[:, :-1], by_end[:, 1:]
+            entropy_by_start, entropy_by_end = entropy_by_start[:, :-1], entropy_by_end[:, 1:]
             ways = by_start + by_end
             log_split = ways.log_softmax(-1)
             inside = ways.logsumexp(-1) + scores.diagonal(width, 1, 2)

@@ -95,11 +95,8 @@ class Fragments:
         crossing, cover = [], []
         for side in (numbers, numbers[::-1]):
             crosses = side[inside] != side[:, None]  # (N, N, B)
-            ends_here = [
-                side[1:] != side[:-1],
-                np.ones_like(side[:1], dtype=bool),
-            ]  # the word is the last of its fragment
-            following = np.concatenate(ends_here)
+            # whether each word is the last of its fragment
+            following = np.concatenate([side[1:] != side[:-1], np.ones_like(side[:1], dtype=bool)])
             cover.append(np.where(crosses | following[inside], 1.0, penalty))
             crossing.append(crosses.astype(np.float64))
         covers, crosses = np.stack(cover), np.stack(crossing)

@@ -93,9 +93,8 @@ class NblPcfg(HeadedGrammar):
         self.start = nn.Parameter(torch.empty(1, size))
         self.nonterminal = nn.Parameter(torch.empty(config.nonterminals, size))
         self.embedding = nn.Embedding(vocabulary_size, size)
-        self.head_rank, self.dependent_rank, self.word_rank = (
-            nn.Parameter(torch.empty(config.rank, size)) for _ in range(3)
-        )  # vectors of the ranks for each factor
+        ranks = [nn.Parameter(torch.empty(config.rank, size)) for _ in range(3)]  # vectors for each factor
+        self.head_rank, self.dependent_rank, self.word_rank = ranks
         self.root = perceptron(size, size, config.nonterminals)
         self.root_word = perceptron(size, size, vocabulary_size)
         self.encoder = nn.Linear(2 * size, size)

@@ -83,8 +83,7 @@ class NextWordModel(Model):
         rows, targets = words.chosen(self.predictions(words.tokens)[0].flatten(0, 1))
         scores = self.target_log_probabilities(rows, targets)
         mask = words.target_mask
-        if mask is None:
-            raise TypeError("sentences have padding")
+        assert mask is not None
         return scores.new_zeros(mask.shape).masked_scatter(mask, scores)[:-1].t()
 
 

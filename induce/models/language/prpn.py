@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -157,10 +158,7 @@ class Prpn(NextWordModel):
         words, units = config.embedding_size, config.hidden_size
         width = self.predict.output.in_features
         inner, outer = config.inner_dropout, config.outer_dropout
-
-        def scaled(rate: float, *shape: int) -> Tensor | None:
-            return scaled_mask(weight, rate, *shape)
-
+        scaled = partial(scaled_mask, weight)
         return Masks(
             parsing=self.parsing.draw_masks(steps, batch) if self.parsing else None,
             reading=[

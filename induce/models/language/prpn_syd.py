@@ -72,9 +72,8 @@ class ParsingNetwork(nn.Module):
         self.normalization = nn.BatchNorm1d(units)
         self.gaps = nn.LSTM(units, size)
         self.to_distances = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 2))  # and guesses
-        self.to_supervised = nn.Sequential(
-            nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1, bias=False)
-        )  # only the order matters
+        # without a bias, because only the order matters
+        self.to_supervised = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1, bias=False))
 
     def initial_state(self, batch: int) -> ParsingState:
         """Before any word: zeros, and distances that close every gate."""

@@ -120,9 +120,8 @@ def margins(distances: Tensor, heights: Tensor, real: Tensor) -> Tensor:
     with torch.no_grad():  # which word and which gap decide
         for rows in index.split(ROWS):
             higher = (heights[:, None] > heights[:, rows, None]) & real[:, None]  # (B, R, N)
-            after = (higher & (index > rows[:, None])).cumsum(
-                2, dtype=torch.int32
-            )  # number of higher words from the row's
+            # numbers of higher words between each word and the row's
+            after = (higher & (index > rows[:, None])).cumsum(2, dtype=torch.int32)
             before = (higher & (index < rows[:, None])).flip(2).cumsum(2, dtype=torch.int32).flip(2)
             right, right_gap = _largest(inner, (after == 0) & (index >= rows[:, None]))
             left, left_gap = _largest(inner, (functional.pad(before[..., 1:], (0, 1)) == 0) & (index < rows[:, None]))
