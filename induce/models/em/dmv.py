@@ -23,9 +23,9 @@ from induce.models.em.dependency_tables import by_head
 from induce.models.em.dmv_learner import DmvLearner
 from induce.models.em.dmv_members import DmvMembers
 from induce.models.em.valence_grammar import (
+    NO_PREFERENCES,
     TABLE,
     GrammarSums,
-    Preferences,
     SentenceBlock,
     ValenceGrammar,
     blocks_of_similar_length,
@@ -111,14 +111,12 @@ class Dmv(DmvMembers):
         tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
         members = self.ready()
         logs = np.zeros((len(members), len(lengths)))
-        sums = GrammarSums(Preferences(0.0, 1.0))
+        sums = GrammarSums(NO_PREFERENCES)
         for index, member in enumerate(members):
             words = np.log(self.word_given_class[member].cpu().numpy())
             for rows, count in blocks_of_similar_length(lengths, np.ones(len(lengths), dtype=bool)):
                 ids = tokens[rows, :count].T
-                unweighted = np.ones(ids.shape)
-                classes = self.classes[member].cpu().numpy()[ids]
-                block = SentenceBlock(classes, np.zeros_like(ids), unweighted, unweighted, lengths[rows])
+                block = SentenceBlock.of_classes(self.classes[member].cpu().numpy()[ids], lengths[rows])
                 emitted = np.where(np.arange(count)[:, None] < lengths[rows], words[ids], 0.0).sum(0)
                 logs[index, rows] = sums.trees(self.grammar(member), block).log_total + emitted
         mixture = np.logaddexp.reduce(logs, 0) - np.log(len(members))

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from induce.data.batches import SentenceBatch
 from induce.models.base import Query
-from induce.models.em.bracket_sums import BracketCounts, random_split_probability
-from induce.models.em.ccm import Ccm, CcmConfig, SpanScorer, blocks_of_one_length
+from induce.models.em.bracket_sums import random_split_probability
+from induce.models.em.ccm import Ccm, CcmConfig, SpanScorer
 from induce.models.em.dependency_tables import by_head
 from induce.models.em.joint_sums import JointCounts, joint_counts
 from induce.models.em.span_model import Spans
-from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
+from induce.models.em.valence_grammar import NO_PREFERENCES, GrammarSums, SentenceBlock, Smoothing, ValenceGrammar
 from induce.setting import limited
 from induce.structures import HeadDistribution, SpanScores, Structure
 
@@ -68,7 +68,7 @@ class DmvCcm(Ccm):
 
         With ``random``, count in harmonic heads and in random trees instead, which starts EM.
         """
-        tables, sums = self.tables(), _sums()
+        tables, sums = self.tables(), GrammarSums(NO_PREFERENCES)
         spans_seen, uses, total = tables.empty(), ValenceGrammar.zeros(self.class_count), np.zeros(1)
         scorer = SpanScorer(tables)
         for spans in self.group.share(blocks):
@@ -77,9 +77,9 @@ class DmvCcm(Ccm):
                 sums.add(uses, block, sums.harmonic_heads(block))
                 brackets = random_split_probability(len(spans.classes))[..., None]
             else:
-                expected, logs = self._joint(scorer, spans, entries)
+                expected, logs = self._brackets(scorer, spans, entries)
                 sums.add(uses, block, expected.trees)
-                brackets, total = expected.brackets, total + logs.sum()
+                brackets, total = expected.probability, total + logs.sum()
             spans_seen.add(spans, entries, spans.constituency(brackets))
         counted = spans_seen.sequences, spans_seen.contexts, uses.root, uses.stop, uses.choose
         self.group.add_up(*counted, total)
@@ -92,15 +92,11 @@ class DmvCcm(Ccm):
             getattr(self, name).copy_(torch.from_numpy(table))
         return float(total[0])
 
-    def _joint(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[JointCounts, np.ndarray]:
+    def _brackets(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[JointCounts, np.ndarray]:
         """Expected counts of the trees under both models, and the log (B,) of the sum over the trees."""
         ratios, fixed = scorer.weights(spans, entries)
-        expected = joint_counts(_sums().weights(self.grammar(), _block(spans)), ratios)
-        return expected, expected.trees.log_total + fixed
-
-    def _brackets(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[BracketCounts, np.ndarray]:
-        expected, logs = self._joint(scorer, spans, entries)
-        return BracketCounts(expected.brackets, expected.trees.log_total), logs
+        expected = joint_counts(GrammarSums(NO_PREFERENCES).weights(self.grammar(), _block(spans)), ratios)
+        return expected, expected.log_total + fixed
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """Probability of each bracket (B, N, N + 1), or of each head (B, N, N) with the root on the diagonal.
@@ -112,26 +108,15 @@ class DmvCcm(Ccm):
         self.check_lengths(batch)
         tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
         heads = np.zeros((*tokens.shape, tokens.shape[1]))
-        tables, classes = self.tables(), self.classes.cpu().numpy()
-        scorer = SpanScorer(tables)
-        for rows, count in blocks_of_one_length(lengths, self.power):
-            spans = Spans.of(classes[tokens[rows, :count].T], self.class_count)
-            trees = self._joint(scorer, spans, tables.entries(spans))[0].trees
-            arcs = by_head(trees.first + trees.later)
-            arcs[np.arange(count), np.arange(count)] = trees.root
+        for rows, count, expected, _ in self._trees(tokens, lengths):
+            assert isinstance(expected, JointCounts)
+            arcs = by_head(expected.trees.first + expected.trees.later)
+            arcs[np.arange(count), np.arange(count)] = expected.trees.root
             heads[rows, :count, :count] = arcs.transpose(2, 1, 0)
         return HeadDistribution(torch.from_numpy(heads).to(batch.tokens.device), batch.lengths)
 
 
-def _sums() -> GrammarSums:
-    """Sums under a grammar without preferences."""
-    return GrammarSums(Preferences(length_bias=0.0, penalty=1.0))
-
-
 def _block(spans: Spans) -> SentenceBlock:
-    """The sentences of ``spans`` as input of a grammar, with equal weights for all words and one fragment."""
+    """The sentences of ``spans`` as input of a grammar."""
     count, batch = spans.classes.shape
-    unweighted = np.ones((count, batch))
-    return SentenceBlock(
-        spans.classes, np.zeros((count, batch), dtype=np.int64), unweighted, unweighted, np.full(batch, count)
-    )
+    return SentenceBlock.of_classes(spans.classes, np.full(batch, count))

@@ -25,17 +25,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from induce.models.em.bracket_sums import BracketCounts
 from induce.models.em.dependency_tables import Array, TreeCounts, TreeWeights
 
 LOWEST = -1e30  # replaces log 0, which has no derivative
 
 
 @dataclass(frozen=True)
-class JointCounts:
-    """Expected uses of arcs, stops and roots, and the probability (N, N + 1, B) of each bracket."""
+class JointCounts(BracketCounts):
+    """Expected brackets, and expected uses of arcs, stops and roots."""
 
     trees: TreeCounts
-    brackets: Array
 
 
 def joint_counts(weights: TreeWeights, log_brackets: Array) -> JointCounts:
@@ -47,7 +47,8 @@ def joint_counts(weights: TreeWeights, log_brackets: Array) -> JointCounts:
         gradients = torch.autograd.grad(total.sum(), logs, allow_unused=True)
     uses = [np.zeros(log.shape) if count is None else count.numpy() for log, count in zip(logs, gradients, strict=True)]
     first, later, stop, root, brackets = uses
-    return JointCounts(TreeCounts(first, later, stop, root, total.detach().numpy()), brackets)
+    log_total = total.detach().numpy()
+    return JointCounts(brackets, log_total, TreeCounts(first, later, stop, root, log_total))
 
 
 def joint_log_total(first: Tensor, later: Tensor, stop: Tensor, root: Tensor, brackets: Tensor) -> Tensor:

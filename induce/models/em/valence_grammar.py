@@ -44,6 +44,12 @@ class SentenceBlock:
     copies: int = 1
     leaning: Array | float = 0.0
 
+    @classmethod
+    def of_classes(cls, classes: Array, lengths: Array) -> SentenceBlock:
+        """Sentences of ``classes`` (N, B) with equal weights for all words and one fragment."""
+        weights = np.ones(classes.shape)
+        return cls(classes, np.zeros(classes.shape, dtype=np.int64), weights, weights, lengths)
+
 
 def blocks_of_similar_length(
     lengths: np.ndarray, whole: np.ndarray, *, table: int = TABLE
@@ -75,6 +81,9 @@ class Preferences:
     constraint: str = "sprawl"
     leaning: float = 1.0
     head_leaning: float = 0.0
+
+
+NO_PREFERENCES = Preferences(length_bias=0.0, penalty=1.0)
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def test_joint_counts_equal_enumeration(count: int) -> None:
         for span in tree_brackets:
             chances[span] += weight
     np.testing.assert_allclose(counts.trees.log_total, np.log(total))
-    np.testing.assert_allclose(counts.brackets, chances / total, atol=1e-12)
+    np.testing.assert_allclose(counts.probability, chances / total, atol=1e-12)
     for name, sums in zip(("first", "later", "stop", "root"), expected, strict=True):
         np.testing.assert_allclose(getattr(counts.trees, name), sums / total, atol=1e-12, err_msg=name)
 
