@@ -36,11 +36,6 @@ def product(x: Tensor, y: Tensor, *, rounded: bool) -> Tensor:
     return (x.bfloat16() @ y.bfloat16()).to(x.dtype) if rounded else x @ y
 
 
-def _in_full(argument: Any) -> Any:
-    """A bfloat16 tensor as float32, and anything else as it is."""
-    return argument.float() if isinstance(argument, Tensor) and argument.dtype == torch.bfloat16 else argument
-
-
 def in_float32(forward: Forward) -> Forward:
     """Decorator of the ``forward`` of a Function: no autocast inside, and bfloat16 arguments become float32."""
 
@@ -49,7 +44,7 @@ def in_float32(forward: Forward) -> Forward:
         tensors = [argument for argument in args if isinstance(argument, Tensor)]
         if not any(map(rounds, tensors[:1])):
             return forward(*args)
-        full = [_in_full(argument) for argument in args]
+        full = [x.float() if isinstance(x, Tensor) and x.dtype == torch.bfloat16 else x for x in args]
         with torch.autocast(tensors[0].device.type, enabled=False):
             return forward(*full)
 

@@ -28,7 +28,6 @@ COLLECTIONS = {
     "marvin-linzen": ("marvin_linzen_all.tsv.gz", "marvin_linzen_all.tsv", "marvin_linzen_sample.tsv"),
     "blimp": ("BLiMP.zip", "blimp.jsonl", "blimp_sample_20x67.jsonl"),
 }
-SUBFOLDERS = {"marvin-linzen": "marvin_linzen", "blimp": "blimp"}
 #: number of cells -> columns of a file without a header
 COLUMNS = {2: ["good", "bad"], 3: ["phenomenon", "good", "bad"]}
 HEADER_NAMES = {"grammatical": "good", "ungrammatical": "bad"}  # other names of columns in a header
@@ -115,7 +114,7 @@ def _collection(name: str, folder: str | None) -> str:
     root = folder or os.environ.get(FOLDER_VARIABLE)
     if not root:
         raise SynparseError(f"{name}: the folder of its files is unknown; use --folder DIR or {FOLDER_VARIABLE}")
-    for parent in (Path(root), Path(root) / SUBFOLDERS[name]):
+    for parent in (Path(root), Path(root) / name.replace("-", "_")):
         for file in COLLECTIONS[name]:
             if (parent / file).is_file():
                 return str(parent / file)
