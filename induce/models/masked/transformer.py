@@ -81,7 +81,9 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
         """New states (B, N, E). ``real`` (B, N) is false at padding, ``mask`` is (B, K, N, N)."""
-        x = x + self.dropout(self._attend(self.norm(x), real, mask))
+        weights, value = self._attention(self.norm(x), real, mask)
+        gathered = self.attention_dropout(weights) @ value
+        x = x + self.dropout(self.output(gathered.transpose(1, 2).flatten(2)))
         hidden = self.dropout(functional.leaky_relu(self.widen(self.feedforward_norm(x))))
         return x + self.dropout(self.narrow(hidden))
 
@@ -96,12 +98,10 @@ class EncoderLayer(nn.Module):
         scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
         if self.relative is not None:
             scores = scores + self._bias(batch, count)
-        return _weights(scores, real[:, None, None], mask), value
-
-    def _attend(self, x: Tensor, real: Tensor, mask: Tensor | None) -> Tensor:
-        weights, value = self._attention(x, real, mask)
-        gathered = self.attention_dropout(weights) @ value
-        return self.output(gathered.transpose(1, 2).flatten(2))
+        real = real[:, None, None]
+        if mask is None:
+            return scores.masked_fill(~real, -math.inf).softmax(-1), value
+        return scores.sigmoid() * mask * real, value
 
     def _bias(self, batch: int, count: int) -> Tensor:
         """Bias of every pair of words (B or 1, K, N, N)."""
@@ -111,13 +111,6 @@ class EncoderLayer(nn.Module):
         if self.scrambled:  # repeated head by head, while the scores lie sentence by sentence
             return bias.repeat_interleave(batch, 0).view(batch, self.heads, count, count)
         return bias
-
-
-def _weights(scores: Tensor, real: Tensor, mask: Tensor | None) -> Tensor:
-    """Attention (B, K, N, N) from scores of the same shape."""
-    if mask is None:
-        return scores.masked_fill(~real, -math.inf).softmax(-1)
-    return scores.sigmoid() * mask * real
 
 
 class Transformer(MaskedLanguageModel):

@@ -110,14 +110,9 @@ class HeadParser(nn.Module):
         parent, child = self.arcs(self.dropout(hidden)).chunk(2, -1)
         scores = child @ parent.transpose(1, 2) / math.sqrt(parent.shape[-1])  # eq. 4.2.6
         if self.locality:
-            scores = scores - self.locality * _word_distances(tokens.shape[1], scores).log()
+            index = torch.arange(tokens.shape[1], dtype=scores.dtype, device=scores.device)
+            scores = scores - self.locality * (index - index[:, None]).abs().clamp(min=1).log()
         return scores.masked_fill(~real_words(tokens, lengths)[:, None], -math.inf)
-
-
-def _word_distances(count: int, like: Tensor) -> Tensor:
-    """Distance in words between i and j (N, N), 1 on the diagonal, with the type of ``like``."""
-    index = torch.arange(count, dtype=like.dtype, device=like.device)
-    return (index - index[:, None]).abs().clamp(min=1)
 
 
 def undirected(head: Tensor) -> Tensor:
