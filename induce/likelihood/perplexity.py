@@ -119,15 +119,6 @@ class Perplexity:
         return document | {name: getattr(self, name) for name in JSON_FIELDS}
 
 
-def comparable(scores: Sequence[Perplexity]) -> bool:
-    """Whether the perplexities are over the same tokens: one vocabulary, one normalization, one way to count."""
-    tokens = {
-        (score.metric, score.mask_rate, score.normalization, score.token, frozenset(score.vocabulary.words))
-        for score in scores
-    }
-    return len(tokens) <= 1
-
-
 @dataclass(frozen=True, slots=True)
 class TextEvaluation:
     """Scores of several models on one text, with mean and deviation of the models that match one pattern."""
@@ -140,8 +131,12 @@ class TextEvaluation:
 
     @property
     def comparable(self) -> bool:
-        """Whether the perplexities are over the same tokens."""
-        return comparable(self.scores)
+        """Whether the perplexities are over the same tokens: one vocabulary, one normalization, one way to count."""
+        tokens = {
+            (score.metric, score.mask_rate, score.normalization, score.token, frozenset(score.vocabulary.words))
+            for score in self.scores
+        }
+        return len(tokens) <= 1
 
     @property
     def names(self) -> list[str]:

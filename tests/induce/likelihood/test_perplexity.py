@@ -15,7 +15,7 @@ from torch import Tensor
 from induce.data.tokens import SPACE
 from induce.likelihood import language_model, units
 from induce.likelihood.cache import Cache, cache_probability
-from induce.likelihood.perplexity import Perplexity, TextScorer, add_text, comparable, evaluate_text
+from induce.likelihood.perplexity import Perplexity, TextEvaluation, TextScorer, add_text, evaluate_text
 from induce.likelihood.units import EncodedText, concatenate, segment_sums, sentence_sums
 from induce.models.masked.masked_model import mask_words
 from induce.storage.checkpoint import build_model, find, pack, read, save
@@ -52,6 +52,11 @@ def score(run: str, text: Sequence[Sentence] = TEXT, **options: Any) -> Perplexi
     scorer = TextScorer(run, device="cpu", **options)
     add_text(text, [scorer])
     return scorer.perplexity("text", scorer.units("text"))
+
+
+def comparable(scores: Sequence[Perplexity]) -> bool:
+    """Whether an evaluation calls ``scores`` comparable."""
+    return TextEvaluation("text", "", scores, {}).comparable
 
 
 def model_of(run: str) -> tuple[Any, list[list[int]]]:
