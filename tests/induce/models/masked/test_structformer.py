@@ -21,6 +21,7 @@ from induce.structures import Distances, HeadDistribution, Heights
 from tests.support.masked_weights import check_masked_loss, check_that_padding_is_ignored, give_weights
 from tests.support.reference import Fixture, fixtures, load
 from treebank.core.sentence import ROOT
+from treebank.io.predictions import parse_bare
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -108,22 +109,9 @@ def test_the_same_trees_and_heads_as_the_released_program(name: str) -> None:
         fixture.check(f"alone/{k}/head", model.head_distribution(batch)[k, :count, :count])
         alone = SentenceBatch(tokens[:, 1:-1], length)
         values = model.structure(alone, Query(Distances)).values[0].tolist()
-        assert set(nary(values)) == spans_of(target["tree"])
+        assert set(nary(values)) == set(parse_bare(target["tree"]).spans)
         heads = argmax(model.structure(alone, Query(HeadDistribution)).probability[0].tolist())
         assert [("root" if head == ROOT else head) for head in heads] == target["heads"]
-
-
-def spans_of(tree: str) -> set[tuple[int, int]]:
-    """The brackets of ``((w1 w2) w3)``."""
-    open_at, spans, count = [], set(), 0
-    for token in tree.replace("(", " ( ").replace(")", " ) ").split():
-        if token == "(":
-            open_at.append(count)
-        elif token == ")":
-            spans.add((open_at.pop(), count))
-        else:
-            count += 1
-    return spans
 
 
 @pytest.mark.parametrize("name", fixtures("structformer_mlm"))
