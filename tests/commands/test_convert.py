@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.calls import Caller, shell, start
+from tests.support.calls import Caller, Process, shell
 from tests.support.pages import examples
 from treebank.core.tree import Tree
 
@@ -256,17 +256,15 @@ def test_missing_input(call: Caller, tmp_path: Path) -> None:
     assert "no such file" in call.refusal("convert", tmp_path / "nothing.mrg")
 
 
-def test_the_first_lines_come_before_the_input_ends() -> None:
-    with start("convert", "-", "--format", "text") as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(b"(S (NN first))\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == b"first\n"
-        process.stdin.write(b"(S (NN second))\n")
-        process.stdin.close()
-        assert process.stdout.readline() == b"second\n"
-        assert process.wait() == 0
+def test_the_first_lines_come_before_the_input_ends(warm: str) -> None:
+    process = Process(warm, "convert", "-", "--format", "text")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"(S (NN first))\n")
+    assert process.stdout.readline() == b"first\n"
+    process.stdin.write(b"(S (NN second))\n")
+    assert process.communicate() == (b"second\n", b"")
+    assert process.wait() == 0
 
 
 @pytest.mark.parametrize(

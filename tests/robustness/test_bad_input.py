@@ -271,8 +271,8 @@ def test_advice_after_nan_loss_can_be_followed(
         assert call(*begin, "--overwrite", *change)[0] == 0
 
 
-def test_standard_input_is_named(trained: Path) -> None:
-    done = shell("printf 'a b\\n\\xff\\n' | $RUN decode", trained)
+def test_standard_input_is_named(trained: Path, warm: str) -> None:
+    done = shell("printf 'a b\\n\\xff\\n' | $RUN decode", trained, warm)
     assert done.stderr.startswith("synparse: standard input:1: not a line of JSON")
 
 

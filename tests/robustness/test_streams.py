@@ -15,7 +15,7 @@ from typing import IO
 
 import pytest
 
-from tests.support.calls import Caller, Process, sealed_json, shell, start, toy_text, wait_for
+from tests.support.calls import Caller, Process, sealed_json, shell, toy_text, wait_for
 from tests.support.working_folder import write
 from treebank.io.predictions import read_prediction_trees
 
@@ -283,10 +283,10 @@ def test_names_of_outputs(call: Caller, model: Path) -> None:
     assert "an empty name" in call.refusal("parse", "-m", model, "in.txt", "-o", "")
 
 
-def test_a_pipe_by_name() -> None:
+def test_a_pipe_by_name(warm: str) -> None:
     os.mkfifo("pipe")
     write("d.jsonl", DISTANCES)
-    process = start("decode", "d.jsonl", "-o", "pipe")
+    process = Process(warm, "decode", "d.jsonl", "-o", "pipe")
     assert Path("pipe").read_text() == TREE
     assert process.communicate() == (b"", b"")
 
@@ -294,13 +294,13 @@ def test_a_pipe_by_name() -> None:
 DISTANCES, TREE = '{"distances": [1]}\n', "(X (W w0))\n"
 
 
-def test_streams_that_are_set_not_to_wait() -> None:
+def test_streams_that_are_set_not_to_wait(warm: str) -> None:
     """With non-blocking streams, as ssh and node leave them, slow input and slow output lose no data."""
     source, feed = os.pipe()
     drain, sink = os.pipe()
     os.set_blocking(source, False)
     os.set_blocking(sink, False)
-    process = start("decode", stdin=source, stdout=sink)
+    process = Process(warm, "decode", stdin=source, stdout=sink)
     os.close(source)
     os.close(sink)
     time.sleep(0.5)
