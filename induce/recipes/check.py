@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from induce.data.fragments import SpanSettings
-from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder
+from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder, parse_priors
 from induce.parsing.ensemble import STRUCTURES
+from induce.recipes.plan import STRONGEST
 from induce.recipes.recipe import VOTE, Member, Part, Recipe
 from induce.registry import LOADERS, Output
 from induce.settings.run import RunConfig, entry_of, kind_of
@@ -33,10 +34,13 @@ class Source:
 def check_recipe(recipe: Recipe, request: RunRequest, where: str) -> None:
     """Raise SynparseError, beginning with ``where``, if a part cannot be trained, teach or vote as ``recipe`` says."""
     sources: dict[str, list[Source]] = {}
+    if recipe.estimated_prior:
+        with _located(f"{where}: estimated_prior"):
+            parse_priors([f"{recipe.estimated_prior}:{STRONGEST:g}"])
     for part in sorted(recipe.parts, key=lambda part: part.teachers == VOTE):  # students of the vote are the last
         if part.teachers == VOTE and VOTE not in sources:
             sources[VOTE] = [_vote(recipe, sources, where)]
-        with _located(where, part):
+        with _located(f"{where}: part {part.name!r}"):
             configs = list(_configs(part, request))
             for config in configs:
                 _check_passes(part, config)
@@ -52,12 +56,12 @@ def check_recipe(recipe: Recipe, request: RunRequest, where: str) -> None:
 
 
 @contextmanager
-def _located(where: str, part: Part) -> Iterator[None]:
-    """Add ``where`` and the part to a SynparseError."""
+def _located(where: str) -> Iterator[None]:
+    """Add ``where`` to a SynparseError."""
     try:
         yield
     except SynparseError as error:
-        raise SynparseError(f"{where}: part {part.name!r}: {error}") from None
+        raise SynparseError(f"{where}: {error}") from None
 
 
 def _configs(part: Part, request: RunRequest) -> Iterator[RunConfig]:
@@ -110,7 +114,7 @@ def _vote(recipe: Recipe, sources: dict[str, list[Source]], where: str) -> Sourc
         raise SynparseError(f"{where}: no part votes; leave out votes = false in at least one part without the vote")
     outputs = set[Output]()
     for part, source in voters:
-        with _located(where, part):
+        with _located(f"{where}: part {part.name!r}"):
             if not source.gives:
                 raise SynparseError(f"model {source.name!r} gives no trees, so it cannot vote; write votes = false")
             outputs.add(source.output())

@@ -111,6 +111,7 @@ class Recipe:
     voters_per_preset: int = 3  # of each part
     small_text_words: int = 0  # for a text with fewer words, the recipe ``small_text_recipe`` is used instead
     small_text_recipe: str = ""
+    estimated_prior: str = ""  # with the strength of `plan.prior_strength` in votes and teachers
     styles: tuple[str, ...] = ()  # values of {style} in presets and settings
     result: str = VOTE  # a part, whose member with the lowest perplexity is the result; or "vote" of all voters
 
@@ -141,6 +142,8 @@ class Recipe:
             names.add(part.name)
         if self.result not in names:
             raise ValueError(f"the result {self.result!r} is not a part")
+        if self.estimated_prior and not self.compared:
+            raise ValueError("estimated_prior needs a part of which some members have a teacher: with_teacher < count")
         if bool(self.small_text_words) != bool(self.small_text_recipe):
             raise ValueError("small_text_words and small_text_recipe need each other")
 
@@ -169,6 +172,11 @@ class Recipe:
     def students(self) -> tuple[Part, ...]:
         """Parts that learn from the vote of the others."""
         return tuple(part for part in self.parts if part.teachers == VOTE)
+
+    @property
+    def compared(self) -> tuple[Part, ...]:
+        """Parts of which some members have a teacher and others do not."""
+        return tuple(part for part in self.parts if 0 < part.with_teacher < part.count)
 
     def series(self, count: int) -> list[Member]:
         """Members of ``count`` series, without the students of the vote."""

@@ -76,11 +76,13 @@ def train_recipe(
     if not plan.text_share:
         plan.choose_shares(sum(member.part.minutes for member in students) * stretch, count)
     for stage in recipe.stages(members):
+        plan.estimate_strength(members)
         yield from _train(stage, plan, stretch, count, stop)
         if stop():
             return
         if stage[0] == members[0]:
             plan.report_branching(members[0])
+    plan.estimate_strength(members)
     voters = _voters(members, plan)
     if students:
         _combine(voters, plan.run_of(VOTE), plan)
@@ -203,7 +205,7 @@ def _tasks(members: Sequence[Member], plan: Plan, stretch: float, stop: Stop) ->
         teachers = tuple(request.teachers)
         key = (teachers, "" if request.resume else repr(resolved_config(request).data))
         if teachers and key not in shared:
-            plan.report(f"{member.name}: parsing the text for {', '.join(Path(name).name for name in teachers)}")
+            plan.report(f"{member.name}: parsing the text for {', '.join(plan.teachers_of(member))}")
             shared[key] = load_data(request, stop=stop)
             shared[key].encode()
         data = shared.get(key)
@@ -270,11 +272,11 @@ def _voters(members: Sequence[Member], plan: Plan) -> list[str]:
 
 
 def _combine(voters: Sequence[str], run: Path, plan: Plan) -> None:
-    """Make ``run`` the ensemble of these runs, each with the weight of its part."""
+    """Make ``run`` the ensemble of these runs, each with the weight of its part and the estimated prior."""
     from induce.parsing.combine import combine
 
-    weights = {part.name: f"@weight={part.weight:g}" for part in plan.recipe.parts if part.weight != 1}
-    members = [str(plan.run_of(name)) + weights.get(name.rpartition("-")[0], "") for name in voters]
+    weights = {part.name: part.weight for part in plan.recipe.parts}
+    members = [replace(plan.model_of(name), weight=weights[name.rpartition("-")[0]]).name for name in voters]
     combine(members, str(run), overwrite=True, tell=plan.report)
     content = f"the vote of {len(voters)} members" if len(voters) > 1 else voters[0]
     plan.decide(f"{content} is the run {run}")

@@ -72,3 +72,12 @@ def test_error_of_a_later_part_leaves_no_folder(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match=r"mine\.toml: part 'b': there is no preset 'nosuch-small'"):
         list(train_recipe(RunRequest(run=str(tmp_path / "run"), text=("text.txt",)), str(path)))
     assert not (tmp_path / "run").exists()
+
+
+def test_prior_whose_strength_is_estimated_is_checked() -> None:
+    taught = {**GRAMMAR, "name": "b", "count": 2, "teachers": "a", "with_teacher": 1}
+    content = {"name": "x", "minutes": 1, "part": [LANGUAGE, taught]}
+    with pytest.raises(SynparseError, match=r"mine\.toml: estimated_prior: prior 'near-heads:2': .* from 0 to 1"):
+        check_recipe(recipe_from({**content, "estimated_prior": "near-heads"}, "x"), REQUEST, "mine.toml")
+    with pytest.raises(SynparseError, match=r"mine\.toml: estimated_prior: there is no prior 'segment'"):
+        check_recipe(recipe_from({**content, "estimated_prior": "segment"}, "x"), REQUEST, "mine.toml")

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from induce.decoding.branching_direction import Direction
-from induce.recipes.plan import Plan
+from induce.recipes.plan import STRONGEST, WEAKEST, Plan, prior_strength
 from induce.recipes.recipe import read_recipe
-from induce.storage.facts import RunFacts
+from induce.storage.facts import Check, RunFacts
 from induce.training.request import RunRequest
 from treebank.base.errors import SynparseError, UsageError
 
@@ -135,3 +135,43 @@ def test_evidence_for_the_direction_is_decided_and_reported(tmp_path: Path, monk
     plan.report_branching(BEST.series(1)[0])
     assert lines == list(plan.log) == direction.lines()
     assert lines[1].startswith("warning: the text gives weak evidence")
+
+
+def test_prior_is_the_weaker_the_more_teaching_lowers_perplexity() -> None:
+    strengths = [prior_strength([100 * ratio], [100]) for ratio in (1.2, 1.0, 0.95, 0.9, 0.8)]
+    assert strengths == [STRONGEST, STRONGEST, 0.79, 0.3, WEAKEST]
+    assert prior_strength([90, 90], [80, 125]) == prior_strength([90], [100])  # geometric means
+
+
+def test_strength_is_decided_once_from_members_with_and_without_a_teacher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = new_plan(tmp_path / "run")
+    members = plan.choose_series(2)
+    histories = {
+        name: [Check(epoch, 1, development_perplexity=perplexity) for epoch, perplexity in enumerate(perplexities, 1)]
+        for name, perplexities in {
+            "first-1": [200.0, 90.0, 70.0],  # the others had no time for a third epoch
+            "first-2": [200.0, 90.0],
+            "first-3": [300.0, 80.0],
+            "first-4": [300.0, 125.0],
+        }.items()
+    }
+    monkeypatch.setattr(plan, "_history", histories.__getitem__)
+    plan.done = ("segment-edges-1", "first-1", "first-2", "first-3")
+    plan.estimate_strength(members)
+    assert (plan.strength, plan.model_of("first-1").priors) == (0.0, "")
+    plan.finish("first-4")
+    plan.estimate_strength(members)
+    assert plan.log[-1] == (
+        "perplexity of the development text 90.0 with teachers and 100.0 without: prior segment-edges:0.3"
+    )
+    resumed = new_plan(tmp_path / "run", resume=True)
+    resumed.estimate_strength(members)
+    assert resumed.strength == 0.3
+    assert resumed.model_of("second-1").priors == (
+        "segment-edges:0.3+branching:0.1+punctuation:0.1+brackets:1+joining-marks:1"
+    )
+    assert resumed.model_of("segment-edges-1").priors == resumed.model_of("student-1").priors == ""
+    second = next(member for member in members if member.part.name == "second")
+    assert all("segment-edges:0.3" in teacher for teacher in resumed.new_request(second).teachers)
