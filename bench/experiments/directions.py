@@ -102,11 +102,13 @@ def spread_evenly(sentences: Sequence[Sentence], words: int) -> list[Sentence]:
     return list(sentences) if step <= 1 else [sentences[int(k * step)] for k in range(int(len(sentences) / step))]
 
 
-def write_corpus(corpus: Corpus, data: Path, folder: Path) -> tuple[Path, Path, list[Sentence]]:
+def write_corpus(
+    corpus: Corpus, data: Path, folder: Path, words: int = TEXT_WORDS
+) -> tuple[Path, Path, list[Sentence]]:
     """Files with the training text and the gold trees of a corpus, and the sentences of the text without annotation."""
     sentences = read_treebank(data / corpus.path, corpus.encoding)
     more = read_treebank(data / corpus.more, corpus.encoding) if corpus.more else []
-    text = [Sentence(sentence.words) for sentence in spread_evenly([*sentences, *more], TEXT_WORDS)]
+    text = [Sentence(sentence.words) for sentence in spread_evenly([*sentences, *more], words)]
     gold = spread_evenly([sentence for sentence in sentences if len(sentence.words) <= MAX_WORDS], SCORED_WORDS)
     paths = folder / "text.txt", folder / "gold.mrg"
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""UF1 of a vote of grammars with all priors of a recipe, without some, and with other strengths, in every language.
+"""UF1 of a vote of grammars with all priors of a recipe and without some, in every language.
 
 ``python -m bench.experiments.priors [--only CORPUS…]`` trains the first grammars of the recipe `best-small`, and
 their teacher, on the text of each treebank. Their vote is scored with each list of priors. Runs and scores are stored
@@ -18,7 +18,6 @@ from bench.report import markdown
 from induce.recipes.recipe import SHIPPED
 
 RECIPE, PART, GRAMMARS = "best-small", "first", 4
-EDGES, STRENGTHS = "segment-edges", ("0.1", "0.25", "0.5", "2")
 BASELINES = ("right", "left")
 
 
@@ -41,8 +40,6 @@ class Bench:
         lists = {"all": list(self.priors.values())}
         for prior in self.priors:
             lists[f"no {prior}"] = [text for other, text in self.priors.items() if other != prior]
-        for strength in STRENGTHS:
-            lists[f"{EDGES}:{strength}"] = list({**self.priors, EDGES: f"{EDGES}:{strength}"}.values())
         result: dict[str, float] = {}
         for label, listed in {**lists, "none": []}.items():
             priors, vote = "+".join(listed) or "none", folder / "vote"
@@ -57,7 +54,7 @@ def first_grammars(folder: Path) -> tuple[Path, dict[str, str]]:
     text = (SHIPPED / f"{RECIPE}.toml").read_text(encoding="utf-8")
     head, *parts = text.split("[[part]]")
     last = next(index for index, part in enumerate(parts) if f'name = "{PART}"' in part)
-    head = re.sub(r"^(small_text_\w+|result) =.*\n", "", head, flags=re.MULTILINE)
+    head = re.sub(r"^(small_text_\w+|result|estimated_prior) =.*\n", "", head, flags=re.MULTILINE)
     path = folder / "first.toml"
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text("[[part]]".join([head, *parts[: last + 1]]), encoding="utf-8")

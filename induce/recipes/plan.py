@@ -310,7 +310,7 @@ def prior_strength(taught: Sequence[float], free: Sequence[float]) -> float:
     each 3.8 % of perplexity halve the strength. The rule was fitted to 19 texts (docs/results/ensembles.md).
 
     >>> prior_strength([570.0, 590.0], [610.0, 620.0])
-    0.69
+    0.7
     """
     ratio = geometric_mean(taught) / geometric_mean(free)
     return round(min(STRONGEST, max(WEAKEST, STRONGEST * ratio**STEEPNESS)), 2)
