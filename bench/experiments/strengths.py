@@ -26,9 +26,9 @@ def write_recipe(path: Path) -> None:
     """Write the recipe with its grammars and their teacher alone, whose vote is the result."""
     head, *parts = (SHIPPED / f"{RECIPE}.toml").read_text(encoding="utf-8").split("[[part]]")
     head = re.sub(r"^(small_text_\w+|result) .*\n", "", head, flags=re.MULTILINE)
-    kept = [part for part in parts if any(f'name = "{name}"' in part for name in (PRIOR, *GRAMMARS))]
+    used = [part for part in parts if any(f'name = "{name}"' in part for name in (PRIOR, *GRAMMARS))]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("[[part]]".join([head, *kept]), encoding="utf-8")
+    path.write_text("[[part]]".join([head, *used]), encoding="utf-8")
 
 
 def members(job: Path, strength: float) -> list[str]:

@@ -201,12 +201,12 @@ class Plan(Decisions):
         epochs = min(max((check.epoch for check in self._history(member.name)), default=0) for member in compared)
         if not epochs:  # the strengths in the settings of the parts apply
             return
-        taught = [self._perplexity(member.name, epochs) for member in compared if member.teachers]
-        free = [self._perplexity(member.name, epochs) for member in compared if not member.teachers]
-        self.strength = prior_strength(taught, free)
+        with_teacher = [self._perplexity(member.name, epochs) for member in compared if member.teachers]
+        without = [self._perplexity(member.name, epochs) for member in compared if not member.teachers]
+        self.strength = prior_strength(with_teacher, without)
         self.decide(
-            f"perplexity of the development text {geometric_mean(taught):.1f} with teachers and "
-            f"{geometric_mean(free):.1f} without: prior {self.recipe.estimated_prior}:{self.strength:g}"
+            f"perplexity of the development text {geometric_mean(with_teacher):.1f} with teachers and "
+            f"{geometric_mean(without):.1f} without: prior {self.recipe.estimated_prior}:{self.strength:g}"
         )
 
     def model_of(self, name: str) -> ModelSpec:
@@ -302,15 +302,15 @@ class Plan(Decisions):
         write_metadata(self.folder / PLAN, stored, FORMAT)
 
 
-def prior_strength(taught: Sequence[float], free: Sequence[float]) -> float:
-    """Strength of the prior that teaches, by the perplexities of grammars with this teacher and of others without any.
+def prior_strength(with_teacher: Sequence[float], without: Sequence[float]) -> float:
+    """Strength of a prior, by the perplexities of grammars whose teacher has the same preference, and of others.
 
-    If the teacher lowers the perplexity, its structure helps to predict the words, and the grammars improve on it: the
-    prior is weak. If it does not, grammars drift from it to worse trees, and the prior is strong. Between the limits,
-    each 3.8 % of perplexity halve the strength. The rule was fitted to 19 texts (docs/results/ensembles.md).
+    If the teacher lowers the perplexity, its trees help to predict the words, and grammars improve on them: the prior
+    is weak. If it does not, grammars drift to worse trees, and the prior is strong. Between the limits, each 3.8 % of
+    perplexity halve the strength. The rule was fitted to 19 texts (docs/results/ensembles.md).
 
     >>> prior_strength([570.0, 590.0], [610.0, 620.0])
     0.7
     """
-    ratio = geometric_mean(taught) / geometric_mean(free)
+    ratio = geometric_mean(with_teacher) / geometric_mean(without)
     return round(min(STRONGEST, max(WEAKEST, STRONGEST * ratio**STEEPNESS)), 2)

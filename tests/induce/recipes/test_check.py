@@ -75,8 +75,8 @@ def test_error_of_a_later_part_leaves_no_folder(tmp_path: Path) -> None:
 
 
 def test_prior_whose_strength_is_estimated_is_checked() -> None:
-    taught = {**GRAMMAR, "name": "b", "count": 2, "teachers": "a", "with_teacher": 1}
-    content = {"name": "x", "minutes": 1, "part": [LANGUAGE, taught]}
+    with_teacher = {**GRAMMAR, "name": "b", "count": 2, "teachers": "a", "with_teacher": 1}
+    content = {"name": "x", "minutes": 1, "part": [LANGUAGE, with_teacher]}
     with pytest.raises(SynparseError, match=r"mine\.toml: estimated_prior: prior 'near-heads:2': .* from 0 to 1"):
         check_recipe(recipe_from({**content, "estimated_prior": "near-heads"}, "x"), REQUEST, "mine.toml")
     with pytest.raises(SynparseError, match=r"mine\.toml: estimated_prior: there is no prior 'segment'"):
