@@ -1,6 +1,6 @@
 """UF1 of a vote of grammars with all priors of a recipe and without some, in every language.
 
-``python -m bench.experiments.priors [--only CORPUS…]`` trains the first grammars of the recipe `best-small`, and
+``python -m bench.experiments.priors [--only CORPUS…]`` trains the first grammars of the recipe `best`, and
 their teacher, on the text of each treebank. Their vote is scored with each list of priors. Runs and scores are stored
 in ``--out``, and the same command continues after an interruption.
 """
@@ -17,7 +17,7 @@ from bench.experiments.directions import CORPORA, corpus_experiment, uf1, uf1_of
 from bench.report import markdown
 from induce.recipes.recipe import SHIPPED
 
-RECIPE, PART, GRAMMARS = "best-small", "first", 4
+RECIPE, PART, GRAMMARS = "best", "first", 4
 BASELINES = ("right", "left")
 
 

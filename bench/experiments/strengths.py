@@ -1,6 +1,6 @@
 """UF1 of votes by the strength of `segment-edges`, and the strength that the text suggests, in every language.
 
-``python -m bench.experiments.strengths [--only CORPUS…] [--words N]`` trains the grammars of the recipe `best-small`
+``python -m bench.experiments.strengths [--only CORPUS…] [--words N]`` trains the grammars of the recipe `best`
 on the text of each treebank, and scores their vote with each strength of their prior. The perplexity of grammars with
 a teacher, relative to that of those without, gives the estimate. Runs and scores are stored in ``--out``, and the same
 command continues after an interruption. Table: docs/results/ensembles.md.
@@ -18,7 +18,7 @@ from bench.experiments.directions import CORPORA, TEXT_WORDS, corpus_experiment,
 from bench.report import markdown
 from induce.recipes.recipe import SHIPPED, read_recipe
 
-RECIPE, PRIOR, STRENGTHS = "best-small", "segment-edges", (0.1, 0.25, 0.5, 1.0, 2.0)
+RECIPE, PRIOR, STRENGTHS = "best", "segment-edges", (0.1, 0.25, 0.5, 1.0, 2.0)
 GRAMMARS = ("first", "second")
 
 

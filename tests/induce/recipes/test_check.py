@@ -19,7 +19,7 @@ NO_TREES = {**LANGUAGE, "presets": ["lstm-small"]}
 HEADS = {**LANGUAGE, "presets": ["ndmv-joint-small"]}
 
 
-@pytest.mark.parametrize("name", ["best", "best-small", "best-tiny", "heads"])
+@pytest.mark.parametrize("name", ["best", "best-tiny", "heads"])
 def test_shipped_recipe_passes(name: str) -> None:
     check_recipe(read_recipe(name), REQUEST, name)
 

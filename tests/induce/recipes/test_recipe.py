@@ -14,13 +14,13 @@ from treebank.base.errors import SynparseError
 PART = {"name": "a", "presets": ["onlstm-small"], "minutes": 1}
 
 
-@pytest.mark.parametrize("name", ["best", "best-small", "best-tiny"])
+@pytest.mark.parametrize("name", ["best", "best-tiny"])
 def test_shipped_recipe_names_existing_presets_and_settings(name: str) -> None:
     recipe = read_recipe(name)
     for part in recipe.parts:
         for preset in part.presets:
             resolve(preset=preset, settings=part.settings)
-    assert (recipe.minutes, recipe.max_series) == {"best": (180, 4), "best-small": (20, 1), "best-tiny": (5, 1)}[name]
+    assert (recipe.minutes, recipe.max_series) == {"best": (180, 4), "best-tiny": (5, 1)}[name]
     assert [part.name for part in recipe.students] == [recipe.result] == ["student"]
 
 
