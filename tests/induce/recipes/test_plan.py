@@ -28,9 +28,9 @@ def new_plan(folder: Path, minutes: float = 10.0, **options: object) -> Plan:
     return plan
 
 
-@pytest.mark.parametrize(("minutes", "count"), [(1, 1), (40, 1), (41, 2), (61, 3), (81, 4), (1000, 4)])
+@pytest.mark.parametrize(("minutes", "count"), [(1, 1), (45, 1), (46, 2), (68, 3), (91, 4), (1000, 4)])
 def test_as_many_series_as_there_is_time_for(tmp_path: Path, minutes: float, count: int) -> None:
-    """A series takes 24.1 minutes of a core, and .6 of the time is for training."""
+    """A series takes 27.1 minutes of a core, and .6 of the time is for training."""
     plan = new_plan(tmp_path / "run", minutes)
     lines: list[str] = []
     plan.report = lines.append
@@ -115,8 +115,8 @@ def test_every_teacher_has_as_many_students(tmp_path: Path, count: int) -> None:
     plan.series = count
     teachers = Counter(name for member in BEST.series(count) for name in plan.teachers_of(member))
     once = dict.fromkeys([f"first-{k}" for k in range(1, 4 * count + 1)], 1)
-    assert teachers == {**dict.fromkeys([f"segment-edges-{k}" for k in range(1, count + 1)], 2), **once}
-    members = BEST.series(count)[count:]
+    assert teachers == {**dict.fromkeys([f"segment-edges-{k}" for k in range(1, count + 1)], 3), **once}
+    members = [member for member in BEST.series(count) if member.part.name in ("first", "second")]
     first, third, last = (plan.request_of(members[index]).teachers for index in (0, 2, -1))
     parts = tmp_path / "run" / "parts"
     assert first == (f"{parts}/segment-edges-1",)

@@ -51,7 +51,7 @@ def test_teachers_are_trained_before_their_students() -> None:
         *(f"segment-edges-{k}" for k in (1, 2)),
         *(f"first-{k}" for k in (3, 4, 7, 8)),  # not taught
     ]
-    assert stages[1] == [f"first-{k}" for k in (1, 2, 5, 6)]
+    assert stages[1] == [*(f"first-{k}" for k in (1, 2, 5, 6)), "chart-1", "chart-2"]
     assert stages[2:] == [[f"second-{k}" for k in range(1, 5)]]
 
 
@@ -61,6 +61,7 @@ def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) ->
     assert Counter(member.preset for member in voters) == {
         "npcfg-small": 4 * count,
         "simple-pcfg-small": 2 * count,
+        "chart-small": count,
     }
 
 
