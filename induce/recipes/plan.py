@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from math import inf
+from math import inf, sqrt
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -29,8 +29,9 @@ PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
 MAX_SEED = 2**32 // SEEDS_PER_JOB - 10  # of a job, with room for the seeds of its members
 MAX_MINUTES = 1e7
-# strengths of the estimated prior, and the power that leads from one to the other (docs/results/ensembles.md)
-WEAKEST, STRONGEST, STEEPNESS = 0.25, 2.0, 18
+# limits of the strength of the estimated prior, the power of the perplexity, and the words of a small text, which were
+# fitted to the texts in docs/results/ensembles.md
+WEAKEST, STRONGEST, STEEPNESS, FEW_WORDS = 0.25, 2.0, 16, 40_000
 Report = Callable[[str], None]
 
 
@@ -203,7 +204,7 @@ class Plan(Decisions):
             return
         with_teacher = [self._perplexity(member.name, epochs) for member in compared if member.teachers]
         without = [self._perplexity(member.name, epochs) for member in compared if not member.teachers]
-        self.strength = prior_strength(with_teacher, without)
+        self.strength = prior_strength(with_teacher, without, self.words * (self.text_share or 1.0))
         self.decide(
             f"perplexity of the development text {geometric_mean(with_teacher):.1f} with teachers and "
             f"{geometric_mean(without):.1f} without: prior {self.recipe.estimated_prior}:{self.strength:g}"
@@ -302,15 +303,18 @@ class Plan(Decisions):
         write_metadata(self.folder / PLAN, stored, FORMAT)
 
 
-def prior_strength(with_teacher: Sequence[float], without: Sequence[float]) -> float:
-    """Strength of a prior, by the perplexities of grammars whose teacher has the same preference, and of others.
+def prior_strength(with_teacher: Sequence[float], without: Sequence[float], words: float) -> float:
+    """Strength of a prior for grammars that learned from a text of so many ``words``.
 
-    If the teacher lowers the perplexity, its trees help to predict the words, and grammars improve on them: the prior
-    is weak. If it does not, grammars drift to worse trees, and the prior is strong. Between the limits, each 3.8 % of
-    perplexity halve the strength. The rule was fitted to 19 texts (docs/results/ensembles.md).
+    The perplexities are those of grammars whose teacher has the same preference as the prior, and of others. If the
+    teacher lowers the perplexity, its trees help to predict the words, and grammars improve on them: the prior is weak.
+    If it does not, grammars drift to worse trees, and the prior is strong. Between the limits, each 4.2 % of perplexity
+    halve the strength, and so does a text of four times as many words. The rule was fitted to 19 texts
+    (docs/results/ensembles.md).
 
-    >>> prior_strength([570.0, 590.0], [610.0, 620.0])
-    0.7
+    >>> prior_strength([570.0, 590.0], [610.0, 620.0], 40_000)
+    0.78
     """
     ratio = geometric_mean(with_teacher) / geometric_mean(without)
-    return round(min(STRONGEST, max(WEAKEST, STRONGEST * ratio**STEEPNESS)), 2)
+    strength = STRONGEST * ratio**STEEPNESS * sqrt(FEW_WORDS / max(words, 1))
+    return round(min(STRONGEST, max(WEAKEST, strength)), 2)

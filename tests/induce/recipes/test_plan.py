@@ -138,15 +138,17 @@ def test_evidence_for_the_direction_is_decided_and_reported(tmp_path: Path, monk
 
 
 def test_prior_is_the_weaker_the_more_teaching_lowers_perplexity() -> None:
-    strengths = [prior_strength([100 * ratio], [100]) for ratio in (1.2, 1.0, 0.95, 0.9, 0.8)]
-    assert strengths == [STRONGEST, STRONGEST, 0.79, 0.3, WEAKEST]
-    assert prior_strength([90, 90], [80, 125]) == prior_strength([90], [100])  # geometric means
+    strengths = [prior_strength([100 * ratio], [100], 40_000) for ratio in (1.2, 1.0, 0.95, 0.9, 0.8)]
+    assert strengths == [STRONGEST, STRONGEST, 0.88, 0.37, WEAKEST]
+    assert prior_strength([90, 90], [80, 125], 40_000) == 0.37  # geometric means
+    assert [prior_strength([1], [1], words) for words in (0, 160_000, 10**9)] == [STRONGEST, 1.0, WEAKEST]
 
 
 def test_strength_is_decided_once_from_members_with_and_without_a_teacher(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = new_plan(tmp_path / "run")
+    plan.words = 40_000
     members = plan.choose_series(2)
     histories = {
         name: [Check(epoch, 1, development_perplexity=perplexity) for epoch, perplexity in enumerate(perplexities, 1)]
@@ -164,14 +166,14 @@ def test_strength_is_decided_once_from_members_with_and_without_a_teacher(
     plan.finish("first-4")
     plan.estimate_strength(members)
     assert plan.log[-1] == (
-        "perplexity of the development text 90.0 with teachers and 100.0 without: prior segment-edges:0.3"
+        "perplexity of the development text 90.0 with teachers and 100.0 without: prior segment-edges:0.37"
     )
     resumed = new_plan(tmp_path / "run", resume=True)
     resumed.estimate_strength(members)
-    assert resumed.strength == 0.3
+    assert resumed.strength == 0.37
     assert resumed.model_of("second-1").priors == (
-        "segment-edges:0.3+branching:0.1+punctuation:0.1+brackets:1+joining-marks:1"
+        "segment-edges:0.37+branching:0.1+punctuation:0.1+brackets:1+joining-marks:1"
     )
     assert resumed.model_of("segment-edges-1").priors == resumed.model_of("student-1").priors == ""
     second = next(member for member in members if member.part.name == "second")
-    assert all("segment-edges:0.3" in teacher for teacher in resumed.new_request(second).teachers)
+    assert all("segment-edges:0.37" in teacher for teacher in resumed.new_request(second).teachers)
