@@ -351,3 +351,16 @@ def test_longest_sentences_come_before_the_end(minutes: float, passes: int, long
     assert (epochs, schedule.longer) == (passes, longer)
     assert longest_of_pass(schedule, passes) == 26
     assert passes == 2 or words_learned(lengths, schedule, epochs) <= 1e5 * minutes
+
+
+def test_members_vote_and_teach_with_the_estimated_strength(tmp_path: Path) -> None:
+    settings = (*TINY["npcfg"], "parse.priors=segment-edges:1,brackets:1")
+    edges = Part("segment-edges", ("segment-edges-small",), 1, votes=False)
+    first = Part("first", ("npcfg-small",), 1, count=2, teachers="segment-edges", with_teacher=1, settings=settings)
+    second = Part("second", ("npcfg-small",), 1, teachers="first", settings=settings)
+    recipe = Recipe("tiny", (edges, first, second), minutes=10, estimated_prior="segment-edges")
+    list(train_recipe(request(tmp_path / "run"), recipe))
+    priors = f"segment-edges:{stored(tmp_path / 'run')['strength']:g}+brackets:1"
+    ensemble = json.loads((tmp_path / "run" / "ensemble.json").read_text(encoding="utf-8"))
+    assert [member["priors"] for member in ensemble["members"]] == [priors] * 3
+    assert f"@priors={priors}" in load_parser(tmp_path / "run" / "parts" / "second-1").learned_from
