@@ -13,7 +13,7 @@ from treebank.base.signals import handled
 
 SCORING_SECONDS = 4.0  # after SIGTERM, before the scoring of a saved model is stopped
 STEP_SECONDS = 8.0  # after SIGTERM, before the current training step is interrupted
-_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -61,13 +61,13 @@ class Ending:
 
     def note(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal. Only a second Ctrl-C, or SIGTERM after some seconds, interrupts the current step."""
-        if number == signal.SIGALRM:
+        if number == getattr(signal, "SIGALRM", None):
             raise TerminatedError(self.number)
         if self.number and number == signal.SIGINT:
             raise KeyboardInterrupt
         if not self.number:
             self.number, self.since = number, time.monotonic()
-            if number != signal.SIGINT:
+            if number != signal.SIGINT and hasattr(signal, "setitimer"):
                 signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS)
 
 
@@ -75,8 +75,10 @@ class Ending:
 def ending_after_the_step() -> Iterator[Ending]:
     """Yield an `Ending` that records signals, so that training can end after the current step."""
     ending = Ending()
+    numbers = [signal.SIGINT, *_ENDING_SIGNALS, *([signal.SIGALRM] if hasattr(signal, "SIGALRM") else [])]
     try:
-        with handled(dict.fromkeys((signal.SIGINT, *_ENDING_SIGNALS, signal.SIGALRM), ending.note)):
+        with handled(dict.fromkeys(numbers, ending.note)):
             yield ending
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
