@@ -23,8 +23,8 @@ def make_model(config: RunConfig, vocabulary_size: int) -> Model:
     An encoder is wrapped in the classifier of its task. Raises SynparseError if a setting is unknown or of another
     type, or if the settings are inconsistent.
     """
-    # numbers below 1.2e-38 become 0 in this thread and those that it starts: a CPU computes with them so slowly that some
-    # trained grammars parsed at a sixth of their speed
+    # numbers below 1.2e-38 become 0 in this thread and those that it starts: a CPU computes with them so slowly that
+    # some trained grammars parsed at a sixth of their speed
     torch.set_flush_denormal(True)
     kind = kind_of(config)
     model = kind(model_settings(kind.Config, config.model, config.model_name), vocabulary_size)
