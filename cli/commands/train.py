@@ -101,7 +101,7 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
     "--best",
     "recipe",
     flag_value="best",
-    help="Train the recipe best for 180 minutes (or --max-minutes).",
+    help="Train the recipe best for 60 minutes (or --max-minutes).",
     group=LEARNING,
 )
 @option(

@@ -20,7 +20,7 @@ def test_shipped_recipe_names_existing_presets_and_settings(name: str) -> None:
     for part in recipe.parts:
         for preset in part.presets:
             resolve(preset=preset, settings=part.settings)
-    assert (recipe.minutes, recipe.max_series) == {"best": (180, 4), "best-tiny": (5, 1)}[name]
+    assert (recipe.minutes, recipe.max_series) == {"best": (60, 4), "best-tiny": (5, 1)}[name]
     assert [part.name for part in recipe.students] == [recipe.result] == ["student"]
 
 
