@@ -13,6 +13,7 @@ from torch import Tensor
 from induce.data.batches import SentenceBatch
 from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
+from induce.layers.matrix_library import flushing_denormals
 from induce.likelihood.language_model import EncodedSentence, LanguageModel
 from induce.parsing.parser import LARGEST_BLOCK, blocks_until_failure
 from treebank.base.errors import NotANumberError
@@ -82,6 +83,7 @@ class SentenceScorer(LanguageModel):
             yield from self.score_encoded(block)
 
     @torch.inference_mode()
+    @flushing_denormals()
     def score_encoded(self, block: Sequence[EncodedSentence]) -> list[SentenceScore]:
         """The scores of ``block``. Equal sentences are scored once, so that their scores are equal.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from induce.models.base import Model
 from induce.registry import TASKS, load
 from induce.settings.run import RunConfig, kind_of, model_settings
@@ -23,9 +21,6 @@ def make_model(config: RunConfig, vocabulary_size: int) -> Model:
     An encoder is wrapped in the classifier of its task. Raises SynparseError if a setting is unknown or of another
     type, or if the settings are inconsistent.
     """
-    # numbers below 1.2e-38 become 0 in this thread and those that it starts: a CPU computes with them so slowly that
-    # some trained grammars parsed at a sixth of their speed
-    torch.set_flush_denormal(True)
     kind = kind_of(config)
     model = kind(model_settings(kind.Config, config.model, config.model_name), vocabulary_size)
     if not isinstance(model, Model):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import pytest
@@ -70,3 +71,13 @@ def test_library_follows_from_vendor_and_product_size(
     monkeypatch.setattr(matrix_library, "is_intel", lambda: intel)
     monkeypatch.setattr(matrix_library, "exact", lambda: True)
     assert choose_library(lambda: torch.ones(2, 3) @ torch.ones(3, 4), least) == name
+
+
+def test_denormal_numbers_are_zero_inside_the_block_only() -> None:
+    smallest = torch.tensor(torch.finfo(torch.float32).tiny)
+    for library in (MKL, ONEDNN):
+        with multiplying(library):
+            assert smallest / 2 == 0
+            with ThreadPoolExecutor(1) as pool:
+                assert pool.submit(lambda: (smallest / 2).item()).result() == 0
+        assert smallest / 2 > 0
