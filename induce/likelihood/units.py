@@ -21,6 +21,7 @@ from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch
 from induce.data.by_length import batches_by_cost, map_by_length
 from induce.data.loaders import pad
 from induce.data.sentences import MASKINGS
+from induce.layers.matrix_library import flushing_denormals
 from induce.likelihood.cache import Cache, CacheMemory
 from induce.likelihood.language_model import LanguageModel
 from induce.models.base import Loss
@@ -138,6 +139,7 @@ def sentence_units(model: Any, blocks: Iterable[Sequence[Sequence[int]]], device
     last decision of a grammar.
     """
 
+    @flushing_denormals()
     def score(sentences: Sequence[Sequence[int]]) -> list[float]:
         return (-model.log_probability(SentenceBatch(*pad(sentences)).to(device))).tolist()
 
