@@ -46,6 +46,17 @@ def test_a_table_and_a_correlation(call: Caller, model: Path, tmp_path: Path, mo
     )
 
 
+def test_reason_for_no_sharpness(call: Caller, model: Path, tiny_model: Callable[..., Path], tmp_path: Path) -> None:
+    text = tmp_path / "in.txt"
+    text.write_text("Go away\n", encoding="utf-8")
+    problem = f"{model}: no sentence of the text has 3 words, which sharpness needs"
+    assert call.refusal("analyze", "sharpness", text, "-m", model) == problem
+    text.write_text("The dog saw a cat\n", encoding="utf-8")
+    memory = tiny_model("ordered-memory", "train.epochs=1")
+    problem = call.refusal("analyze", "sharpness", text, "-m", memory)
+    assert problem.endswith("have no measure of sharpness; name other models")
+
+
 def test_ends_of_words(call: Caller, spelling: Path, model: Path, tmp_path: Path) -> None:
     text = tmp_path / "in.txt"
     text.write_text("a dog saw cats\nhe met her\n", encoding="utf-8")
