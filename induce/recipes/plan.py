@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
-from itertools import chain
+from dataclasses import dataclass, fields, replace
 from math import inf, sqrt
 from pathlib import Path
 from statistics import geometric_mean
@@ -48,7 +47,7 @@ class Decisions:
     text_share: float = 0.0  # of the sentences that the parts learn from; 0: not decided
     vote_share: float = 0.0  # of the sentences that the students of the vote learn from
     strength: float = 0.0  # of the estimated prior; 0: not decided
-    ranks: dict[str, tuple[str, ...]] = field(default_factory=dict)  # members by group, the lowest perplexity first
+    best: str = ""  # the member of the part ``result`` with the lowest perplexity; "": not decided
 
     @property
     def decisions(self) -> dict[str, Any]:
@@ -76,7 +75,7 @@ class StoredPlan(Decisions):
         if not 0 <= self.text_share <= 1 or not 0 <= self.vote_share <= 1:
             raise ValueError("a share is not between 0 and 1")
         members = [*self.recipe.series(max(1, self.series)), *self.recipe.student_members()]
-        if not {*self.done, *chain.from_iterable(self.ranks.values())} <= {member.name for member in members}:
+        if not {*self.done, *filter(None, [self.best])} <= {member.name for member in members}:
             raise ValueError("it names members that the recipe does not have")
 
 
@@ -235,14 +234,15 @@ class Plan(Decisions):
         perplexities = (check.development_perplexity for check in self._history(name) if check.epoch <= epochs)
         return min(perplexities, default=inf)
 
-    def rank(self, group: str, rivals: Sequence[str], purpose: str) -> tuple[str, ...]:
-        """``rivals`` by the perplexity of the development text, the lowest first. Decided once for each ``group``."""
-        if group not in self.ranks:
+    def best_of(self, rivals: Sequence[str]) -> str:
+        """The run among ``rivals`` with the lowest perplexity of the development text. Decided once."""
+        if not self.best:
             scores = {name: self._perplexity(name) for name in rivals}
-            self.ranks[group] = tuple(sorted(scores, key=scores.__getitem__))
-            order = ", ".join(f"{name} {scores[name]:.1f}" for name in self.ranks[group])
-            self.decide(f"perplexity of the development text: {order}; {purpose}")
-        return self.ranks[group]
+            ranking = sorted(scores, key=scores.__getitem__)
+            self.best = ranking[0]
+            order = ", ".join(f"{name} {scores[name]:.1f}" for name in ranking)
+            self.decide(f"perplexity of the development text: {order}; the lowest is the result")
+        return self.best
 
     def teachers_of(self, member: Member) -> list[str]:
         """Names of the runs that teach ``member``. Members that teach together are evenly spaced in their series."""

@@ -22,7 +22,7 @@ from treebank.base.registry import nearest
 SHIPPED = Path(__file__).parent
 VOTE = "vote"  # of all parts, as a teacher
 MAX_MEMBERS = 1000
-NONZERO = ("minutes", "weight", "words_per_second", "teaching_cost", "voting_cost", "voters_per_preset")
+NONZERO = ("minutes", "weight", "words_per_second", "teaching_cost", "voting_cost")
 
 
 def _check_positive(record: Any) -> None:
@@ -108,7 +108,6 @@ class Recipe:
     teaching_cost: float = 7.0  # time to parse a word by the teachers of one series, per time to learn from it
     voting_cost: float = 15.0  # time to parse a word by all voters, per time to learn from it
     max_series: int = 1
-    voters_per_preset: int = 3  # of each part
     small_text_words: int = 0  # for a text with fewer words, the recipe ``small_text_recipe`` is used instead
     small_text_recipe: str = ""
     estimated_prior: str = ""  # with the strength of `plan.prior_strength` in votes and teachers

@@ -83,7 +83,7 @@ def train_recipe(
         if stage[0] == members[0]:
             plan.report_branching(members[0])
     plan.estimate_strength(members)
-    voters = _voters(members, plan)
+    voters = [member.name for member in members if member.part.votes]
     if students:
         _combine(voters, plan.run_of(VOTE), plan)
         yield from _train(students, plan, stretch, count, stop)
@@ -93,7 +93,7 @@ def train_recipe(
         result = [*voters, *(member.name for member in students if member.part.votes)]
     else:
         rivals = [member.name for member in (*members, *students) if member.part.name == recipe.result]
-        result = list(plan.rank(recipe.result, rivals, "the lowest is the result")[:1])
+        result = [plan.best_of(rivals)]
     _combine(result, plan.folder, plan)
     _compare_with_branching(plan)
 
@@ -256,19 +256,6 @@ def _remaining(run: Path, minutes: float) -> float:
 
     spent = read(find(run, ("last",))).facts.seconds / 60
     return max(minutes - spent, 0.01)
-
-
-def _voters(members: Sequence[Member], plan: Plan) -> list[str]:
-    """The names of the runs that vote: those of each part and preset with the lowest perplexity."""
-    voters = list[str]()
-    limit = plan.recipe.voters_per_preset
-    groups: dict[str, list[str]] = {}
-    for member in members:
-        if member.part.votes:
-            groups.setdefault(f"{member.part.name} {member.preset}", []).append(member.name)
-    for group, rivals in groups.items():
-        voters += plan.rank(group, rivals, f"the {limit} lowest vote")[:limit] if len(rivals) > limit else rivals
-    return voters
 
 
 def _combine(voters: Sequence[str], run: Path, plan: Plan) -> None:

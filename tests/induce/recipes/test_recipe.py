@@ -94,7 +94,6 @@ def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) ->
         ({"name": "", "minutes": 1, "part": [PART]}, "the name of the recipe or of a part is empty"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "name": ""}]}, "the name of the recipe or of a part is empty"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "teachers": "vote"}]}, "all parts learn from the vote"),
-        ({"name": "x", "minutes": 1, "part": [PART], "voters_per_preset": 0}, "voters_per_preset cannot be 0"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "with_teacher": 1}]}, "with_teacher is for a part"),
         ({"name": "x", "minutes": 1, "part": [PART], "estimated_prior": "branching"}, "with_teacher < count"),
         (
