@@ -73,7 +73,7 @@ def plan_file(folder: Path) -> Stored:
     request = RunRequest(run=str(folder), text=("a.txt",), seed=3)
     plan = Plan.open(request, read_recipe("best"), 5.0)
     plan.series, plan.words, plan.text_share, plan.log = 1, 100, 0.5, ("1 series of models",)
-    plan.ranks["first"] = tuple(f"first-{number}" for number in range(1, 5))
+    plan.best = "first-4"
     plan.begin()
     return Stored(folder / "plan.json", lambda: Plan.open(replace(request, resume=True, seed=None), plan.recipe, None))
 
@@ -206,7 +206,7 @@ def test_wrong_values_with_a_matching_digest_raise_no_traceback(tmp_path: Path, 
         ({"text_share": 7}, "a share is not between 0 and 1"),
         ({"series": 9}, "the number of series or of words is out of range"),
         ({"done": ["other-1"]}, "it names members that the recipe does not have"),
-        ({"ranks": {"first": ["first-9"]}}, "it names members that the recipe does not have"),
+        ({"best": "first-9"}, "it names members that the recipe does not have"),
     ],
 )
 def test_plan_with_values_out_of_range_is_refused(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
