@@ -6,7 +6,7 @@ margin and entropy of the splits by distances, entropy of span probabilities.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -107,15 +107,11 @@ def measure(parser: ModelParser, run: str, text: Iterable[Sentence]) -> Sharpnes
 
     Raises SynparseError if the structure has no measure, or no sentence is long enough.
     """
-    longest = 0
-
-    def sharpness_of_sentences() -> Iterator[dict[str, float]]:
-        nonlocal longest
-        for reading in parser.read(text):
-            longest = max(longest, len(reading.indices))
-            yield sentence_sharpness(reading)
-
-    values, sentences = mean_sharpness(sharpness_of_sentences())
+    measured, longest = list[dict[str, float]](), 0
+    for reading in parser.read(text):
+        longest = max(longest, len(reading.indices))
+        measured.append(sentence_sharpness(reading))
+    values, sentences = mean_sharpness(measured)
     if longest < MIN_WORDS:
         raise SynparseError(f"{run}: no sentence of the text has {MIN_WORDS} words, which sharpness needs")
     if not sentences:
