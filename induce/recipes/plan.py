@@ -173,9 +173,9 @@ class Plan(Decisions):
         """
         recipe, total = self.recipe, self.minutes * cores
         learned = 60 * recipe.words_per_second * max(0.1 * total, total * (1 - recipe.training_share) - student_minutes)
-        teaching = recipe.teaching_cost * max(1, self.series)
+        teaching, voting = (cost * max(1, self.series) for cost in (recipe.teaching_cost, recipe.voting_cost))
         part_words = min(self.words, learned / 2 / teaching)
-        vote_words = min(part_words, (learned - part_words * teaching) / recipe.voting_cost)
+        vote_words = min(part_words, (learned - part_words * teaching) / voting)
         self.text_share, self.vote_share = (
             max(0.001, round(words / self.words, 3)) if self.words else 1.0 for words in (part_words, vote_words)
         )

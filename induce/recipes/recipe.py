@@ -106,7 +106,7 @@ class Recipe:
     max_stretch: float = 4.0  # parts train at most this many times their minutes
     words_per_second: float = 2300.0  # that a grammar learns from on one core
     teaching_cost: float = 7.0  # time to parse a word by the teachers of one series, per time to learn from it
-    voting_cost: float = 15.0  # time to parse a word by all voters, per time to learn from it
+    voting_cost: float = 15.0  # the same for the voters of one series
     max_series: int = 1
     small_text_words: int = 0  # for a text with fewer words, the recipe ``small_text_recipe`` is used instead
     small_text_recipe: str = ""
