@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from treebank.io.read import InputOptions
 
 MAX_DRAWN_WORDS = 200
+MAX_TREES = 10_000  # of a sentence; their charts need memory in proportion
 
 EXAMPLES = [
     ("synparse parse -m mine input.txt > trees.txt", "Write one tree per line of the input."),
@@ -78,7 +79,12 @@ EXAMPLES = [
     help="Write the confidence into the labels of brackets (X=0.93), or into MISC of CoNLL-U (Confidence=0.93).",
     group=OUTPUT,
 )
-@number_option("--k", help="Write the N best trees of each sentence with their scores, as JSON lines.", group=OUTPUT)
+@number_option(
+    "--k",
+    high=MAX_TREES,
+    help="Write the N best trees of each sentence with their scores, as JSON lines.",
+    group=OUTPUT,
+)
 @label_options("the parsed text", OUTPUT)
 @option(
     "--output-dir",

@@ -39,7 +39,7 @@ def merge(ways: Floats, lefts: Floats, rights: Floats, k: int) -> Merged:
     trees, the one of the first way wins.
     """
     best = _first_largest(lefts[..., 0] + rights[..., 0] + ways, k)  # (spans, at most k)
-    pairs = [(i, j) for i in range(k) for j in range(k) if (i + 1) * (j + 1) <= k]
+    pairs = [(i, j) for i in range(k) for j in range(k // (i + 1))]
     left, right = map(np.array, zip(*pairs, strict=True))
     index = best[..., None]
     sums = np.take_along_axis(lefts, index, 1)[..., left] + np.take_along_axis(rights, index, 1)[..., right]
