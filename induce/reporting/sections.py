@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from induce.analysis.sharpness import SharpnessReport
-from induce.decoding.sharpness import MEANINGS
 from induce.reporting.markup import Section, command, hidden, listing, note, plot, short_names, table
 from induce.reporting.parsed import Compared, FrequentPart, Parsed, frequent_constituents, frequent_heads
 from induce.reporting.plots import Interval, Line, draw_intervals, draw_lines
 from induce.reporting.runs import RunStory
+from induce.sharpness import MEANINGS
 from treebank.base.tables import Column, Table
 from treebank.draw.page import figure
 from treebank.draw.picture import GOLD, Analysis, Picture

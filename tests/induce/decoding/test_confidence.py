@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from induce.decoding.distances import biased, unbiased
-from induce.decoding.sharpness import margins
 from induce.parsing.reading import Reading, mean_confidence
+from induce.sharpness import margins
 from induce.structures import Distances, HeadDistribution, Heights, SpanScores, Structure
 from treebank.core.sentence import ROOT
 
