@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from treebank.base.arguments import STRING, check_count, plain_options
 from treebank.base.errors import SynparseError
-from treebank.convert.convert import Treebanks
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import is_name
+from treebank.corpora.texts import read_input
 from treebank.io.expand import expand
 from treebank.io.formats import TEXT, detect
 from treebank.io.lines import OnBad
@@ -136,11 +136,11 @@ class Corpus:
                 return iter((Sentence(()).with_tree(Tree.of(item)),))
             except (TypeError, ValueError) as error:
                 raise SynparseError(f"cannot read this: {error}; give files, names of treebanks or trees") from None
-        path = os.fspath(item)
+        path, options = os.fspath(item), self._input_options
         if is_name(path):
-            return Treebanks((path,), self._ptb, self._on_bad, self._input_options).sentences()
-        files = expand([path], trees=self._model is None or None, notify=self._input_options.notify)
-        return (sentence for file in files for sentence in self._read(Source(file, self._input_options.encoding)))
+            return read_input([path], input_options=options, on_bad=self._on_bad, ptb=self._ptb)
+        files = expand([path], trees=self._model is None or None, notify=options.notify)
+        return (sentence for file in files for sentence in self._read(Source(file, options.encoding)))
 
     def _read(self, source: Source) -> Iterator[Sentence]:
         """The sentences of one file. Raises SynparseError for plain text without a model."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from treebank.base.errors import SynparseError, TreebankError, UsageError
 from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.corpora.catalog import is_name
-from treebank.corpora.texts import files_of, named_sentences, read_input
+from treebank.corpora.texts import files_of, read_input
 from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted, of_json, read_analyses, spread, spread_square
 from treebank.io.expand import expand
@@ -82,7 +82,7 @@ def _files(paths: Sequence[str], choose: Choose, input_options: InputOptions) ->
 def _analyses(path: str, input_options: InputOptions) -> Iterator[tuple[Location, Analysis]]:
     """The analyses in files, or of the treebank called ``path``."""
     if is_name(path):
-        return ((sentence.location, Analysis.of_sentence(sentence)) for sentence in named_sentences(path))
+        return ((sentence.location, Analysis.of_sentence(sentence)) for sentence in read_input([path]))
     return (pair for file in expand([path]) for pair in _read(file, input_options))
 
 

@@ -15,12 +15,10 @@ from treebank.convert.word_alignment import WordAlignment
 from treebank.core.head_rules import DEFAULT_RULES
 from treebank.core.relations import with_relations
 from treebank.core.sentence import Sentence
-from treebank.corpora.catalog import is_name
-from treebank.corpora.texts import named_sentences
-from treebank.io.expand import expand
+from treebank.corpora.texts import files_of, read_input
 from treebank.io.formats import WRITERS
 from treebank.io.lines import OnBad
-from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
+from treebank.io.read import DEFAULT_INPUT, InputOptions
 
 Relabel = Callable[[Iterable[Sentence]], Iterable[Sentence]]  # gives phrases other labels, or heads other relations
 
@@ -40,16 +38,7 @@ class Treebanks:
 
     def sentences(self) -> Iterator[Sentence]:
         """The sentences of all treebanks, streamed. Raises SynparseError at once for a path without a file."""
-        sources = [source for path in self.paths for source in ([path] if is_name(path) else self._files(path))]
-        return (sentence for source in sources for sentence in self._read(source))
-
-    def _files(self, path: str) -> list[str]:
-        return expand([path], trees=True, notify=self.input_options.notify)
-
-    def _read(self, source: str) -> Iterable[Sentence]:
-        if not is_name(source):
-            return read_sentences([source], trees=True, on_bad=self.on_bad, input_options=self.input_options)
-        return named_sentences(source, input_options=self.input_options, on_bad=self.on_bad, ptb=self.ptb)
+        return read_input(self.paths, input_options=self.input_options, on_bad=self.on_bad, trees=True, ptb=self.ptb)
 
     def silently(self) -> Treebanks:
         """A copy for a second reading, without messages and progress.
@@ -57,11 +46,9 @@ class Treebanks:
         Raises SynparseError for a stream, which can be read only once.
         """
         silent = replace(self.input_options, on_sentence=None, notify=ignore)
-        again = replace(self, input_options=silent, on_bad=(lambda error: None) if self.on_bad else None)
-        for path in self.paths:
-            if not is_name(path) and not all(map(os.path.isfile, again._files(path))):
-                raise SynparseError("the input is read twice, so it cannot be a stream; name files")
-        return again
+        if not all(map(os.path.isfile, files_of(self.paths, trees=True))):
+            raise SynparseError("the input is read twice, so it cannot be a stream; name files")
+        return replace(self, input_options=silent, on_bad=ignore if self.on_bad else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,29 +26,26 @@ def read_input(
     input_options: InputOptions = DEFAULT_INPUT,
     part: str = "test",
     on_bad: OnBad | None = None,
+    trees: bool | None = None,
+    ptb: str | None = None,
 ) -> Iterator[Sentence]:
     """The sentences of files and of treebanks by name, in order, streamed.
 
-    ``part`` is the part of the built-in sample under the name ``sample``: train, dev or test. ``on_bad`` is called as
-    by `read_sentences`. Raises SynparseError at once for a path without a file.
+    ``part`` is the part of the built-in sample under the name ``sample``: train, dev or test. ``ptb`` is the folder of
+    a full Penn Treebank. ``on_bad`` and ``trees`` are as for `read_sentences`. Raises SynparseError at once for a path
+    without a file.
     """
     sources: list[Iterable[Sentence]] = []
     for named, group in groupby(paths, key=lambda path: isinstance(path, str) and is_name(path)):
         if named:
-            names = map(str, group)
-            sources += [named_sentences(name, input_options=input_options, part=part, on_bad=on_bad) for name in names]
+            sources += [_named_sentences(str(name), input_options, part, on_bad, ptb) for name in group]
         else:
-            sources.append(read_sentences(list(group), input_options=input_options, on_bad=on_bad))
+            sources.append(read_sentences(list(group), trees=trees, input_options=input_options, on_bad=on_bad))
     return chain.from_iterable(sources)
 
 
-def named_sentences(
-    name: str,
-    *,
-    input_options: InputOptions = DEFAULT_INPUT,
-    part: str = "test",
-    on_bad: OnBad | None = None,
-    ptb: str | None = None,
+def _named_sentences(
+    name: str, input_options: InputOptions, part: str, on_bad: OnBad | None, ptb: str | None
 ) -> Iterator[Sentence]:
     """The sentences of the treebank ``name``. Its note, such as that it is a sample, is reported."""
     treebank = sample_treebank(part) if name == SAMPLE else load_gold(name, ptb=ptb, on_bad=on_bad)

@@ -65,9 +65,8 @@ def channels(
     """
     from induce.analysis.channels import ChannelComparison, correlate_channels
     from induce.storage.model_spec import expand_models
-    from treebank.corpora.catalog import is_name, load_whole
-    from treebank.io.expand import expand
-    from treebank.io.read import DEFAULT_INPUT, read_sentences
+    from treebank.corpora.texts import files_of, read_input
+    from treebank.io.read import DEFAULT_INPUT
 
     folders = [folder for group in expand_models(default_models(models)).values() for folder in group]
     if plot and len(folders) > 1:
@@ -76,11 +75,10 @@ def channels(
     correlate = partial(
         correlate_channels, data=gold, minimum=min_count, subtypes=subtypes, device=device, controls=controls
     )
-    named = load_whole(gold, ptb=ptb).sentences if is_name(gold) else []
-    reports, files = [], [] if named else expand([gold], trees=True)
+    reports, files = [], files_of([gold], trees=True)
     for folder in folders:
         with reading("parsing", files, DEFAULT_INPUT) as counted:
-            reports.append(correlate(folder, named or read_sentences([gold], trees=True, input_options=counted)))
+            reports.append(correlate(folder, read_input([gold], input_options=counted, trees=True, ptb=ptb)))
     if plot:
         from induce.reporting.analysis_plots import plot_channels
         from treebank.draw.files import write_scenes

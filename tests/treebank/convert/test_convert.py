@@ -300,6 +300,15 @@ def test_inputs_by_suffix_by_name_and_from_standard_input(tmp_path: Path, monkey
         Treebanks(["nowhere.mrg"]).sentences()
 
 
+def test_rest_of_a_broken_file_is_skipped_and_the_next_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.mrg").write_text("(S (NN a))\n(S (NN\n", encoding="utf-8")
+    (tmp_path / "b.mrg").write_text("(S (NN b))\n", encoding="utf-8")
+    errors: list[TreebankError] = []
+    sentences = Treebanks([str(tmp_path)], on_bad=errors.append).sentences()
+    assert [sentence.words for sentence in sentences] == [("a",), ("b",)]
+    assert [Path(error.path).name for error in errors] == ["a.mrg"]
+
+
 # --- real treebanks
 
 WSJ = SHARED / "data" / "nltk_data" / "corpora" / "treebank.zip"
