@@ -137,8 +137,6 @@ def _write(description: EnsembleDescription, folder: Path, *, pack: bool) -> Ens
 
 
 def _check_free(folder: Path, overwrite: bool) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise SynparseError(f"{folder}: this is a file; name a folder with -o")
     check_type(folder, PathType.ENSEMBLE, PathType.JOB)
     if (folder / ENSEMBLE).exists() and not overwrite:
         raise SynparseError(f"{folder}: there is an ensemble already; replace it with --overwrite")

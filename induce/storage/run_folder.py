@@ -34,10 +34,12 @@ def has_begun(run: Path) -> bool:
 
 
 def check_type(folder: Path, *allowed: PathType) -> None:
-    """Raises SynparseError if ``folder`` contains output of a type that is not ``allowed``, or is inside a model.
+    """Raises SynparseError for a file, and if ``folder`` is inside a model or contains output that is not ``allowed``.
 
     If a folder contained outputs of two types, such as a model and an ensemble, one of them would be silently ignored.
     """
+    if folder.exists() and not folder.is_dir():
+        raise SynparseError(f"{folder}: this is a file; name a folder with -o")
     for type_ in folder_types(folder):
         if type_ not in allowed:
             raise SynparseError(f"{folder}: this folder holds {type_}; name another one with -o")
@@ -49,8 +51,6 @@ def check_free(run: Path, *, overwrite: bool) -> None:
 
     After a kill in the very first saving there is no model yet, and a training may begin.
     """
-    if run.is_file():
-        raise SynparseError(f"{run}: this is a file; name a folder with -o")
     check_type(run, PathType.MODEL)
     for folder in (run / name for name in CHECKPOINTS):
         for path in versions(folder):
