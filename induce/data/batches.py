@@ -6,7 +6,7 @@ padding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -87,6 +87,14 @@ class SentenceBatch(Batch):
     def items(self) -> int:
         """Number of sentences, or of other items that belong together."""
         return len(self.lengths)
+
+    def by_length(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Rows of the batch and their words (rows, N) for each length above 0."""
+        lengths = self.lengths.to(self.tokens.device)
+        for length in lengths.unique().tolist():
+            if length:
+                rows = (lengths == length).nonzero()[:, 0]
+                yield rows, self.tokens[rows, :length]
 
     def parts(self, count: int, *, cut: bool = True) -> list[Self]:
         """The batch in at most ``count`` parts with some of the items each."""

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from induce.data.by_length import batches_of_equal_length
 from induce.decoding.k_best_heads import Masks, ScoredHeads, k_best_heads
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads
@@ -248,16 +249,12 @@ def maximum_projective_tree(scores: np.ndarray, roots: np.ndarray | None = None)
 
 def maximum_projective_trees(sentences: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> list[Heads]:
     """Heads of several sentences by `maximum_projective_tree`, with one batch for each length."""
-    of_length: dict[int, list[int]] = {}
-    for index, (scores, _) in enumerate(sentences):
-        of_length.setdefault(len(scores), []).append(index)
     heads: list[Heads] = [()] * len(sentences)
-    for count, indices in of_length.items():
-        size = max(1, MAX_TABLE_NUMBERS // max(1, count**2))
-        for batch in (indices[start : start + size] for start in range(0, len(indices), size)):
-            boards, ties = zip(*(_score_board(*sentences[index]) for index in batch), strict=True)
-            for index, tree in zip(batch, _best_trees(np.stack(boards), np.array(ties)), strict=True):
-                heads[index] = tree
+    lengths = [len(scores) for scores, _ in sentences]
+    for batch, _ in batches_of_equal_length(lengths, lambda count: MAX_TABLE_NUMBERS // max(1, count**2)):
+        boards, ties = zip(*(_score_board(*sentences[index]) for index in batch), strict=True)
+        for index, tree in zip(batch, _best_trees(np.stack(boards), np.array(ties)), strict=True):
+            heads[index] = tree
     return heads
 
 

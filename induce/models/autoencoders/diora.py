@@ -25,7 +25,7 @@ from induce.models.autoencoders.autoencoder import AutoencoderConfig, ChartAutoe
 from induce.models.autoencoders.composition import Composition, Elements
 from induce.models.autoencoders.split_scores import best_trees, span_probabilities
 from induce.models.base import Loss, Query
-from induce.models.grammars.grammar import pieces, same_length
+from induce.models.grammars.grammar import pieces
 from induce.setting import choice, count
 from induce.structures import Brackets, SpanScores, Structure
 
@@ -97,7 +97,7 @@ class Diora(ChartAutoencoder):
         """
         negatives = self.sampled_words()
         losses = []
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             penalties = penalties_of(batch, rows, tokens.shape[1])
             inside = self.inside_chart(tokens, penalties)
             contexts = self.outside_chart(inside, len(rows), penalties).cells[1]
@@ -137,7 +137,7 @@ class Diora(ChartAutoencoder):
         """Probabilities of spans if each split has the probability of its softmax, or the trees of the best splits."""
         scores = self.leaf.weight.new_zeros(len(batch.lengths), batch.tokens.shape[1], batch.tokens.shape[1] + 1)
         trees: list[list[tuple[int, int]]] = [[] for _ in batch.lengths]
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             size = tokens.shape[1]
             for start, end in pieces(size):  # joined from the right
                 splits = self.split_scores(tokens[:, start:end])

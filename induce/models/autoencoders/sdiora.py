@@ -21,7 +21,7 @@ from induce.data.batches import Batch, FragmentBatch, SentenceBatch
 from induce.models.autoencoders.autoencoder import AutoencoderConfig, Chart, ChartAutoencoder, penalties_of
 from induce.models.autoencoders.composition import Composition, Elements
 from induce.models.base import Loss, Query
-from induce.models.grammars.grammar import pieces, same_length
+from induce.models.grammars.grammar import pieces
 from induce.setting import count, setting
 from induce.structures import Brackets, SpanScores, Structure
 
@@ -82,7 +82,7 @@ class SDiora(ChartAutoencoder):
         A batch with weights of spans adds their logarithms to the scores.
         """
         words, margins, predicted = [], [], 0
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             penalties = penalties_of(batch, rows, tokens.shape[1])
             inside = self.inside_chart(tokens, penalties)
             contexts = self.outside_chart(inside, len(rows), penalties).cells[1][:, 0]
@@ -108,7 +108,7 @@ class SDiora(ChartAutoencoder):
         """The best trees, or the share of the K best trees with each span, weighted by the softmax of their scores."""
         shares = self.leaf.weight.new_zeros(len(batch.lengths), batch.tokens.shape[1], batch.tokens.shape[1] + 1)
         best: list[list[tuple[int, int]]] = [[] for _ in batch.lengths]
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             size = tokens.shape[1]
             for start, end in pieces(size):  # joined from the right
                 chart = self.inside_chart(tokens[:, start:end])

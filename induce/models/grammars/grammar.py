@@ -10,7 +10,7 @@ Shapes: B sentences, N words, V vocabulary, S nonterminals, T preterminals.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -147,7 +147,7 @@ class Grammar(Model):
         total = rewarded = batch.tokens.new_zeros((), dtype=self.growth.dtype)
         if self.training and isinstance(batch, FragmentBatch):
             self._count(batch)
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             tables, count = self.tables(tokens), tokens.shape[1]
             weights = batch.weights[rows, :count, : count + 1] if isinstance(batch, SpanSupervisedBatch) else None
             total = total - self._log_probability(tables, tokens, weights).sum()
@@ -161,7 +161,7 @@ class Grammar(Model):
     def log_probability(self, batch: SentenceBatch) -> Tensor:
         """Log-probability of each sentence (B,) in nats, or a lower bound for a compound grammar."""
         result = self.growth.new_zeros(len(batch.lengths))
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             result[rows] = self._log_probability(self.fixed_tables(tokens), tokens, None)
         return result
 
@@ -184,7 +184,7 @@ class Grammar(Model):
         if int(self.batches) % COUNTED != 1:
             return
         counts = torch.zeros_like(self.edges)
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             count = tokens.shape[1]
             if 1 < count <= LONGEST:
                 tables, begins = self.tables(tokens), segment_starts(batch.fragments[rows, :count]).float()
@@ -208,7 +208,7 @@ class Grammar(Model):
         size = batch.tokens.shape[1]
         scores = self.growth.new_zeros(len(batch.lengths), size, size + 1)
         symbols = scores.new_zeros(*scores.shape, self.config.nonterminals) if query.symbols else None
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             for start, end in pieces(tokens.shape[1]):
                 shares = self._symbol_shares(tokens[:, start:end])
                 for width in range(2, end - start + 1):
@@ -229,7 +229,7 @@ class Grammar(Model):
 
     def _best(self, batch: SentenceBatch) -> Brackets:
         trees: list[list[tuple[Any, ...]]] = [[] for _ in batch.lengths]
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             count = tokens.shape[1]
             for start, end in pieces(count):
                 best: list[list[tuple[int, int, int]]] = [[] for _ in rows]
@@ -245,7 +245,7 @@ class Grammar(Model):
     def _ranked(self, batch: SentenceBatch, k: int) -> RankedTrees:
         """The ``k`` most probable trees of each sentence. The trees of the pieces of a long sentence are combined."""
         trees: list[list[tuple[float, list[tuple[Any, ...]]]]] = [RankedTrees.trivial(0) for _ in batch.lengths]
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             count = tokens.shape[1]
             for start, end in pieces(count):
                 if end - start < 2:
@@ -274,15 +274,6 @@ def emitted(tables: Tables, tokens: Tensor) -> Tensor:
         return functional.embedding(tokens, tables.emissions)
     index = tokens[..., None].expand(-1, -1, tables.emissions.shape[-1])
     return tables.emissions.gather(1, index)
-
-
-def same_length(batch: SentenceBatch) -> Iterator[tuple[Tensor, Tensor]]:
-    """Rows of the batch and their words (rows, N) for each length above 0."""
-    lengths = batch.lengths.to(batch.tokens.device)
-    for length in lengths.unique().tolist():
-        if length:
-            rows = (lengths == length).nonzero()[:, 0]
-            yield rows, batch.tokens[rows, :length]
 
 
 def pieces(count: int) -> list[tuple[int, int]]:

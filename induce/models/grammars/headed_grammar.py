@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
 from induce.models.base import Query
-from induce.models.grammars.grammar import Grammar, Tables, emitted, same_length
+from induce.models.grammars.grammar import Grammar, Tables, emitted
 from induce.models.grammars.headed_rules import HeadedRules
 from induce.structures import HeadDistribution, SpanScores, Structure
 
@@ -40,7 +40,7 @@ class HeadedGrammar(Grammar):
             return super().structure(batch, query)
         size = batch.tokens.shape[1]
         heads = self.growth.new_zeros(len(batch.lengths), size, size)
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             count = tokens.shape[1]
             if count == 1:
                 heads[rows, 0, 0] = 1.0

@@ -23,7 +23,7 @@ from induce.layers.cross_entropy import target_log_probabilities
 from induce.layers.stack_lstm import StackLstm, derivation
 from induce.layers.tree_crf import TreeCrf, span_marginals
 from induce.models.base import Loss, Model, Query, bounded
-from induce.models.grammars.grammar import pieces, same_length
+from induce.models.grammars.grammar import pieces
 from induce.models.language.word_particles import filtered_words
 from induce.setting import count, dropout_rate, limited
 from induce.structures import Brackets, SpanScores
@@ -136,7 +136,7 @@ class Rnng(Model):
         Given trees that are not binary are made left-branching; several trees of one sentence vote for a binary tree.
         """
         objective = nll = batch.tokens.new_zeros((), dtype=self.decoder_bias.dtype)
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             length = tokens.shape[1]
             trees = binary_trees(batch.spans[rows, :length, : length + 1])
             joint = self.joint(bounded(tokens), with_end(closings_of(trees))).total
@@ -158,7 +158,7 @@ class Rnng(Model):
         every call.
         """
         result = self.decoder_bias.new_zeros(len(batch.lengths))
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             crf = TreeCrf(self.span_scores(bounded(tokens)) / SCORING_TEMPERATURE)
             trees = crf.sample(fixed_uniforms(self.config.scoring_samples, tokens))
             joint = self.joint(bounded(tokens), with_end(closings_of(trees)))
@@ -168,7 +168,7 @@ class Rnng(Model):
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
         """Log-probability (B, N + 1) of each word given the previous words, and of the end, in nats."""
         result = self.decoder_bias.new_zeros(len(batch.lengths), batch.tokens.shape[1] + 1)
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             result[rows, : tokens.shape[1] + 1] = filtered_words(self, bounded(tokens), self.config.particles)
         return result
 
@@ -176,7 +176,7 @@ class Rnng(Model):
         """Probability of each span under the inference network, or the spans of its most probable tree."""
         size = batch.tokens.shape[1]
         scores = self.decoder_bias.new_zeros(len(batch.lengths), size, size + 1)
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             length = tokens.shape[1]
             for start, end in pieces(length):
                 values = self.span_scores(bounded(tokens[:, start:end]))

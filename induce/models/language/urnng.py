@@ -17,7 +17,6 @@ from torch import Tensor
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.layers.tree_crf import TreeCrf
 from induce.models.base import Loss, bounded
-from induce.models.grammars.grammar import same_length
 from induce.models.language.rnng import Joint, Rnng, RnngConfig, closings_of, fixed_uniforms, importance_bound, with_end
 from induce.setting import limited, weight
 
@@ -75,7 +74,7 @@ class Urnng(Rnng):
         kl = min(1.0, float(self.epoch) / config.kl_epochs) if training and config.kl_epochs else 1.0
         learns_trees = not training or float(self.epoch) < config.inference_epochs
         objective = nll = batch.tokens.new_zeros((), dtype=self.decoder_bias.dtype)
-        for rows, tokens in same_length(batch):
+        for rows, tokens in batch.by_length():
             length = tokens.shape[1]
             with torch.set_grad_enabled(torch.is_grad_enabled() and learns_trees):
                 scores = self.span_scores(bounded(tokens))
