@@ -29,7 +29,7 @@ from treebank.base.json_text import json_text
 
 if TYPE_CHECKING:
     from induce.likelihood.cache import Cache
-    from induce.likelihood.sentences import SentenceScore
+    from induce.likelihood.sentences import SentenceLikelihood
     from treebank.io.read import InputOptions
 
 EXAMPLES = [
@@ -195,15 +195,15 @@ def _score_units(
     call.write(map(line, scorer.score(call.sentences(scorer.input_options(input_options)))))
 
 
-def _sentence_line(score: SentenceScore) -> str:
+def _sentence_line(score: SentenceLikelihood) -> str:
     value = "-" if score.log_probability is None else f"{score.log_probability:.4f}"
     return f"{value}\t{len(score.sentence.words)}\t{score.sentence.unknown}"
 
 
-def _word_lines(score: SentenceScore) -> str:
+def _word_lines(score: SentenceLikelihood) -> str:
     """One line per word, with ``<unk>`` after unknown words, and an empty line."""
     rows = zip(score.surprisals, [*score.sentence.is_unknown, False], strict=False)
     return "".join(f"{word}\t{bits:.4f}" + "\t<unk>" * is_unknown + "\n" for (word, bits), is_unknown in rows)
 
 
-LINES: dict[str, Callable[[SentenceScore], str]] = {"sentence": _sentence_line, "word": _word_lines}
+LINES: dict[str, Callable[[SentenceLikelihood], str]] = {"sentence": _sentence_line, "word": _word_lines}

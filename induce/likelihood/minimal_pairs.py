@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from induce.likelihood.language_model import LanguageModel
 from induce.likelihood.ngrams import NgramModel
 from induce.likelihood.pair_files import Pair, read_pairs
-from induce.likelihood.sentences import Counted, SentenceScore, SentenceScorer
+from induce.likelihood.sentences import Counted, SentenceLikelihood, SentenceScorer
 from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser
 from induce.storage.model_spec import system_name
@@ -157,7 +157,7 @@ class Scorer(Protocol):
     def counted(self) -> Counted:
         """The tokens that a log-probability is over."""
 
-    def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceScore]:
+    def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceLikelihood]:
         """The score of each sentence, in order."""
 
 
@@ -172,13 +172,13 @@ class NgramScorer:
         encoded = (model.encode(sentence).ids for sentence in text)
         self.ngrams = NgramModel((ids for ids in encoded if ids), order=order, size=len(model.vocabulary))
 
-    def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceScore]:
+    def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceLikelihood]:
         """The score of each sentence, in order. Equal sentences are scored once."""
         scores: dict[tuple[int, ...], float | None] = {(): None}
         for sentence in map(self.model.encode, sentences):
             if sentence.ids not in scores:
                 scores[sentence.ids] = self.ngrams.log_probability(sentence.ids)
-            yield SentenceScore(sentence, scores[sentence.ids])
+            yield SentenceLikelihood(sentence, scores[sentence.ids])
 
 
 def score_pairs(pairs: Sequence[Pair], scorer: Scorer, data: str, parser: Parser | None = None) -> PairScore:

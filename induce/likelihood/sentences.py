@@ -27,7 +27,7 @@ Counted = Literal["words+eos", "masked-words", "sentence"]
 
 
 @dataclass(frozen=True, slots=True)
-class SentenceScore:
+class SentenceLikelihood:
     """Log-probability of a sentence in nats, and of its words, or None if no word is left after normalization.
 
     ``words`` has one log-probability per word and, for a model of next words, one for the end of the sentence. It is
@@ -77,14 +77,14 @@ class SentenceScorer(LanguageModel):
             return "sentence"
         return "masked-words" if self.is_masked else "words+eos"
 
-    def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceScore]:
+    def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceLikelihood]:
         """The score of each sentence, in order. The text is streamed."""
         for block in blocks_until_failure(map(self.encode, sentences), LARGEST_BLOCK):
             yield from self.score_encoded(block)
 
     @torch.inference_mode()
     @flushing_denormals()
-    def score_encoded(self, block: Sequence[EncodedSentence]) -> list[SentenceScore]:
+    def score_encoded(self, block: Sequence[EncodedSentence]) -> list[SentenceLikelihood]:
         """The scores of ``block``. Equal sentences are scored once, so that their scores are equal.
 
         Raises NotANumberError if a score is NaN.
@@ -93,7 +93,7 @@ class SentenceScorer(LanguageModel):
         scores = dict(zip(distinct, map_by_length(self._scores, distinct, cost=self.model.parsing_cost), strict=True))
         if any(math.isnan(total) for total, _ in scores.values()):
             raise NotANumberError
-        return [SentenceScore(sentence, *scores.get(sentence.ids, (None,))) for sentence in block]
+        return [SentenceLikelihood(sentence, *scores.get(sentence.ids, (None,))) for sentence in block]
 
     def _scores(self, sentences: Sequence[tuple[int, ...]]) -> list[tuple[float, tuple[float, ...]]]:
         """Log-probability of each sentence of a batch and those of its words."""

@@ -16,7 +16,7 @@ from induce.likelihood.language_model import EncodedSentence
 from induce.likelihood.minimal_pairs import Accuracy, PairEvaluation, score_pairs
 from induce.likelihood.ngrams import NgramModel
 from induce.likelihood.pair_files import COLLECTIONS, LONG, SHORT, Agreement, read_pairs
-from induce.likelihood.sentences import Counted, SentenceScore
+from induce.likelihood.sentences import Counted, SentenceLikelihood
 from tests.support.reference import SHARED
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -117,11 +117,11 @@ class LengthScorer:
     name, run = "longer", ""
     counted: Counted = "words+eos"
 
-    def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceScore]:
+    def score(self, sentences: Iterable[Sentence]) -> Iterator[SentenceLikelihood]:
         for words in (sentence.words for sentence in sentences):
             ids = tuple(1 if word == "?" else ord(word[0]) for word in words)
             sentence = EncodedSentence(words, ids, tuple(word == "?" for word in words), 0)
-            yield SentenceScore(sentence, float(len(ids)))
+            yield SentenceLikelihood(sentence, float(len(ids)))
 
 
 def test_ties_count_half_and_unknown_words_are_counted(tmp_path: Path) -> None:
