@@ -14,7 +14,6 @@ files, which the operating system removes with the process.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -35,7 +34,7 @@ from induce.data.punctuation import SINGLE, Singles, joining_marks
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
 from treebank.base.atomic_write import finish, own_name, sync
-from treebank.base.digest import describe_file
+from treebank.base.digest import describe_file, digest_bytes
 from treebank.base.errors import SynparseError, placed
 from treebank.base.metadata import metadata_bytes
 from treebank.core.sentence import Sentence
@@ -207,7 +206,7 @@ class PreparedText(Text):
 
     def __init__(self, corpus: PreparedCorpus, every: int, *, held_out: bool) -> None:
         self.corpus, self.every, self.held_out = corpus, every, held_out
-        self.sha256 = hashlib.sha256(f"{corpus.facts.text_sha256} {every} {held_out}".encode()).hexdigest()
+        self.sha256 = digest_bytes(f"{corpus.facts.text_sha256} {every} {held_out}".encode())
         self._sentences = self._entries = 0
         self._counts = np.zeros(corpus.facts.types + 1, dtype=np.int64)
         for ids, lengths, _ in self._chunks():

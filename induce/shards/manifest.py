@@ -6,7 +6,6 @@ is synced: after a power failure, a shard whose output or record is missing or d
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from induce.parsing.output_batch import SHARDS_SUFFIX
 from induce.shards.shard import Shard
-from treebank.base.digest import digest_file
+from treebank.base.digest import copy_with_digest, digest_file
 from treebank.base.errors import SynparseError, placed
 from treebank.base.records import append_records, read_records
 
@@ -72,11 +71,8 @@ def join(folder: str, file: str, shards: Sequence[Shard], results: Sequence[Resu
     """
     with placed(os.path.join(folder, file)), open(part, "wb") as stream:
         for shard, result in zip(shards, results, strict=True):
-            digest = hashlib.sha256()
             path = shard_path(folder, file, shard)
             with open(path, "rb") as source:
-                while data := source.read(1 << 20):
-                    digest.update(data)
-                    stream.write(data)
-            if digest.hexdigest() != result.digest:
+                digest = copy_with_digest(source, stream)
+            if digest != result.digest:
                 raise SynparseError(f"{path}: has changed since it was written; write it again with --resume")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from induce.parsing.parser import block_of
-from treebank.base.digest import digest_file
+from treebank.base.digest import digest_bytes, digest_file
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.io.compression import compression
 from treebank.io.lines import report_damage
@@ -48,7 +48,7 @@ class Shard:
     def key(self) -> str:
         """Name that differs whenever the output for the shard may differ."""
         content = f"{self.line} {self.characters} {self.whole} {self.sha256}"
-        return f"{self.number:06d}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+        return f"{self.number:06d}-{digest_bytes(content.encode())[:16]}"
 
     @property
     def source(self) -> AnyPath:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import errno
-import hashlib
 import os
 import shutil
 import tempfile
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treebank.base.atomic_write import replacing
-from treebank.base.digest import FileFacts, describe_file, digest_file
+from treebank.base.digest import FileFacts, copy_with_digest, describe_file, digest_file
 from treebank.base.errors import SynparseError, placed
 from treebank.base.metadata import FileFormat, MetadataError, metadata_bytes, one_line, parse_metadata
 
@@ -27,7 +26,6 @@ PARTS = ("checkpoint.json", "vocabulary.txt", "weights.safetensors")
 MANIFEST = "manifest.json"
 FORMAT = FileFormat(2, "the manifest of a packed model", "copy the file again")
 LARGEST_MANIFEST = 1 << 16  # bytes
-BLOCK = 1 << 20
 END_BYTES, END_SIGNATURE = 22, b"PK\x05\x06"  # of an archive without a comment
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of every part, so that the same model gives the same file
 
@@ -61,7 +59,7 @@ def write_packed(folder: Path, target: str) -> str:
         packed.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), metadata_bytes(manifest, FORMAT))
         for name in PARTS:
             with (folder / name).open("rb") as source, packed.open(zipfile.ZipInfo(name, EPOCH), "w") as sink:
-                shutil.copyfileobj(source, sink, BLOCK)
+                shutil.copyfileobj(source, sink)
     return digest_file(target)
 
 
@@ -133,10 +131,7 @@ def _manifest(path: Path, packed: zipfile.ZipFile) -> dict[str, FileFacts]:
 
 def _copy(path: Path, packed: zipfile.ZipFile, name: str, fact: FileFacts, target: Path) -> None:
     """One part, its digest checked while it is copied."""
-    digest = hashlib.sha256()
     with placed(target), packed.open(name) as source, target.open("wb") as sink:
-        while block := source.read(BLOCK):
-            digest.update(block)
-            sink.write(block)
-    if digest.hexdigest() != fact.sha256:
+        digest = copy_with_digest(source, sink)
+    if digest != fact.sha256:
         raise PackError(f"{path}: {name} is not what it was when the model was packed; copy the file again")

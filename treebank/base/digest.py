@@ -7,9 +7,11 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from treebank.base.errors import placed
+
+BLOCK_BYTES = 1 << 20  # that are read at a time
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,17 @@ def digest_files(paths: Iterable[str | os.PathLike[str]]) -> str:
     digest = hashlib.sha256()
     for path in paths:
         with placed(path), open(path, "rb") as stream:
-            while block := stream.read(1 << 20):
+            while block := stream.read(BLOCK_BYTES):
                 digest.update(block)
+    return digest.hexdigest()
+
+
+def copy_with_digest(source: IO[bytes], target: IO[bytes]) -> str:
+    """Copy a stream from its position to its end, and return the digest of these bytes."""
+    digest = hashlib.sha256()
+    while block := source.read(BLOCK_BYTES):
+        digest.update(block)
+        target.write(block)
     return digest.hexdigest()
 
 

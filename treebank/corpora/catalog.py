@@ -8,7 +8,6 @@ treebank says so. Everything else, and an existing path with the name of a treeb
 from __future__ import annotations
 
 import glob
-import hashlib
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from importlib.resources import files
 from itertools import compress
 from typing import Any
 
+from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError, TreebankError, UnknownNameError
 from treebank.base.registry import Registry, nearest
 from treebank.core.sentence import Sentence, Treebank
@@ -245,9 +245,8 @@ def up_to(gold: Treebank, bound: int | None) -> Treebank:
 
 def digest(gold: Treebank) -> str:
     """SHA-256 of the gold trees, or of words and heads, independent of the layout of the file."""
-    sha256 = hashlib.sha256()
-    for sentence in gold.sentences:
-        tree = sentence.tree
-        line = f"{tree}\n" if tree else " ".join([*sentence.words, *map(str, sentence.heads), "\n"])
-        sha256.update(line.encode("utf-8", "surrogatepass"))
-    return sha256.hexdigest()
+    lines = (
+        f"{sentence.tree}\n" if sentence.tree else " ".join([*sentence.words, *map(str, sentence.heads), "\n"])
+        for sentence in gold.sentences
+    )
+    return digest_bytes("".join(lines).encode("utf-8", "surrogatepass"))
