@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 # Text that can occur between two opening brackets: "LABEL", or "TAG word)" and more closing brackets.
 _REGULAR = re.compile(rf"[ \t\n]*+({_WORD}*+)(?:[ \t\n]++({_WORD}++)[ \t\n]*+\)([ \t\n)]*+))?[ \t\n]*+")
 _MAX_ENTRIES = 1 << 16  # of each cache
-_BRACKET_OR_WORD = re.compile(r"[()]|[^ \t\n()]+")
+BRACKET_OR_WORD = re.compile(r"[()]|[^ \t\n()]+")
 
 HELP_OPEN = "add the missing ')', or take the tree out"
 HELP_CLOSE = "take it out, or add the missing '('"
@@ -46,7 +46,7 @@ class Problem(NamedTuple):
 def diagnose(text: str) -> Problem:
     """The first error in the brackets of ``text``."""
     depth = start = 0
-    for match in _BRACKET_OR_WORD.finditer(text):
+    for match in BRACKET_OR_WORD.finditer(text):
         token = match[0]
         if token == "(":
             if not depth:

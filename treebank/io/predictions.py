@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.core.brackets import diagnose, root_offsets, shorten
+from treebank.core.brackets import BRACKET_OR_WORD, diagnose, root_offsets, shorten
 from treebank.core.tree import Tree
 from treebank.io import content
 from treebank.io.bracketed import parse_trees
@@ -20,7 +20,6 @@ from treebank.io.source import Source
 from treebank.io.tree_splitter import TreeSplitter
 
 NumberedLines = Iterator[tuple[int, str]]
-_TOKEN = re.compile(r"[()]|[^ \t\n()]+")
 _COMMENT = re.compile(r"[ \t]*(?:#|%%)[^ \t]*[ \t]+[^ \t]")  # more than one word, so that the sentence "#" is not one
 _EMPTY = Tree((), (), (), ())
 
@@ -35,7 +34,7 @@ def parse_bare(text: str, *, label: str = "X", tag: str = "W") -> Tree:
     spans: list[tuple[int, int]] = []
     stack: list[int] = []
     outermost = 0
-    for token in _TOKEN.findall(text):
+    for token in BRACKET_OR_WORD.findall(text):
         if token == "(":
             outermost += not stack
             stack.append(len(words))
