@@ -10,8 +10,6 @@ import numpy as np
 from induce.setting import limited, setting
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from induce.data.corpus import EncodedCorpus
 
 Array = np.ndarray
@@ -91,17 +89,6 @@ def word_edges(corpus: EncodedCorpus, size: int) -> Array:
     shares, means = edge_shares(*words_at_edges(corpus), size)
     relative: Array = shares / np.maximum(means, SMALLEST)[:, None]
     return relative
-
-
-def segment_starts(segments: Tensor) -> Tensor:
-    """Whether a segment begins at each word (B, N + 1), and true at the end of the sentence.
-
-    ``segments`` (B, N): the number of the segment of each word.
-    """
-    import torch
-
-    edge = segments.new_ones(len(segments), 1, dtype=torch.bool)
-    return torch.cat([edge, segments[:, 1:] != segments[:, :-1], edge], 1)
 
 
 def span_log_weights(

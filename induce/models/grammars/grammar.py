@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanRewardBatch, SpanSupervisedBatch
-from induce.data.segment_edges import segment_starts, word_edges
+from induce.data.segment_edges import word_edges
 from induce.decoding.priors import EdgeStatistics
 from induce.models.base import Loss, Model, Query
 from induce.models.grammars.rules import Rules, word_costs
@@ -187,7 +187,9 @@ class Grammar(Model):
         for rows, tokens in batch.by_length():
             count = tokens.shape[1]
             if 1 < count <= LONGEST:
-                tables, begins = self.tables(tokens), segment_starts(batch.fragments[rows, :count]).float()
+                tables, segments = self.tables(tokens), batch.fragments[rows, :count]
+                changes = (segments[:, 1:] != segments[:, :-1]).float()
+                begins = functional.pad(changes, (1, 1), value=1.0)  # (rows, count + 1), true at both ends
                 shares = tables.rules.symbol_marginals(emitted(tables, tokens), growth=float(self.growth))[1]
                 for width in range(2, count):
                     spans = count - width + 1
