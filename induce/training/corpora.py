@@ -20,7 +20,7 @@ from treebank.base.errors import SynparseError
 from treebank.core.baselines import BASELINES
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
-from treebank.corpora.catalog import SAMPLE, is_name, load_whole
+from treebank.corpora.catalog import SAMPLE, is_name, load_gold
 from treebank.corpora.sample import sample_treebank
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
@@ -44,7 +44,7 @@ def load_trees(config: RunConfig, sources: Sources) -> Treebank | None:
     if sources.sample:
         return sample_treebank("train")
     is_sample = sources.trees == SAMPLE and is_name(SAMPLE)
-    treebank = sample_treebank("train") if is_sample else load_whole(str(sources.trees))
+    treebank = sample_treebank("train") if is_sample else load_gold(str(sources.trees))
     for sentence in treebank.sentences:
         if sentence.tree is None:
             raise SynparseError(f"{sentence.location}: this sentence has no tree to learn from")

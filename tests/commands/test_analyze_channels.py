@@ -119,6 +119,14 @@ def test_relations_of_trees(call: Caller, udgn: Path) -> None:
     assert rows.count("\tnsubj\t") == rows.count("\tdobj\t") == 60
 
 
+def test_name_of_short_sentences_leaves_out_longer_ones(call: Caller, udgn: Path) -> None:
+    Path("ptb").mkdir()
+    trees = ["(S (DT The) (NN dog) (VBD saw))\n"] * 2 + [f"(S (DT The){' (JJ old)' * 9} (NN dog))\n"]
+    Path("ptb/wsj_2301.mrg").write_text("".join(trees), encoding="utf-8")
+    arguments = ("analyze", "channels", "-m", udgn, "--min-count", "1", "--ptb", "ptb", "--gold")
+    assert [call.json(*arguments, gold)["sentences"] for gold in ("wsj23", "wsj23-10")] == [3, 2]
+
+
 def test_unsuitable_models_and_data_are_refused(call: Caller, model: Path, udgn: Path) -> None:
     arguments = ("analyze", "channels", "--gold")
     problem = call.refusal(*arguments, "gold.conllu", "-m", model)

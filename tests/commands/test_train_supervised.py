@@ -99,6 +99,16 @@ def test_treebank_alone_serves_as_text_and_interrupted_run_is_resumed(call: Call
     assert "epoch 4" in err
 
 
+def test_name_of_short_sentences_leaves_out_longer_trees(
+    call: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYNPARSE_PTB", str(tmp_path))
+    (tmp_path / "wsj_2301.mrg").write_text(f"{TREES}(S (DT the){' (JJ old)' * 9} (NN dog))\n", encoding="utf-8")
+    for name, count in (("wsj23", 101), ("wsj23-10", 100)):
+        err = call("train", "--model", "onlstm-syd", "--trees", name, "-o", name, *TINY, "--set", "train.epochs=1")[2]
+        assert f"{count} sentences of " in err
+
+
 def test_student_learns_from_trees_of_teacher(call: Caller, model: Path, parser: Path) -> None:
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
     call.result("combine", f"{model}@layer=1", "baseline:right@weight=3", "-o", "teacher")
