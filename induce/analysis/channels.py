@@ -220,43 +220,45 @@ def largest(values: np.ndarray) -> float | None:
 
 @dataclass(frozen=True)
 class ChannelComparison:
-    """The correlations of the best channels of several models."""
+    """The correlations of the best channels of several models. Models of one type are averaged."""
 
     reports: Sequence[ChannelReport]
 
     @property
-    def relations(self) -> dict[str, dict[str, Runs]]:
-        """For each relation and measure (PCC, Partial, controls), the values of the best channels by model."""
-        values: dict[str, dict[str, dict[str, float]]] = {}
+    def relations(self) -> dict[str, dict[str, dict[str, Runs]]]:
+        """For each relation, type of model and measure (PCC, Partial, controls), the values of the best channels."""
+        values: dict[tuple[str, str, str], dict[str, float]] = {}
         for report in self.reports:
             for entry in (relation.to_json() for relation in report.relations):
                 for key, name in MEASURES.items():
                     if entry[key] is not None:
-                        by_measure = values.setdefault(entry["relation"], {})
-                        by_measure.setdefault(name, {})[report.run] = entry[key]
-        return {
-            relation: {name: Runs(runs) for name, runs in by_measure.items()} for relation, by_measure in values.items()
-        }
+                        values.setdefault((entry["relation"], report.model, name), {})[report.run] = entry[key]
+        relations: dict[str, dict[str, dict[str, Runs]]] = {}
+        for (relation, model, name), runs in values.items():
+            relations.setdefault(relation, {}).setdefault(model, {})[name] = Runs(runs)
+        return relations
 
     def tables(self) -> list[Table]:
-        """Mean and standard deviation over models: one row per relation."""
-        relations = self.relations
-        names = list(dict.fromkeys(name for measures in relations.values() for name in measures))
-        columns = [Column("Relation"), Column("Models")]
+        """Mean and standard deviation over the models of each type: one row per relation and type."""
+        by_model = [(relation, *item) for relation, models in self.relations.items() for item in models.items()]
+        names = list(dict.fromkeys(name for _, _, measures in by_model for name in measures))
+        columns = [Column("Relation"), Column("Model"), Column("Runs")]
         columns += [Column(part, ".2f") for name in names for part in (name, f"{name} SD")]
         rows: list[list[Cell]] = []
-        for relation, measures in relations.items():
-            row: list[Cell] = [relation, max(len(runs.values) for runs in measures.values())]
+        for relation, model, measures in by_model:
+            row: list[Cell] = [relation, model, max(len(runs.values) for runs in measures.values())]
             for runs in map(measures.get, names):
                 row += mean_cells(runs)
             rows.append(row)
         return [Table("", columns, rows, footnotes=[report.signature for report in self.reports])]
 
     def to_json(self) -> dict[str, Any]:
-        """JSON object with the report of each model, and means and standard deviations over the models by relation."""
+        """JSON object with the report of each model, and means and deviations by relation and type of model."""
         means = {
-            relation: {name: runs.to_json() for name, runs in measures.items()}
-            for relation, measures in self.relations.items()
+            relation: {
+                model: {name: runs.to_json() for name, runs in measures.items()} for model, measures in models.items()
+            }
+            for relation, models in self.relations.items()
         }
         return {"runs": [report.to_json() for report in self.reports], "relations": means}
 

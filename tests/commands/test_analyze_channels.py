@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -78,11 +79,32 @@ def test_controls_and_several_models(call: Caller, udgn: Path) -> None:
     assert call.result(*arguments).splitlines()[0].split()[-2:] == ["Untrained", "Permuted"]
     Path("again").symlink_to(udgn)
     several = call.json(*arguments, "-m", "again")
-    assert several["relations"]["det"]["PCC"]["mean"] == pytest.approx(plain["relations"][0]["correlation"])
-    assert several["relations"]["det"]["Permuted"]["sd"] == 0
+    assert several["relations"]["det"]["udgn"]["PCC"]["mean"] == pytest.approx(plain["relations"][0]["correlation"])
+    assert several["relations"]["det"]["udgn"]["Permuted"]["sd"] == 0
     header = call.result(*arguments, "-m", "again").splitlines()[0]
-    assert header.split()[:5] == ["Relation", "Models", "PCC", "PCC", "SD"]
+    assert header.split()[:6] == ["Relation", "Model", "Runs", "PCC", "PCC", "SD"]
     assert call.usage(*arguments, "-m", "again", "--plot", "map.svg").endswith("--plot draws the channels of one model")
+
+
+def test_models_of_different_types_are_not_averaged(call: Caller, udgn: Path, tiny_model: Callable[..., Path]) -> None:
+    """Table 8 of the thesis: one mean per relation and type of model."""
+    structformer = tiny_model("structformer")
+    Path("again").symlink_to(udgn)
+    arguments = ("analyze", "channels", "--gold", "gold.conllu")
+    alone = {run: call.json(*arguments, "-m", run)["relations"] for run in (udgn, structformer)}
+    models = ("-m", udgn, "-m", structformer, "-m", "again")
+    document = call.json(*arguments, *models)
+    rows = list(csv.DictReader(call.result(*arguments, *models, "--format", "csv").splitlines()))
+    for number, relation in enumerate(alone[udgn]):
+        by_model = document["relations"][relation["relation"]]
+        assert by_model["udgn"]["PCC"]["mean"] == pytest.approx(relation["correlation"])
+        assert list(by_model["structformer"]["PCC"]["values"].values()) == [alone[structformer][number]["correlation"]]
+        first, second = (row for row in rows if row["Relation"] == relation["relation"])
+        assert [first[name] for name in ("Model", "Runs", "PCC SD")] == ["udgn", "2", "0.0"]
+        assert [second[name] for name in ("Model", "Runs", "PCC SD")] == ["structformer", "1", ""]
+        assert float(second["PCC"]) == by_model["structformer"]["PCC"]["mean"]
+    table = [line.split()[:3] for line in call.result(*arguments, *models).splitlines()]
+    assert table[2:4] == [["det", "udgn", "2"], ["det", "structformer", "1"]]
 
 
 def test_options(call: Caller, udgn: Path) -> None:

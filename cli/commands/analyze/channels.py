@@ -61,7 +61,8 @@ def channels(
     "PCC" is Pearson's correlation, over all gold arcs, between the weight of a channel from dependent to head and the
     relation of the arc; for each relation, the channel with the highest value is listed. "Partial" is its partial
     correlation given direction and distance of the arc. Layers and channels count from 1. For several models, mean and
-    standard deviation are given. Penn trees get heads and relations by the head rules "stanford".
+    standard deviation over the models of each type are given. Penn trees get heads and relations by the head rules
+    "stanford".
     """
     from induce.analysis.channels import ChannelComparison, correlate_channels
     from induce.storage.model_spec import expand_models
