@@ -67,6 +67,18 @@ def test_two_corpora(call: Caller, folder: Path) -> None:
     assert float(by_words["the cat"]["log ratio"]) == pytest.approx(0.415, abs=0.001)
 
 
+def test_heads_and_dependents_have_columns_in_records(call: Caller, folder: Path) -> None:
+    lines = ["1\ta\t_\t_\t_\t_\t2\tx\t_\t_", "2\tc\t_\t_\t_\t_\t0\troot\t_\t_", "3\td\t_\t_\t_\t_\t2\ty\t_\t_\n\n"]
+    Path("c.conllu").write_text("\n".join(lines) * 2, encoding="utf-8")
+    expected = [("a ← c", "x", "c", "a"), ("c → d", "y", "c", "d")]
+    for arguments in (["c.conllu"], ["c.conllu", "--against", "c.conllu"]):
+        table = rows(call.result("phrases", *arguments, "--format", "csv"))
+        assert [(row["words"], row["label"], row["head"], row["dependent"]) for row in table] == expected
+        assert [row["head"] for row in call.json("phrases", *arguments)["phrases"]] == ["c", "c"]
+        assert not {"head", "dependent"} & set(call.result("phrases", *arguments).splitlines()[0].split())
+    assert "head" not in rows(call.result("phrases", "a.trees", "--format", "csv"))[0]
+
+
 def test_trees_and_heads_in_one_table_are_refused(call: Caller, folder: Path) -> None:
     Path("c.conllu").write_text("1\ta\t_\t_\t_\t_\t2\t_\t_\t_\n2\tb\t_\t_\t_\t_\t0\t_\t_\t_\n\n", encoding="utf-8")
     for inputs in (("a.trees", "c.conllu"), ("a.trees", "--against", "c.conllu")):

@@ -18,7 +18,7 @@ class Column(NamedTuple):
     """A column of a table.
 
     ``form`` is the format specification of its numbers, such as ``.1f`` or ``+.1f``. A ``wide`` column, such as a
-    signature, is only in the records; in tables, footnotes have its content. Wide columns come last.
+    signature, is only in the records; in tables, footnotes or other columns have its content. Wide columns come last.
     """
 
     name: str

@@ -67,13 +67,18 @@ class Frequency:
 
 
 class PhraseRow(NamedTuple):
-    """A phrase or arc, its frequency in each corpus, and for two corpora their difference (see `keyness`)."""
+    """A phrase or arc, its frequency in each corpus, and for two corpora their difference (see `keyness`).
+
+    ``head`` and ``dependent`` are the words of an arc, and empty for a phrase.
+    """
 
     words: str
     label: str
     frequencies: tuple[Frequency, ...]
     log_likelihood: float | None = None
     log_ratio: float | None = None
+    head: str = ""
+    dependent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +103,19 @@ class PhraseTable:
         return self.tables()[0].records()
 
     def tables(self) -> list[Table]:
-        """One table."""
-        if len(self.totals) == 1:
-            return [Table("", _COLUMNS, [[row.words, row.label, *_cells(row.frequencies[0])] for row in self.rows])]
-        columns = [Column("words"), Column("label"), Column("LLR", ".1f"), Column("log ratio", "+.2f")]
+        """One table. In the records, arcs also have the columns head and dependent."""
+        is_compared, has_arcs = len(self.totals) > 1, any(row.dependent for row in self.rows)
+        columns = [Column("words"), Column("label")]
+        columns += [Column("LLR", ".1f"), Column("log ratio", "+.2f")] if is_compared else []
         for number in range(1, len(self.totals) + 1):
-            columns += [Column(f"{column.name} {number}", column.form) for column in _FREQUENCY]
-        rows = [
-            [row.words, row.label, row.log_likelihood, row.log_ratio, *(c for f in row.frequencies for c in _cells(f))]
-            for row in self.rows
-        ]
+            suffix = f" {number}" if is_compared else ""
+            columns += [Column(f"{column.name}{suffix}", column.form) for column in _FREQUENCY]
+        columns += [Column("head", wide=True), Column("dependent", wide=True)] if has_arcs else []
+        rows: list[list[Cell]] = []
+        for row in self.rows:
+            difference = [row.log_likelihood, row.log_ratio] if is_compared else []
+            arc = [row.head, row.dependent] if has_arcs else []
+            rows.append([row.words, row.label, *difference, *_cells(row.frequencies), *arc])
         return [Table("", columns, rows)]
 
     def to_json(self) -> dict[str, Any]:
@@ -122,11 +130,10 @@ _FREQUENCY = (
     Column("confidence", ".3f"),
     Column("share", ".3f"),
 )
-_COLUMNS = (Column("words"), Column("label"), *_FREQUENCY)
 
 
-def _cells(frequency: Frequency) -> list[Cell]:
-    return [getattr(frequency, name) for name in Frequency.__slots__]
+def _cells(frequencies: Iterable[Frequency]) -> list[Cell]:
+    return [getattr(frequency, name) for frequency in frequencies for name in Frequency.__slots__]
 
 
 def count_phrases(corpora: Sequence[Iterable[Sentence]], choice: PhraseFilter | None = None) -> PhraseTable:
@@ -242,11 +249,15 @@ def _row(phrase: Phrase, totals: Sequence[int], occurrences: Sequence[dict[str, 
                 phrase.with_any_label[corpus] / times if times else None,
             )
         )
+    row = PhraseRow(_table_text(phrase), phrase.label, tuple(frequencies))
+    if ARC_MARK in phrase.words:
+        left, arrow, right = phrase.words.split(ARC_MARK)
+        head, dependent = (left, right) if arrow == RIGHT_ARROW else (right, left)
+        row = row._replace(head=head, dependent=dependent)
     if len(totals) == 1:
-        return PhraseRow(_table_text(phrase), phrase.label, tuple(frequencies))
+        return row
     counts = frequencies[0].count, frequencies[1].count
-    difference = log_likelihood_ratio(*counts, *totals), log_ratio(*counts, *totals)
-    return PhraseRow(_table_text(phrase), phrase.label, tuple(frequencies), *difference)
+    return row._replace(log_likelihood=log_likelihood_ratio(*counts, *totals), log_ratio=log_ratio(*counts, *totals))
 
 
 def _table_text(phrase: Phrase) -> str:
