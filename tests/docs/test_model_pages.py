@@ -35,6 +35,15 @@ def test_the_priors_of_all_presets_are_listed() -> None:
     assert listed == {preset.preset: list(preset.parse.priors) for preset in presets if preset.parse.priors}
 
 
+def test_scores_of_latent_trees_are_those_of_the_results() -> None:
+    results = (ROOT / "docs/results/language-models.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(rl-spinn|crvnn|gumbel-tree-lstm)` \| (.*) \| (.*) \|$", results, re.MULTILINE)
+    assert len(rows) == 6
+    for name, accuracy, f1 in rows:
+        page = (ROOT / f"docs/reference/models/{name}.md").read_text(encoding="utf-8")
+        assert f"accuracy {accuracy}, UF1 {f1}".replace("**", "") in " ".join(page.split()), name
+
+
 def definitions() -> tuple[set[str], dict[str, set[str]]]:
     """Names of all functions and classes, and for each class the names in its body and those of its bases."""
     functions, members, bases = set(), {}, {}
