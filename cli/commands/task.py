@@ -12,6 +12,7 @@ from cli.command import command, group, option
 from cli.commands.train import dev_option, folder_options, preset_option, train_model, training_seed_option
 from cli.options import (
     LEARNING,
+    OUTPUT,
     check_plot,
     default_model,
     default_models,
@@ -212,23 +213,33 @@ def options(demonstrations: Sequence[str], model: str | None, form: str, plot: s
     "curves",
     examples=[
         ("synparse task curves -m runs/adc -m runs/scratch", "Compare learning with and without options."),
-        ("synparse task curves -m 'runs/craft*' --plot curves.svg", "Also draw the curves."),
+        ("synparse task curves -m 'runs/adc*' --what return --plot curves.svg", "Draw the returns of episodes."),
     ],
 )
 @models_option
+@option(
+    "--what",
+    "quantity",
+    type=click.Choice(["success", "return"]),
+    default="success",
+    show_default=True,
+    help="Success rate in percent, or mean return of the episodes of task transfer.",
+    group=OUTPUT,
+)
 @format_option(*FORMATS, default="table")
 @plot_option("Also draw the curves")
-def curves(models: Sequence[str], form: str, plot: str | None) -> None:
-    """Show the success rate of Craft models over the steps of their training.
+def curves(models: Sequence[str], quantity: str, form: str, plot: str | None) -> None:
+    """Show the success rate or the return of Craft models over the steps of their training.
 
     Steps are updates; for `synparse task transfer` they are calls of options, and success is the share of solved
-    episodes.
+    episodes. The return of an episode is the sum of its rewards: at most 1, or with dense rewards the number of
+    subtasks.
     """
     from induce.storage.model_spec import expand_models
     from induce.tasks.craft.pictures import learning_curves
 
     folders = [folder for group in expand_models(default_models(models)).values() for folder in group]
-    _show(learning_curves(folders), form, plot)
+    _show(learning_curves(folders, quantity), form, plot)
 
 
 def _show(result: LearningCurves | StepAnalyses, form: str, plot: str | None) -> None:

@@ -153,6 +153,11 @@ def test_curves_report_accuracy_by_step(trained: Path, tmp_path: Path, call: Cal
     assert f"{curve['points'][-1][1]:.1f}" in call.result("task", "curves", "-m", trained)
 
 
+def test_demonstrations_have_no_returns(trained: Path, call: Caller) -> None:
+    problem = f"{trained}: this run learns from demonstrations, without returns; name runs of task transfer"
+    assert call.refusal("task", "curves", "-m", trained, "--what", "return") == problem
+
+
 def test_curves_of_other_models_are_refused(tiny_model: Callable[..., Path], tmp_path: Path, call: Caller) -> None:
     text, run = tiny_model("lstm"), tmp_path / "run"
     settings = set_options("task.expressions=40", "task.longest=6", "train.epochs=1", "model.hidden_size=8")
@@ -175,6 +180,14 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     limited = call("task", "transfer", "-m", trained, *small, "-o", other, "--max-minutes", 1e-9)[2]
     assert "time limit reached after" in limited
     assert f"model folder: {other}; to continue: synparse task transfer --resume -o {other}\n" in limited
+    log = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    (curve,) = call.json("task", "curves", "-m", run, "--what", "return", "--plot", tmp_path / "returns.svg")
+    assert curve["points"] == [[event["calls"], event["reward"]] for event in log] != []
+    assert ">return<" in (tmp_path / "returns.svg").read_text(encoding="utf-8")
+    assert "Best return" in call.result("task", "curves", "-m", run, "--what", "return")
+    assert "last/log.jsonl: there is no return" in call.refusal(
+        "task", "curves", "-m", run / "last", "--what", "return"
+    )
     score = call.json("task", "eval", "craft", "-m", run)["scores"][0]
     assert {"success DCA", "calls DCA", "NMI"} <= score["values"].keys()
     assert "calls of the options of" in call.result("info", "-m", run)

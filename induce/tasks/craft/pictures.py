@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from induce.reporting.plots import Line, draw_lines
+from induce.reporting.runs import read_log
 from induce.storage.checkpoint import build_model
 from induce.storage.locate import CHECKPOINTS
+from induce.storage.run_folder import LOG
 from induce.tasks.craft.demonstrations import Craft, Demonstration, make_batch, replay
 from induce.tasks.craft.evaluation import subtasks_of
 from induce.tasks.craft.ocn import OptionController
@@ -18,7 +21,7 @@ from induce.tasks.craft.sketches import SUBTASKS, read_sketches
 from induce.tasks.evaluation import read_run
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
-from treebank.draw.scene import Scene
+from treebank.draw.scene import Point, Scene
 
 LATEST_FIRST = tuple(reversed(CHECKPOINTS))  # the history of the best checkpoint ends with it
 
@@ -85,13 +88,15 @@ class StepAnalyses:
 
 @dataclass(frozen=True)
 class LearningCurves:
-    """Accuracy of several runs in percent over their steps."""
+    """Success rates of several runs in percent over their steps, or the returns of their episodes."""
 
     lines: Sequence[Line]
+    quantity: str = "success"
 
     def tables(self) -> list[Table]:
-        """Steps, last and best accuracy of each run."""
-        columns = [Column("Run"), Column("Steps"), Column("Last %", ".1f"), Column("Best %", ".1f")]
+        """Steps, last and best value of each run."""
+        unit, form = ("return", ".2f") if self.quantity == "return" else ("%", ".1f")
+        columns = [Column("Run"), Column("Steps"), Column(f"Last {unit}", form), Column(f"Best {unit}", form)]
         rows: list[list[Cell]] = [
             [line.name, round(line.points[-1][0]), line.points[-1][1], max(y for _, y in line.points)]
             for line in self.lines
@@ -104,7 +109,11 @@ class LearningCurves:
 
     def scenes(self) -> list[Scene]:
         """The curves in one plot."""
-        return [draw_lines(self.lines, title="Learning", across="steps", up="percent")]
+        return [
+            draw_lines(
+                self.lines, title="Learning", across="steps", up="return" if self.quantity == "return" else "percent"
+            )
+        ]
 
 
 @torch.inference_mode()
@@ -128,18 +137,29 @@ def follow_options(run: str, paths: Sequence[str]) -> StepAnalyses:
     return StepAnalyses(analyses)
 
 
-def learning_curves(runs: Sequence[str]) -> LearningCurves:
-    """Accuracy of each run in percent over all its steps, also after the best one: updates, or calls of options.
+def learning_curves(runs: Sequence[str], quantity: str = "success") -> LearningCurves:
+    """A quantity of each run over all its steps, also after the best one: updates, or calls of options.
 
-    For a run that learns from demonstrations, it is the share of correct actions in the development set. For a run that
-    learns by reinforcement, it is the share of solved episodes. Raises SynparseError for other runs, and if there is no
-    accuracy yet.
+    The ``success`` of a run that learns from demonstrations is the share of correct actions in the development set, in
+    percent. For a run that learns by reinforcement, it is the share of solved episodes. The ``return`` is the mean sum
+    of the rewards of an episode. Raises SynparseError for other runs, and if there is no such quantity yet.
     """
-    lines = []
-    for run in runs:
-        history = read_run(run, "craft", LATEST_FIRST).facts.history
-        points = [(float(check.step), 100 * (check.development_accuracy or 0.0)) for check in history]
-        if not any(check.development_accuracy is not None for check in history):
-            raise SynparseError(f"{run}: no accuracy in this run yet; continue it with --resume")
-        lines.append(Line(run, points))
-    return LearningCurves(lines)
+    curve = _returns if quantity == "return" else _success
+    return LearningCurves([Line(run, curve(run)) for run in runs], quantity)
+
+
+def _success(run: str) -> list[Point]:
+    history = read_run(run, "craft", LATEST_FIRST).facts.history
+    if not any(check.development_accuracy is not None for check in history):
+        raise SynparseError(f"{run}: no accuracy in this run yet; continue it with --resume")
+    return [(float(check.step), 100 * (check.development_accuracy or 0.0)) for check in history]
+
+
+def _returns(run: str) -> list[Point]:
+    checkpoint = read_run(run, "craft", LATEST_FIRST)
+    if not checkpoint.facts.task_facts:
+        raise SynparseError(f"{run}: this run learns from demonstrations, without returns; name runs of task transfer")
+    events = [event for event in read_log(Path(run) / LOG) if event.get("event") == "learned"]
+    if not events:
+        raise SynparseError(f"{Path(run) / LOG}: there is no return; name a run folder, or continue it with --resume")
+    return [(float(event["calls"]), float(event["reward"])) for event in events]
