@@ -190,6 +190,11 @@ def gold_option(required: bool = False) -> Decorator:
     return option("--gold", required=required, metavar="GOLD", help=GOLD_HELP, group=INPUT)
 
 
+head_rules_option = option(
+    "--head-rules", metavar="NAME", help="Gold heads from trees: collins, yamada-matsumoto, stanford.", group=INPUT
+)
+
+
 def format_option(*names: str, default: str | None = None, help: str = "Output format.") -> Decorator:
     """Add ``--format`` with the choices ``names``, as the argument ``form``.
 

@@ -19,6 +19,7 @@ from cli.options import (
     check_plot,
     default_model,
     gold_option,
+    head_rules_option,
     input_paths,
     note,
     parsing_options,
@@ -43,6 +44,7 @@ EXAMPLES = [
 @parsing_options
 @gold_option()
 @ptb_option
+@head_rules_option
 @option(
     "--sentences",
     metavar="NUMBERS",
@@ -59,6 +61,7 @@ def draw(
     output: str | None,
     gold: str | None,
     ptb: str | None,
+    head_rules: str | None,
     sentences: str | None,
     input_options: InputOptions,
     width: int | None,
@@ -69,10 +72,10 @@ def draw(
 
     INPUT is any number of files with brackets, CoNLL-U, JSON lines of `synparse extract` or `convert`, or text, which
     is parsed first. With --gold, INPUT holds predictions for the sentences of that treebank; common, missing and
-    additional brackets or arcs are distinguished by color, line style and a legend. Without -o, drawings appear in the
-    terminal.
+    additional brackets or arcs are distinguished by color, line style and a legend. Predicted heads are compared with
+    the heads of gold trees by head rules. Without -o, drawings appear in the terminal.
     """
-    _check_options(output, width=width, title=title, gold=gold, ptb=ptb)
+    _check_options(output, width=width, title=title, gold=gold, ptb=ptb, head_rules=head_rules)
     from induce.parsing.pictures import FIRST, chosen_numbers, pictures
     from treebank.corpora.catalog import load_gold
     from treebank.draw.files import write_pictures
@@ -85,7 +88,7 @@ def draw(
     parsers = _parsers(models, paths, input_options, parsing, has_gold=treebank is not None)
     if not parsers:
         check_parsing_options(parsing)
-    drawings = pictures(paths, parsers, treebank, choose=choose, input_options=input_options)
+    drawings = pictures(paths, parsers, treebank, choose=choose, input_options=input_options, head_rules=head_rules)
     if not output:
         draw_in_terminal(drawings, width)
         return
@@ -97,15 +100,15 @@ def draw(
 
 
 def _check_options(
-    output: str | None, *, width: int | None, title: str | None, gold: str | None, ptb: str | None
+    output: str | None, *, width: int | None, title: str | None, gold: str | None, **of_gold: Any
 ) -> None:
     """Raises UsageError for options that have no effect."""
     if title and not (output or "").lower().endswith(".html"):
         raise click.UsageError("--title requires -o FILE.html")
     if width and output:
         raise click.UsageError("--width is for the terminal; leave it out, or leave out -o")
-    if ptb and not gold:
-        raise click.UsageError("--ptb requires --gold")
+    for name in (name for name, value in of_gold.items() if value and not gold):
+        raise click.UsageError(f"--{name.replace('_', '-')} requires --gold")
 
 
 def _parsers(

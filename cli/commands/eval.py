@@ -11,7 +11,6 @@ import click
 
 from cli.command import command, number_option, option
 from cli.options import (
-    INPUT,
     OUTPUT,
     SCORING,
     SEED,
@@ -23,6 +22,7 @@ from cli.options import (
     encoding_option,
     format_option,
     gold_option,
+    head_rules_option,
     max_length_option,
     models_option,
     note,
@@ -56,7 +56,7 @@ DETAILS = ("length", "height", "relation", "distance")
 @encoding_option
 @on_error_option("stop", "skip")
 @max_length_option
-@option("--head-rules", metavar="NAME", help="Gold heads from trees: collins, yamada-matsumoto, stanford.", group=INPUT)
+@head_rules_option
 @models_option
 @parsing_options
 @baseline_option

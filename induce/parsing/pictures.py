@@ -9,6 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from treebank.base.errors import SynparseError, TreebankError, UsageError
+from treebank.core.head_rules import DEFAULT_RULES, find_rules
+from treebank.core.relations import with_relations
 from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.corpora.catalog import is_name
 from treebank.corpora.texts import files_of, read_input
@@ -54,16 +56,18 @@ def pictures(
     *,
     choose: Choose = lambda number: True,
     input_options: InputOptions = DEFAULT_INPUT,
+    head_rules: str | None = None,
 ) -> Iterator[Picture]:
     """Pictures of the sentences for which ``choose`` is true, in order.
 
     With ``gold``, every file of ``paths`` contains the analyses of its sentences by one system, and each parser parses
     them. Without ``gold``, the parsers parse the sentences in ``paths``; if there are no parsers, the analyses in the
     files are drawn. ``parsers`` are pairs of a displayed name and a parser. Text is read by the tokenization rule that
-    they share.
+    they share. Predicted heads are compared with the heads of gold trees by ``head_rules`` (None: the default ones).
     """
     if gold is not None:
-        return _compared_with_gold(paths, parsers, gold, choose, input_options)
+        find_rules(head_rules or DEFAULT_RULES)
+        return _compared_with_gold(paths, parsers, gold, choose, input_options, head_rules)
     if parsers:
         from induce.parsing.parser import common_rule, with_rule
 
@@ -114,11 +118,18 @@ def _compared_with_gold(
     gold: Treebank,
     choose: Choose,
     input_options: InputOptions,
+    head_rules: str | None,
 ) -> Iterator[Picture]:
     chosen = [(number, sentence) for number, sentence in enumerate(gold.sentences, start=1) if choose(number)]
     numbers = {number for number, _ in chosen}
     systems = [_fitted(path, gold, numbers, input_options) for path in paths]
     systems += [analyses_of(parser, [sentence for _, sentence in chosen], name) for name, parser in parsers]
+    if any(analysis.heads for system in systems for analysis in system):
+        if not head_rules and any(sentence.tree and not sentence.heads for _, sentence in chosen):
+            input_options.notify(
+                f"gold heads are derived by the rules {DEFAULT_RULES}; choose others with --head-rules"
+            )
+        chosen = [(number, with_relations(sentence, head_rules or DEFAULT_RULES)) for number, sentence in chosen]
     for index, (number, sentence) in enumerate(chosen):
         reference = Analysis.of_sentence(sentence, GOLD)
         if not systems:

@@ -118,6 +118,7 @@ def test_file_without_pictures_is_not_written(call: Caller, name: str) -> None:
         (("--title", "x", "-o", "a.svg"), "--title requires -o FILE.html"),
         (("--width", "30", "-o", "a.svg"), "--width is for the terminal"),
         (("--ptb", "."), "--ptb requires --gold"),
+        (("--head-rules", "collins"), "--head-rules requires --gold"),
     ],
 )
 def test_options_without_effect_are_refused(call: Caller, options: tuple[str, ...], problem: str) -> None:
@@ -154,10 +155,19 @@ def test_trees_are_not_compared_with_heads(call: Caller) -> None:
     call.result("convert", "gold.mrg", "--format", "conllu", "-o", "heads.conllu")
     problem = call.refusal("draw", "trees.txt", "--gold", "heads.conllu")
     assert problem == "trees.txt: trees cannot be compared with gold heads; name gold trees instead"
-    problem = call.refusal("draw", "heads.conllu", "--gold", "gold.mrg", "-o", "a.svg")
-    remedy = "convert the gold trees to heads with `synparse convert --format conllu`"
-    assert problem == f"heads.conllu: heads cannot be compared with gold trees; {remedy}"
-    assert not Path("a.svg").exists()
+
+
+def test_gold_heads_are_derived_from_gold_trees(call: Caller, tiny_model: Callable[..., Path]) -> None:
+    Path("to.mrg").write_text("(S (NP (PRP We)) (VP (VBP want) (VP (TO to) (VP (VB go)))))\n", encoding="utf-8")
+    call.result("convert", "to.mrg", "--format", "conllu", "--head-rules", "stanford", "-o", "heads.conllu")
+    arguments = ("draw", "heads.conllu", "--gold", "to.mrg", "--head-rules")
+    assert "4 of 4 gold arcs" in call.result(*arguments, "stanford")
+    assert "0 of 4 gold arcs" in call.result(*arguments, "collins")
+    assert "no head rules 'colins'" in call.refusal(*arguments, "colins", code=2)
+    code, drawn, err = call("draw", "-m", tiny_model("udgn"), "--gold", "to.mrg")
+    assert code == 0, err
+    assert " of 4 gold arcs" in drawn
+    assert err == "note: gold heads are derived by the rules collins; choose others with --head-rules\n"
 
 
 def test_parse_draws_as_draw_does(call: Caller, model: Path) -> None:
