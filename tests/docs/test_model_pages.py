@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from induce.registry import ENCODERS, MODELS, POLICIES, load
+from induce.registry import MODELS, TASKS, load
 from induce.settings.presets import load_preset
 from induce.settings.run import COMPONENTS, TABLES
 from tests.support.reference import ROOT
 
 PAGES = sorted(path for path in (ROOT / "docs/reference/models").glob("*.md") if path.name != "index.md")
 SECTIONS = ("When to use", "Command", "Settings", "Scores")
-SETTING = re.compile(rf"\b((?:model|{'|'.join((*TABLES, *COMPONENTS))})\.(?!py\b|name\b)[a-z_]+)\b")
+NOT_SETTINGS = "py|name|txt|tsv|zip"  # what follows "model." and the like in names of modules and files
+SETTING = re.compile(rf"(?<![-.\w])((?:model|{'|'.join((*TABLES, *COMPONENTS))})\.(?!(?:{NOT_SETTINGS})\b)[a-z_]+)\b")
 
 
 def test_the_longest_sentences_of_the_models_are_listed() -> None:
@@ -65,7 +66,7 @@ def definitions() -> tuple[set[str], dict[str, set[str]]]:
 def setting_names() -> set[str]:
     tables = {**{name: [kind] for name, kind in TABLES.items()}}
     tables |= {name: [entry.settings for entry in entries.values()] for name, entries in COMPONENTS.items()}
-    models = [*MODELS.values(), *ENCODERS.values(), *POLICIES.values()]
+    models = [*MODELS.values(), *(entry for task in TASKS.values() for entry in task.models.values())]
     tables["model"] = [load(entry.location).Config for entry in models]
     return {
         f"{table}.{field.name}"
@@ -96,7 +97,7 @@ def test_functions_exist() -> None:
 def test_settings_and_presets_exist() -> None:
     settings = setting_names()
     presets = {path.stem for folder in ("induce/presets", "induce/tasks/presets") for path in (ROOT / folder).iterdir()}
-    for page in PAGES:
+    for page in [*PAGES, ROOT / "docs/how-to/reproduce-papers.md"]:
         text = page.read_text(encoding="utf-8")
         assert set(SETTING.findall(text)) <= settings, page.name
         assert set(re.findall(r"`([a-z0-9-]+-(?:small|ptb|wsj|text8|agreement|tags|plain|right))`", text)) <= presets

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from itertools import pairwise
 from pathlib import Path
 
+import click
 import pytest
 
+from cli.command import walk_commands
+from cli.main import COMMANDS, synparse
 from induce.registry import MODELS, TASKS
+from induce.storage.model_spec import parse_model_spec
 from tests.support.pages import commands, run_commands
 from tests.support.reference import ROOT
+from treebank.base.errors import SynparseError
 
 PAGE = "docs/how-to/reproduce-papers.md"
 
@@ -44,3 +51,79 @@ def test_commands_name_existing_options() -> None:
             assert arguments[1] in ("options", "curves", "transfer") or arguments[2] in TASKS
         else:
             assert named.get("--model", "lstm") in MODELS
+
+
+def codes_in_cells(page: str) -> list[str]:
+    """The code in the columns "command" of the tables of a page."""
+    codes = []
+    for table in re.findall(r"(?:^\|.*\n)+", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE):
+        header, _, *rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+        if "command" in header:
+            codes += re.findall(r"`([^`]+)`", "\n".join(row[header.index("command")] for row in rows))
+    return codes
+
+
+def check_code(code: str) -> None:
+    """Raises ClickException or SynparseError for a command, option or model option that does not exist.
+
+    Code of several words is a command or begins with an option. One word can also be a preset, a setting or a value.
+    """
+    words = shlex.split(code.removeprefix("synparse "))
+    if code.startswith("@"):
+        parse_model_spec(f"model{code}")
+    elif words[0].startswith("-"):
+        check_options(code, words)
+    elif len(words) > 1 or words[0] in COMMANDS:
+        check_arguments(synparse, words)
+
+
+def check_options(code: str, words: list[str]) -> None:
+    """Raises ClickException unless the options in ``words`` are those of one command."""
+    for _, command in walk_commands(synparse, "synparse"):
+        try:
+            check_arguments(command, words)
+        except click.ClickException:
+            continue
+        return
+    raise click.UsageError(f"no command has these options: {code}")
+
+
+def check_arguments(command: click.Command, words: list[str]) -> None:
+    """Raises ClickException for options and values that ``command`` does not take.
+
+    Required options, and the value of the last option, may be missing.
+    """
+    context = click.Context(command)
+    if isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        _, subcommand, words = command.resolve_command(context, words)
+        assert subcommand is not None
+        check_arguments(subcommand, words)
+        return
+    parameters = {name: parameter for parameter in command.params for name in parameter.opts}
+    last = parameters.get(words[-1]) if words else None
+    if isinstance(last, click.Option) and not last.is_flag:
+        words = words[:-1]
+    values, rest, order = command.make_parser(context).parse_args(list(words))
+    if rest:
+        raise click.UsageError(f"unexpected argument {rest[0]!r}")
+    for option in (parameter for parameter in order if isinstance(parameter, click.Option)):
+        option.type_cast_value(context, values[option.name])
+
+
+def test_commands_in_cells_exist() -> None:
+    codes = codes_in_cells(PAGE)
+    assert len(codes) > 40
+    for code in codes:
+        check_code(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        *("eval --by labels", "evl --by height", "analyze gap", "draw --heigth", "--baselines right", "@leyer=2"),
+        *("task train logic --max-minutes soon", "--by labels", "combine --heads=7"),
+    ],
+)
+def test_wrong_commands_are_found(code: str) -> None:
+    with pytest.raises((click.ClickException, SynparseError)):
+        check_code(code)
