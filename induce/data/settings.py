@@ -49,7 +49,11 @@ class DataConfig:
         help="whether punctuation that occurs in repeated word pairs, such as a hyphen, joins words",
     )
     development_share: float = limited(
-        0.05, 0, 0.5, "share of the training sentences to set aside without a development text"
+        0.05,
+        0,
+        0.5,
+        "share of the training sentences to set aside without a development text",
+        when="task.sets_share_aside=true",
     )
     trees: str = choice(
         "gold", ("gold", "random"), "trees to learn from; random trees are a baseline", when="model.learns_trees=true"

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
-from induce.structures import Structure
+from induce.impact import Impact
+from induce.structures import Distances, Structure
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -93,6 +94,13 @@ class Model(nn.Module):
     rounds: ClassVar[bool] = False  # whether training may round the factors of products (`induce.layers.rounding`)
     precision = "float32"  # of the rounded factors
     right_probability: float = 0.5  # that the text branches to the right, for models whose trees depend on it
+
+    @classmethod
+    def decodable(cls) -> tuple[type[Structure], ...]:
+        """Structures that decoders can read: ``gives``, distances between layer states, and the impact of masking."""
+        states = (Distances,) if has_layer_states(cls) else ()
+        masked = (Impact,) if cls.impact is not Model.impact else ()
+        return tuple(dict.fromkeys((*cls.gives, *states, *masked)))
 
     def prepare(self, corpus: EncodedCorpus) -> None:
         """Compute buffers from the training corpus, such as word classes, before the first step."""

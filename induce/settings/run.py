@@ -6,15 +6,16 @@ code. [data], [train] and [parse] are the same in every run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
 from induce.data.settings import DataConfig
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, Direction, assumed_probability
-from induce.decoding.specification import decoder_entry, fitting_decoder, parse_priors
-from induce.registry import LOADERS, OPTIMIZERS, TASKS, ModelEntry, load, models_of
+from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder, parse_priors
+from induce.registry import LOADERS, OPTIMIZERS, PRIORS, TASKS, ModelEntry, load, models_of
 from induce.setting import BY_GRADIENTS, check_values, choice, count, limited, make_settings, setting
+from induce.structures import Structure
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.registry import Registry
 
@@ -46,23 +47,32 @@ class ParseConfig:
 
     decoder: str = setting(
         "",
+        when="model.gives_trees=true",
         help="decoder; empty: the default of the model; for distances, biased if the training text clearly "
         "branches to the right (parse.branching), else unbiased",
     )
-    layer: int = count(1, "layer whose trees are decoded, counted from 1")
-    distances: str = setting("lm", help="distances of the language model (lm) or learned from trees (syd)")
+    layer: int = count(1, "layer whose trees are decoded, counted from 1", when="model.layered=true")
+    distances: str = setting(
+        "lm",
+        when="model.learns_trees=true",
+        help="distances of the language model (lm) or learned from trees (syd)",
+    )
     branching: str = choice(
         "text",
         ("text", "right", "left"),
         "branching direction for priors and for the default decoder; text: estimated from the training text",
+        when="model.takes_priors=true",
     )
     priors: tuple[str, ...] = setting(
-        (), help="preferences about trees, NAME:STRENGTH each, applied in this order before decoding"
+        (),
+        when="model.takes_priors=true",
+        help="preferences about trees, NAME:STRENGTH each, applied in this order before decoding",
     )
     head_style: str = choice(
         "",
         ("", "content", "function"),
         "words that the heads are meant to be, for signatures: content words or function words; empty: not stated",
+        when="model.gives_heads=true",
     )
 
     def __post_init__(self) -> None:
@@ -74,6 +84,7 @@ class TaskSettings:
     """Settings of a task. This class itself belongs to the task of learning from text, which has no settings."""
 
     reads_text: ClassVar[bool] = True  # whether settings of the text in [data] have an effect
+    sets_share_aside: ClassVar[bool] = True  # whether data.development_share has an effect
 
     def check_run(self, config: RunConfig) -> None:
         """Raise SynparseError if the settings of the task do not fit the others of the run."""
@@ -141,6 +152,12 @@ def entry_of(config: RunConfig) -> ModelEntry:
 def kind_of(config: RunConfig) -> Any:
     """Class of the model of a run, or of its encoder if it learns a task. Loads torch."""
     return load(entry_of(config).location)
+
+
+def decodable(config: RunConfig) -> tuple[type[Structure], ...]:
+    """Structures that decoders can read: those that the model gives, and without a task those of its states."""
+    kind = kind_of(config)
+    return kind.gives if config.task_name else kind.decodable()
 
 
 def fitting_to(config: RunConfig, direction: Direction | None) -> str:
@@ -226,13 +243,23 @@ def _check_combinations(config: RunConfig) -> None:
         raise UsageError(f"setting parse.layer = {parse.layer}: {error}") from None
 
 
+#: facts about the model of a run that conditions of settings name
+MODEL_FACTS: dict[str, Callable[[RunConfig], bool]] = {
+    "model.learns_trees": lambda config: entry_of(config).learns_trees,
+    "model.layered": lambda config: entry_of(config).layered,
+    "model.gives_trees": lambda config: bool(kind_of(config).gives),
+    "model.gives_heads": lambda config: bool(decoders_of(decodable(config), "heads")),
+    "model.takes_priors": lambda config: any(prior.reads in decodable(config) for prior in PRIORS.values()),
+}
+
+
 def value_of(config: RunConfig, name: str) -> Any:
     """Value of ``table.key`` in a run, of a name such as ``loader.name``, or of a fact such as ``task.reads_text``."""
     table, _, key = name.partition(".")
     if key == "name":
         return getattr(config, f"{table}_name")
-    if name == "model.learns_trees":
-        return entry_of(config).learns_trees
+    if name in MODEL_FACTS:
+        return MODEL_FACTS[name](config)
     part = getattr(config, table)
     return part[key] if isinstance(part, Mapping) else getattr(part, key)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from induce.storage.facts import RunFacts
 
 CHANGEABLE = ("train.epochs", "optimizer.learning_rate")  # settings that may change on resume
+DEVELOPMENT_SHARE = "data.development_share"
 Stop = Callable[[], bool]
 
 
@@ -121,7 +122,11 @@ def is_changeable(change: str) -> bool:
 
 
 def resolved_config(request: RunRequest) -> RunConfig:
-    """The settings of a new run. Raises SynparseError for unknown names and invalid values."""
+    """The settings of a new run. Raises SynparseError for unknown names, invalid values and settings without effect."""
+    for change in request.settings if request.dev or request.sample else ():
+        if change.partition("=")[0].strip() == DEVELOPMENT_SHARE:
+            remedy = "with --dev; leave out one of them" if request.dev else "without TEXT"
+            raise UsageError(f"setting {change!r} has no effect {remedy}")
     return resolve(
         model=request.model,
         preset=request.preset,

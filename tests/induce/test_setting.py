@@ -77,6 +77,13 @@ def test_conditions_and_texts_of_the_settings_of_every_preset() -> None:
         ("onlstm", "data.joining_marks=true", "loader.name=fragments|spans"),
         ("udgn", "data.trees=random", "model.learns_trees=true"),
         ("dmv", "train.epochs=3", "optimizer.name!=none"),
+        ("lstm", "parse.decoder=biased", "model.gives_trees=true"),
+        ("lstm", "parse.branching=left", "model.takes_priors=true"),
+        ("lstm", "parse.priors=branching:1", "model.takes_priors=true"),
+        ("ordered-memory", "parse.priors=branching:1", "model.takes_priors=true"),
+        ("npcfg", "parse.head_style=content", "model.gives_heads=true"),
+        ("prpn", "parse.layer=1", "model.layered=true"),
+        ("onlstm", "parse.distances=lm", "model.learns_trees=true"),
     ],
 )
 def test_setting_without_effect_is_refused(model: str, change: str, condition: str) -> None:
@@ -84,6 +91,17 @@ def test_setting_without_effect_is_refused(model: str, change: str, condition: s
         resolve(model=model, settings=[change])
     assert str(error.value) == f"setting {change!r} has no effect in this run; it needs {condition}"
     assert change.partition("=")[0] not in effective_settings(resolve(model=model))
+
+
+def test_settings_of_parsing_have_an_effect_on_states_of_a_model_without_trees() -> None:
+    """``MODEL@distances=…`` reads the branching direction, priors of distances, and heads from masked words."""
+    settings = ["parse.branching=left", "parse.priors=branching-gaps:1", "parse.head_style=content"]
+    check_fits(resolve(model="transformer", settings=settings))
+
+
+def test_share_to_set_aside_is_refused_for_a_task_with_a_fixed_one() -> None:
+    with pytest.raises(SynparseError, match=r"it needs task.sets_share_aside=true$"):
+        resolve(task="craft", settings=["data.development_share=0.1"])
 
 
 def test_setting_of_another_loader_is_refused() -> None:

@@ -57,6 +57,7 @@ class CraftSettings(TaskSettings):
     """Settings of the task."""
 
     reads_text = False
+    sets_share_aside = False
 
     expressions: int = count(20_000, "training demonstrations to generate if no file is given")
     sketches: str = setting("AC CD DA", help="tasks to learn, each by the letters of its subtasks or by name")

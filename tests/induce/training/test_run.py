@@ -33,6 +33,14 @@ def folder(working_folder: Path) -> None:
     ("options", "problem"),
     [
         ({"settings": ["parse.decoder=eisner"]}, "model 'onlstm' gives distances; decoder 'eisner' needs heads"),
+        (
+            {"dev": ["text.txt"], "settings": ["data.development_share=0.1"]},
+            "setting 'data.development_share=0.1' has no effect with --dev; leave out one of them",
+        ),
+        (
+            {"text": [], "settings": ["data.development_share=0.1"]},
+            "setting 'data.development_share=0.1' has no effect without TEXT",
+        ),
         ({"settings": ["loader.name=masked"]}, "model 'onlstm' reads stream or sentences, not masked"),
         ({"settings": ["model.hidden_size=33"]}, "settings of model 'onlstm': hidden_size = 33 is not a multiple"),
         ({"settings": ["model.embedding_size=0"]}, "setting model.embedding_size = 0 must lie between 1 and"),
@@ -47,7 +55,7 @@ def test_refused_before_a_text_is_read(options: dict[str, Any], problem: str, mo
 
     monkeypatch.setattr(corpora, "read_text", read)
     with pytest.raises(SynparseError) as messages:
-        prepare_run(RunRequest(run="new/run", text=["text.txt"], **options))
+        prepare_run(RunRequest(**{"run": "new/run", "text": ["text.txt"], **options}))
     assert problem in str(messages.value)
     assert not Path("new").exists()
 
