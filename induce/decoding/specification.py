@@ -97,6 +97,15 @@ def parse_priors(texts: Iterable[str]) -> tuple[Prior, ...]:
     return tuple(priors)
 
 
+def check_priors(priors: Iterable[Prior], gives: Sequence[type[Structure]]) -> None:
+    """Raise UsageError for a prior that reads a structure which is not one of those that the model ``gives``."""
+    for prior in priors:
+        needed = PRIORS.get(prior.name).reads
+        if needed not in gives:
+            structures = " and ".join(structure.name for structure in gives)
+            raise UsageError(f"prior {str(prior)!r} needs {needed.name}; this model gives {structures}")
+
+
 def _number(text: str) -> float:
     """``text`` as a finite number, or -1."""
     try:

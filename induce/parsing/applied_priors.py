@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from induce.decoding.priors import EdgeStatistics, Evidence
-from induce.decoding.specification import NO_PRIORS, Prior, parse_priors
+from induce.decoding.specification import NO_PRIORS, Prior, check_priors, parse_priors
 from induce.registry import PRIORS, load
 from induce.structures import SpanScores, Structure
 from treebank.base.errors import UsageError
@@ -89,9 +89,5 @@ def requested_priors(text: str | None, default: Sequence[str], gives: Sequence[t
     if not listed:
         raise UsageError(f"priors {text!r}: an empty list; write none, or NAME:STRENGTH such as branching:0.1")
     priors = parse_priors(listed)
-    for prior in priors:
-        needed = PRIORS.get(prior.name).reads
-        if needed not in gives:
-            structures = " and ".join(structure.name for structure in gives)
-            raise UsageError(f"prior {str(prior)!r} needs {needed.name}; this model gives {structures}")
+    check_priors(priors, gives)
     return priors

@@ -11,9 +11,9 @@ from induce.data.corpus import Text
 from induce.data.tokens import TOKENS
 from induce.data.vocabulary import Vocabulary
 from induce.data.vocabulary_choice import choose_vocabulary, joining_of
-from induce.decoding.specification import fitting_decoder
+from induce.decoding.specification import check_priors, fitting_decoder, parse_priors
 from induce.registry import check_loader
-from induce.settings.run import RunConfig, entry_of, kind_of, model_settings
+from induce.settings.run import RunConfig, decodable, entry_of, kind_of, model_settings
 from induce.storage.facts import RunFacts, TextFacts
 from induce.storage.lock import RunLock
 from induce.storage.run_folder import check_free, clear, has_begun, resumable, settle_run
@@ -267,6 +267,8 @@ def check_fits(config: RunConfig) -> None:
     config.task.check_run(config)
     if kind.gives:
         fitting_decoder(config.model_name, kind.gives, config.parse.decoder)
+    if structures := decodable(config):
+        check_priors(parse_priors(config.parse.priors), structures)
 
 
 def check_enough(config: RunConfig, training: TrainingData, texts: Sequence[str]) -> None:

@@ -33,6 +33,11 @@ def folder(working_folder: Path) -> None:
     ("options", "problem"),
     [
         ({"settings": ["parse.decoder=eisner"]}, "model 'onlstm' gives distances; decoder 'eisner' needs heads"),
+        ({"settings": ["parse.priors=brackets:1"]}, "prior 'brackets:1' needs span_scores; this model gives distances"),
+        (
+            {"model": "transformer", "settings": ["parse.priors=brackets:1"]},
+            "prior 'brackets:1' needs span_scores; this model gives distances and impact",
+        ),
         (
             {"dev": ["text.txt"], "settings": ["data.development_share=0.1"]},
             "setting 'data.development_share=0.1' has no effect with --dev; leave out one of them",
