@@ -15,6 +15,7 @@ import numpy as np
 
 from induce.analysis.arc_correlations import Correlations, add_block, read_arcs
 from induce.data.normalization import RECIPES
+from induce.models.base import Model, has_channels
 from induce.parsing.load import choose_device, read_trained
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
@@ -273,8 +274,8 @@ def mean_cells(runs: Runs | None) -> list[Cell]:
 def _with_channels(run: str) -> Checkpoint:
     """The checkpoint in ``run``. Raises SynparseError if its model has no channels, or reads characters."""
     checkpoint = read_trained(run)
-    name, token = checkpoint.config.model_name, checkpoint.config.data.token
-    if not hasattr(kind_of(checkpoint.config), "channels"):
+    name, token, kind = checkpoint.config.model_name, checkpoint.config.data.token, kind_of(checkpoint.config)
+    if not (issubclass(kind, Model) and has_channels(kind)):
         raise SynparseError(f"{run}: model {name!r} has no channels or attention heads; 'udgn' has")
     if token != "word":
         raise SynparseError(f"{run}: this model reads {token}s, and the relations of a treebank are between words")

@@ -57,7 +57,7 @@ class TextModel:
     @property
     def max_length(self) -> int | None:
         """Words of the longest sentence that it reads, or None."""
-        limit: int | None = getattr(self.model_type, "max_length", None)
+        limit: int | None = self.model_type.max_length
         return limit
 
     def normalize(self, sentence: Sentence) -> tuple[str, ...]:

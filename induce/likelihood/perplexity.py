@@ -15,6 +15,7 @@ from induce.likelihood.cache import Cache
 from induce.likelihood.comparison import COMPARISON_COLUMNS, COMPARISON_TITLE, TextComparison, compare_texts
 from induce.likelihood.language_model import LanguageModel
 from induce.likelihood.units import EncodedText, Units, concatenate, mean_nats, text_units
+from induce.models.language.next_word_model import NextWordModel
 from induce.parsing.ensemble_description import models_of
 from induce.parsing.parser import with_rule
 from induce.storage.model_spec import system_name
@@ -184,7 +185,7 @@ class TextScorer(LanguageModel):
         self.check_probabilities(of_sentences=False)
         if not self.reads_stream and batch_size is not None:
             raise SynparseError(f"{run}: this {self.name!r} does not read a stream; leave out --batch-size")
-        if cache is not None and not (self.reads_stream and hasattr(self.model_type, "predictions")):
+        if cache is not None and not (self.reads_stream and issubclass(self.model_type, NextWordModel)):
             raise SynparseError(f"{run}: this {self.name!r} has no states of a stream to remember; leave out --cache")
         self.columns, self.cache = batch_size or 1, cache
         self.text = EncodedText()

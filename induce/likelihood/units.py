@@ -25,6 +25,7 @@ from induce.layers.matrix_library import flushing_denormals
 from induce.likelihood.cache import Cache, CacheMemory
 from induce.likelihood.language_model import LanguageModel
 from induce.models.base import Loss
+from induce.models.language.next_word_model import NextWordModel
 from treebank.base.errors import NotANumberError
 
 STREAM_TOKENS = 512  # tokens of a stream that are read at a time
@@ -113,11 +114,11 @@ def text_units(
 def stream_units(model: Any, pieces: Iterable[StreamBatch], cache: Cache | None = None) -> Iterator[Units]:
     """One unit per token of a stream, whose state is carried from piece to piece.
 
-    A model without ``predictions`` has one unit per piece, from its loss.
+    A model that does not extend `NextWordModel` has one unit per piece, from its loss.
     """
     state, memory = None, CacheMemory(cache) if cache else None
     for piece in pieces:
-        if not hasattr(model, "predictions"):
+        if not isinstance(model, NextWordModel):
             loss = model.loss(piece, state)
             state = loss.state
             yield group_units([loss], piece.token_count)

@@ -157,6 +157,13 @@ class Model(nn.Module):
         """
         raise NotTrained(f"{type(self).__name__} has no attention")
 
+    def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Weights (B, layers, K, N, N) of channel or attention head k from word i to word j of ``tokens`` (B, N).
+
+        Those of a sentence do not depend on the others of the batch. Raises NotTrained if the model has none.
+        """
+        raise NotTrained(f"{type(self).__name__} has no channels or attention heads")
+
     def memory_weights(self, batch: SentenceBatch) -> MemoryWeights:
         """Gates and attention over earlier states for full sentences, in evaluation mode.
 
@@ -269,6 +276,11 @@ def scores_sentences(kind: type[Model]) -> bool:
 def has_layer_states(kind: type[Model]) -> bool:
     """Whether models of this class give hidden states and attention of each layer."""
     return kind.layer_states is not Model.layer_states
+
+
+def has_channels(kind: type[Model]) -> bool:
+    """Whether models of this class give the weights of channels or attention heads."""
+    return kind.channels is not Model.channels
 
 
 def bounded(tokens: Tensor) -> Tensor:

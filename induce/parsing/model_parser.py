@@ -62,7 +62,7 @@ class ModelParser(Parser):
         right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
         self.model.right_probability = right_probability
         self.branches_right = right_probability >= CLEAR_PROBABILITY
-        self.estimates_root = getattr(kind, "estimates_root", False)
+        self.estimates_root = kind.estimates_root
         self.head_style = config.parse.head_style
         self.distances = distances or config.parse.distances
         self._choose_layer(layer)

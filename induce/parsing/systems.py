@@ -134,9 +134,11 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
 
 def _given_system(system: Any, number: int) -> System:
     """System for a parser or a list of trees."""
-    if hasattr(system, "output") and hasattr(system, "name"):
-        learned_from, decoded = getattr(system, "learned_from", ""), getattr(system, "decoded", "")
-        return parser_system(system, SystemInfo(system.name, learned_from=learned_from, decoded=decoded))
+    from induce.parsing.parser import Parser
+
+    if isinstance(system, Parser):
+        info = SystemInfo(system.name, learned_from=system.learned_from, decoded=system.decoded)
+        return parser_system(system, info)
     if not isinstance(system, Iterable):
         kinds = "a parser, a path, the name of a baseline or a list of trees"
         raise SynparseError(f"system {number} is not {kinds}: {system!r}")

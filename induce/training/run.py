@@ -262,7 +262,7 @@ def check_fits(config: RunConfig) -> None:
     if by_gradients == (config.optimizer_name == "none"):
         need = "an optimizer" if by_gradients else "optimizer.name=none"
         raise SynparseError(f"optimizer.name={config.optimizer_name}: model {config.model_name!r} needs {need}")
-    if config.train.precision != "float32" and not getattr(kind, "rounds", False):
+    if config.train.precision != "float32" and not kind.rounds:
         raise SynparseError(f"model {config.model_name!r} learns in float32 only; leave out train.precision")
     config.task.check_run(config)
     if kind.gives:

@@ -5,7 +5,7 @@ Shapes: B demonstrations, N steps, A actions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -24,6 +24,7 @@ class CloningModel(Model):
 
     reads = (DemonstrationBatch,)
     gives = (Distances,)
+    has_options: ClassVar[bool] = False  # whether the result of ``run`` also has ``choice`` (B, N, K), of options
 
     def run(self, observations: Tensor, tasks: Tensor) -> Any:
         """Predictions for ``observations`` (B, N, F) in demonstrations of ``tasks`` (B,).

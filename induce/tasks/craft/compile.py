@@ -59,6 +59,7 @@ class Compile(CloningModel):
     """A model of segments of complete demonstrations. Only its types can act, as options."""
 
     Config = CompileConfig
+    has_options = True
 
     def __init__(self, config: CompileConfig, vocabulary_size: int) -> None:
         super().__init__()

@@ -144,7 +144,7 @@ def segment_scores(model: Any, demonstrations: Demonstrations, checkpoint: Check
     program does. ``F1 own`` uses ends with a probability of one half or more, without the last one,
     which is given.
     """
-    items, with_options = demonstrations.encode(checkpoint.vocabulary), hasattr(model.config, "options")
+    items, with_options = demonstrations.encode(checkpoint.vocabulary), model.has_options
     rows: dict[str, list[float]] = {name: [] for name in ("F1 tol 0", "F1 tol 1", "F1 own", "align")}
     chosen, subtasks, correct, weights = [], [], 0, []
     for part in batches_by_cost(items.lengths):

@@ -210,6 +210,7 @@ class OptionController(OptionProgram, CloningModel):
     """Options that choose actions in Craft."""
 
     Config = OptionControllerConfig
+    has_options = True
     config: OptionControllerConfig
 
     def __init__(self, config: OptionControllerConfig, vocabulary_size: int) -> None:

@@ -50,7 +50,11 @@ class Encoder(nn.Module):
 
     Config: ClassVar[type]
     gives: ClassVar[tuple[type[Structure], ...]] = ()
-    whole_batch: tuple[type[Batch], ...] = ()  # as in `induce.models.base.Model`
+    # as in `induce.models.base.Model`
+    max_length: ClassVar[int | None] = None
+    whole_batch: tuple[type[Batch], ...] = ()
+    estimates_root: ClassVar[bool] = False
+    rounds: ClassVar[bool] = False
     size: int
     joins_sides: bool = False
     sides: int = 1
