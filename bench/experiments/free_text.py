@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treebank.base.atomic_write import write_whole
-from treebank.io.read import read_sentences
+from treebank.io.read import InputOptions, read_sentences
 
 TEXTS = ("raw/brown_sample.txt", "raw/en_ewt_train.txt", "raw/wikitext2/valid.txt")
 RARE = "UNKNOWNWORD"  # replaces <unk> of WikiText during tokenization
@@ -26,7 +26,7 @@ def sentences(data: Path) -> Iterator[str]:
             lines = re.sub(" @([-.,])@ ", r"\1", (data / name).read_text(encoding="utf-8")).split("\n")
             plain_lines = (line.replace("<unk>", RARE) for line in lines if not line.strip().startswith("= "))
             plain.write_text("\n".join(plain_lines), encoding="utf-8")
-            for sentence in read_sentences([plain], tokenize="english"):
+            for sentence in read_sentences([plain], input_options=InputOptions(tokenize="english")):
                 if sentence.words:
                     yield " ".join(sentence.words).replace(RARE, "<unk>")
 

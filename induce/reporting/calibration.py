@@ -35,12 +35,12 @@ class CalibrationBin:
     correct: float
 
 
-def calibration_bins(parts: Sequence[Judged], bins: int = BINS) -> list[CalibrationBin]:
-    """The parts in at most ``bins`` groups of similar size by rising confidence. Equal confidences share a group."""
+def calibration_bins(parts: Sequence[Judged]) -> list[CalibrationBin]:
+    """The parts in at most `BINS` groups of similar size by rising confidence. Equal confidences share a group."""
     ordered = sorted(parts)
     groups: list[list[Judged]] = []
     for index, part in enumerate(ordered):
-        is_new = index * bins // len(ordered) >= len(groups)
+        is_new = index * BINS // len(ordered) >= len(groups)
         if not groups or (is_new and part.confidence > groups[-1][-1].confidence):
             groups.append([])
         groups[-1].append(part)

@@ -146,10 +146,10 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number of JSON")
 
 
-def one_line(error: object, limit: int = 200) -> str:
-    """The message of an error in one line of at most ``limit`` characters."""
+def one_line(error: object) -> str:
+    """The message of an error in one line of at most 200 characters."""
     text = " ".join(str(error).split())
-    return text if len(text) <= limit else text[:limit] + " …"
+    return text if len(text) <= 200 else text[:200] + " …"
 
 
 def abbreviate(value: object) -> str:

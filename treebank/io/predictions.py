@@ -24,7 +24,7 @@ _COMMENT = re.compile(r"[ \t]*(?:#|%%)[^ \t]*[ \t]+[^ \t]")  # more than one wor
 _EMPTY = Tree((), (), (), ())
 
 
-def parse_bare(text: str, *, label: str = "X", tag: str = "W") -> Tree:
+def parse_bare(text: str) -> Tree:
     """The tree of brackets without labels: ``(a (b c))``, ``((a b) c)``, a single word, or nothing.
 
     Every token is a word. Brackets around one word and repeated brackets around the same words are left out. Raises
@@ -49,7 +49,7 @@ def parse_bare(text: str, *, label: str = "X", tag: str = "W") -> Tree:
         raise ValueError(diagnose(text).message)
     if outermost > 1:
         raise ValueError("more than one tree, or words outside of brackets")
-    return Tree.from_spans(words, spans, label=label, tag=tag)
+    return Tree.from_spans(words, spans)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from treebank.io.formats import BRACKETS, FORMATS, TEXT, Format, ReadOptions, de
 from treebank.io.lines import OnBad
 from treebank.io.source import AnyPath, Source
 from treebank.io.streams import STDIN
-from treebank.tokenize import DEFAULT, NONE, tokenization
+from treebank.tokenize import NONE, tokenization
 
 MARK = "\ufeff"  # byte-order mark
 OnSentence = Callable[[Location], None]  # called with the location of each sentence that was read
@@ -63,30 +63,26 @@ DEFAULT_INPUT = InputOptions()
 def read_sentences(
     paths: AnyPath | Iterable[AnyPath],
     *,
-    input_options: InputOptions | None = None,
-    tokenize: bool | str = False,
+    input_options: InputOptions = DEFAULT_INPUT,
     trees: bool | None = None,
     on_bad: OnBad | None = None,
 ) -> Iterator[Sentence]:
     """The sentences of all files in order, streamed. The format of each file is detected.
 
-    ``tokenize`` is the rule that splits plain text into sentences and words, or true for the default rule; it has no
-    effect if there are ``input_options``. With ``trees``, only treebank files of a folder are read, and apparent text
-    is read as brackets unless ``input_options`` declare it as text. ``on_bad`` is called with the error of each
-    malformed sentence, which is skipped, and of each of several files that cannot be read to its end; without it, the
-    first error is raised.
+    With ``trees``, only treebank files of a folder are read, and apparent text is read as brackets unless
+    ``input_options`` declare it as text. ``on_bad`` is called with the error of each malformed sentence, which is
+    skipped, and of each of several files that cannot be read to its end; without it, the first error is raised.
     """
     if isinstance(paths, str | os.PathLike | Source):
         paths = [paths]
-    options = input_options or InputOptions(tokenize=DEFAULT if tokenize is True else tokenize or "")
     sources: list[Source] = []
     for path in paths:
         if isinstance(path, Source):
             sources.append(path)
         else:
-            files = expand([path], trees=trees, notify=options.notify)
-            sources.extend(Source(file, options.encoding) for file in files)
-    return _read_all(sources, options, bool(trees), on_bad)
+            files = expand([path], trees=trees, notify=input_options.notify)
+            sources.extend(Source(file, input_options.encoding) for file in files)
+    return _read_all(sources, input_options, bool(trees), on_bad)
 
 
 def _read_all(

@@ -146,13 +146,13 @@ class MaskedLanguageModel(Model):
         return scores
 
 
-def mask_words(tokens: Tensor, drawn: Tensor, *, mask: int, padding: int = 0) -> tuple[Tensor, Tensor]:
-    """``tokens`` with ``mask`` instead of the ``drawn`` words, and these words with ``padding`` elsewhere.
+def mask_words(tokens: Tensor, drawn: Tensor, *, mask: int) -> tuple[Tensor, Tensor]:
+    """``tokens`` with ``mask`` instead of the ``drawn`` words, and these words with 0 elsewhere.
 
     Padding (0) and unknown words (1) are never masked.
     """
     masked = drawn.bool() & (tokens > 1)
-    return tokens.masked_fill(masked, mask), tokens.masked_fill(~masked, padding)
+    return tokens.masked_fill(masked, mask), tokens.masked_fill(~masked, 0)
 
 
 def distributions(attention: Tensor) -> Tensor:

@@ -17,11 +17,11 @@ GOLD = (
 
 
 def test_groups_have_similar_sizes_and_do_not_divide_equal_confidences() -> None:
-    parts = [Judged(value / 10, value >= 5) for value in range(10)] + [Judged(0.9, False)] * 5
-    bins = calibration_bins(parts, 3)
-    assert [each.count for each in bins] == [5, 10] or sum(each.count for each in bins) == len(parts)
-    assert [each.lowest for each in bins] == sorted({each.lowest for each in bins})
-    alone = calibration_bins([Judged(0.25, True)] * 4, 3)
+    parts = [Judged(value / 40, value >= 5) for value in range(40)] + [Judged(39 / 40, False)] * 10
+    bins = calibration_bins(parts)
+    assert [each.count for each in bins] == [*[5] * 7, 15]
+    assert [each.lowest for each in bins] == [value / 40 for value in range(0, 40, 5)]
+    alone = calibration_bins([Judged(0.25, True)] * 4)
     assert [(each.count, each.mean, each.correct) for each in alone] == [(4, 0.25, 1.0)]
     assert calibration_error(alone) == pytest.approx(0.75)
 
