@@ -12,10 +12,17 @@ from pathlib import Path
 import pytest
 import torch
 
+from induce.registry import MODELS
+from induce.settings.presets import resolve
 from induce.storage import checkpoint
-from tests.support.tiny import settings, trainer
+from induce.tasks.examples import load_examples
+from induce.training.loop import Trainer
+from tests.support.tiny import make_trainer, settings, trainer
 
-MODEL_NAMES = ["onlstm", "prpn", "ordered-memory", "udgn", "structformer", "npcfg", "chart", "dmv"]  # one of each type
+# at least one from each folder of models
+MODEL_NAMES = ["onlstm", "prpn", "ordered-memory", "udgn", "structformer", "npcfg", "diora", "chart", "dmv", "ndmv"]
+TASK = "listops"
+TASK_SETTINGS = ["task.expressions=60", "task.longest=12", "model.hidden_size=16", "loader.batch_size=16"]
 STEPS = 3
 BUSY_PROGRAM = (
     "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"  # ends if this process dies
@@ -34,8 +41,15 @@ def busy_cores() -> Iterator[None]:
             program.wait()
 
 
+def new_run(name: str, folder: Path) -> Trainer:
+    if name != TASK:
+        return trainer(settings(name, "train.epochs=1"), folder)
+    config = resolve(task=TASK, model="lstm", settings=[*TASK_SETTINGS, "train.epochs=1"])
+    return make_trainer(config, *load_examples(config, (), ()), folder, device="cpu")
+
+
 def train_some_steps(name: str, folder: Path) -> None:
-    run = trainer(settings(name, "train.epochs=1"), folder)
+    run = new_run(name, folder)
     for _ in run.train(stop=lambda: run.run.position.step >= STEPS):
         pass
 
@@ -47,17 +61,23 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        for name in MODEL_NAMES:
+        for name in (*MODEL_NAMES, TASK):
             train_some_steps(name, folders[0] / name)
         with busy_cores():
-            for name in MODEL_NAMES:
+            for name in (*MODEL_NAMES, TASK):
                 train_some_steps(name, folders[1] / name)
     finally:
         torch.set_num_threads(before)
     return folders
 
 
-@pytest.mark.parametrize("name", MODEL_NAMES)
+def test_each_folder_of_models_is_represented() -> None:
+    folders = {name: entry.location.rpartition(".")[0] for name, entry in MODELS.items()}
+    expected = {folder for folder in folders.values() if folder.startswith("induce.models.")}
+    assert {folders[name] for name in MODEL_NAMES} == expected
+
+
+@pytest.mark.parametrize("name", [*MODEL_NAMES, TASK])
 def test_busy_cores_change_no_bit(name: str, runs: tuple[Path, Path]) -> None:
     alone, busy = (checkpoint.read(folder / name / "last") for folder in runs)
     assert alone.facts.matrix_library == busy.facts.matrix_library
