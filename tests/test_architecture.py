@@ -1,4 +1,4 @@
-"""Imports have one direction, cli -> induce -> treebank, and large packages are imported only when needed."""
+"""Structure of the code: direction of imports, large packages that are imported only when needed, short functions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("treebank", "induce", "cli")
 HEAVY = ("torch", "nltk", "numpy")
+MAX_FUNCTION_LINES = 50
 FORBIDDEN = {  # package -> modules that its files must not import
     "treebank": ("torch", "click", "induce", "cli"),
     "induce": ("click", "cli"),
@@ -198,6 +199,21 @@ def test_cycle_is_detected() -> None:
     by_string = {**modules, "p.c": "from importlib import import_module\nimport_module('p.a').f()"}
     assert circles(edges(by_string)) == [{"p.a", "p.b", "p.c"}]
     assert circles(edges({**modules, "p.c": "import json"})) == []
+
+
+def long_functions(source: str) -> list[str]:
+    """Functions of more than `MAX_FUNCTION_LINES` lines, from ``def`` to the end."""
+    functions = [node for node in ast.walk(parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [node.name for node in functions if (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES]
+
+
+def test_functions_are_not_long() -> None:
+    assert [name for source in sources().values() for name in long_functions(source)] == []
+
+
+def test_long_function_is_detected() -> None:
+    body = "    pass\n" * (MAX_FUNCTION_LINES - 2)
+    assert long_functions(f"@cache\ndef f(\n):\n{body}\ndef g(\n):\n{body}    pass\n") == ["g"]
 
 
 def test_training_and_parsing_do_without_scores() -> None:

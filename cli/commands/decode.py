@@ -15,6 +15,8 @@ from treebank.base.errors import SynparseError, TreebankError
 if TYPE_CHECKING:
     from induce.parsing.reading import Reading
 
+    NumberedReading = tuple[int, Reading | None, str]
+
 STATES = "States of another program"
 
 EXAMPLES = [
@@ -83,14 +85,7 @@ def decode(
         decoder_entry(decoder)  # a wrong name is reported before any line is read
     path = states or file or "-"
     check_output(output, inputs=[path])
-    readings = _of_lines(path, decoder)
-    if states:
-        from induce.parsing.state_trees import read_states
-
-        of_states, chosen = read_states(
-            states, distances=distances, layer=layer or 0, decoder=decoder, priors=priors, tell=note
-        )
-        readings = ((number, reading, chosen) for number, reading in enumerate(of_states, 1))
+    readings = _of_states(states, distances, layer, decoder, priors) if states else _of_lines(path, decoder)
     with open_output(output) as write:
         for number, reading, name in readings:
             if reading is None or not reading.words:
@@ -106,7 +101,19 @@ def decode(
                 write(ConlluWriter(number)(Sentence(tuple(reading.leaves)), result))
 
 
-def _of_lines(file: str, decoder: str | None) -> Iterator[tuple[int, Reading | None, str]]:
+def _of_states(
+    file: str, distances: str | None, layer: int | None, decoder: str | None, priors: str | None
+) -> Iterator[NumberedReading]:
+    """Number, reading and decoder of each sentence in a file of states. Raises SynparseError."""
+    from induce.parsing.state_trees import read_states
+
+    readings, chosen = read_states(
+        file, distances=distances, layer=layer or 0, decoder=decoder, priors=priors, tell=note
+    )
+    return ((number, reading, chosen) for number, reading in enumerate(readings, 1))
+
+
+def _of_lines(file: str, decoder: str | None) -> Iterator[NumberedReading]:
     """Number, reading and decoder of each line, or None for an empty line. Raises TreebankError."""
     from induce.parsing.reading import expected, from_json
     from treebank.io.jsonl import read_objects

@@ -35,6 +35,7 @@ from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.parsing.labels import Labeler
+    from induce.parsing.parser import Parser
     from induce.parsing.writer import Job
     from treebank.core.sentence import Sentence
     from treebank.draw.picture import Analysis
@@ -129,25 +130,14 @@ def parse(
     """
     _check_usage(output, **folder_options)
     seed = label_seed(labels, label_count, labels_of, seed)
-    if min_confidence is not None and math.isnan(min_confidence):
-        raise click.BadParameter("nan is not a number", param_hint="--min-confidence")
-    if k and (min_confidence is not None or mark_confidence):
-        raise click.UsageError("--k writes scores of trees; leave out --min-confidence and --mark-confidence")
-    if k and form not in (None, "jsonl"):
-        raise click.UsageError(f"--k writes JSON lines, not {form}; add --format jsonl")
-    if mark_confidence and form == "jsonl":
-        raise click.UsageError("JSON lines have all confidences; leave out --mark-confidence")
+    _check_confidence(form, min_confidence, mark_confidence, k)
     from induce.parsing.load import load_parser
     from induce.parsing.writer import Job, TreeOptions
 
     model = default_model(model, built_in=builtin.HEADS if form == "conllu" else builtin.NAME)
     call = TextCall("parsing", input, output, models=[model], folder=folder_options["output_dir"])
     parser = load_parser(model, tell=note, decoder=decoder, priors=priors, device=device)
-    form = form or ("jsonl" if k else "conllu" if parser.output == "heads" else "brackets")
-    if form == "conllu":
-        parser.must_give("heads", "another --format")
-    elif form == "brackets":
-        parser.must_give("trees", "--format conllu")
+    form = _form(form, parser, k)
     skipped = SkippedSentences()
     job = Job(
         parser,
@@ -160,13 +150,17 @@ def parse(
     )
     if labels:
         job = _with_labels(job, call.paths, labels_of, label_count, seed)
-    if folder_options["output_dir"]:
-        written = _write_folder(call, job, **folder_options)
-    else:
-        written = call.write(job.lines(call.paths))
-    if skipped.count:
-        count = f"{skipped.count:,}" if folder_options["resume"] else f"{skipped.count:,} of {written:,}"
-        click.echo(f"{count} sentences were malformed; their lines are empty", err=True)
+    _write(call, job, skipped, **folder_options)
+
+
+def _form(form: str | None, parser: Parser, k: int | None) -> str:
+    """The format ``form``, or the default. Raises SynparseError if the parser does not give what it holds."""
+    form = form or ("jsonl" if k else "conllu" if parser.output == "heads" else "brackets")
+    if form == "conllu":
+        parser.must_give("heads", "another --format")
+    elif form == "brackets":
+        parser.must_give("trees", "--format conllu")
+    return form
 
 
 def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count: int | None, seed: int) -> Job:
@@ -195,6 +189,17 @@ def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count
             min_confidence = job.options.min_confidence
             labeler = learn_from_output(job.parser, text, min_confidence=min_confidence, labels=count, seed=seed)
     return replace(job, options=replace(job.options, labeler=labeler))
+
+
+def _write(call: TextCall, job: Job, skipped: SkippedSentences, **folder_options: Any) -> None:
+    """Write the lines, or one output file for each input file, and report the number of malformed sentences."""
+    if folder_options["output_dir"]:
+        written = _write_folder(call, job, **folder_options)
+    else:
+        written = call.write(job.lines(call.paths))
+    if skipped.count:
+        count = f"{skipped.count:,}" if folder_options["resume"] else f"{skipped.count:,} of {written:,}"
+        click.echo(f"{count} sentences were malformed; their lines are empty", err=True)
 
 
 def _write_folder(
@@ -243,6 +248,18 @@ def _check_usage(
         raise click.UsageError("--resume, --engine and --workers require --output-dir")
     if address and engine != "ray":
         raise click.UsageError("--address requires --engine ray")
+
+
+def _check_confidence(form: str | None, min_confidence: float | None, mark_confidence: bool, k: int | None) -> None:
+    """Raises UsageError if options for confidences or several trees do not suit each other or the format."""
+    if min_confidence is not None and math.isnan(min_confidence):
+        raise click.BadParameter("nan is not a number", param_hint="--min-confidence")
+    if k and (min_confidence is not None or mark_confidence):
+        raise click.UsageError("--k writes scores of trees; leave out --min-confidence and --mark-confidence")
+    if k and form not in (None, "jsonl"):
+        raise click.UsageError(f"--k writes JSON lines, not {form}; add --format jsonl")
+    if mark_confidence and form == "jsonl":
+        raise click.UsageError("JSON lines have all confidences; leave out --mark-confidence")
 
 
 def _drawing(analysis: Analysis, sentence: Sentence) -> str:

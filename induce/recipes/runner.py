@@ -89,13 +89,16 @@ def train_recipe(
         yield from _train(students, plan, stretch, count, stop)
         if stop():
             return
-    if recipe.result == VOTE:
-        result = [*voters, *(member.name for member in students if member.part.votes)]
-    else:
-        rivals = [member.name for member in (*members, *students) if member.part.name == recipe.result]
-        result = [plan.best_of(rivals)]
-    _combine(result, plan.folder, plan)
+    _combine(_result(plan, [*members, *students]), plan.folder, plan)
     _compare_with_branching(plan)
+
+
+def _result(plan: Plan, members: Sequence[Member]) -> list[str]:
+    """Names of the members that are the result: all that vote, or the best one of the part that the recipe names."""
+    part = plan.recipe.result
+    if part == VOTE:
+        return [member.name for member in members if member.part.votes]
+    return [plan.best_of([member.name for member in members if member.part.name == part])]
 
 
 def _begin(plan: Plan, where: str, stop: Stop) -> None:
