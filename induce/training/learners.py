@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from induce.data.loaders import Loader, Step
+from induce.data.loaders import Loader
 from induce.models.base import FittedModel, Model, detach
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig
@@ -83,23 +83,20 @@ class GradientLearner(Learner):
         """One update per batch. An update without a batch ends each epoch."""
         while True:
             for step in self.loader.steps(self.rng, at.start, at.epoch):
-                self._learn(step, at)
+                self.model.train()
+                self.strategy.number = at.step
+                loss = self.strategy.step(self.model, step.batch, self.carried)
+                nll = float(loss.nll.detach())
+                if not math.isfinite(nll):
+                    raise not_finite("loss", at.step + 1, self.remedy(at.step))
+                torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+                self.optimizer.step(step.factor, step.rate)
+                self.carried = detach(loss.state) if step.batch.carries_state else None
+                at.advance(nll, loss.count, step.batch.token_count)
+                at.start = step.after
                 yield Update(self.loader.share(at.start), report=at.step % self.report_every == 0)
             self.carried = None  # before the checkpoint of the finished epoch
             yield Update(1.0, ends_epoch=True)
-
-    def _learn(self, step: Step, at: Position) -> None:
-        self.model.train()
-        self.strategy.number = at.step
-        loss = self.strategy.step(self.model, step.batch, self.carried)
-        nll = float(loss.nll.detach())
-        if not math.isfinite(nll):
-            raise not_finite("loss", at.step + 1, self.remedy(at.step))
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
-        self.optimizer.step(step.factor, step.rate)
-        self.carried = detach(loss.state) if step.batch.carries_state else None
-        at.advance(nll, loss.count, step.batch.token_count)
-        at.start = step.after
 
     def is_done(self, at: Position) -> bool:
         """Whether the last epoch is over."""

@@ -21,7 +21,7 @@ from induce.models.base import FittedModel, Model
 from induce.settings.run import fitting_to
 from induce.storage.facts import Check
 from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
-from induce.training.learners import Update, not_finite
+from induce.training.learners import not_finite
 from induce.training.optimizer import EpochEnd
 from induce.training.position import Clock
 from induce.training.state import Run, log, save_best, save_last, save_unscored
@@ -73,7 +73,12 @@ class Trainer:
         run, at = self.run, self.run.position
         clock, parts = Clock(at), 1
         updates = run.learner.updates(at)
-        while (update := self._update(updates)) is not None:
+        while True:
+            with multiplying(run.matrix_library):
+                update = next(updates, None)
+            if update is None:
+                at.finished = "epochs"
+                return at.finished
             at.seconds = clock.seconds()
             if run.strategy.parts > parts:
                 parts = run.strategy.parts
@@ -97,13 +102,6 @@ class Trainer:
                 save_last(run)
             if reason:
                 return reason
-        at.finished = "epochs"
-        return at.finished
-
-    def _update(self, updates: Iterator[Update]) -> Update | None:
-        """The next update, computed with the matrix library of the run, or None after the last one."""
-        with multiplying(self.run.matrix_library):
-            return next(updates, None)
 
     def _expect_scoring(self, clock: Clock) -> None:
         """Reserve time for scoring the development text: that of the last check, at first by the training speed."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import random
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -253,6 +255,23 @@ def test_resumed_run_uses_the_matrix_library_of_its_checkpoint(tmp_path: Path, m
     list(trainer(config, tmp_path / "cut", resume=True).train())
     assert checkpoint.read(tmp_path / "cut" / "last").facts.matrix_library == ONEDNN
     assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
+
+
+@pytest.mark.parametrize("name", ["npcfg", "onlstm"])
+def test_two_frames_are_between_the_loop_and_the_loss(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = trainer(settings(name, "train.products=mkl"), tmp_path / "run")
+    model, stacks = training.run.model, list[list[str]]()
+    loss = model.loss
+
+    def watched(batch: Any, state: Any = None) -> Any:
+        stacks.append([frame.function for frame in inspect.stack(0)[1:]])
+        return loss(batch, state)
+
+    monkeypatch.setattr(model, "loss", watched)
+    list(training.train(stop=stop_after(1)))
+    assert stacks[0][:3] == ["step", "updates", "_learn"]
 
 
 def test_trial_step_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
