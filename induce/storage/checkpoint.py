@@ -49,7 +49,6 @@ __all__ = ["Checkpoint", "build_model", "find", "pack", "read", "save", "settle"
 
 UNKNOWN_HERE = "install the package that has it, or another version of synparse"  # the checkpoint is not damaged
 HEADER = ("format", "synparse", "torch")  # fields of checkpoint.json about its writer
-MAX_ATTEMPTS = 100  # to open a folder that a training run is replacing
 MAX_VOCABULARY_BYTES = 1 << 28
 MAX_TRAINER_BYTES = 16, 1 << 26  # times the bytes of the weights, and bytes in addition
 
@@ -260,22 +259,21 @@ def read(folder: Path) -> Checkpoint:
     Raises MetadataError naming the file and the problem. If a training run replaces the folder in the meantime, all
     files are of the same version.
     """
-    for _ in range(MAX_ATTEMPTS):
+    while True:
         path = whole(folder) or folder
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            if path.exists() or (whole(folder) or folder) != path:
+            if whole(folder) or folder.exists():  # it was renamed
                 continue
-            raise MetadataError(f"{path}: there is no such model") from None
+            raise MetadataError(f"{folder}: there is no such model") from None
         try:
             return _read_open(path, descriptor)
-        except (OSError, SynparseError):
+        except (OSError, SynparseError):  # files of a replaced folder are deleted
             if _is_current(folder, descriptor):
                 raise
         finally:
             os.close(descriptor)
-    raise MetadataError(f"{folder}: is replaced again and again while it is read; wait for the training to end")
 
 
 def _is_current(folder: Path, descriptor: int) -> bool:
