@@ -147,7 +147,7 @@ def train_model(
     if max_minutes is not None and not max_minutes > 0:  # also excludes NaN
         raise click.UsageError("--max-minutes: give a number of minutes above 0")
     if heads and recipe != "best":
-        raise click.UsageError("--heads belongs to --best; other recipes are named by --recipe alone")
+        raise click.UsageError("--heads works only with --best: synparse train --best --heads")
     from cli.training_progress import next_steps, with_progress
     from induce.recipes.recipe import read_recipe
     from induce.training.distributed import join

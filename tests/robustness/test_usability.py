@@ -117,6 +117,9 @@ def test_a_model_or_an_output_named_twice_is_refused(call: Caller, model: Path, 
     assert call.usage("parse", "-m", model, text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
     assert call.usage("train", text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
     assert call.usage("train", text, "--recipe", "heads", "--best") == "Error: --recipe and --best exclude each other"
+    for options in ("--heads", "--heads --resume", "--seeds 1,2 --heads", "--recipe heads --heads"):
+        problem = call.usage("train", text, "-o", "a", *options.split())
+        assert problem == "Error: --heads works only with --best: synparse train --best --heads"
     for option, seeds in (("--seed", "4"), ("--seeds", "4-5")):
         message = call.usage("train", text, "-o", "a", option, seeds, "--set", "train.seed=3")
         assert "--set train.seed=3: --seed or --seeds gives the seed as well; leave out one of them" in message
