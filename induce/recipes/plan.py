@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 from pathlib import Path
 from statistics import geometric_mean
-from typing import Any
 
 from induce.decoding.specification import parse_priors
 from induce.recipes.recipe import VOTE, Member, Recipe
@@ -16,14 +15,15 @@ from induce.settings.presets import resolve
 from induce.storage.facts import Check
 from induce.storage.locate import ENSEMBLE, PLAN, PathType
 from induce.storage.model_spec import ModelSpec
-from induce.storage.run_folder import check_type, clear, has_begun, resumable
-from induce.training.request import RunRequest, StoredRequest, unchangeable
+from induce.storage.run_folder import check_type, clear, resumable
+from induce.training.job import StoredJob, StoredRequest, part_request
+from induce.training.request import RunRequest
 from induce.training.sources import is_corpus
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.metadata import FileFormat, read_metadata, write_metadata
 
-FORMAT = FileFormat(1, "the plan of a job", "begin again with --overwrite")
+FORMAT = FileFormat(2, "the plan of a job", "begin again with --overwrite")
 PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
 MAX_SEED = 2**32 // SEEDS_PER_JOB - 10  # of a job, with room for the seeds of its members
@@ -35,38 +35,23 @@ Report = Callable[[str], None]
 
 
 @dataclass(kw_only=True)
-class Decisions:
-    """Decisions and progress of a job."""
+class StoredPlan(StoredJob):
+    """The content of plan.json: a job with its decisions and progress."""
 
+    recipe: Recipe
+    minutes: float  # wall-clock time
     done: tuple[str, ...] = ()  # names of the trained members
     log: tuple[str, ...] = ()  # reported decisions
     series: int = 0
     words: int = 0  # of the training text
-    text_sha256: str = ""  # of the training text as the part reads it that counts its words
-    dev_sha256: str = ""  # of the development text
     text_share: float = 0.0  # of the sentences that the parts learn from; 0: not decided
     vote_share: float = 0.0  # of the sentences that the students of the vote learn from
     strength: float = 0.0  # of the estimated prior; 0: not decided
     best: str = ""  # the member of the part ``result`` with the lowest perplexity; "": not decided
 
-    @property
-    def decisions(self) -> dict[str, Any]:
-        """The fields of this class by name."""
-        return {item.name: getattr(self, item.name) for item in fields(Decisions)}
-
-
-@dataclass(kw_only=True)
-class StoredPlan(Decisions):
-    """The content of plan.json."""
-
-    recipe: Recipe
-    request: StoredRequest
-    seed: int
-    minutes: float
-
     def __post_init__(self) -> None:
         """Raises ValueError for numbers out of range, and for members that the recipe does not have."""
-        if not 0 <= self.seed < 2**32 or not 0 < self.minutes < MAX_MINUTES:
+        if not 0 <= (self.request.seed or 0) < 2**32 or not 0 < self.minutes < MAX_MINUTES:
             raise ValueError("the seed or the minutes are out of range")
         if not 0 <= self.series <= self.recipe.max_series or self.words < 0:
             raise ValueError("the number of series or of words is out of range")
@@ -79,36 +64,33 @@ class StoredPlan(Decisions):
             raise ValueError("it names members that the recipe does not have")
 
 
-@dataclass
-class Plan(Decisions):
-    """Request, decisions and progress of a job."""
+class Plan(StoredPlan):
+    """A stored job that is in progress: with its folder, and with the request of a user, which can have sentences."""
 
-    folder: Path
-    recipe: Recipe
-    request: RunRequest
-    minutes: float  # wall-clock time
-    report: Report = ignore
-
-    def __post_init__(self) -> None:
-        """Raises UsageError for more minutes, or a larger seed, than a plan can have."""
-        if not self.minutes < MAX_MINUTES:
-            raise UsageError(
-                f"{self.minutes:g} minutes: a recipe takes less than {MAX_MINUTES:,.0f}; give fewer minutes"
-            )
-        if (self.request.seed or 0) > MAX_SEED:
-            raise UsageError(f"--seed {self.request.seed}: a recipe takes seeds up to {MAX_SEED}")
+    def __init__(self, stored: StoredPlan, user_request: RunRequest, report: Report = ignore) -> None:
+        """``report`` is called with decisions and notes for the user."""
+        super().__init__(**vars(stored))
+        self.folder, self.user_request, self.report = Path(user_request.run), user_request, report
 
     @classmethod
     def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None, report: Report = ignore) -> Plan:
         """The stored plan of a resumed job, else a new one, which is not written yet.
 
-        ``report`` is called with decisions and notes for the user. Raises SynparseError if the folder holds something
-        else, or a job that is not to be overwritten.
+        Raises UsageError for more minutes, or a larger seed, than a plan can have, and SynparseError if the folder
+        holds something else, or a job that is not to be overwritten.
         """
         folder = Path(request.run)
         path = folder / PLAN
-        if request.resume and path.exists():
-            return cls._stored(path, request, minutes, report)
+        stored = read_metadata(path, StoredPlan, FORMAT) if request.resume and path.exists() else None
+        minutes = minutes or (stored or recipe).minutes
+        if not minutes < MAX_MINUTES:
+            raise UsageError(f"{minutes:g} minutes: a recipe takes less than {MAX_MINUTES:,.0f}; give fewer minutes")
+        if (request.seed or 0) > MAX_SEED:
+            raise UsageError(f"--seed {request.seed}: a recipe takes seeds up to {MAX_SEED}")
+        if stored:
+            plan = cls(replace(stored, minutes=minutes), stored.request.resumed(request), report)
+            plan.done = tuple(name for name in plan.done if resumable(plan.run_of(name)))  # the others were deleted
+            return plan
         if "-" in request.text:
             raise SynparseError("a recipe reads its text several times; give it as a file, not as standard input")
         for corpus in filter(is_corpus, request.text):
@@ -119,22 +101,12 @@ class Plan(Decisions):
         exists = any((folder / name).exists() for name in (PARTS, ENSEMBLE, PLAN))
         if exists and not (request.overwrite and path.exists()):
             raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or use --resume")
-        return cls(folder, recipe, replace(request, resume=False), minutes or recipe.minutes, report=report)
-
-    @classmethod
-    def _stored(cls, path: Path, request: RunRequest, minutes: float | None, report: Report) -> Plan:
-        stored = read_metadata(path, StoredPlan, FORMAT)
-        if request.seed not in (None, stored.seed):
-            raise unchangeable("--seed", stored.seed)
-        stored.request.check_unchanged(request)
-        restored = replace(stored.request.restore(request), seed=stored.seed)
-        plan = cls(path.parent, stored.recipe, restored, minutes or stored.minutes, report, **stored.decisions)
-        plan.done = tuple(name for name in plan.done if resumable(plan.run_of(name)))  # a deleted run is trained again
-        return plan
+        request = replace(request, resume=False, seed=request.seed or 1)
+        return cls(StoredPlan(request=StoredRequest.of(request), recipe=recipe, minutes=minutes), request, report)
 
     def begin(self) -> None:
         """Write a new plan, after everything that can fail without a trained model. Remove an overwritten job."""
-        if not (self.folder / PLAN).exists() or (self.request.overwrite and not self.done):
+        if not (self.folder / PLAN).exists() or (self.user_request.overwrite and not self.done):
             self._remove_parts()
             (self.folder / ENSEMBLE).unlink(missing_ok=True)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -257,25 +229,20 @@ class Plan(Decisions):
         return [f"{name}-{series * count + index + other * step + 1}" for other in range(part.teachers_per_student)]
 
     def request_of(self, member: Member) -> RunRequest:
-        """The request of one training run. A run that has begun is resumed, with the paths of this request."""
-        if has_begun(self.run_of(member.name)):
-            new = self.new_request(member)
-            paths = {name: getattr(new, name) for name in ("run", "text", "dev", "teachers")}
-            return RunRequest(**paths, resume=True, device=new.device)
-        return self.new_request(member, self.vote_share if member.teachers == VOTE else self.text_share)
+        """The request of one training run, which is resumed if it has begun."""
+        share = self.vote_share if member.teachers == VOTE else self.text_share
+        return part_request(self.new_request(member, share))
 
     def new_request(self, member: Member, share: float = 0.0) -> RunRequest:
         """The request of a training run that has not begun, with a ``share`` of the text or, if it is 0, all of it."""
         text_share = (f"data.text_share={share:g}",) if 0 < share < 1 else ()
-        job = (1 if self.request.seed is None else self.request.seed) - 1
         return replace(
-            self.request,
+            self.user_request,
             run=str(self.run_of(member.name)),
             preset=member.preset,
-            seed=member.number + SEEDS_PER_JOB * job,
+            seed=member.number + SEEDS_PER_JOB * ((self.request.seed or 1) - 1),
             settings=(*text_share, *member.part.settings),
             teachers=tuple(self.model_of(name).name for name in self.teachers_of(member)),
-            resume=False,
             overwrite=False,
         )
 
@@ -293,14 +260,7 @@ class Plan(Decisions):
 
     def write(self) -> None:
         """Write plan.json, completely or not at all."""
-        stored = StoredPlan(
-            recipe=self.recipe,
-            request=StoredRequest.of(self.request),
-            seed=1 if self.request.seed is None else self.request.seed,
-            minutes=self.minutes,
-            **self.decisions,
-        )
-        write_metadata(self.folder / PLAN, stored, FORMAT)
+        write_metadata(self.folder / PLAN, self, FORMAT)
 
 
 def prior_strength(with_teacher: Sequence[float], without: Sequence[float], words: float) -> float:

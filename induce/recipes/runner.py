@@ -28,7 +28,6 @@ from induce.training.request import RunRequest, Stop, resolved_config, unchangea
 from induce.training.run import check_fits, load_data
 from induce.training.run_data import RunData, load_run_data
 from induce.training.sources import read_text
-from induce.training.state import check_text
 from induce.workers.pool import worker_count
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
@@ -62,10 +61,10 @@ def train_recipe(
     plan = Plan.open(request, named, max_minutes, report)
     if recipe and plan.words and _recipe_for(plan.words, named) != plan.recipe:
         raise unchangeable("--recipe or its style", plan.recipe.name)
-    request = plan.request
+    request = plan.user_request
     count = worker_count(request.device)
     if plan.words:
-        _check_text(plan, stop)
+        plan.check_texts(plan.folder, _read_text(plan, stop))
     else:
         where = recipe if isinstance(recipe, str) and recipe.endswith(".toml") else f"recipe {named.name!r}"
         _begin(plan, where, stop)
@@ -103,12 +102,12 @@ def _result(plan: Plan, members: Sequence[Member]) -> list[str]:
 
 def _begin(plan: Plan, where: str, stop: Stop) -> None:
     """Check the recipe at ``where``, count the words of the text, choose the recipe for so many, and write the plan."""
-    check_recipe(plan.recipe, plan.request, where)
+    check_recipe(plan.recipe, plan.user_request, where)
     data = _read_text(plan, stop)
     plan.words = data.training.words
     chosen = _recipe_for(plan.words, plan.recipe)
     if chosen is not plan.recipe:
-        check_recipe(chosen, plan.request, f"recipe {chosen.name!r}")
+        check_recipe(chosen, plan.user_request, f"recipe {chosen.name!r}")
         plan.recipe = chosen
         plan.report(f"{plan.words:,} words: recipe {plan.recipe.name}")
         data = _read_text(plan, stop)  # another part may read it in another way
@@ -116,16 +115,9 @@ def _begin(plan: Plan, where: str, stop: Stop) -> None:
     plan.begin()
 
 
-def _check_text(plan: Plan, stop: Stop) -> None:
-    """Raises SynparseError if the text is not the one that a resumed job began with."""
-    data = _read_text(plan, stop)
-    check_text(plan.folder, "training", data.training.sha256, plan.text_sha256)
-    check_text(plan.folder, "development", data.development.sha256, plan.dev_sha256)
-
-
 def _compare_with_branching(plan: Plan) -> None:
     """Report the agreement of the result with right and left branching, and warn if it hardly differs from one."""
-    request = plan.request
+    request = plan.user_request
     parser = load_parser(plan.folder, device=request.device)
     if parser.output != "trees":
         return

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from induce.settings.presets import changed, resolve, with_seed
@@ -48,65 +48,6 @@ class RunRequest(Sources):
         return [*first, *with_seed(self.settings, self.seed)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredRequest:
-    """The part of a request that a job of several runs stores. A program gives its sentences again on resume."""
-
-    text: tuple[str, ...] = ()
-    dev: tuple[str, ...] = ()
-    trees: str | None = None
-    teachers: tuple[str, ...] = ()
-    model: str | None = None
-    preset: str | None = None
-    settings: tuple[str, ...] = ()
-    task: str = ""
-    tokenize: str = ""
-    paragraphs: bool = False
-    form: str = ""
-    encoding: str = ""
-
-    @classmethod
-    def of(cls, request: RunRequest) -> StoredRequest:
-        """The stored part of ``request``."""
-        values = {name: getattr(request, name) for name in ("trees", "model", "preset", "task")}
-        values |= {name: tuple(getattr(request, name)) for name in ("teachers", "settings")}
-        values |= {name: tuple(text for text in getattr(request, name) if isinstance(text, str)) for name in TEXTS}
-        return cls(**values, **{name: getattr(request.input_options, name) for name in STORED_INPUT})
-
-    def check_unchanged(self, request: RunRequest) -> None:
-        """Raises UnchangeableError if ``request`` gives another value than the stored one. Texts are not compared."""
-        requested = StoredRequest.of(request)
-        for item in fields(self):
-            value, stored = getattr(requested, item.name), getattr(self, item.name)
-            if item.name in TEXTS and stored:
-                continue  # the text may have moved: its content is compared
-            if value and value != stored:
-                texts = [" ".join(part) if isinstance(part, tuple) else str(part) for part in (value, stored)]
-                name = OPTION_NAMES.get(item.name, f"--{item.name}")
-                raise unchangeable(f"{name} {texts[0]}", texts[1])
-
-    def restore(self, request: RunRequest) -> RunRequest:
-        """``request`` with the stored values instead of its own. Its texts stay, because their files may have moved."""
-        values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
-        values |= {name: _texts(getattr(request, name), values[name]) for name in TEXTS}
-        reading: dict[str, Any] = {name: values.pop(name) for name in STORED_INPUT}
-        return replace(request, input_options=replace(request.input_options, **reading), **values)
-
-
-TEXTS = ("text", "dev")  # fields of a `RunRequest` with paths and sentences
-STORED_INPUT = ("tokenize", "paragraphs", "form", "encoding")  # fields of `InputOptions` in a `StoredRequest`
-
-
-OPTION_NAMES = {
-    "text": "TEXT",
-    "teachers": "--teacher",
-    "settings": "--set",
-    "task": "task",
-    "tokenize": "--tokenizer",
-    "form": "--input-format",
-}
-
-
 class UnchangeableError(UsageError):
     """An option that a resumed run cannot take."""
 
@@ -147,8 +88,8 @@ def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, S
         config = changed(config, request.settings)
     facts = checkpoint.facts
     sources = Sources(
-        _texts(request.text, facts.texts),
-        _texts(request.dev, facts.development_texts),
+        texts_of(request.text, facts.texts),
+        texts_of(request.dev, facts.development_texts),
         request.trees or (facts.trees.name if facts.trees else None),
         _input_options(facts, request.input_options),
         tuple(request.teachers) or facts.teachers,
@@ -156,7 +97,7 @@ def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, S
     return config, sources
 
 
-def _texts(requested: Sequence[Text], stored: Sequence[str]) -> Sequence[Text]:
+def texts_of(requested: Sequence[Text], stored: Sequence[str]) -> Sequence[Text]:
     """The ``requested`` texts, else the ``stored`` ones. Raises SynparseError if a stored path has no file."""
     if requested:
         return tuple(requested)
@@ -185,10 +126,18 @@ def _check_unchanged(request: RunRequest, config: RunConfig) -> None:
         "task": (request.task or None, config.task_name),
         "--tokenizer": (request.input_options.tokenize or None, config.data.tokenization),
     }
+    check_kept(options, request.settings)
+
+
+def check_kept(options: Mapping[str, tuple[Any, Any]], settings: Sequence[str]) -> None:
+    """Raises UnchangeableError for settings other than `CHANGEABLE`, and for an option that would change.
+
+    ``options`` are pairs of a requested value, or None, and the stored value.
+    """
     for name, (requested, stored) in options.items():
         if requested not in (None, stored):
             raise unchangeable(name, stored)
-    for change in request.settings:
+    for change in settings:
         if not is_changeable(change):
             raise UnchangeableError(f"--set {change}: on --resume only {' and '.join(CHANGEABLE)} can change")
 

@@ -28,13 +28,15 @@ from induce.storage.checkpoint import build_model
 from induce.storage.checkpoint import read as read_checkpoint
 from induce.storage.packed import MANIFEST, PARTS, unpack, write_packed
 from induce.training import family
+from induce.training.family import StoredFamily
+from induce.training.job import StoredRequest
 from induce.training.request import RunRequest
 from induce.training.run import make_run
 from induce.training.state import save_last
 from tests.support.tiny import corpora, settings
 from treebank.base.digest import describe_file
 from treebank.base.errors import SynparseError
-from treebank.base.metadata import seal, write_metadata
+from treebank.base.metadata import read_metadata, seal, write_metadata
 from treebank.core.sentence import Sentence
 from treebank.io.parsed_folder import FORMAT as BATCH_FORMAT
 from treebank.io.parsed_folder import NOTE, BatchNote, parsed_files
@@ -64,9 +66,9 @@ class Stored:
 
 
 def family_file(folder: Path) -> Stored:
-    request = RunRequest(run=str(folder), text=("a.txt",), settings=("train.epochs=2",))
-    family._write(folder, request, [1, 2, 7])
-    return Stored(folder / "family.json", lambda: family._stored(folder / "family.json", request))
+    request = StoredRequest(text=("a.txt",), settings=("train.epochs=2",))
+    write_metadata(folder / "family.json", StoredFamily(request=request, seeds=(1, 2, 7)), family.FORMAT)
+    return Stored(folder / "family.json", lambda: read_metadata(folder / "family.json", StoredFamily, family.FORMAT))
 
 
 def plan_file(folder: Path) -> Stored:
@@ -202,7 +204,7 @@ def test_wrong_values_with_a_matching_digest_raise_no_traceback(tmp_path: Path, 
     ("changes", "problem"),
     [
         ({"minutes": "x"}, "'minutes' cannot be 'x'"),
-        ({"seed": -1}, "the seed or the minutes are out of range"),
+        ({"request": {"seed": -1}}, "the seed or the minutes are out of range"),
         ({"text_share": 7}, "a share is not between 0 and 1"),
         ({"series": 9}, "the number of series or of words is out of range"),
         ({"done": ["other-1"]}, "it names members that the recipe does not have"),

@@ -32,7 +32,7 @@ from induce.tasks.craft.sketches import read_sketch
 from induce.tasks.craft.world import ACTIONS
 from induce.training.loop import SAVE_SECONDS
 from induce.training.position import Clock, Position
-from induce.training.request import CHANGEABLE, is_changeable, unchangeable
+from induce.training.request import check_kept
 from induce.training.state import Content, append_event, cut_log, resume_error, store_checkpoint
 from induce.training.time_limit import Limits, never
 from treebank.base.digest import digest_bytes
@@ -220,22 +220,18 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
 def _resumed(request: TransferRequest, folder: Path) -> Transfer:
     if not resumable(folder):
         raise SynparseError(f"{folder}: not a run that can be resumed")
-    if not all(map(is_changeable, request.settings)):
-        raise SynparseError(f"only {' and '.join(CHANGEABLE)} can change on --resume")
     lock = RunLock(folder)
     settle_run(folder)
     checkpoint = store.read(folder / "last")
     if not checkpoint.facts.task_facts:
         raise SynparseError(f"{folder}: this run learns from demonstrations; resume it with: {resume_command(folder)}")
     facts, config = checkpoint.facts, checkpoint.config
-    sketch = read_sketch(request.sketch) if request.sketch else None
-    for name, value, stored in (
-        ("--sketch", sketch, config.task.sketches),
-        ("--reward", request.reward, facts.task_facts["reward"]),
-        ("--seed", request.seed, config.train.seed),
-    ):
-        if value not in (None, stored):
-            raise unchangeable(name, stored)
+    options = {
+        "--sketch": (request.sketch and read_sketch(request.sketch), config.task.sketches),
+        "--reward": (request.reward, facts.task_facts["reward"]),
+        "--seed": (request.seed, config.train.seed),
+    }
+    check_kept(options, request.settings)
     run_facts = RunFacts(task_facts=facts.task_facts, texts=facts.texts, training=facts.training)
     config = changed(config, request.settings)
     transfer = Transfer(request, config, store.build_model(checkpoint), run_facts, lock)

@@ -307,7 +307,7 @@ def test_unsuitable_folders_and_inputs_are_refused(tmp_path: Path) -> None:
 def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> None:
     words = sum(len(words) - 1 for words in TEXT)  # the full stop does not count; none is longer than the first limit
     minutes = 5 * words / RECIPE.words_per_second / 60  # of five passes
-    plan = Plan(tmp_path / "run", RECIPE, request(tmp_path / "run"), 10.0)
+    plan = Plan.open(request(tmp_path / "run"), RECIPE, 10.0)
     (tmp_path / "run").mkdir()
     member = Member(Part("npcfg", ("npcfg-small",), minutes, max_passes=16), 1)
     (task,) = runner._tasks([member], plan, 1.0, lambda: False)
@@ -317,7 +317,7 @@ def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("most", [3000, 2])
 def test_small_texts_are_learned_from_in_more_passes(tmp_path: Path, most: int) -> None:
-    plan = Plan(tmp_path / "run", RECIPE, request(tmp_path / "run"), 10.0)
+    plan = Plan.open(request(tmp_path / "run"), RECIPE, 10.0)
     (tmp_path / "run").mkdir()
     member = Member(Part("onlstm", ("onlstm-small",), 1, max_passes=most, words=100_000), 1)
     (task,) = runner._tasks([member], plan, 1.0, lambda: False)
@@ -328,7 +328,7 @@ def test_small_texts_are_learned_from_in_more_passes(tmp_path: Path, most: int) 
 def test_words_are_not_counted_by_a_part_that_needs_a_teacher(tmp_path: Path) -> None:
     parts = (replace(ONLSTM, name="first"), replace(STUDENT, name="chart", teachers="first", max_passes=2))
     recipe = replace(RECIPE, parts=parts)
-    plan = Plan(tmp_path / "run", recipe, request(tmp_path / "run"), 10.0)
+    plan = Plan.open(request(tmp_path / "run"), recipe, 10.0)
     (tmp_path / "run").mkdir()
     assert runner._read_text(plan, lambda: False).training.words > len(TEXT)
 

@@ -12,12 +12,14 @@ import pytest
 from induce.storage.checkpoint import find, read
 from induce.training import family, parallel
 from induce.training.events import Finished, Progress
-from induce.training.family import parse_seeds, train_family
+from induce.training.family import StoredFamily, parse_seeds, train_family
+from induce.training.job import StoredRequest
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run
 from tests.support.calls import Caller
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError, UsageError
+from treebank.base.metadata import write_metadata
 
 TEXT = [sentence.words for sentence in sentences(60)]
 SHORT = [*SETTINGS["onlstm"], "train.epochs=1", "parse.layer=1"]
@@ -99,30 +101,31 @@ def test_error_of_a_seed_is_reported(text: str, tmp_path: Path, monkeypatch: pyt
         list(train_family(request(tmp_path / "family", text), [1, 2]))
 
 
-@pytest.mark.parametrize("resume", [False, True])
-def test_seeds_join_those_that_are_there(
-    resume: bool, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_seeds_join_a_resumed_family(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(family, "worker_count", lambda device: 1)
     run = tmp_path / "family"
     list(train_family(request(run, text), [1]))
     before = weights(run / "seed-1")
-    requested = RunRequest(run=str(run), resume=True, device="cpu") if resume else request(run, text)
-    list(train_family(requested, [3]))
     again = RunRequest(run=str(run), resume=True, device="cpu")
+    list(train_family(again, [3]))
     ends = [name for name, event in train_family(again, []) if isinstance(event, Finished)]
     assert ends == ["seed 1", "seed 3"]
     assert weights(run / "seed-1") == before
 
 
+def describe(run: Path, text: str, seeds: tuple[int, ...]) -> bytes:
+    """Write the description of a family without its runs, and return its content."""
+    run.mkdir()
+    stored = StoredFamily(request=StoredRequest.of(request(run, text)), seeds=seeds)
+    write_metadata(run / "family.json", stored, family.FORMAT)
+    return (run / "family.json").read_bytes()
+
+
 def test_seeds_do_not_join_another_training(text: str, tmp_path: Path) -> None:
     run = tmp_path / "family"
-    run.mkdir()
-    family._write(run, request(run, "another.txt"), [1, 2])
-    note = (run / "family.json").read_bytes()
-    messages = r"holds seed 1, which was trained with text \('another.txt',\), not \('.*text.txt',\); name another"
+    note = describe(run, text, (1, 2))
     for overwrite in (False, True):
-        with pytest.raises(SynparseError, match=messages):
+        with pytest.raises(SynparseError, match=r"holds seed 1; add seeds with --resume, or name another folder"):
             list(train_family(request(run, text, overwrite=overwrite), [2, 3]))
     assert (run / "family.json").read_bytes() == note
 
@@ -147,12 +150,11 @@ def test_progress_comes_from_copies(text: str, tmp_path: Path, monkeypatch: pyte
 
 def test_family_is_resumed_with_equal_options_only(text: str, tmp_path: Path) -> None:
     run = tmp_path / "family"
-    run.mkdir()
-    family._write(run, request(run, text), [1])
+    describe(run, text, (1,))
     resumed = request(run, text, resume=True)
-    assert family._joined(run, resumed, [])[1:] == ([1], [1])
     with pytest.raises(UsageError, match=r"--dev dev\.txt cannot change on --resume: the run keeps none"):
-        family._joined(run, replace(resumed, dev=("dev.txt",)), [])
+        list(train_family(replace(resumed, dev=("dev.txt",)), []))
+    assert {name for name, _ in train_family(resumed, [])} == {"seed 1"}
 
 
 def test_seed_joins_no_family_of_another_text(text: str, tmp_path: Path) -> None:
@@ -160,18 +162,17 @@ def test_seed_joins_no_family_of_another_text(text: str, tmp_path: Path) -> None
     list(train_family(requested, [1]))
     other = tmp_path / "other.txt"
     other.write_text(Path(text).read_text(encoding="utf-8") + "a cat ran\n" * 9, encoding="utf-8")
-    for resume in (False, True):
-        with pytest.raises(SynparseError, match=r"seed-1: the training text is not the one|name another folder"):
-            list(train_family(replace(requested, text=(str(other),), resume=resume), [2]))
+    resumed = replace(requested, resume=True)
+    with pytest.raises(SynparseError, match="family: the training text is not the one"):
+        list(train_family(replace(resumed, text=(str(other),)), [2]))
     Path(text).write_text(other.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(SynparseError, match="seed-1: the training text is not the one"):
-        list(train_family(requested, [2]))
+    with pytest.raises(SynparseError, match="family: the training text is not the one"):
+        list(train_family(resumed, [2]))
 
 
 def test_seed_of_a_resumed_family_is_refused(call: Caller, text: str, tmp_path: Path) -> None:
     run = tmp_path / "family"
-    run.mkdir()
-    family._write(run, request(run, text), [1])
+    describe(run, text, (1,))
     assert "the models of several seeds are named by --seeds" in call.usage("train", "--resume", "-o", run, "--seed", 6)
 
 
