@@ -12,7 +12,8 @@ from statistics import geometric_mean
 from induce.decoding.specification import parse_priors
 from induce.recipes.recipe import VOTE, Member, Recipe
 from induce.settings.presets import resolve
-from induce.storage.facts import Check
+from induce.storage.checkpoint import find, read
+from induce.storage.facts import RunFacts
 from induce.storage.locate import ENSEMBLE, PLAN, PathType
 from induce.storage.model_spec import ModelSpec
 from induce.storage.run_folder import check_type, clear, resumable
@@ -158,9 +159,7 @@ class Plan(StoredPlan):
 
     def report_branching(self, member: Member) -> None:
         """Report the branching direction that priors assume, as estimated by ``member`` from the text."""
-        from induce.parsing.load import read_trained
-
-        direction = read_trained(str(self.run_of(member.name))).facts.direction
+        direction = self.facts_of(member.name).direction
         for line in direction.lines() if direction else ():
             self.decide(line)
 
@@ -169,8 +168,8 @@ class Plan(StoredPlan):
         compared = [member for member in members if member.part in self.recipe.compared]
         if not self.recipe.estimated_prior or self.strength or not {member.name for member in compared} <= {*self.done}:
             return
-        # some can have had less time than others
-        epochs = min(max((check.epoch for check in self._history(member.name)), default=0) for member in compared)
+        histories = [self.facts_of(member.name).history for member in compared]
+        epochs = min(max((check.epoch for check in checks), default=0) for checks in histories)  # some had less time
         if not epochs:  # the strengths in the settings of the parts apply
             return
         with_teacher = [self._perplexity(member.name, epochs) for member in compared if member.teachers]
@@ -195,15 +194,13 @@ class Plan(StoredPlan):
         priors[self.recipe.estimated_prior] = self.strength
         return replace(spec, priors="+".join(f"{key}:{value:g}" for key, value in priors.items()))
 
-    def _history(self, name: str) -> Sequence[Check]:
-        """The evaluations of the run ``name`` on the development text."""
-        from induce.storage.checkpoint import find, read
-
-        return read(find(self.run_of(name), ("last",))).facts.history
+    def facts_of(self, name: str) -> RunFacts:
+        """Facts about the run ``name``, at its last step that is stored."""
+        return read(find(self.run_of(name), ("last",))).facts
 
     def _perplexity(self, name: str, epochs: float = inf) -> float:
         """The lowest perplexity of the development text that the run ``name`` had in its first ``epochs``."""
-        perplexities = (check.development_perplexity for check in self._history(name) if check.epoch <= epochs)
+        perplexities = (check.development_perplexity for check in self.facts_of(name).history if check.epoch <= epochs)
         return min(perplexities, default=inf)
 
     def best_of(self, rivals: Sequence[str]) -> str:

@@ -205,7 +205,7 @@ def _tasks(members: Sequence[Member], plan: Plan, stretch: float, stop: Stop) ->
             shared[key].encode()
         data = shared.get(key)
         if request.resume:
-            minutes = _remaining(Path(request.run), minutes)
+            minutes = max(minutes - plan.facts_of(member.name).seconds / 60, 0.01)
         elif member.part.max_passes:
             data = data or load_data(request)
             request = _with_passes(request, member, data, plan, stretch)
@@ -243,14 +243,6 @@ def fit_schedule(loader: SpanSettings, lengths: np.ndarray, words: float, max_pa
         if words_learned(lengths, loader, passes) <= words:
             break
     return passes, loader
-
-
-def _remaining(run: Path, minutes: float) -> float:
-    """Minutes that are left to a run that has begun."""
-    from induce.storage.checkpoint import find, read
-
-    spent = read(find(run, ("last",))).facts.seconds / 60
-    return max(minutes - spent, 0.01)
 
 
 def _combine(voters: Sequence[str], run: Path, plan: Plan) -> None:

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -126,10 +125,8 @@ def test_every_teacher_has_as_many_students(tmp_path: Path, count: int) -> None:
 
 def test_evidence_for_the_direction_is_decided_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     direction = Direction(7.0, 0.0, 0.0, 0.68, 2000)
-    monkeypatch.setattr(
-        "induce.parsing.load.read_trained", lambda run: SimpleNamespace(facts=RunFacts(direction=direction))
-    )
     plan = new_plan(tmp_path / "run")
+    monkeypatch.setattr(plan, "facts_of", lambda name: RunFacts(direction=direction))
     lines: list[str] = []
     plan.report = lines.append
     plan.report_branching(BEST.series(1)[0])
@@ -151,7 +148,7 @@ def test_strength_is_decided_once_from_members_with_and_without_a_teacher(
     plan.words = 40_000
     members = plan.choose_series(2)
     histories = {
-        name: [Check(epoch, 1, development_perplexity=perplexity) for epoch, perplexity in enumerate(perplexities, 1)]
+        name: tuple(Check(epoch, 1, development_perplexity=value) for epoch, value in enumerate(perplexities, 1))
         for name, perplexities in {
             "first-1": [200.0, 90.0, 70.0],  # the others had no time for a third epoch
             "first-2": [200.0, 90.0],
@@ -159,7 +156,7 @@ def test_strength_is_decided_once_from_members_with_and_without_a_teacher(
             "first-4": [300.0, 125.0],
         }.items()
     }
-    monkeypatch.setattr(plan, "_history", histories.__getitem__)
+    monkeypatch.setattr(plan, "facts_of", lambda name: RunFacts(history=histories[name]))
     plan.done = ("segment-edges-1", "first-1", "first-2", "first-3")
     plan.estimate_strength(members)
     assert (plan.strength, plan.model_of("first-1").priors) == (0.0, "")
