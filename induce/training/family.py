@@ -23,7 +23,7 @@ from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import FileFormat, read_metadata, write_metadata
 
-FORMAT = FileFormat(1, "the description of a family", "delete it, and train again with --overwrite")
+FORMAT = FileFormat(1, "the description of a family", "train again with --overwrite")
 MAX_SEEDS = 1000
 
 
@@ -99,12 +99,14 @@ def _family_to_resume(folder: Path, request: RunRequest, seeds: Sequence[int]) -
 
     Raises SynparseError if there is nothing to resume, or if the folder holds other seeds than those of a new family.
     """
-    if not os.path.lexists(folder / FAMILY):
-        if request.resume and not request.text:
-            raise SynparseError(f"{folder}: there is no family of seeds to resume; to begin one, leave out --resume")
-        return None
-    stored = read_metadata(folder / FAMILY, StoredFamily, FORMAT)
-    others = ", ".join(str(seed) for seed in stored.seeds if seed not in seeds)
-    if others and not request.resume:
-        raise SynparseError(f"{folder}: holds seed {others}; add seeds with --resume, or name another folder with -o")
-    return stored if request.resume else None
+    if request.resume and os.path.lexists(folder / FAMILY):
+        return read_metadata(folder / FAMILY, StoredFamily, FORMAT)
+    if request.resume and not request.text:
+        raise SynparseError(f"{folder}: there is no family of seeds to resume; to begin one, leave out --resume")
+    names = {f"seed-{seed}" for seed in seeds}
+    others = sorted(path.name for path in folder.glob("seed-*") if path.name not in names)
+    if others:
+        raise SynparseError(
+            f"{folder}: holds {', '.join(others)}; add seeds with --resume, or name another folder with -o"
+        )
+    return None

@@ -66,7 +66,7 @@ class StoredRequest:
         for name in (item.name for item in fields(self) if item.name not in free):
             value, stored = getattr(requested, name), getattr(self, name)
             if value and value != stored:
-                texts = [" ".join(part) if isinstance(part, tuple) else str(part) for part in (value, stored)]
+                texts = [" ".join(part) if isinstance(part, tuple) else str(part or "") for part in (value, stored)]
                 raise unchangeable(f"{OPTION_NAMES.get(name, f'--{name}')} {texts[0]}", texts[1])
         values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
         values |= {name: texts_of(getattr(request, name), values[name]) for name in TEXTS}
