@@ -139,7 +139,7 @@ class Trainer:
             if score is None:
                 return EpochEnd()
             event = self._check_event(score, best=score.loss < at.best_loss or not at.best_epoch)
-            at.history.append(event)
+            at.history += (event,)
             if event.best:
                 at.best_loss, at.best_epoch = score.loss, at.epoch
                 save_best(run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from induce.storage.facts import Check
@@ -26,22 +26,15 @@ class Position:
     words: int = 0  # trained on so far
     best_loss: float = math.inf
     best_epoch: int = 0
-    history: list[Check] = field(default_factory=list)
+    history: tuple[Check, ...] = ()
     log_bytes: int = 0
     finished: str = ""  # one of `ENDS`
 
     @classmethod
-    def from_stored(cls, stored: dict[str, Any]) -> Position:
-        """The position stored in ``last``. Raises TypeError or ValueError if a field is missing or has a wrong type."""
-        history = stored.get("history", [])
-        if not isinstance(history, list):
-            raise TypeError(f"history is {history!r}")
-        position = cls(**{**stored, "history": [decode(Check, check) for check in history]})
-        for name, default in vars(cls()).items():
-            value = getattr(position, name)
-            types = (int, float) if isinstance(default, float) else type(default)
-            if not isinstance(value, types) or isinstance(value, bool):
-                raise TypeError(f"{name} is {value!r}")
+    def from_stored(cls, stored: Any) -> Position:
+        """The position stored in ``last``, as `encode` returns it. Raises ValueError if a value is invalid."""
+        position = decode(cls, stored)
+        for name, value in vars(position).items():
             if isinstance(value, int) and value < 0:
                 raise ValueError(f"{name} is {value}")
         if not math.isfinite(position.seconds) or position.finished not in ENDS:

@@ -21,7 +21,7 @@ from induce.training.position import Position
 from induce.training.seeding import random_state, restore_random_state
 from treebank.base.errors import SynparseError, placed
 from treebank.base.json_text import json_text
-from treebank.base.metadata import MetadataError, one_line
+from treebank.base.metadata import MetadataError, encode, one_line
 
 if TYPE_CHECKING:
     from induce.data.loaders import Loader
@@ -152,7 +152,7 @@ def save_last(run: Run) -> None:
     carried = run.learner.carried
     trainer = {
         "optimizer": run.learner.optimizer.state_dict(),
-        "position": asdict(run.position),
+        "position": encode(run.position),
         "state": gather_state(run.group, run.model, carried and [list(part) for part in carried]),
         "random": random_state(run.rng, run.device),
     }
@@ -194,6 +194,6 @@ def store_checkpoint(
         step=at.step,
         seconds=round(at.seconds, 1),
         threads=torch.get_num_threads(),
-        history=tuple(at.history),
+        history=at.history,
     )
     store.save(folder, store.pack(model, config, vocabulary, facts, trainer))

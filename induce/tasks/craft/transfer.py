@@ -37,6 +37,7 @@ from induce.training.state import Content, append_event, cut_log, resume_error, 
 from induce.training.time_limit import Limits, never
 from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
+from treebank.base.metadata import encode
 
 if TYPE_CHECKING:
     from induce.tasks.craft.ppo import Learner
@@ -149,7 +150,7 @@ class Transfer:
         sizes = at.epoch, self.config.train.epochs, at.step, at.words, int(ended)
         event = Learned(*sizes, success, per_episode, at.seconds)
         best = success >= max((check.development_accuracy or 0.0 for check in at.history), default=0.0)
-        at.history.append(Check(at.epoch, at.step, best=best, development_accuracy=success))
+        at.history += (Check(at.epoch, at.step, best=best, development_accuracy=success),)
         append_event(self.folder, at, event)
         return event
 
@@ -164,7 +165,7 @@ class Transfer:
             Vocabulary([BOUNDARY, UNKNOWN, *ACTIONS]),
             replace(self.facts, training=training, device="cpu"),
         )
-        trainer = {"position": asdict(at), **learner.state()}
+        trainer = {"position": encode(at), **learner.state()}
         remedy = "the previous checkpoint is unchanged; start a new run with a lower optimizer.learning_rate"
         store_checkpoint(self.folder / "last", content, at, trainer, remedy=lambda step: remedy)
 
