@@ -6,12 +6,11 @@ The file holds the request that the job began with and digests of its texts. Eac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from induce.storage.run_folder import has_begun
-from induce.training.request import RunRequest, is_changeable, texts_of, unchangeable
+from induce.training.request import RunRequest, check_kept, is_changeable, texts_of
 from induce.training.run_data import RunData
 from induce.training.state import check_text
 
@@ -20,7 +19,6 @@ STORED_INPUT = ("tokenize", "paragraphs", "form", "encoding")  # fields of `Inpu
 OPTION_NAMES = {
     "text": "TEXT",
     "teachers": "--teacher",
-    "settings": "--set",
     "task": "task",
     "tokenize": "--tokenizer",
     "form": "--input-format",
@@ -56,23 +54,18 @@ class StoredRequest:
     def resumed(self, request: RunRequest) -> RunRequest:
         """``request`` with the stored values, and with its own texts, because their files may have moved.
 
-        Its settings are added if a resumed run can take all of them. Raises UnchangeableError if it gives another value
-        than the stored one; texts are compared by their content, with `StoredJob.check_texts`.
+        Settings that a resumed run can take are added. Raises UsageError for other settings, and for another value than
+        the stored one; texts are compared by their content, with `StoredJob.check_texts`.
         """
-        requested = StoredRequest.of(request)
-        changes = requested.settings if requested.settings != self.settings else ()
-        free = [name for name in TEXTS if getattr(self, name)]
-        free += ["settings"] if all(map(is_changeable, changes)) else []
-        for name in (item.name for item in fields(self) if item.name not in free):
-            value, stored = getattr(requested, name), getattr(self, name)
-            if value and value != stored:
-                texts = [" ".join(part) if isinstance(part, tuple) else str(part or "") for part in (value, stored)]
-                raise unchangeable(f"{OPTION_NAMES.get(name, f'--{name}')} {texts[0]}", texts[1])
-        values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
-        values |= {name: texts_of(getattr(request, name), values[name]) for name in TEXTS}
-        values["settings"] += changes
-        reading: dict[str, Any] = {name: values.pop(name) for name in STORED_INPUT}
-        return replace(request, input_options=replace(request.input_options, **reading), **values)
+        stored, requested = asdict(self), asdict(StoredRequest.of(request))
+        changes = requested["settings"] if requested["settings"] != stored["settings"] else ()
+        compared = [name for name in stored if name != "settings" and not (name in TEXTS and stored[name])]
+        pairs = {OPTION_NAMES.get(name, f"--{name}"): (requested[name] or None, stored[name]) for name in compared}
+        check_kept(pairs, changes)
+        stored |= {name: texts_of(getattr(request, name), stored[name]) for name in TEXTS}
+        stored["settings"] += changes
+        reading = {name: stored.pop(name) for name in STORED_INPUT}
+        return replace(request, input_options=replace(request.input_options, **reading), **stored)
 
 
 @dataclass(kw_only=True)

@@ -48,13 +48,10 @@ class RunRequest(Sources):
         return [*first, *with_seed(self.settings, self.seed)]
 
 
-class UnchangeableError(UsageError):
-    """An option that a resumed run cannot take."""
-
-
-def unchangeable(option: str, stored: object) -> UnchangeableError:
+def unchangeable(option: str, stored: object) -> UsageError:
     """The error for an option that would change the ``stored`` value."""
-    return UnchangeableError(f"{option} cannot change on --resume: the run keeps {stored or 'none'}")
+    value = " ".join(stored) if isinstance(stored, tuple) else stored
+    return UsageError(f"{option} cannot change on --resume: the run keeps {value or 'none'}")
 
 
 def is_changeable(change: str) -> bool:
@@ -78,7 +75,7 @@ def resolved_config(request: RunRequest) -> RunConfig:
 
 
 def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, Sources]:
-    """Settings and data of a resumed run. Raises UnchangeableError if others than `CHANGEABLE` would change."""
+    """Settings and data of a resumed run. Raises UsageError if others than `CHANGEABLE` would change."""
     if checkpoint.facts.task_facts:
         command = resume_command(request.run, transfer=True)
         raise SynparseError(f"{request.run}: this run is a transfer; resume it with: {command}")
@@ -118,7 +115,7 @@ def _requests(request: RunRequest, config: RunConfig) -> bool:
 
 
 def _check_unchanged(request: RunRequest, config: RunConfig) -> None:
-    """Raises UnchangeableError for an option that changes a setting that a run keeps."""
+    """Raises UsageError for an option that changes a setting that a run keeps."""
     options = {
         "--model": (request.model and canonical((config.model_name,), request.model), config.model_name),
         "--preset": (request.preset and canonical((config.preset,), request.preset), config.preset),
@@ -130,7 +127,7 @@ def _check_unchanged(request: RunRequest, config: RunConfig) -> None:
 
 
 def check_kept(options: Mapping[str, tuple[Any, Any]], settings: Sequence[str]) -> None:
-    """Raises UnchangeableError for settings other than `CHANGEABLE`, and for an option that would change.
+    """Raises UsageError for settings other than `CHANGEABLE`, and for an option that would change.
 
     ``options`` are pairs of a requested value, or None, and the stored value.
     """
@@ -139,7 +136,7 @@ def check_kept(options: Mapping[str, tuple[Any, Any]], settings: Sequence[str]) 
             raise unchangeable(name, stored)
     for change in settings:
         if not is_changeable(change):
-            raise UnchangeableError(f"--set {change}: on --resume only {' and '.join(CHANGEABLE)} can change")
+            raise UsageError(f"--set {change}: on --resume only {' and '.join(CHANGEABLE)} can change")
 
 
 def _input_options(facts: RunFacts, options: InputOptions) -> InputOptions:

@@ -259,8 +259,8 @@ def test_job_is_not_resumed_with_other_options(tmp_path: Path) -> None:
     for recipe in (names_small, str(tmp_path / "small.toml"), None):
         list(train_recipe(resumed, recipe, stop=lambda: True))
     for changes, recipe, problem in (
-        ({"dev": ("dev.txt",)}, None, "--dev dev.txt cannot change on --resume: the run keeps none"),
-        ({"input_options": InputOptions(tokenize="english")}, None, "--tokenizer english cannot change"),
+        ({"dev": ("dev.txt",)}, None, "--dev cannot change on --resume: the run keeps none"),
+        ({"input_options": InputOptions(tokenize="english")}, None, "--tokenizer cannot change"),
         ({}, small, "--recipe or its style cannot change on --resume: the run keeps small"),
     ):
         with pytest.raises(UsageError, match=problem):
