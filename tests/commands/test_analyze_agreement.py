@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.support.calls import Caller
 
 
-def test_the_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    call = Caller(capsys)
+def test_the_command(call: Caller, model: Path, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("The dog saw a cat .\nThe old man met the girl .\n", encoding="utf-8")
     runs = ["-m", f"{model}@layer=1", "-m", f"{model}@layer=2"]
@@ -22,11 +19,5 @@ def test_the_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     choice_file = tmp_path / "choice.json"
     call.result("analyze", "agreement", "-m", model, "--predicted", predictions, text, "--select", choice_file)
     assert json.loads(choice_file.read_text(encoding="utf-8"))["ranking"][0]["others"] == 100
-
-
-def test_expressions_in_brackets_are_text(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = tmp_path / "formulas.txt"
-    text.write_text("( ( a and b ) or c )\n( a or ( not ( b and c ) ) )\n", encoding="utf-8")
-    runs = ["-m", f"{model}@layer=1", "-m", f"{model}@layer=2"]
-    out = Caller(capsys).result("analyze", "agreement", *runs, text, "--input-format", "text")
-    assert out.rstrip().endswith("|sentences:2")
+    text.write_text("( ( a and b ) or c )\n( a or ( not ( b and c ) ) )\n", encoding="utf-8")  # not trees
+    assert call.result("analyze", "agreement", *runs, text, "--input-format", "text").rstrip().endswith("|sentences:2")

@@ -80,7 +80,6 @@ def test_sentences_drawn_from_a_dmv(call: Caller, dmv: Path) -> None:
     assert [row[6] for row in rows].count("0") == 4
     lines = call.result(*options, "--format", "text").splitlines()
     assert [word for line in lines for word in line.split()] == [row[1] for row in rows]
-    assert "this model draws heads, not trees; choose --format conllu" in call.refusal(*options, "--format", "brackets")
 
 
 def test_grammar_of_a_neural_dmv(call: Caller, tmp_path: Path, tiny_model: Callable[..., Path]) -> None:

@@ -65,30 +65,8 @@ HEAD_PATTERNS = """
 {} $,, {} ; {} . {upos=VERB} ; {} , {} ; {upos=DET} .. {upos=VERB} ; {} ,, {form=the} ; {tag=/^V/} >/^n/ {} !> {tag=DT}
 {} < ({} >det {}) ; {} [>det {} | >obj {}] ; {tag!=NNS} ; {direction!=left} ; {} >"obj" {} & >nsubj {}
 """
-MALFORMED = [
-    "NP <",
-    "NP < (DT",
-    "NP [< DT",
-    "/a",
-    '"a',
-    "NP <& DT",
-    "(",
-    "! NP",
-    "NP ) DT",
-    "i@x",
-    "NP & DT",
-    "NP |",
-]
-MALFORMED_HEADS = [
-    "{tag=N",
-    "{size=3}",
-    "{tag}",
-    "{distance=x}",
-    "{direction=up}",
-    "{tag>3}",
-    "{} >obj",
-    "{}{}",
-]
+MALFORMED_PATTERNS = 'NP < ; NP < (DT ; NP [< DT ; /a ; "a ; NP <& DT ; ( ; ! NP ; NP ) DT ; i@x ; NP & DT ; NP |'
+MALFORMED_HEAD_PATTERNS = "{tag=N ; {size=3} ; {tag} ; {distance=x} ; {direction=up} ; {tag>3} ; {} >obj ; {}{}"
 
 
 def patterns(text: str) -> list[str]:
@@ -185,8 +163,8 @@ def _search(pattern: str) -> str:
 @pytest.mark.parametrize(
     ("name", "valid", "malformed"),
     [
-        ("trees", patterns(TREE_PATTERNS), MALFORMED),
-        ("conllu", patterns(HEAD_PATTERNS), MALFORMED_HEADS),
+        ("trees", patterns(TREE_PATTERNS), patterns(MALFORMED_PATTERNS)),
+        ("conllu", patterns(HEAD_PATTERNS), patterns(MALFORMED_HEAD_PATTERNS)),
     ],
 )
 def test_patterns_are_those_of_search(

@@ -141,15 +141,3 @@ def test_files_of_words_found_by_a_segmenter(call: Caller, tmp_path: Path) -> No
     assert "gold.ptb (within the length limit: 1); give" in call.refusal(*short, tmp_path / "short.txt")
     (tmp_path / "other.txt").write_text(GOLD.replace("\u732b", "\u72d7"), encoding="utf-8")
     assert "the characters differ from" in call.refusal(*arguments, tmp_path / "other.txt")
-
-
-def test_a_run_of_characters_is_resumed(call: Caller, spelling: Path, tmp_path: Path) -> None:
-    arguments = ("train", spelling / "text.txt", "-o", tmp_path / "run")
-    call.result(*arguments, *TINY, *LETTERS)
-    code, _, err = call(*arguments, "--resume", "--set", "train.epochs=2")
-    assert code == 0
-    assert err.startswith("resuming at step ")
-    assert err.count(" bits per character)") == 1
-    assert "only train.epochs and optimizer.learning_rate can change" in call.usage(
-        *arguments, "--resume", "--set", "data.token=word"
-    )

@@ -96,10 +96,3 @@ def test_options_that_do_not_fit(call: Caller, options: tuple[str, ...], message
     code, out, err = call("parse", "in.txt", "-m", "english-grammar", *options)
     assert (code != 0, out) == (True, "")
     assert re.search(message, " ".join(err.split()))
-
-
-def test_job_with_other_options_is_not_resumed(call: Caller) -> None:
-    call.result("parse", "in.txt", "-m", "english-grammar", "--output-dir", "out", "--min-confidence", "0.5")
-    code, _, err = call("parse", "in.txt", "-m", "english-grammar", "--output-dir", "out", "--resume")
-    assert code == 1
-    assert "min_confidence" in err

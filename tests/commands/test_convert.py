@@ -30,37 +30,9 @@ def penn(tmp_path: Path) -> Path:
     return path
 
 
-def test_brackets_are_the_default_one_line_each(call: Caller, penn: Path) -> None:
-    assert call.result("convert", penn).splitlines() == ONE_LINE
-
-
-def test_every_format(call: Caller, penn: Path) -> None:
-    assert call.result("convert", penn, "--format", "text") == "The old man wanted to sleep .\nIt cost $ 5.40 .\n"
-    spans = [json.loads(line) for line in call.result("convert", penn, "--format", "spans").splitlines()]
-    assert spans[1] == {
-        "words": ["It", "cost", "$", "5.40", "*U*", "."],
-        "spans": [[0, 6], [0, 1], [1, 5], [2, 5]],
-        "labels": ["S", "NP-SBJ", "VP", "NP"],
-        "tags": ["PRP", "VBD", "$", "CD", "-NONE-", "."],
-    }
-    distances = [json.loads(line) for line in call.result("convert", penn, "--format", "distances").splitlines()]
-    assert distances[1] == {"words": ["It", "cost", "$", "5.40", "."], "distances": [6, 5, 3, 2, 4]}
+def test_path_lengths(call: Caller, penn: Path) -> None:
     lengths = call.result("convert", penn, "--format", "path-lengths").splitlines()[1]
     assert json.loads(lengths)["distances"] == [5, 4, 3, 2, 4]
-    rows = call.result("convert", penn, "--format", "conllu", "--head-rules", "stanford")
-    assert rows.count("\n\n") == 2
-    assert [row.split("\t")[1] for row in rows.splitlines() if "\t" in row][-2:] == ["5.40", "."]
-    assert "\n\n\n" not in rows
-
-
-def test_formats_and_back(call: Caller, penn: Path, tmp_path: Path) -> None:
-    for form, options in (
-        ("spans", ()),
-        ("distances", ("--strip", "traces", "--strip", "labels", "--binarize", "right", "--strip", "unary")),
-    ):
-        file = tmp_path / f"{form}.jsonl"
-        assert call.result("convert", penn, "--format", form, "-o", file) == ""
-        assert call.result("convert", file) == call.result("convert", penn, *options)
 
 
 def test_distances_are_read_as_decode_reads_them(call: Caller, tmp_path: Path) -> None:
@@ -83,23 +55,6 @@ def test_json_lines_without_trees(call: Caller, tmp_path: Path) -> None:
     file.write_text("".join(json.dumps(line) + "\n\n" for line in lines[:2]), encoding="utf-8")
     rows = call.result("convert", file, "--format", "conllu").splitlines()
     assert [row.split("\t")[6] for row in rows if "\t" in row] == ["2", "0", "0"]
-
-
-def test_options_of_the_trees(call: Caller, penn: Path) -> None:
-    strip = [part for element in ("traces", "functions", "punctuation") for part in ("--strip", element)]
-    assert call.result("convert", penn, *strip).splitlines()[1] == "(S (NP (PRP It)) (VP (VBD cost) (NP (CD 5.40))))"
-    lines = call.result("convert", penn, *strip, "--strip", "unary", "--binarize", "left").splitlines()
-    assert lines[0] == "(S (NP (@NP (DT The) (JJ old)) (NN man)) (VP (VBD wanted) (S (TO to) (VB sleep))))"
-    lines = call.result("convert", penn, *strip, "--strip", "labels", "--max-length", 3).splitlines()
-    assert lines == ["(X (X (W It)) (X (W cost) (X (W 5.40))))"]
-
-
-def test_the_recipe_reports_what_it_changed(call: Caller, penn: Path) -> None:
-    code, out, err = call("convert", penn, "--normalize", "ptb-concat-syn", "--format", "text")
-    assert (code, out) == (0, "the old man wanted to sleep </s>\nit cost N N </s>\n")
-    assert re.search(r"^  1 +2 tokens put into lower case$", err, re.MULTILINE)
-    assert re.search(r"^  6 +2 empty elements deleted$", err, re.MULTILINE)
-    assert "vocabulary: 10 of 10 forms" in err
 
 
 def test_the_vocabulary_of_other_sentences(call: Caller, penn: Path, tmp_path: Path) -> None:
@@ -220,21 +175,6 @@ def test_output_written_before_an_error_is_kept(call: Caller, penn: Path, tmp_pa
     assert part.read_text().count("\n") == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "problem"),
-    [
-        ("a.jsonl", '{"words": ["a", "b", "c"], "spans": [[0, 2], [1, 3]]}', r"a\.jsonl:1: span \(1, 3\) crosses"),
-        ("a.jsonl", '{"words": ["a"]}', r"a\.jsonl:1: this sentence has no tree"),
-        ("a.jsonl", '{"tokens": ["a"]}', r'a\.jsonl:1: expected "words" \(strings\), "spans"'),
-        ("a.conllu", "1\ta\n", r"a\.conllu:1: found 2 columns"),
-        ("a.conllu", "1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", r"a\.conllu:1: this sentence has no tree"),
-    ],
-)
-def test_bad_input(call: Caller, tmp_path: Path, name: str, text: str, problem: str) -> None:
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    assert re.search(problem, call.refusal("convert", tmp_path / name))
-
-
 def test_malformed_sentences_are_skipped_on_request(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "bad.mrg").write_text("(S (NN a))\n(S (NN d))\n(S (NN c)\n", encoding="utf-8")
     (tmp_path / "bad.jsonl").write_text('{"distances": [1]}\n{"distances": [1]}\n{"words": 1}\n', encoding="utf-8")
@@ -250,10 +190,6 @@ def test_treebank_by_name_prints_its_description(call: Caller, tmp_path: Path) -
     (tmp_path / "wsj_0001.mrg").write_text(PENN, encoding="utf-8")
     code, out, err = call("convert", "wsj10", "--ptb", tmp_path)
     assert (code, out.splitlines(), err) == (0, ONE_LINE, "note: wsj10: 5 % sample\n")
-
-
-def test_missing_input(call: Caller, tmp_path: Path) -> None:
-    assert "no such file" in call.refusal("convert", tmp_path / "nothing.mrg")
 
 
 def test_the_first_lines_come_before_the_input_ends(warm: str) -> None:

@@ -51,8 +51,10 @@ def test_each_decoder(call: Caller) -> None:
     assert projective != (2, 3, ROOT, 2)
 
 
-def test_heights(call: Caller) -> None:
-    assert decoded(call, {"heights": [[9, 1], [0, 3], [2, 2], [1, 2]]}) == [(1, ROOT, 1, 2)]
+def test_stack(call: Caller) -> None:
+    write("s.jsonl", '{"stack": [5, 4, 4, 3]}\n{"stack": [1, 0, 2], "words": ["a", "b", "c"]}\n')
+    trees = ["(X (X (W w0) (W w1)) (X (W w2) (W w3)))", "(X (X (W a) (W b)) (W c))"]
+    assert call.result("decode", "s.jsonl").splitlines() == trees
 
 
 def test_the_line_may_name_its_decoder(call: Caller) -> None:
@@ -73,12 +75,6 @@ def test_trees_and_heads_in_one_file(call: Caller) -> None:
     )
 
 
-def test_a_long_sentence(call: Caller) -> None:
-    count = 300
-    rows = [[1.0 if j == i + 1 else 0.0 for j in range(count)] for i in range(count)]
-    assert decoded(call, {"heads": rows}) == [(*range(1, count), ROOT)]
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -91,13 +87,7 @@ def test_a_long_sentence(call: Caller) -> None:
         ('{"distances": [1' + "0" * 400 + "]}", "a whole number that is too large"),
         ('{"distances": [1, NaN]}', "distance 2 of 2 is not a number (NaN)"),
         ('{"words": ["a", "b"], "distances": [1]}', "1 distances for 2 words; one per word is needed"),
-        ('{"words": ["a", "b"], "indices": [2], "distances": [1]}', '"indices" names word 2, but there are 2 words'),
         ('{"words": ["a", "b"], "indices": [-1, 0], "distances": [1, 2]}', '"indices" names word -1'),
-        ('{"words": ["a", "b"], "indices": [1, 0], "distances": [1, 2]}', '"indices" must be ascending'),
-        ('{"indices": [0], "distances": [1]}', '"words" must be a list of strings, and "indices" needs it'),
-        ('{"words": "ab", "distances": [1, 2]}', '"words" must be a list of strings'),
-        ('{"words": ["a b"], "distances": [1]}', "word 1 holds ' '"),
-        ('{"words": ["a", ""], "distances": [1, 2]}', "word 2 is empty"),
         ('{"words": ["\\ud800"], "distances": [1]}', "word 1 holds '\\ud800'"),
         ('{"words": ["a\\u0000"], "distances": [1]}', "word 1 holds '\\x00'"),
         ('{"distances": [1], "decoder": "unbiast"}', "there is no decoder 'unbiast'; did you mean 'unbiased'?"),
@@ -116,6 +106,10 @@ def test_a_long_sentence(call: Caller) -> None:
         ('{"heights": [[1, 2, 3]]}', 'expected an object with "heights", a list of pairs of numbers'),
         ('{"heights": [[1, NaN]]}', "height 1 of 1 is not a number (NaN)"),
         ('{"heights": [[1, 2]], "words": []}', "1 heights for 0 words; one per word is needed"),
+        ('{"stack": [1, 2.5]}', 'expected an object with "stack", a list of whole numbers'),
+        ('{"stack": [1, -2]}', "slot -2: slots count from 0"),
+        ('{"stack": [1, 2], "words": ["a"]}', "2 slots for 1 words; one per word is needed"),
+        ('{"stack": [1, 2], "decoder": "biased"}', "decoder 'biased' needs distances, and this line has stack"),
         ('{"words": ["a"], "heads": [[0, 1], [1, 0]]}', "2 rows of heads for 1 words; one per word is needed"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A model that predicts heads, through every command."""
+"""Models that predict heads, or heads and distances, through every command."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.calls import Caller, toy_text
 from treebank.core.dependency import is_tree
+from treebank.core.sentence import ROOT
 from treebank.io.conllu import read_conllu
 from treebank.io.read import read_sentences
 
@@ -22,28 +23,87 @@ def parser(tiny_model: Callable[..., Path]) -> Path:
     return tiny_model("udgn")
 
 
+@pytest.fixture
+def both(tiny_model: Callable[..., Path]) -> Path:
+    """A model of distances and heads."""
+    return tiny_model("structformer")
+
+
 @pytest.fixture(autouse=True)
 def folder(working_folder: Path) -> None:
     """A folder with a text, to work in."""
     Path("in.txt").write_text(TEXT, encoding="utf-8")
 
 
-@pytest.mark.parametrize("decoder", [None, "chu-liu-edmonds", "eisner", "argmax"])
-def test_parse_writes_conllu_and_so_do_extract_and_decode(call: Caller, parser: Path, decoder: str | None) -> None:
-    options = ["--decoder", decoder] if decoder else []
-    out = call.result("parse", "-m", parser, "in.txt", *options)
-    assert out == call.result("parse", "-m", parser, "in.txt", "--format", "conllu", *options)
-    Path("out.conllu").write_text(out, encoding="utf-8")
-    sentences = list(read_conllu("out.conllu"))
-    lines = [line.split() for line in TEXT.splitlines()]
-    assert [list(sentence.words) for sentence in sentences] == [words for words in lines if words]
-    if decoder != "argmax":
-        assert all(is_tree(sentence.heads) for sentence in sentences)
-    Path("h.jsonl").write_text(call.result("extract", "-m", parser, "in.txt", "--what", "heads"), encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "decoder"),
+    [
+        *(("udgn", None), ("udgn", "argmax")),
+        *(("structformer", "chu-liu-edmonds"), ("structformer", "eisner"), ("structformer", "heads-to-tree")),
+    ],
+)
+def test_parse_writes_what_extract_and_decode_write(
+    call: Caller, tiny_model: Callable[..., Path], name: str, decoder: str | None
+) -> None:
+    model, options = tiny_model(name), ["--decoder", decoder] if decoder else []
+    out = call.result("parse", "-m", model, "in.txt", *options)
+    Path("h.jsonl").write_text(call.result("extract", "-m", model, "in.txt", "--what", "heads"), encoding="utf-8")
     rows = [json.loads(line) for line in Path("h.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [line.split() for line in TEXT.splitlines()]
     assert [row["words"] for row in rows] == lines
     assert [len(row["heads"]) for row in rows] == [5, 0, 0, 1, 6]
     assert call.result("decode", "h.jsonl", *options) == out
+    if decoder == "heads-to-tree":
+        assert out.splitlines()[1::2] == ["", "(X (W man))"]
+        return
+    assert out == call.result("parse", "-m", model, "in.txt", "--format", "conllu", *options)
+    Path("out.conllu").write_text(out, encoding="utf-8")
+    sentences = list(read_conllu("out.conllu"))
+    assert [list(sentence.words) for sentence in sentences] == [words for words in lines if words]
+    assert decoder == "argmax" or all(is_tree(sentence.heads) for sentence in sentences)
+
+
+@pytest.mark.parametrize("decoder", [None, "nary", "unbiased", "biased"])
+def test_trees_from_distances(call: Caller, both: Path, decoder: str | None) -> None:
+    options = ["--decoder", decoder] if decoder else []
+    out = call.result("parse", "-m", both, "in.txt", *options)
+    assert out.splitlines()[1] == ""
+    assert out.splitlines()[3] == "(X (W man))"
+    Path("d.jsonl").write_text(call.result("extract", "-m", both, "in.txt"), encoding="utf-8")
+    rows = [json.loads(line) for line in Path("d.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [len(row["distances"]) for row in rows] == [5, 0, 0, 1, 6]
+    assert {row["decoder"] for row in rows} == {"nary"}
+    assert call.result("decode", "d.jsonl", *options) == out
+    if decoder is None:
+        assert call.result("extract", "-m", both, "in.txt", "--what", "distances") == Path("d.jsonl").read_text("utf-8")
+
+
+def test_heads_from_heights(call: Caller, both: Path) -> None:
+    out = call.result("parse", "-m", both, "in.txt", "--decoder", "heights")
+    Path("h.jsonl").write_text(call.result("extract", "-m", both, "in.txt", "--what", "heights"), encoding="utf-8")
+    rows = [json.loads(line)["heights"] for line in Path("h.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert call.result("decode", "h.jsonl") == out
+    Path("out.conllu").write_text(out, encoding="utf-8")
+    predicted = [sentence.heads for sentence in read_conllu("out.conllu")]
+    assert len(predicted) == 4
+    assert all(map(is_tree, predicted))
+    highest = max(range(5), key=[height for _, height in rows[0]].__getitem__)
+    assert predicted[0][highest] == ROOT
+
+
+def test_eval_both_ways(call: Caller, both: Path) -> None:
+    parse = ("parse", "-m", both, "in.txt")
+    for decoder, gold in (("nary", "gold.ptb"), ("heads-to-tree", "other.ptb")):
+        trees = [line for line in call.result(*parse, "--decoder", decoder).splitlines() if line]
+        Path(gold).write_text("\n".join(trees) + "\n", encoding="utf-8")
+        arguments = ("eval", "--gold", gold, "-m", both, "--decoder", decoder, "--format", "json")
+        scores = json.loads(call.result(*arguments))["scores"]
+        assert [score["metric"] for score in scores] == ["UF1"]
+        assert scores[0]["value"] == pytest.approx(100, abs=1e-4)
+    Path("gold.conllu").write_text(call.result(*parse, "--decoder", "eisner"), encoding="utf-8")
+    arguments = ("eval", "--gold", "gold.conllu", "-m", both, "--decoder", "eisner", "--convention", "all-tokens")
+    scores = call.json(*arguments)["scores"]
+    assert [(score["metric"], score["value"]) for score in scores] == [("UAS", 100), ("UUAS", 100)]
 
 
 def test_heads_have_confidences(call: Caller, parser: Path) -> None:
@@ -64,19 +124,6 @@ def test_heads_have_confidences(call: Caller, parser: Path) -> None:
     assert [list(sentence.heads) for sentence in read_sentences(["heads.jsonl"])] == [row["arcs"] for row in rows]
 
 
-def test_eval_scores_heads(call: Caller, parser: Path) -> None:
-    Path("gold.conllu").write_text(call.result("parse", "-m", parser, "in.txt"), encoding="utf-8")
-    arguments = ("eval", "--gold", "gold.conllu", "-m", parser, "--baseline", "next", "--convention", "all-tokens")
-    scores = call.json(*arguments)["scores"]
-    assert [(score["system"], score["metric"]) for score in scores] == [
-        (system, metric) for system in ("udgn", "next") for metric in ("UAS", "UUAS")
-    ]
-    assert [score["value"] for score in scores[:2]] == [100, 100]
-    assert scores[2]["value"] < 100
-    argmax = call.json(*arguments, "--decoder", "argmax")["scores"]
-    assert argmax[0]["value"] <= 100
-
-
 def test_eval_reports_recall_by_relation_and_distance(call: Caller) -> None:
     rows = ["1 a _ DET _ _ 2 det _ _", "2 b _ NOUN _ _ 0 root _ _", "3 c _ VERB _ _ 1 acl:relcl _ _", "", ""]
     Path("gold.conllu").write_text("\n".join(rows).replace(" ", "\t"), encoding="utf-8")
@@ -94,10 +141,39 @@ def test_eval_reports_recall_by_relation_and_distance(call: Caller) -> None:
     assert uas["by_distance"] == {"root": [0, 1], "-2": [0, 1], "+1": [1, 1]}
 
 
-def test_trees_are_refused(call: Caller, parser: Path) -> None:
-    gives = "model 'udgn': the decoder 'chu-liu-edmonds' gives heads, not trees"
-    problem = f"{gives} (try --format conllu or decoder 'heads-to-tree')"
-    assert call.refusal("parse", "-m", parser, "in.txt", "--format", "brackets") == problem
+def test_decoder_of_another_structure_than_the_extracted_one_is_refused(call: Caller, both: Path) -> None:
+    problem = "the decoder 'biased' reads distances, not heads; leave out the decoder or --what"
+    assert problem in call.usage("extract", "-m", both, "in.txt", "--what", "heads", "--decoder", "biased")
+    assert problem in call.usage("extract", "-m", f"{both}@decoder=biased", "in.txt", "--what", "heads")
+    call.result("extract", "-m", both, "in.txt", "--what", "distances", "--decoder", "biased")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "problem"),
+    [
+        (
+            *("udgn", "--format brackets"),
+            "'chu-liu-edmonds' gives heads, not trees (try --format conllu or decoder 'heads-to-tree')",
+        ),
+        ("onlstm", "--format conllu", "'unbiased' gives trees, not heads (try another --format)"),
+        (
+            *("structformer", "--format conllu"),
+            "'nary' gives trees, not heads (try another --format or decoder 'chu-liu-edmonds')",
+        ),
+        (
+            *("structformer", "--decoder eisner --format brackets"),
+            "'eisner' gives heads, not trees (try --format conllu or decoder 'unbiased')",
+        ),
+    ],
+)
+def test_format_of_another_structure_is_refused(
+    call: Caller, tiny_model: Callable[..., Path], name: str, options: str, problem: str
+) -> None:
+    message = call.refusal("parse", "-m", tiny_model(name), "in.txt", *options.split())
+    assert message == f"model '{name}': the decoder {problem}"
+
+
+def test_confidences_and_distances_are_refused(call: Caller, parser: Path) -> None:
     for decoder in ("chu-liu-edmonds", "heads-to-tree"):
         problem = f"model 'udgn': decoder '{decoder}': heads have no confidence in phrases"
         sure = ("parse", "-m", parser, "in.txt", "--decoder", decoder, "--min-confidence", "0.5")
@@ -108,18 +184,6 @@ def test_trees_are_refused(call: Caller, parser: Path) -> None:
     assert call.refusal("extract", "-m", parser, "in.txt", "--what", "distances") == problem
     problem = "model 'udgn' gives heads; decoder 'biased' needs distances (try 'chu-liu-edmonds')"
     assert call.refusal("parse", "-m", parser, "in.txt", "--decoder", "biased", code=2) == problem
-
-
-def test_heads_are_drawn_as_draw_draws_them(call: Caller, parser: Path) -> None:
-    Path("one.txt").write_text("the dog saw a cat\n", encoding="utf-8")
-    arcs = call.result("parse", "-m", parser, "one.txt", "--format", "drawing").rstrip("\n")
-    assert arcs.splitlines()[-1].split() == ["the", "dog", "saw", "a", "cat"]
-    assert arcs in call.result("draw", "-m", parser, "one.txt", "--width", "80")
-
-
-def test_heads_of_a_model_of_trees_are_refused(call: Caller, model: Path) -> None:
-    problem = call.refusal("parse", "-m", model, "in.txt", "--format", "conllu")
-    assert problem == "model 'onlstm': the decoder 'unbiased' gives trees, not heads (try another --format)"
 
 
 def test_tags_of_other_treebanks_do_not_fit_the_published_recipe(call: Caller, tiny_model: Callable[..., Path]) -> None:
@@ -166,11 +230,6 @@ def test_errors_of_scoring_have_different_messages(call: Caller, parser: Path) -
     assert rules == "gold.conllu:1: this sentence has no tree for head rules"
     message = call.refusal(*arguments, "--baseline", "next", "--convention", "udgn,len:2-", code=2)
     assert message == "convention 'udgn,len:2-': for heads, only --max-length can change a convention"
-
-
-def test_there_is_one_parser_for_all_layers(call: Caller, parser: Path) -> None:
-    problem = call.refusal("parse", "-m", f"{parser}@layer=2", "in.txt")
-    assert problem.endswith("there is no layer 2; this 'udgn' has one set of trees, as layer 1")
 
 
 def test_unsuitable_decoder_is_reported_before_training(call: Caller) -> None:

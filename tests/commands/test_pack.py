@@ -32,10 +32,6 @@ def test_ensemble_of_one_model_is_packed_as_this_model(call: Caller, model: Path
     assert "name one of its members instead" in call.refusal("pack", "-m", "two", "-o", "b.synparse")
 
 
-def test_file_that_is_not_a_model_is_refused(call: Caller) -> None:
-    assert "not a packed model" in call.refusal("parse", "-m", "in.txt", "in.txt")
-
-
 def test_cite(call: Caller, model: Path) -> None:
     alone = call.result("cite")
     assert alone.startswith("@software{synparse,")

@@ -46,6 +46,7 @@ def test_job_is_not_resumed_with_other_priors_or_encoding(call: Caller) -> None:
     assert "was begun with priors 'brackets" in call.refusal(*job, "--resume", "--priors", "none")
     assert "was begun with encoding '', not 'latin-1'" in call.refusal(*job, "--resume", "--encoding", "latin-1")
     assert "was begun with input_format '', not 'text'" in call.refusal(*job, "--resume", "--input-format", "text")
+    assert "was begun with min_confidence" in call.refusal(*job, "--resume", "--min-confidence", "0.5")
     call.result(*job, "--resume")
     call.result("combine", "english", "baseline:right", "-o", "vote")
     job = ("parse", "-m", "vote", "in/a.txt", "--output-dir", "voted")
@@ -141,16 +142,6 @@ def test_a_damaged_note(call: Caller, model: Path) -> None:
     assert f"{notes}:1: this line is damaged" in call.refusal(*arguments)
     Path("out/synparse-batch.json").write_text("[1]")
     assert "not the note of a batch (not a JSON object); nothing can be resumed" in call.refusal(*arguments)
-
-
-def test_job_killed_before_the_first_note_is_resumed(call: Caller, model: Path) -> None:
-    arguments = ("parse", "-m", str(model), "in", "--output-dir", "out")
-    Path("out").mkdir()
-    for left in (".synparse-lock", "synparse-batch.json.0a1b2c.part"):
-        Path("out", left).write_text('{"mod')
-    call.result(*arguments, "--resume")
-    assert json.loads(Path("out/synparse-batch.json").read_text())["job"]["model"] == "onlstm"
-    assert len(Path("out/deep/b.txt.trees").read_text("utf-8").splitlines()) == 70
 
 
 def test_one_batch_at_a_time(call: Caller, model: Path) -> None:

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from cli.main import run
 from tests.support.calls import Caller, set_options, toy_text
 
 NOTE = Path("out/synparse-batch.json")
 
 
-@pytest.fixture(autouse=True)
-def texts(call: Caller, model: Path, working_folder: Path) -> None:
-    """Two texts in ``in``, parsed into ``out`` in another order than that of their names."""
-    Path("in/deep").mkdir(parents=True)
+@pytest.fixture(scope="module")
+def parsed(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two texts in ``in``, parsed into ``out`` in another order than that of their names, and into one file."""
+    folder = tmp_path_factory.mktemp("parsed")
     lines = toy_text(60).splitlines(keepends=True)
-    Path("in/a.txt").write_text("".join(lines[:20]), encoding="utf-8")
-    Path("in/deep/b.txt").write_text("".join(lines[20:]), encoding="utf-8")
-    arguments = ("parse", "-m", model, "in/deep/b.txt", "in/a.txt")
-    call.result(*arguments, "--output-dir", "out", "--workers", "2")
-    Path("one.trees").write_text(call.result(*arguments), encoding="utf-8")
+    (folder / "in/deep").mkdir(parents=True)
+    (folder / "in/a.txt").write_text("".join(lines[:20]), encoding="utf-8")
+    (folder / "in/deep/b.txt").write_text("".join(lines[20:]), encoding="utf-8")
+    arguments = ["parse", "-m", str(trained / "run"), "in/deep/b.txt", "in/a.txt"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert run([*arguments, "--output-dir", "out", "--workers", "2"]) == run([*arguments, "-o", "one.trees"]) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def texts(parsed: Path, working_folder: Path) -> None:
+    """A copy of the folder as working directory."""
+    shutil.copytree(parsed, working_folder, dirs_exist_ok=True)
 
 
 def test_it_is_converted(call: Caller, model: Path) -> None:

@@ -1,8 +1,9 @@
-"""``synparse eval --text`` and models without trees from the outside."""
+"""``synparse perplexity`` from the outside: of a text, of each sentence and of each word."""
 
 from __future__ import annotations
 
 import gzip
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,6 @@ from treebank.core.sentence import Treebank
 
 HEADER = ["System", "PPL", "Nats", "Bits/char.", "Unk.", "%", "Words", "Vocab."]
 LINES = "writes lines of columns or, with --format json, JSON, but not "
-NO_TREES = "model 'lstm' gives no trees; score it with synparse perplexity"
 
 
 @pytest.fixture
@@ -127,6 +127,24 @@ def test_input_options(call: Caller, lstm: Path, options: str, words: int, sente
     assert "raw.txt:1: invalid UTF-8" in call.refusal("perplexity", "raw.txt", "-m", lstm)
 
 
+def test_one_line_per_sentence(call: Caller, model: Path) -> None:
+    Path("in.txt").write_text("The dog saw a zebra .\n\n.\nThe old cat heard the man .\n", encoding="utf-8")
+    arguments = ("perplexity", "--per", "sentence", "in.txt", "-m", model)
+    lines = [line.split("\t") for line in call.result(*arguments).splitlines()]
+    assert [line[1:] for line in lines] == [["5", "1"], ["0", "0"], ["0", "0"], ["6", "0"]]
+    assert [lines[1][0], lines[2][0]] == ["-", "-"]
+    first = json.loads(call.result(*arguments, "--format", "json").splitlines()[0])
+    assert f"{first['log_probability']:.4f}" == lines[0][0]
+    assert sum(first["surprisals"]) * math.log(2) == pytest.approx(-first["log_probability"])
+
+
+def test_one_line_per_word(call: Caller, model: Path) -> None:
+    block = call.result("perplexity", "--per", "word", "in.txt", "-m", model).split("\n\n")[0].splitlines()
+    assert [line.split("\t")[0] for line in block] == ["the", "dog", "saw", "a", "zebra", "<eos>"]
+    assert block[4].endswith("\t<unk>")
+    assert all(float(line.split("\t")[1]) > 0 for line in block)
+
+
 @pytest.mark.parametrize("suffix", ["txt", "json", "csv"])
 def test_output_file_has_the_content_of_standard_output(call: Caller, lstm: Path, suffix: str) -> None:
     form = "table" if suffix == "txt" else suffix
@@ -170,13 +188,6 @@ def test_texts_and_models_that_cannot_be_scored_are_refused(call: Caller, lstm: 
     Path("empty.txt").write_text("\n.\n", encoding="utf-8")
     problem = "empty.txt: there is no word in it after normalization 'words'"
     assert call.refusal("perplexity", "empty.txt", "-m", lstm) == problem
-
-
-def test_model_without_trees_cannot_parse(call: Caller, lstm: Path) -> None:
-    assert call.refusal("parse", "in.txt", "-m", lstm) == NO_TREES
-    assert call.refusal("extract", "in.txt", "-m", lstm) == NO_TREES
-    assert call.refusal("eval", "--gold", "sample", "-m", lstm) == NO_TREES
-    assert "model lstm, preset lstm-small" in call.result("info", "-m", lstm)
 
 
 def test_comparison_of_models(call: Caller, lstm: Path, model: Path) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import synparse
-from induce.storage.model_spec import parse_model_spec
 from tests.support.calls import Caller
 from treebank.base.errors import SynparseError
 
@@ -48,37 +47,18 @@ def test_decoding_what_extract_wrote_gives_the_trees_of_parse(call: Caller, opti
     assert call.result("decode", "lines.jsonl") == call.result("parse", "in.txt", "-m", "english-grammar", *options)
 
 
-def test_confidence_is_a_probability(call: Caller) -> None:
-    out = call.result("parse", "in.txt", "-m", "english-grammar", "--format", "jsonl")
-    assert all(0 <= json.loads(line)["confidence"] <= 1 for line in out.splitlines())
-
-
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("arguments", "expected"),
     [
-        ((), "|priors:segment-edges:0.25,branching:0.1,punctuation:0.1"),
-        (("--priors", "none"), "|priors:none"),
-        (("--priors", "brackets:2,branching:0.5"), "|priors:brackets:2,branching:0.5"),
+        (("english-grammar",), "|priors:segment-edges:0.25,branching:0.1,punctuation:0.1"),
+        (("english-grammar", "--priors", "none"), "|priors:none"),
+        (("english-grammar", "--priors", "brackets:2,branching:0.5"), "|priors:brackets:2,branching:0.5"),
+        (("english@priors=brackets:2+branching:0.5",), "|priors:brackets:2,branching:0.5"),
     ],
 )
-def test_the_signature_names_the_priors(call: Caller, options: tuple[str, ...], expected: str) -> None:
-    document = json.loads(
-        call.result("eval", "--gold", "gold.ptb", "-m", "english-grammar", "--format", "json", *options)
-    )
+def test_the_signature_names_the_priors(call: Caller, arguments: tuple[str, ...], expected: str) -> None:
+    document = call.json("eval", "--gold", "gold.ptb", "-m", *arguments)
     assert expected in document["scores"][0]["signature"]
-
-
-def test_priors_can_change_trees(call: Caller) -> None:
-    trees = {
-        call.result("parse", "in.txt", "-m", "english-grammar", "--priors", text) for text in ("none", "branching:5")
-    }
-    assert len(trees) == 2
-
-
-def test_a_model_specification_can_hold_priors() -> None:
-    spec = parse_model_spec("english@priors=brackets:2+branching:0.5")
-    assert spec.priors == "brackets:2+branching:0.5"
-    assert "|priors:brackets:2,branching:0.5" in synparse.load(spec.name).decoded
 
 
 def test_two_values_of_an_option_are_refused(call: Caller) -> None:

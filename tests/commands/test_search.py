@@ -65,11 +65,6 @@ def test_sentences_around_matches(call: Caller, folder: Path) -> None:
     assert call("search", "yes", "m.trees", "--format", "jsonl", "--context", 1)[0] == 2
 
 
-def test_json_lines_are_searched_again(call: Caller, folder: Path) -> None:
-    call.result("search", "NP < DT", "a.trees", "--format", "jsonl", "-o", "found.jsonl")
-    assert call.result("search", "VP << it", "found.jsonl", "--no-location") == TREES.splitlines()[2] + "\n"
-
-
 def test_json_lines_of_heads_are_searched_and_converted_again(call: Caller, folder: Path) -> None:
     call.result("search", "{}", "a.conllu", "--format", "jsonl", "-o", "heads.jsonl")
     assert call.result("search", "{tag=NNS} <nsubj {}", "heads.jsonl") == "heads.jsonl:1\tdogs bark\n"

@@ -98,23 +98,22 @@ def test_eval_reports_correlations_of_files_and_genres(call: Caller, folder: Pat
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["task", "train", "similarity", "-o", "x"], "task similarity learns from rated pairs; name their files"),
-        (["task", "eval", "similarity", "-m", "{udgn}"], "task similarity: name the files of rated pairs"),
+        ("train similarity -o x", "task similarity learns from rated pairs; name their files"),
+        ("eval similarity -m {udgn}", "task similarity: name the files of rated pairs"),
         (
-            ["task", "train", "similarity", "{pairs}", "-o", "x", "--model", "transformer", "--set", "{start}"],
+            "train similarity {pairs} -o x --model transformer --set task.pretrained={udgn}",
             "--model transformer: {udgn} is a model 'udgn'",
         ),
         (
-            ["task", "train", "similarity", "{pairs}", "-o", "x", "--set", "task.pretrained={tuned}"],
+            "train similarity {pairs} -o x --set task.pretrained={tuned}",
             "{tuned}: this is a model 'udgn', which has learned the task similarity; a pretrained udgn",
         ),
     ],
 )
 def test_invalid_requests_are_refused(
-    call: Caller, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], problem: str
+    call: Caller, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, problem: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names = {"udgn": folder / "udgn", "tuned": folder / "tuned", "pairs": folder / "pairs.csv"}
-    names["start"] = f"task.pretrained={folder / 'udgn'}"
-    message = call.refusal(*(part.format(**names) for part in arguments))
+    message = call.refusal("task", *arguments.format(**names).split())
     assert message.startswith(problem.format(**names))

@@ -72,26 +72,6 @@ def test_missing_settings_of_a_model_are_reported(call: Caller, folder: Path, tm
     assert "weights and settings do not fit together: 'classifier_dropout'" in message
 
 
-def test_decode_reads_a_stack_without_words(call: Caller) -> None:
-    Path("s.jsonl").write_text('{"stack": [5, 4, 4, 3]}\n{"stack": [1, 0, 2], "words": ["a", "b", "c"]}\n')
-    trees = ["(X (X (W w0) (W w1)) (X (W w2) (W w3)))", "(X (X (W a) (W b)) (W c))"]
-    assert call.result("decode", "s.jsonl").splitlines() == trees
-
-
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ('{"stack": [1, 2.5]}', 'expected an object with "stack", a list of whole numbers'),
-        ('{"stack": [1, -2]}', "slot -2: slots count from 0"),
-        ('{"stack": [1, 2], "words": ["a"]}', "2 slots for 1 words; one per word is needed"),
-        ('{"stack": [1, 2], "decoder": "biased"}', "decoder 'biased' needs distances, and this line has stack"),
-    ],
-)
-def test_malformed_stack_is_reported(call: Caller, line: str, problem: str) -> None:
-    Path("s.jsonl").write_text(line + "\n", encoding="utf-8")
-    assert call.refusal("decode", "s.jsonl").startswith(f"s.jsonl:1: {problem}")
-
-
 def test_sweep_groups_accuracy_by_a_setting(call: Caller, folder: Path) -> None:
     Path("test.tsv").write_text("9\t( ( ( [MAX 2 ) 9 ) ] )\n7\t7\n1\t( ( ( [MIN 2 ) 1 ) ] )\n", encoding="utf-8")
     document = call.json("task", "eval", "listops", "test.tsv", "-m", folder / "listops")
@@ -119,11 +99,6 @@ def test_sweep_groups_perplexity_and_minimal_pairs_by_a_setting(folder: Path) ->
     assert [runs.mean for by in result.scores.values() for runs in by.values()] == [61.0]
     with pytest.raises(ValueError, match="contains no scores of models"):
         sweep({"text": {"name": "t"}, "scores": [{**run, "metric": "PPL", "value": None}]}, "model.slots")
-
-
-def test_parse_draws_trees_of_expressions(call: Caller, folder: Path) -> None:
-    picture = call.result("parse", "-m", folder / "listops", "in.txt", "--format", "drawing")
-    assert all(word in picture for word in ("[MAX", "[MIN", "9"))
 
 
 def test_eval_reports_accuracy_by_size_and_tree_scores(call: Caller, folder: Path) -> None:

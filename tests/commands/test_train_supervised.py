@@ -66,12 +66,6 @@ def test_both_sets_of_distances_are_drawn_next_to_gold(call: Caller, parser: Pat
     assert picture.count('class="bar"') == 2 * 4, "two models, and the gaps of five words"
 
 
-def test_a_model_of_plain_text_has_one_set(call: Caller, model: Path) -> None:
-    assert call.result("parse", "-m", f"{model}@distances=lm", "in.txt")
-    problem = "model 'onlstm' has no distances 'syd': it does not learn from trees"
-    assert call.refusal("parse", "-m", f"{model}@distances=syd", "in.txt") == problem
-
-
 def test_trees_need_a_model_and_the_model_needs_trees(call: Caller, copy: Path) -> None:
     problem = "model 'onlstm' learns from plain text alone; --trees is for onlstm-syd and prpn-syd"
     assert call.refusal("train", "--resume", "--trees", "gold.ptb", "-o", copy) == problem

@@ -1,16 +1,13 @@
-"""``synparse score`` and ``synparse eval --pairs`` from the outside."""
+"""``synparse pairs`` from the outside."""
 
 from __future__ import annotations
 
-import json
-import math
 from pathlib import Path
 
 import pytest
 
 from tests.support.calls import Caller, toy_text
 
-TEXT = "The dog saw a zebra .\n\n.\nThe old cat heard the man .\n"
 PAIRS = (
     "phenomenon\tgood\tbad\norder\tThe dog saw a cat .\tdog The a saw cat .\nend\tthe cat met a man\tthe cat met a\n"
 )
@@ -18,36 +15,10 @@ PAIRS = (
 
 @pytest.fixture(autouse=True)
 def folder(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder with a text and pairs."""
+    """A folder with pairs and a text."""
     monkeypatch.delenv("SYNPARSE_PAIRS", raising=False)
-    Path("in.txt").write_text(TEXT, encoding="utf-8")
     Path("pairs.tsv").write_text(PAIRS, encoding="utf-8")
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
-
-
-def test_one_line_per_sentence(call: Caller, model: Path) -> None:
-    lines = [
-        line.split("\t") for line in call.result("perplexity", "--per", "sentence", "in.txt", "-m", model).splitlines()
-    ]
-    assert [line[1:] for line in lines] == [["5", "1"], ["0", "0"], ["0", "0"], ["6", "0"]]
-    assert [lines[1][0], lines[2][0]] == ["-", "-"]
-    parsed = [
-        json.loads(line)
-        for line in call.result(
-            "perplexity", "--per", "sentence", "in.txt", "-m", model, "--format", "json"
-        ).splitlines()
-    ]
-    assert f"{parsed[0]['log_probability']:.4f}" == lines[0][0]
-    bits = sum(parsed[0]["surprisals"])
-    assert bits * math.log(2) == pytest.approx(-parsed[0]["log_probability"])
-
-
-def test_one_line_per_word(call: Caller, model: Path) -> None:
-    blocks = call.result("perplexity", "--per", "word", "in.txt", "-m", model).split("\n\n")
-    words = [line.split("\t")[0] for line in blocks[0].splitlines()]
-    assert words == ["the", "dog", "saw", "a", "zebra", "<eos>"]
-    assert blocks[0].splitlines()[4].endswith("\t<unk>")
-    assert all(float(line.split("\t")[1]) > 0 for line in blocks[0].splitlines())
 
 
 def test_pairs(call: Caller, model: Path) -> None:
