@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.groups import another_group
-from treebank.base.atomic_write import PART, begin, own_name, replacing, write_whole
+from treebank.base.atomic_write import replacing, write_whole
 from treebank.base.errors import SynparseError
 
 
@@ -48,11 +48,3 @@ def test_error_changes_nothing(tmp_path: Path) -> None:
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"older"]
     with pytest.raises(SynparseError, match="this is a folder"):
         write_whole(tmp_path, b"new")
-
-
-def test_long_names(tmp_path: Path) -> None:
-    target = str(tmp_path / ("å" * 127))
-    part, descriptor = begin(target)
-    open(descriptor, "wb").close()
-    assert PART.search(part)
-    assert own_name(target) != part

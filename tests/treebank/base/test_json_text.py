@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-import pytest
-
-from treebank.base.json_text import has_nan, json_text, parse_json
+from treebank.base.json_text import has_nan, json_text
 
 
 def test_numbers_that_are_not_finite_become_null() -> None:
@@ -15,14 +13,3 @@ def test_numbers_that_are_not_finite_become_null() -> None:
     assert json.loads(json_text(value)) == {"a": [1.5, None, {"b": None}], "c": 0.1 + 0.2}
     assert has_nan(value)
     assert not has_nan({"a": [1, "NaN", math.inf]})
-
-
-def test_invalid_byte_in_a_name_is_escaped() -> None:
-    text = json_text({"name": "a\udcff"})
-    assert text == '{"name": "a\\udcff"}'
-    assert parse_json(text) == {"name": "a\udcff"}
-
-
-def test_deep_nesting_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match="nested too deeply"):
-        parse_json("[" * 100_000)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from treebank.base.errors import SynparseError
-from treebank.base.metadata import FileFormat, MetadataError, decode, encode, read_metadata, seal, write_metadata
+from treebank.base.metadata import FileFormat, MetadataError, decode, encode, read_metadata, write_metadata
 from treebank.base.records import append_records, read_records
 
 
@@ -90,15 +90,6 @@ def test_every_flipped_bit_is_an_error(tmp_path: Path) -> None:
 def test_wrong_field_is_named(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         decode(Note, {"name": "a", **changes})
-
-
-def test_other_format_names_its_writer(tmp_path: Path) -> None:
-    path = tmp_path / "note.json"
-    path.write_text(json.dumps(seal({"format": 2, "synparse": "7.0", "name": "a"})), encoding="utf-8")
-    with pytest.raises(
-        MetadataError, match=r"format 2 is unknown .* which reads format 1; it was written by synparse 7\.0"
-    ):
-        read(path)
 
 
 def test_missing_file_and_device_are_errors(tmp_path: Path) -> None:

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from treebank.base.tables import Column, Table, percent
+from treebank.base.tables import Column, Table
 
 TABLE = Table(
     "Scores",
     [Column("System"), Column("UF1", ".1f"), Column("95 % int.", ".1f"), Column("Diff.", "+.1f"), Column("Sent.")],
     [["left", 9.04, (8, 10.25), 0.5, 1200], ["mean", None, None, None, 7]],
 )
-
-
-def test_texts_apply_the_format_of_each_column() -> None:
-    assert TABLE.texts() == [["left", "9.0", "[8.0, 10.2]", "+0.5", "1200"], ["mean", "", "", "", "7"]]
-
-
-def test_only_columns_of_strings_are_text() -> None:
-    assert [TABLE.is_text(index) for index in range(5)] == [True, False, False, False, False]
 
 
 def test_records_keep_full_numbers_and_split_intervals() -> None:
@@ -40,8 +32,3 @@ def test_columns_without_a_value_are_left_out() -> None:
     assert table.without_empty_columns().rows == [["a", 0.5], ["b", None]]
     assert table.without_empty_columns().best == {(0, 1)}
     assert table._replace(rows=[], best=frozenset()).without_empty_columns().header() == table.header()
-
-
-def test_percent_of_nothing_is_an_empty_cell() -> None:
-    assert percent(1, 4) == 25.0
-    assert percent(0, 0) is None

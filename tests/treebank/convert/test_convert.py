@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.reference import SHARED
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.convert.convert import Treebanks
 from treebank.convert.transform import Transformation, binarize, strip_functions
 from treebank.core.distances import distances_from_tree, spans_from_distances
-from treebank.core.sentence import ROOT, Location, Sentence, Treebank
+from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.core.tags import word_mask
 from treebank.core.tree import TRACE, Tree
 from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS
@@ -138,12 +136,6 @@ def test_stripping_agrees_with_plain_recursion(root: Node, strip: set[str]) -> N
     )
 
 
-def test_traces_and_punctuation_away_are_the_words_that_scoring_counts() -> None:
-    text = "(S (NP (-NONE- *)) (VP (VB pay) (NP ($ $) (CD 5))) (. .))"
-    converted = Transformation(strip=("traces", "punctuation"))([Sentence((), tree=Tree.from_text(text))])
-    assert [str(sentence.tree) for sentence in converted] == ["(S (VP (VB pay) (NP (CD 5))))"]
-
-
 @pytest.mark.parametrize("direction", ["left", "right"])
 def test_tree_of_10_000_words_is_transformed(direction: Any) -> None:
     n = 10_000
@@ -196,30 +188,10 @@ def test_word_with_a_space_stays_one_word() -> None:
     assert list(WRITERS["text"]([Sentence(("Hà Nội", "đẹp"))], "collins")) == ["Hà\u00a0Nội đẹp"]
 
 
-def test_heads_of_trees_and_annotated_heads() -> None:
-    tree = Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps) (NP (-NONE- *))))")
-    (rows,) = WRITERS["conllu"]([Sentence(("the", "man", "sleeps"), tree=tree)], "collins")
-    comments, table = rows.splitlines()[:2], rows.splitlines()[2:]
-    assert comments == ["# sent_id = 1", "# text = the man sleeps"]
-    assert [row.split("\t")[6] for row in table] == ["2", "3", "0"]
-    (rows,) = WRITERS["conllu"]([Sentence(("a", "b"), heads=(1, ROOT))], "collins")
-    assert rows == "# sent_id = 1\n# text = a b\n1\ta\t_\t_\t_\t_\t2\tdep\t_\t_\n2\tb\t_\t_\t_\t_\t0\troot\t_\t_\n"
-    assert list(WRITERS["conllu"]([Sentence((), tree=Tree((), (), (), ()))], "collins")) == []
-
-
 @pytest.mark.parametrize("form", ["brackets", "spans", "distances", "conllu"])
 def test_sentence_without_a_tree_is_an_error(form: str) -> None:
     with pytest.raises(TreebankError, match=r"^x\.txt:7: this sentence has no tree"):
         list(WRITERS[form]([Sentence(("a",), location=Location("x.txt", 7))], "collins"))
-
-
-def test_heads_over_deleted_words_go_to_the_nearest_ancestor_that_is_left() -> None:
-    relations = ("det", "punct", "root", "punct")
-    sentence = Sentence(("a", ",", "b", "!"), ("DT", ",", "NN", "."), heads=(1, 2, ROOT, 2), relations=relations)
-    (result,) = Transformation(strip=("punctuation",))([sentence])
-    assert (result.words, result.tags, result.heads) == (("a", "b"), ("DT", "NN"), (1, ROOT))
-    assert result.relations == ("det", "root")
-    assert "\t2\tdet\t" in next(WRITERS["conllu"]([result], "collins"))
 
 
 def test_words_below_a_deleted_root_become_roots(tmp_path: Path) -> None:
@@ -249,32 +221,11 @@ def test_words_of_heads_are_those_of_scoring(words: Strings, tags: Strings, univ
     assert result.words == tuple(word for word, is_scored in zip(words, scored, strict=True) if is_scored)
 
 
-def test_tags_that_are_not_penns() -> None:
-    notes: list[str] = []
-    tree = Tree.from_text("(S (n gato) (fp .) (v 5))")
-    (result,) = Transformation(strip=("punctuation",))([Sentence((), tree=tree)], notes.append)
-    assert result.words == ("gato", "5")
-    assert len(notes) == 1
-
-
 def test_lengths_are_counted_as_in_scoring() -> None:
     texts = ["(S (NN a) (NN b) (. .))", "(S (NN a) (NN b) (NN c))", "(S (. .))", "(S (NN a) (-NONE- *) (. .))"]
     sentences = [Sentence((), tree=Tree.from_text(text)) for text in texts]
     result = [str(sentence.tree) for sentence in Transformation(max_length=2)(sentences)]
     assert result == [texts[0], texts[3]]
-
-
-def test_sentences_come_one_by_one_and_survive_an_error_after_them() -> None:
-    def source() -> Iterator[Sentence]:
-        for i in range(5):
-            yield Sentence((), tree=Tree.from_text(f"(S (NN w{i}))"))
-        raise TreebankError("x.mrg", 9, "broken")
-
-    for conversion in (Transformation(), Transformation(strip=("punctuation",)), Transformation(max_length=3)):
-        lines = WRITERS["text"](conversion(source()), "collins")
-        assert [next(lines) for _ in range(5)] == [f"w{i}" for i in range(5)]
-        with pytest.raises(TreebankError, match=r"x\.mrg:9"):
-            next(lines)
 
 
 # --- reading
@@ -307,34 +258,3 @@ def test_rest_of_a_broken_file_is_skipped_and_the_next_file_is_read(tmp_path: Pa
     sentences = Treebanks([str(tmp_path)], on_bad=errors.append).sentences()
     assert [sentence.words for sentence in sentences] == [("a",), ("b",)]
     assert [Path(error.path).name for error in errors] == ["a.mrg"]
-
-
-# --- real treebanks
-
-WSJ = SHARED / "data" / "nltk_data" / "corpora" / "treebank.zip"
-
-
-@pytest.mark.skipif(not WSJ.exists(), reason="no treebank in ../shared/data")
-def test_sample_of_the_wall_street_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("SYNPARSE_PTB", raising=False)
-    monkeypatch.setenv("NLTK_DATA", str(WSJ.parent.parent))
-    sentences = list(Treebanks(["wsj"]).sentences())
-    assert list(WRITERS["text"](sentences, "collins")) == [" ".join(sentence.words) for sentence in sentences]
-    assert sum(len(line.split(" ")) for line in WRITERS["text"](sentences, "collins")) == 94_084
-    for form, name in (("brackets", "wsj.mrg"), ("spans", "wsj.jsonl")):
-        (tmp_path / name).write_text(
-            "".join(f"{line}\n" for line in WRITERS[form](sentences, "collins")), encoding="utf-8"
-        )
-        assert [sentence.tree for sentence in Treebanks([str(tmp_path / name)]).sentences()] == [
-            sentence.tree for sentence in sentences
-        ]
-    stripped = list(Transformation(strip=("traces", "punctuation"))(sentences))
-    assert sum(len(sentence.words) for sentence in stripped) == 82_369
-    assert len(list(Transformation(max_length=10)(sentences))) == 555
-    heads = (tmp_path / "wsj.conllu").write_text(
-        "".join(f"{rows}\n" for rows in WRITERS["conllu"](sentences, "collins"))
-    )
-    assert heads
-    assert [sentence.words for sentence in read_sentences([tmp_path / "wsj.conllu"])] == [
-        sentence.words for sentence in sentences
-    ]

@@ -43,13 +43,6 @@ def test_longer_ones(heads: tuple[int, ...]) -> None:
     assert is_projective(heads) == brute_is_projective(heads)
 
 
-@given(st.integers(1, 9).flatmap(lambda n: st.tuples(*[st.integers(ROOT, n - 1)] * n)))
-def test_in_a_projective_tree_every_word_heads_a_stretch(heads: tuple[int, ...]) -> None:
-    if is_tree(heads):
-        below = [[i for i in range(len(heads)) if word in ancestors(heads, i)] for word in range(len(heads))]
-        assert is_projective(heads) == all(part[-1] - part[0] + 1 == len(part) for part in below)
-
-
 def test_heads_outside_of_the_sentence() -> None:
     assert not is_tree((ROOT, 2))
     assert not is_tree((ROOT, -2))

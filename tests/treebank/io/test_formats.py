@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from treebank.io.formats import FORMATS, TEXT, WRITERS, detect, format_by_suffix, suffix_of
 
 
@@ -20,11 +18,6 @@ def test_each_suffix_and_writer_has_one_format() -> None:
     suffixes = [suffix for entry in FORMATS.values() for suffix in entry.suffixes]
     assert len(suffixes) == len(set(suffixes))
     assert list(WRITERS) == ["text", "brackets", "spans", "distances", "path-lengths", "conllu", "negra", "tiger"]
-
-
-@pytest.mark.parametrize(("name", "structure"), [("a.mrg", "trees"), ("a.dp", "heads"), ("a.jsonl", "trees")])
-def test_suffix_decides_the_structure_without_reading(tmp_path: Path, name: str, structure: str) -> None:
-    assert detect(tmp_path / name).structure == structure
 
 
 def test_missing_file_is_left_to_the_reader(tmp_path: Path) -> None:

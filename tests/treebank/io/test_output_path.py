@@ -26,21 +26,3 @@ def test_new_file_and_standard_output_are_accepted(tmp_path: Path) -> None:
     check_output(str(tmp_path / "out.txt"), [tmp_path])
     check_output("-", ["-"])
     check_output(None, [tmp_path])
-
-
-@pytest.mark.parametrize(
-    ("output", "message"),
-    [
-        ("", "an empty name"),
-        ("no/out.txt", "there is no folder"),
-        (".", "this is a folder; name a file to write"),
-        ("-", r"-: unknown suffix"),
-        ("out.doc", r"unknown suffix; end the name in \.svg, \.png"),
-        ("model/out.svg", "this folder is a model and cannot contain other files"),
-    ],
-)
-def test_unusable_output_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str, message: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "model").mkdir()
-    with pytest.raises(SynparseError, match=message):
-        check_output(output, suffixes=(".svg", ".png"), is_protected=lambda folder: folder.endswith("model"))

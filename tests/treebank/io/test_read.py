@@ -11,39 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.reference import SHARED
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.io.read import InputOptions, read_sentences
 
 ROOT = Path(__file__).resolve().parents[3]
-CONLLU = "# sent_id = 1\n1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n2\ton\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
-
-
-def test_treebank_without_its_suffix_is_read_with_a_note(tmp_path: Path) -> None:
-    notes: list[str] = []
-    options = InputOptions(notify=notes.append)
-    for name, text in (("a.txt", CONLLU), ("b.txt", "(S (NN Go) (RP on))\n"), ("c.txt", '{"words": ["Go", "on"]}\n')):
-        path = tmp_path / name
-        path.write_text(text)
-        assert [sentence.words for sentence in read_sentences([path], input_options=options)] == [("Go", "on")]
-    assert [note.split(": ")[1].split(",")[0] for note in notes] == [
-        "read as conllu",
-        "read as brackets",
-        "read as jsonl",
-    ]
-
-
-def test_folder_gives_its_treebank_files_with_a_note() -> None:
-    folder = SHARED / "data/ud/UD_Tamil-TTB"
-    if not folder.exists():
-        pytest.skip(f"{folder} is missing")
-    notes: list[str] = []
-    sentences = list(read_sentences([folder], input_options=InputOptions(notify=notes.append)))
-    assert len(sentences) == 600
-    assert notes == [
-        f"{folder}: reading 3 files (ta_ttb-ud-dev.conllu, ta_ttb-ud-test.conllu, ta_ttb-ud-train.conllu), "
-        "leaving out 2 files (LICENSE.txt, README.md)"
-    ]
 
 
 def test_file_in_another_encoding_is_read_with_its_name(tmp_path: Path) -> None:
@@ -113,6 +84,20 @@ def test_sentence_that_cannot_be_decoded_is_left_out(tmp_path: Path, name: str, 
     assert len(list(read_sentences([tmp_path / name], on_bad=errors.append))) == 2
     assert [error.line for error in errors] == [line]
     assert "invalid UTF-8" in errors[0].message or b"\0" in content
+
+
+PSD = "( (IP (N a)\n (V b)) (ID T,.{0}))\n\n"
+SINICA = "#{0}:1.[0] NP(Head:Neu:一)#\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence", "line"), [("a.psd", PSD, 8), ("a.sinica", SINICA, 3), ("a.negra", EXPORT, 7)]
+)
+def test_repeated_sentence_is_reported(tmp_path: Path, name: str, sentence: str, line: int) -> None:
+    path, notes = tmp_path / name, list[str]()
+    path.write_text("".join(map(sentence.format, "122")), encoding="utf-8")
+    assert len(list(read_sentences([path], input_options=InputOptions(notify=notes.append)))) == 3
+    assert [note.partition(";")[0] for note in notes] == [f"{path}:{line}: this sentence has the id of an earlier one"]
 
 
 @pytest.mark.parametrize("options", [{}, {"tokenize": "unicode"}, {"tokenize": "unicode", "paragraphs": True}])
