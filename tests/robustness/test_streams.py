@@ -17,7 +17,6 @@ import pytest
 
 from tests.support.calls import Caller, Process, sealed_json, shell, toy_text, wait_for
 from tests.support.working_folder import write
-from treebank.io.predictions import read_prediction_trees
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -41,13 +40,6 @@ def test_sentences_of_any_length_are_in_input_order(call: Caller, model: Path) -
     assert [words_of(tree) for tree in trees] == [line.split() for line in lines]
     assert trees[:4] == ["(X (W Yes))", "", "(X (W Go) (W on))", ""]
     assert trees[4].count("(X ") == LONG - 1
-
-
-@pytest.mark.parametrize("decoder", ["unbiased", "biased", "nary"])
-def test_any_decoder_on_a_long_sentence(call: Caller, model: Path, decoder: str) -> None:
-    lines = ["w " * 1500, "one", "a b c d"]
-    out = call.result("parse", "-m", model, write("in.txt", "\n".join(lines)), "--decoder", decoder)
-    assert [len(words_of(tree)) for tree in out.splitlines()] == [1500, 1, 4]
 
 
 @pytest.mark.parametrize(("options", "decoder"), [("", "unbiased"), ("@layer=1", "biased"), ("@layer=2", "nary")])
@@ -122,19 +114,7 @@ def test_lines_before_an_error_are_parsed(call: Caller, model: Path, line: int) 
     assert (code, out.count("\n")) == (1, line - 1)
 
 
-def test_an_error_in_the_second_file_comes_after_the_trees_of_the_first(call: Caller, model: Path) -> None:
-    Path("b.txt").write_bytes(b"x\0\n")
-    code, out, err = call("parse", "-m", model, write("a.txt", "a b\nc d\n"), "b.txt")
-    assert (code, out.count("\n")) == (1, 2)
-    assert err.startswith("synparse: b.txt:1: this is a binary file")
-
-
 # --- where text comes from --------------------------------------------------------------------------------------------
-
-
-def test_line_ends_of_windows(call: Caller, model: Path) -> None:
-    plain = call.result("parse", "-m", model, write("unix.txt", "a b\n\nYes\nc d e"))
-    assert call.result("parse", "-m", model, write("windows.txt", "\ufeffa b\r\n\r\nYes\r\nc d e")) == plain
 
 
 def test_files_folders_patterns_gzip_and_standard_input(call: Caller, model: Path, warm: str) -> None:
@@ -150,15 +130,6 @@ def test_files_folders_patterns_gzip_and_standard_input(call: Caller, model: Pat
     assert call.result("parse", "-m", model, "texts/**/*.txt") == first + third
     done = shell(f"echo four | $RUN parse -m {model} texts/1.txt -", Path(), warm)
     assert (done.stdout, done.stderr) == (first + "(X (W four))\n", "")
-
-
-def test_raw_text_is_tokenized(call: Caller, model: Path) -> None:
-    text = write("in.txt", "It rained. She can't stay!\n\nYes (no).\n")
-    out = call.result("parse", "-m", model, "--tokenizer", "english", text)
-    expected = [["It", "rained", "."], ["She", "ca", "n't", "stay", "!"], [], ["Yes", "-LRB-", "no", "-RRB-", "."]]
-    assert [words_of(line) for line in out.splitlines()] == expected
-    out = call.result("parse", "-m", model, "--paragraphs", write("in.txt", "She can't\nstay! Yes.\n"))
-    assert [words_of(line) for line in out.splitlines()] == [["She", "can't", "stay", "!"], ["Yes", "."]]
 
 
 # --- where trees go ---------------------------------------------------------------------------------------------------
@@ -178,14 +149,6 @@ def test_output_into_a_file(call: Caller, model: Path) -> None:
     assert Path("link.txt").is_symlink()
     assert call("decode", "trees.txt", "-o", "again.txt") == (0, "", "")
     assert Path("again.txt").read_text() == trees
-
-
-def test_escape_sequences_in_words_are_unchanged(call: Caller, model: Path) -> None:
-    text = write("in.txt", "a \x1b[31mred\x1b[0m \x1b[0m b\n")
-    trees = call.result("parse", "-m", model, text)
-    assert words_of(trees) == ["a", "\x1b[31mred\x1b[0m", "\x1b[0m", "b"]
-    write("d.jsonl", call.result("extract", "-m", model, text))
-    assert call.result("decode", "d.jsonl") == trees
 
 
 def test_standard_output_as_a_file(call: Caller, model: Path, warm: str) -> None:
@@ -314,10 +277,9 @@ def test_streams_that_are_set_not_to_wait(warm: str) -> None:
     assert process.wait() == 0
 
 
-@pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
-def test_closed_streams(closed: str) -> None:
+def test_closed_streams() -> None:
     write("d.jsonl", DISTANCES)
-    done = shell(f"$RUN decode d.jsonl -o trees.txt {closed}", Path())
+    done = shell("$RUN decode d.jsonl -o trees.txt <&- >&- 2>&-", Path())
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert Path("trees.txt").read_text() == TREE
 
@@ -333,15 +295,6 @@ def test_unreadable_input_and_unwritable_output_are_reported() -> None:
     assert (done.returncode, done.stderr) == (1, "synparse: standard input: it is closed; name a file to read\n")
 
 
-def test_json_lines(call: Caller, model: Path) -> None:
-    lines = ["the cat , sat", "", "Yes", "\u2028 \x85 \x1b ( \x0c"]
-    out = call.result("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "jsonl")
-    records = [json.loads(line) for line in out.removesuffix("\n").split("\n")]
-    assert [record["words"] for record in records] == [[word for word in line.split(" ") if word] for line in lines]
-    assert records[1] == {"words": [], "spans": [], "line": 2}
-    assert records[0]["spans"][0] == [0, 4]
-
-
 def test_drawings(call: Caller, model: Path) -> None:
     lines = ["the cat , sat", "", "Yes", " ".join(f"w{i}" for i in range(LONG)), "a b"]
     code, out, err = call("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "drawing")
@@ -349,14 +302,6 @@ def test_drawings(call: Caller, model: Path) -> None:
     assert (code, positions) == (0, sorted(positions))
     assert "unknown to the model" in err.splitlines()[0]
     assert err.splitlines()[1] == "note: in.txt:4: 5,000 words are too many to draw; the tree is written as brackets"
-
-
-def test_eval_reads_what_parse_writes(call: Caller, trained: Path) -> None:
-    text = trained / "text.txt"
-    call.result("parse", "-m", trained / "run", text, "-o", "trees.ptb")
-    assert len(list(read_prediction_trees("trees.ptb"))) == text.read_text().count("\n")
-    out = call.result("eval", "--gold", "trees.ptb", "trees.ptb", "-m", trained / "run", "--format", "json")
-    assert [score["value"] for score in json.loads(out)["scores"]] == pytest.approx([100.0, 100.0])
 
 
 @pytest.mark.parametrize("end", [".zst", ".bz2", ".XZ", ".zip"])
