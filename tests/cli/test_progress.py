@@ -14,7 +14,6 @@ from cli.progress import Counter, Display, FilePositions
 from cli.training_progress import with_progress
 from induce.training.events import Progress, Scoring
 from tests.support.calls import Caller
-from treebank.io.lines import count_lines
 
 
 @pytest.fixture
@@ -40,15 +39,10 @@ def test_log_has_one_line_per_minute(hours: None, capsys: pytest.CaptureFixture[
     assert len(lines) == 3
     assert all(line.startswith("parsing: ") and line.endswith(" sentences") for line in lines)
     assert "left" in lines[-1]
-
-
-def test_log_counts_without_a_total(hours: None, capsys: pytest.CaptureFixture[str]) -> None:
     counter = Counter("reading")
     for _ in range(9):
         counter.step(None)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines
-    assert all("%" not in line for line in lines)
+    assert "%" not in capsys.readouterr().err
 
 
 def test_terminal_shows_activity_and_count(terminal: Console, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,41 +93,30 @@ def test_file_positions_are_fractions_of_all_lines(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1\n2\n")
     (tmp_path / "b").write_text("1\n2")
     first, second = str(tmp_path / "a"), str(tmp_path / "b")
-    assert (count_lines(first), count_lines(second)) == (2, 2)
     positions = FilePositions([first, second])
     assert [positions.fraction(first, 1), positions.fraction(second, 2)] == [0.25, 1.0]
     assert positions.fraction("c", 1) is None
-
-
-def test_file_positions_are_unknown_in_compressed_files(tmp_path: Path) -> None:
-    path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(b"1\n2\n"))
-    assert FilePositions([str(path)]).fraction(str(path), 1) is None
+    (tmp_path / "c.gz").write_bytes(gzip.compress(b"1\n2\n"))
+    assert FilePositions([str(tmp_path / "c.gz")]).fraction(str(tmp_path / "c.gz"), 1) is None
 
 
 @pytest.mark.parametrize(
     ("command", "activity"),
     [
-        (("parse", "-m", "MODEL", "in.ptb"), "parsing: "),
-        (("extract", "-m", "MODEL", "in.ptb"), "extracting: "),
-        (("perplexity", "--per", "sentence", "-m", "MODEL", "in.ptb"), "scoring: "),
-        (("perplexity", "-m", "MODEL", "in.ptb"), "scoring: "),
-        (("convert", "in.ptb", "--format", "text"), "converting: "),
-        (("analyze", "agreement", "-m", "MODEL", "--baseline", "right", "in.ptb"), "parsing: "),
+        ("parse -m MODEL", "parsing"),
+        ("extract -m MODEL", "extracting"),
+        ("perplexity --per sentence -m MODEL", "scoring"),
+        ("perplexity -m MODEL", "scoring"),
+        ("convert --format text", "converting"),
+        ("analyze agreement --baseline right -m MODEL", "parsing"),
     ],
 )
 def test_long_calls_report_progress(
-    call: Caller,
-    model: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: tuple[str, ...],
-    activity: str,
+    call: Caller, model: Path, working_folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, activity: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
     monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
     Path("in.ptb").write_text("(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))))\n" * 40)
-    code, _, err = call(*(str(model) if word == "MODEL" else word for word in command))
+    code, _, err = call(*command.replace("MODEL", str(model)).split(), "in.ptb")
     assert code == 0, err
-    assert activity in err
+    assert f"{activity}: " in err
