@@ -11,8 +11,6 @@ import pytest
 
 from cli.main import COMMANDS, run
 from cli.output import wrapped
-from tests.support.calls import shell
-from tests.support.reference import ROOT
 from treebank.base.errors import SynparseError, TreebankError
 
 BUGS = [ValueError("bug"), RuntimeError("bug"), OSError("libcuda.so not found"), OSError(errno.ECHILD, "odd")]
@@ -123,15 +121,3 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, out.splitlines())) <= 80
     assert run(["--version"]) == 0
     assert capsys.readouterr().out.startswith("synparse, version ")
-
-
-def test_closed_reader_is_not_an_error() -> None:
-    done = shell("$RUN --help | true; exit ${PIPESTATUS[0]}", ROOT)
-    assert done.stderr == ""
-    assert done.returncode in (0, 141)
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_full_disk_is_reported_in_one_line() -> None:
-    done = shell("$RUN --help > /dev/full", ROOT)
-    assert (done.returncode, done.stderr) == (1, "synparse: the output: No space left on device\n")

@@ -27,15 +27,6 @@ def decoded(call: Caller, *lines: object, options: tuple[str, ...] = ()) -> list
     return [sentence.heads for sentence in read_conllu("out.conllu")]
 
 
-def test_the_columns(call: Caller) -> None:
-    Path("h.jsonl").write_text(json.dumps({"words": ["a", "b", "c"], "heads": MUTUAL}) + "\n\n", encoding="utf-8")
-    rest = "_\t_"
-    assert call.result("decode", "h.jsonl", "--decoder", "chu-liu-edmonds") == (
-        "# sent_id = 1\n# text = a b c\n"
-        f"1\ta\t_\t_\t_\t_\t2\tdep\t{rest}\n2\tb\t_\t_\t_\t_\t0\troot\t{rest}\n3\tc\t_\t_\t_\t_\t2\tdep\t{rest}\n\n\n"
-    )
-
-
 def test_each_decoder(call: Caller) -> None:
     line = {"heads": MUTUAL}
     assert decoded(call, line) == decoded(call, line, options=("--decoder", "eisner")) == [(1, ROOT, 1)]

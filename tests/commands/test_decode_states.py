@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,20 +18,17 @@ from induce.parsing.state_trees import StateSource, choose_source
 from induce.parsing.states_file import SentenceStates
 from tests.support.calls import Caller
 from tests.support.pages import fences
-from tests.support.tiny import sentences, settings, trainer
+from tests.support.tiny import sentences
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
-MODELS = ("transformer", "structformer", "udgn")
 TEXT = "the old dog saw a cat .\nthe cat , they say , met a big man .\n\n.\n"
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+@pytest.fixture(scope="module", params=["transformer", "structformer", "udgn"])
+def model(request: pytest.FixtureRequest, tiny_model: Callable[..., Path]) -> str:
     """Folder of a tiny model."""
-    folder = tmp_path_factory.mktemp("states") / str(request.param)
-    list(trainer(settings(request.param, "train.epochs=1"), folder).train())
-    return str(folder)
+    return str(tiny_model(request.param, "train.epochs=1"))
 
 
 def arrays(count: int = 4, layers: int = 2, heads: int = 2, seed: int = 0) -> dict[str, Any]:

@@ -274,13 +274,8 @@ def test_heads(call: Caller) -> None:
         *(("right", "UF1"), ("next", "UAS"), ("next", "UUAS")),
     ]
     assert "heads:collins" in both["scores"][1]["signature"]
-    assert call.result("eval", "--gold", "gold.conllu", "mine.conllu").split()[:5] == [
-        "System",
-        "Convention",
-        "UAS",
-        "UAS",
-        "95",
-    ]
+    table = call.result("eval", "--gold", "gold.conllu", "mine.conllu")
+    assert " ".join(table.split()[:5]) == "System Convention UAS UAS 95"
 
 
 def test_other_forms(call: Caller) -> None:

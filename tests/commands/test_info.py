@@ -1,14 +1,13 @@
-"""`synparse info --data`: the files behind the names of treebanks on this machine."""
+"""`synparse data list` and `info`: the files behind the names of treebanks on this machine."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.calls import ENVIRONMENT, Caller
+from tests.support.calls import Caller
 
 SHORT = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home))) (. .)) )\n"
 
@@ -69,7 +68,6 @@ def test_info_without_model_lists_data(call: Caller) -> None:
     assert "  sample: 1,000 sentences\n" in out
 
 
-def test_data_needs_no_torch() -> None:
-    code = "import sys, cli.main; cli.main.run(['info', '--data']); sys.exit('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True)
-    assert done.returncode == 0
+def test_data_needs_no_torch(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    call.result("data", "list")

@@ -11,6 +11,7 @@ from tests.support.calls import Caller, set_options, toy_text
 from tests.support.tiny import SETTINGS, sentences, with_trees
 
 TINY = set_options(*SETTINGS["onlstm-syd"], "loader.batch_size=4")
+ONE_EPOCH = set_options("train.epochs=1")
 TREES = "".join(f"{sentence.tree}\n" for sentence in with_trees(sentences(100, seed=3)))
 
 
@@ -81,16 +82,16 @@ def test_trees_need_a_model_and_the_model_needs_trees(call: Caller, copy: Path) 
 
 
 def test_treebank_alone_serves_as_text_and_interrupted_run_is_resumed(call: Caller) -> None:
-    arguments = ["--model", "onlstm-syd", "--trees", "gold.ptb", "-o", "run", *TINY]
+    arguments = ["--model", "onlstm-syd", "--trees", "gold.ptb", "-o", "run", *TINY, *ONE_EPOCH]
     code, _, err = call("train", *arguments)
     assert code == 0, err
     assert "eval -m run --gold TREEBANK" in err
     summary = call.result("info", "-m", "run")
     assert "trained on: gold.ptb (95 sentences" in summary  # every twentieth sentence is development text
     assert "trained with gold trees: gold.ptb (100 sentences)" in summary
-    code, _, err = call("train", "--resume", "-o", "run", "--set", "train.epochs=4")
+    code, _, err = call("train", "--resume", "-o", "run", "--set", "train.epochs=2")
     assert code == 0, err
-    assert "epoch 4" in err
+    assert "epoch 2" in err
 
 
 def test_name_of_short_sentences_leaves_out_longer_trees(
@@ -117,7 +118,9 @@ def test_student_learns_from_trees_of_teacher(call: Caller, model: Path, parser:
     scores = call.json("eval", "--gold", "gold.ptb", "-m", "pupil")
     assert scores["scores"][0]["trained_with"] == "parsed trees: teacher (teacher)"
     assert "name a TEXT" in call.refusal("train", "--model", "onlstm-syd", "--teacher", "teacher", "-o", "other", *TINY)
-    call.result("train", "--model", "onlstm-syd", "text.txt", "--teacher", parser, "-o", "grandchild", *TINY)
+    call.result(
+        "train", "--model", "onlstm-syd", "text.txt", "--teacher", parser, "-o", "grandchild", *TINY, *ONE_EPOCH
+    )
     assert "learned from gold trees of teachers: " in " ".join(call.result("info", "-m", "grandchild").split())
 
 

@@ -14,10 +14,9 @@ import pytest
 from cli.progress import Counter
 from induce.likelihood.pair_files import read_pairs
 from induce.tasks.logic import Logic
-from tests.support.calls import ENVIRONMENT, Caller, set_options
+from tests.support.calls import ENVIRONMENT, Caller
 from tests.support.file_faults import limited_memory
 from tests.support.fork_server import Call
-from tests.support.tiny import SETTINGS
 from treebank.base.errors import TreebankError
 from treebank.io import lines
 from treebank.io.lines import open_blocks
@@ -131,16 +130,10 @@ def limited(warm: str, model: str, megabytes: int, *arguments: str) -> tuple[int
     return code, Path("out").read_text(), Path("err").read_text()
 
 
-UDGN = ["embedding_size=16", "channels=2", "channel_size=8", "layers=2", "parser_layers=1", "mask_rate=0.3"]
-
-
-def test_memory_that_runs_out_in_parsing(call: Caller, warm: str) -> None:
+def test_memory_that_runs_out_in_parsing(tiny_model: Callable[..., Path], warm: str) -> None:
     """The lines before the sentence that is too long are written."""
-    options = set_options(*(f"model.{setting}" for setting in UDGN), "train.epochs=1")
-    Path("text.txt").write_text("the dog saw a cat\na man met the dog\n" * 20)
-    assert call("train", "text.txt", "--model", "udgn", "-o", "run", *options)[0] == 0
     Path("in.txt").write_text("the dog saw a cat\n" * 40 + "dog " * 10_000 + "\nthe cat\n")
-    code, out, err = limited(warm, "masked.udgn", 450, "extract", "-m", "run", "in.txt")
+    code, out, err = limited(warm, "masked.udgn", 450, "extract", "-m", str(tiny_model("udgn")), "in.txt")
     assert (code, out.count("\n")) == (1, 40)
     assert err == "synparse: in.txt:41: memory ran out on a sentence of 10,000 words; leave it out\n"
 
@@ -154,10 +147,10 @@ def test_memory_that_runs_out_in_parsing(call: Caller, warm: str) -> None:
         ("extract --what states -o s.npz -m run", 2000),
     ],
 )
-def test_sentence_whose_copies_or_states_are_too_many_is_refused(call: Caller, command: str, limit: int) -> None:
-    options = [part for setting in SETTINGS["transformer"] for part in ("--set", setting)]
-    Path("text.txt").write_text("the dog saw a cat\na man met the dog\n" * 20)
-    assert call("train", "text.txt", "--model", "transformer", "-o", "run", *options, "--set", "train.epochs=1")[0] == 0
+def test_sentence_whose_copies_or_states_are_too_many_is_refused(
+    call: Caller, tiny_model: Callable[..., Path], command: str, limit: int
+) -> None:
+    Path("run").symlink_to(tiny_model("transformer", "train.epochs=1"))
     Path("in.txt").write_text(f"the dog saw a cat\n{'dog ' * (limit + 1)}\n")
     message = f"in.txt:2: {limit + 1:,} words are too many for this model, which reads at most {limit:,}"
     assert call(*command.split(), "in.txt")[::2] == (1, f"synparse: {message}\n")

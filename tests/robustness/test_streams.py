@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import signal
 import tempfile
@@ -15,7 +14,7 @@ from typing import IO
 
 import pytest
 
-from tests.support.calls import Caller, Process, sealed_json, shell, toy_text, wait_for
+from tests.support.calls import Caller, Process, shell, toy_text, wait_for
 from tests.support.working_folder import write
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -42,17 +41,13 @@ def test_sentences_of_any_length_are_in_input_order(call: Caller, model: Path) -
     assert trees[4].count("(X ") == LONG - 1
 
 
-@pytest.mark.parametrize(("options", "decoder"), [("", "unbiased"), ("@layer=1", "biased"), ("@layer=2", "nary")])
-def test_extract_and_decode_equal_parse(call: Caller, copy: Path, options: str, decoder: str) -> None:
-    path = copy / "best" / "checkpoint.json"
-    content = json.loads(path.read_text())
-    content["settings"]["parse"]["decoder"] = decoder
-    path.write_bytes(sealed_json(content))
+@pytest.mark.parametrize(("layer", "decoder"), [(2, "unbiased"), (1, "biased"), (2, "nary")])
+def test_extract_and_decode_equal_parse(call: Caller, model: Path, layer: int, decoder: str) -> None:
     text = write("in.txt", toy_text(40) + "\n( a ) -LRB- \u00a0x\u2028 …\n!\n" + "\n".join(mixed(60)) + "\n")
-    trees = call.result("parse", "-m", f"{copy}{options}", text)
-    write("d.jsonl", call.result("extract", "-m", f"{copy}{options}", text))
-    assert call.result("decode", "d.jsonl") == trees
-    other = call.result("parse", "-m", f"{copy}{options}", text, "--decoder", "biased")
+    arguments = ("-m", f"{model}@layer={layer},decoder={decoder}", text)
+    write("d.jsonl", call.result("extract", *arguments))
+    assert call.result("decode", "d.jsonl") == call.result("parse", *arguments)
+    other = call.result("parse", "-m", f"{model}@layer={layer},decoder=biased", text)
     assert call.result("decode", "d.jsonl", "--decoder", "biased") == other
 
 

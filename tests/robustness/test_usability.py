@@ -36,11 +36,6 @@ def test_completion_of_commands_and_options() -> None:
     assert "--decoder" in completed("synparse parse --d")
 
 
-@pytest.mark.parametrize("name", ["ON-LSTM", "OnLstm", "on_lstm"])
-def test_spelling_of_models(name: str) -> None:
-    assert resolve(model=name).model_name == "onlstm"
-
-
 def test_model_folders_as_arguments(call: Caller, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for seed in "12":

@@ -8,7 +8,7 @@ import pytest
 
 from treebank.convert.transform import Transformation
 from treebank.core.sentence import Sentence, Treebank
-from treebank.core.tags import PENN_TAGS, count_words, has_penn_tags, tags_are_penn
+from treebank.core.tags import count_words, has_penn_tags, tags_are_penn
 from treebank.core.tree import Tree
 
 PENN = Sentence(("%", "of", "US$", "5", "."), ("NN", "IN", "$", "CD", "."))
@@ -56,7 +56,3 @@ def test_a_treebank_has_the_tags_of_most_of_its_sentences() -> None:
     assert not has_penn_tags(Treebank("", [BARE]))
     tree = Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))")
     assert has_penn_tags(Treebank("", [Sentence(tree.words, (), tree)]))
-
-
-def test_the_inventory_has_every_tag_once() -> None:
-    assert len(PENN_TAGS) == 36 + 2 + 7 + 3 + 7

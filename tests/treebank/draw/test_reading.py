@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Location
 from treebank.draw.picture import Analysis
 from treebank.draw.reading import fitted, read_analyses
@@ -56,6 +56,12 @@ def test_format_and_encoding_of_the_options(tmp_path: Path) -> None:
         ((_, analysis),) = read_analyses(str(path), input_options=options)
         assert analysis.tree is not None
         assert "é" in analysis.words
+
+
+def test_error_names_file_and_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.jsonl", f'{NUMBERS}\n{{"words": ["a"]}}\n')
+    with pytest.raises(TreebankError, match=r"a\.jsonl:2: expected"):
+        list(read_analyses(path))
 
 
 def test_plain_text_is_refused(tmp_path: Path) -> None:
