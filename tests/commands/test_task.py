@@ -184,28 +184,13 @@ def test_incompatible_models_and_options_are_refused(call: Caller, folder: Path)
     assert call.refusal("parse", "-m", folder / "text", "in.txt", "--decoder", "eisner", code=2) == (
         "model 'ordered-memory' gives stack; decoder 'eisner' needs heads (try 'shift-reduce')"
     )
+    problem = "this 'lstm' was trained on the task listops, not on text; score it with synparse task eval listops"
+    for options in ((), ("--per", "sentence")):
+        assert call.refusal("perplexity", "in.txt", "-m", folder / "lstm", *options) == f"{folder / 'lstm'}: {problem}"
     assert "--gold" in call.usage("eval", "-m", folder / "text")
     assert "No such option '--encoding'" in call.usage("task", "train", "listops", "--encoding", "latin-1")
     problem = call.refusal("task", "train", "sums", code=2)
     assert problem == "there is no task 'sums'; known: craft, listops, logic, similarity"
-
-
-def test_model_of_a_task_is_refused_by_text_commands(call: Caller) -> None:
-    settings = set_options("task.expressions=40", "task.longest=6", "train.epochs=1", "model.hidden_size=8")
-    call.result("task", "train", "listops", "--model", "tree-lstm", "-o", "run", *settings)
-    problem = (
-        "run: this 'tree-lstm' was trained on the task listops, not on text; score it with synparse task eval listops"
-    )
-    assert call.refusal("perplexity", "in.txt", "-m", "run") == problem
-    assert call.refusal("perplexity", "in.txt", "-m", "run", "--per", "sentence") == problem
-    refusal = "model 'tree-lstm' gives no trees; score it with synparse task eval listops"
-    assert call.refusal("parse", "-m", "run", "in.txt") == refusal
-    Path("gold.conllu").write_text("1\ta\t_\tX\tX\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
-    problem = call.refusal("analyze", "channels", "-m", "run", "--gold", "gold.conllu")
-    assert problem == "run: model 'tree-lstm' has no channels or attention heads; 'udgn' has"
-    lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )"] * 2
-    Path("test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert "accuracy|task:listops|" in call.result("task", "eval", "listops", "test.tsv", "-m", "run")
 
 
 def test_first_slot_equals_that_of_the_released_program(folder: Path) -> None:

@@ -158,15 +158,6 @@ def test_demonstrations_have_no_returns(trained: Path, call: Caller) -> None:
     assert call.refusal("task", "curves", "-m", trained, "--what", "return") == problem
 
 
-def test_curves_of_other_models_are_refused(tiny_model: Callable[..., Path], tmp_path: Path, call: Caller) -> None:
-    text, run = tiny_model("lstm"), tmp_path / "run"
-    settings = set_options("task.expressions=40", "task.longest=6", "train.epochs=1", "model.hidden_size=8")
-    call.result("task", "train", "listops", "--model", "lstm", *settings, "-o", run)
-    for folder, learned in ((text, "plain text"), (run, "listops")):
-        problem = f"{folder}: this model has learned {learned}, not task 'craft'"
-        assert call.refusal("task", "curves", "-m", folder) == problem
-
-
 def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
@@ -201,7 +192,11 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     assert message.endswith(f"not been trained yet; resume with: synparse task transfer --resume -o {other}")
 
 
-def test_incompatible_settings_are_refused(trained: Path, call: Caller) -> None:
+def test_incompatible_models_and_settings_are_refused(
+    trained: Path, tiny_model: Callable[..., Path], call: Caller
+) -> None:
+    problem = f"{tiny_model('lstm')}: this model has learned plain text, not task 'craft'"
+    assert call.refusal("task", "curves", "-m", tiny_model("lstm")) == problem
     assert "has learned craft, not task 'listops'" in call.refusal("task", "eval", "listops", "-m", trained)
     assert "moe" in call.refusal("task", "train", "craft", "--model", "lstm", "-o", trained / "new", code=2)
     problem = call.refusal("task", "train", "craft", *SMALL, "--set", "task.sketches=AC", "-o", trained / "new")
