@@ -73,7 +73,7 @@ def test_commands_for_grammars_take_the_built_in_grammar(call: Caller, arguments
     assert out
 
 
-def test_folder_named_like_a_built_in_model_is_preferred(call: Caller) -> None:
+def test_folder_named_like_a_built_in_model_is_preferred() -> None:
     Path("english").mkdir()
     with pytest.raises(SynparseError, match="this folder holds no model"):
         find(Path("english"))

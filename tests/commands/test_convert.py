@@ -159,7 +159,7 @@ def test_reason_of_an_empty_output_is_reported(call: Caller, penn: Path, tmp_pat
     assert "empty.mrg: there are no sentences, so" in call("convert", tmp_path / "empty.mrg", "--max-length", 2)[2]
 
 
-def test_sentences_before_an_error_are_written(call: Caller, penn: Path, tmp_path: Path) -> None:
+def test_sentences_before_an_error_are_written(call: Caller, tmp_path: Path) -> None:
     bad = tmp_path / "bad.mrg"
     bad.write_text("(S (NN a) (. .))\n(S (NN b) (. .))\n(S (NN c)\n\n(S (NN d))\n", encoding="utf-8")
     for options, text in ((["--max-length", 5], "a .\nb .\n"), (["--strip", "punctuation"], "a\nb\n")):

@@ -210,9 +210,7 @@ def test_comparison(call: Caller) -> None:
     assert "second system" in call.refusal("eval", "--gold", "gold.mrg", "right.txt", "--compare")
 
 
-def test_a_pattern_of_models_gives_mean_and_deviation(
-    call: Caller, options: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pattern_of_models_gives_mean_and_deviation(call: Caller, options: list[Any]) -> None:
     for seed in (1, 2):
         Path(f"runs/seed-{seed}").mkdir(parents=True)
     document = call.json("eval", "--gold", "gold.mrg", "-m", "runs/seed-*")

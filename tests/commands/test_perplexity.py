@@ -55,7 +55,7 @@ def test_models_side_by_side(call: Caller, lstm: Path, model: Path) -> None:
     assert (document["groups"][0]["systems"], document["groups"][0]["sd"]) == ("runs/seed-*", 0)
 
 
-def test_members_of_an_ensemble_are_scored(call: Caller, lstm: Path, model: Path) -> None:
+def test_members_of_an_ensemble_are_scored(call: Caller, model: Path) -> None:
     Path("in.ptb").write_text("((The dog) (saw (a zebra)))\n", encoding="utf-8")
     call.result("combine", f"{model}@layer=1", f"{model}@layer=2", "baseline:right", "-o", "inner")
     call.result("combine", "inner", "in.ptb", "-o", "outer")

@@ -15,20 +15,18 @@ TREES = "(S (NP (DT the) (NN cat)) (VP (VBD saw) (NP (DT the) (NN cat))))\n(S (N
 OTHER = "(S (NP (DT a) (NN dog)) (VP (VBD saw) (NP (DT the) (NN cat))))\n"
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with two corpora, which is the working directory."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.trees").write_text(TREES, encoding="utf-8")
-    (tmp_path / "b.trees").write_text(OTHER, encoding="utf-8")
-    return tmp_path
+@pytest.fixture(autouse=True)
+def folder(working_folder: Path) -> None:
+    """A folder with two corpora."""
+    Path("a.trees").write_text(TREES, encoding="utf-8")
+    Path("b.trees").write_text(OTHER, encoding="utf-8")
 
 
 def rows(text: str, separator: str = ",") -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text), delimiter=separator))
 
 
-def test_formats_have_the_same_content(call: Caller, folder: Path) -> None:
+def test_formats_have_the_same_content(call: Caller) -> None:
     [row] = rows(call.result("phrases", "a.trees", "--format", "csv"))
     assert (row["words"], row["label"], row["count"], row["documents"]) == ("the cat", "NP", "2", "1")
     assert float(row["share"]) == pytest.approx(2 / 3)
@@ -39,7 +37,7 @@ def test_formats_have_the_same_content(call: Caller, folder: Path) -> None:
     ]
 
 
-def test_filters(call: Caller, folder: Path) -> None:
+def test_filters(call: Caller) -> None:
     assert "no phrase has 2 to 1 words" in call.usage("phrases", "a.trees", "--max-length", 1)
     everything = rows(call.result("phrases", "a.trees", "--min-count", 1, "--min-length", 1, "--format", "csv"))
     assert {row["words"] for row in everything} >= {"the", "the cat", "cat not", "saw the cat"}
@@ -60,14 +58,14 @@ def test_default_number_of_rows(call: Caller, folder: Path, monkeypatch: pytest.
     assert len(rows(call.result(*command, "--limit", 5))) == 5
 
 
-def test_two_corpora(call: Caller, folder: Path) -> None:
+def test_two_corpora(call: Caller) -> None:
     table = rows(call.result("phrases", "a.trees", "--against", "b.trees", "--format", "csv"))
     by_words = {row["words"]: row for row in table}
     assert (by_words["the cat"]["count 1"], by_words["the cat"]["count 2"]) == ("2", "1")
     assert float(by_words["the cat"]["log ratio"]) == pytest.approx(0.415, abs=0.001)
 
 
-def test_heads_and_dependents_have_columns_in_records(call: Caller, folder: Path) -> None:
+def test_heads_and_dependents_have_columns_in_records(call: Caller) -> None:
     lines = ["1\ta\t_\t_\t_\t_\t2\tx\t_\t_", "2\tc\t_\t_\t_\t_\t0\troot\t_\t_", "3\td\t_\t_\t_\t_\t2\ty\t_\t_\n\n"]
     Path("c.conllu").write_text("\n".join(lines) * 2, encoding="utf-8")
     expected = [("a ← c", "x", "c", "a"), ("c → d", "y", "c", "d")]
@@ -79,21 +77,21 @@ def test_heads_and_dependents_have_columns_in_records(call: Caller, folder: Path
     assert "head" not in rows(call.result("phrases", "a.trees", "--format", "csv"))[0]
 
 
-def test_trees_and_heads_in_one_table_are_refused(call: Caller, folder: Path) -> None:
+def test_trees_and_heads_in_one_table_are_refused(call: Caller) -> None:
     Path("c.conllu").write_text("1\ta\t_\t_\t_\t_\t2\t_\t_\t_\n2\tb\t_\t_\t_\t_\t0\t_\t_\t_\n\n", encoding="utf-8")
     for inputs in (("a.trees", "c.conllu"), ("a.trees", "--against", "c.conllu")):
         assert "c.conllu:1: this sentence has heads, but a.trees:1 has trees" in call.refusal("phrases", *inputs)
     assert "a.trees:1: this sentence has trees, but c.conllu:1" in call.refusal("phrases", "c.conllu", "a.trees")
 
 
-def test_confidence_of_parsed_text(call: Caller, folder: Path) -> None:
-    (folder / "a.txt").write_text("the cat saw the cat\nthe cat ran\n", encoding="utf-8")
+def test_confidence_of_parsed_text(call: Caller) -> None:
+    Path("a.txt").write_text("the cat saw the cat\nthe cat ran\n", encoding="utf-8")
     call.result("parse", "-m", "english", "a.txt", "--format", "jsonl", "-o", "a.jsonl")
     call.result("phrases", "a.jsonl", "--format", "csv", "-o", "a.csv")
-    stored = rows((folder / "a.csv").read_text(encoding="utf-8"))
+    stored = rows(Path("a.csv").read_text(encoding="utf-8"))
     direct = rows(call.result("phrases", "a.txt", "-m", "english", "--format", "csv"))
     assert stored == direct
-    parsed = [json.loads(line) for line in (folder / "a.jsonl").read_text(encoding="utf-8").splitlines()]
+    parsed = [json.loads(line) for line in Path("a.jsonl").read_text(encoding="utf-8").splitlines()]
     sure = [
         number
         for line in parsed
@@ -104,9 +102,9 @@ def test_confidence_of_parsed_text(call: Caller, folder: Path) -> None:
     assert float(direct[0]["confidence"]) == pytest.approx(sum(sure) / len(sure))
 
 
-def test_documents_in_json_lines(call: Caller, folder: Path) -> None:
+def test_documents_in_json_lines(call: Caller) -> None:
     line = {"words": ["a", "dog"], "spans": [[0, 2]]}
     lines = [line | {"document": "x"}, line, line | {"document": "y"}]
-    (folder / "a.jsonl").write_text("".join(json.dumps(value) + "\n" for value in lines), encoding="utf-8")
+    Path("a.jsonl").write_text("".join(json.dumps(value) + "\n" for value in lines), encoding="utf-8")
     [row] = rows(call.result("phrases", "a.jsonl", "--format", "csv"))
     assert (row["count"], row["documents"]) == ("3", "2")

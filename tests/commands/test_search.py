@@ -18,17 +18,15 @@ TREES = (
 HEADS = "1\tdogs\t_\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\t_\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with trees, heads and text, which is the working directory."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.trees").write_text(TREES, encoding="utf-8")
-    (tmp_path / "a.conllu").write_text(HEADS, encoding="utf-8")
-    (tmp_path / "a.txt").write_text("the cat saw a dog\nit ran\n", encoding="utf-8")
-    return tmp_path
+@pytest.fixture(autouse=True)
+def folder(working_folder: Path) -> None:
+    """A folder with trees, heads and text."""
+    Path("a.trees").write_text(TREES, encoding="utf-8")
+    Path("a.conllu").write_text(HEADS, encoding="utf-8")
+    Path("a.txt").write_text("the cat saw a dog\nit ran\n", encoding="utf-8")
 
 
-def test_formats(call: Caller, folder: Path) -> None:
+def test_formats(call: Caller) -> None:
     """Next to those of docs/how-to/search.md."""
     lines = TREES.splitlines()
     assert call.result("search", "NP < DT", "a.trees") == f"a.trees:1\t{lines[0]}\na.trees:3\t{lines[2]}\n"
@@ -39,9 +37,9 @@ def test_formats(call: Caller, folder: Path) -> None:
     assert counts == ["a.trees", "3", "2", "0.6667", "3"]
 
 
-def test_sentences_around_matches(call: Caller, folder: Path) -> None:
+def test_sentences_around_matches(call: Caller) -> None:
     words = ["no", "a", "b", "yes", "yes", "c", "d", "e", "f", "yes", "g"]
-    (folder / "m.trees").write_text("".join(f"(S (A {word}))\n" for word in words), encoding="utf-8")
+    Path("m.trees").write_text("".join(f"(S (A {word}))\n" for word in words), encoding="utf-8")
     around = ("search", "yes", "m.trees", "--format", "text", "--context")
     lines = call.result(*around, 2).splitlines()
     first = ["m.trees-2\ta", "m.trees-3\tb", "m.trees:4\tyes", "m.trees:5\tyes", "m.trees-6\tc", "m.trees-7\td"]
@@ -52,25 +50,25 @@ def test_sentences_around_matches(call: Caller, folder: Path) -> None:
     assert call("search", "yes", "m.trees", "--format", "jsonl", "--context", 1)[0] == 2
 
 
-def test_json_lines_of_heads_are_searched_and_converted_again(call: Caller, folder: Path) -> None:
+def test_json_lines_of_heads_are_searched_and_converted_again(call: Caller) -> None:
     call.result("search", "{}", "a.conllu", "--format", "jsonl", "-o", "heads.jsonl")
     assert call.result("search", "{tag=NNS} <nsubj {}", "heads.jsonl") == "heads.jsonl:1\tdogs bark\n"
     columns = [call.result("convert", name, "--format", "conllu").splitlines() for name in ("heads.jsonl", "a.conllu")]
     assert [row.split("\t")[6:8] for row in columns[0]] == [row.split("\t")[6:8] for row in columns[1]]
 
 
-def test_json_lines_have_empty_elements(call: Caller, folder: Path) -> None:
+def test_json_lines_have_empty_elements(call: Caller) -> None:
     line = "(S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home) (-NONE- *T*-1))))"
-    (folder / "t.mrg").write_text(line, encoding="utf-8")
+    Path("t.mrg").write_text(line, encoding="utf-8")
     call.result("search", "NP", "t.mrg", "--format", "jsonl", "-o", "found.jsonl")
-    value = json.loads((folder / "found.jsonl").read_text(encoding="utf-8"))
+    value = json.loads(Path("found.jsonl").read_text(encoding="utf-8"))
     assert value["words"] == ["*", "go", "home", "*T*-1"]
     assert json.dumps(value["matches"]) == '[{"start": 2, "end": 4, "label": "NP"}]'
     assert call.result("search", "NP < -NONE-", "found.jsonl", "--no-location") == line + "\n"
     assert call.result("search", '"-NONE-"', "t.mrg", "--no-location", "--format", "text") == "go home\n"
 
 
-def test_highlighting_in_terminal_and_html(call: Caller, folder: Path) -> None:
+def test_highlighting_in_terminal_and_html(call: Caller) -> None:
     marked = call.result("search", "NP < DT", "a.trees", "--highlight", "terminal", "--no-location")
     assert marked.startswith("(S \x1b[1;31m(NP (DT the) (NN cat))\x1b[0m (VP")
     page = call.result("search", "VP > S", "a.trees", "--highlight", "html", "--format", "text")
@@ -85,7 +83,7 @@ def test_highlighting_in_terminal_and_html(call: Caller, folder: Path) -> None:
     assert "with --invert there are none" in call.refusal(*csv, "--invert", code=2)
 
 
-def test_escape_sequences_in_words_do_not_reach_the_terminal(call: Caller, folder: Path) -> None:
+def test_escape_sequences_in_words_do_not_reach_the_terminal(call: Caller) -> None:
     Path("escape.mrg").write_text("(S (NP \x1b]0;title\x07) (VP (V ran)))\n", encoding="utf-8")
     for form in ("brackets", "text", "concordance"):
         line = call.result("search", "VP", "escape.mrg", "--highlight", "terminal", "--format", form)
@@ -95,12 +93,12 @@ def test_escape_sequences_in_words_do_not_reach_the_terminal(call: Caller, folde
     assert "\x1b]0;title\x07 ran" in call.result("search", "S", "escape.mrg", "--format", "text")
 
 
-def test_selection(call: Caller, folder: Path) -> None:
+def test_selection(call: Caller) -> None:
     assert call.result("search", "DT", "--invert", "a.trees", "--format", "text") == "a.trees:2\tit ran\n"
     counts = call.result("search", "DT", "--invert", "a.trees", "--format", "count").splitlines()[-1].split()
     assert counts == ["a.trees", "3", "1", "0.3333", "0"]
     assert call.result("search", "NP", "--limit", 1, "a.trees", "--format", "text") == "a.trees:1\tthe cat saw a dog\n"
-    (folder / "many.trees").write_text("".join(f"(S (A w{i}))\n" for i in range(200)), encoding="utf-8")
+    Path("many.trees").write_text("".join(f"(S (A w{i}))\n" for i in range(200)), encoding="utf-8")
     sample = ("search", "S", "many.trees", "--format", "text", "--no-location", "--sample", 20)
     words = [int(line[1:]) for line in call.result(*sample).split()]
     assert len(set(words)) == 20
@@ -112,18 +110,18 @@ def test_selection(call: Caller, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("search", "NP"), ("phrases",), ("browse",)])
-def test_options_of_parsing_require_a_model(command: tuple[str, ...], call: Caller, folder: Path) -> None:
+def test_options_of_parsing_require_a_model(command: tuple[str, ...], call: Caller) -> None:
     assert "require a model" in call.usage(*command, "a.trees", "--decoder", "nary")
     assert "require a model" in call.usage(*command, "a.trees", "--priors", "none")
 
 
-def test_seed_requires_a_sample(call: Caller, folder: Path) -> None:
+def test_seed_requires_a_sample(call: Caller) -> None:
     assert "--seed requires --sample" in call.usage("search", "NP", "a.trees", "--seed", 2)
     assert "--seed requires --sample" in call.usage("browse", "a.trees", "--seed", 2)
 
 
-def test_inputs(call: Caller, folder: Path) -> None:
-    (folder / "b.trees.gz").write_bytes(gzip.compress(TREES.encode()))
+def test_inputs(call: Caller) -> None:
+    Path("b.trees.gz").write_bytes(gzip.compress(TREES.encode()))
     assert call.result("search", "PRP < ran|it", "b.trees.gz", "--format", "text") == "b.trees.gz:2\tit ran\n" + (
         "b.trees.gz:3\ta cat <b> it\n"
     )
@@ -136,12 +134,12 @@ def test_inputs(call: Caller, folder: Path) -> None:
     assert call.result("search", "W < ran", "parsed", "--format", "text").endswith(".trees:2\tit ran\n")
 
 
-def test_standard_input(folder: Path, warm: str) -> None:
-    done = shell("cat a.trees | $RUN search 'VP < NP' --format text", folder, warm)
+def test_standard_input(warm: str) -> None:
+    done = shell("cat a.trees | $RUN search 'VP < NP' --format text", Path(), warm)
     assert done.stdout == "-:1\tthe cat saw a dog\n-:3\ta cat <b> it\n"
 
 
-def test_broken_pattern_has_a_caret(call: Caller, folder: Path) -> None:
+def test_broken_pattern_has_a_caret(call: Caller) -> None:
     code, out, err = call("search", "NP < (DT", "a.trees")
     assert (code, out) == (2, "")
     assert err.splitlines()[-3:] == [
@@ -151,7 +149,7 @@ def test_broken_pattern_has_a_caret(call: Caller, folder: Path) -> None:
     ]
 
 
-def test_no_match_is_a_note(call: Caller, folder: Path) -> None:
+def test_no_match_is_a_note(call: Caller) -> None:
     assert call("search", "zebra", "a.trees") == (0, "", "note: no sentence matches\n")
     Path("unlabeled.trees").write_text("(X (W a) (X (W b) (W c)))\n", encoding="utf-8")
     assert call("search", "NP", "unlabeled.trees")[2].endswith("matches; phrases of these trees have the label X\n")

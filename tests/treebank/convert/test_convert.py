@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.nested_trees import ROOTS, Node, flat, is_leaf
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.convert.convert import Treebanks
 from treebank.convert.transform import Transformation, binarize, strip_functions
@@ -23,43 +24,7 @@ from treebank.io.formats import WRITERS
 from treebank.io.jsonl import tree_of
 from treebank.io.read import InputOptions, read_sentences
 
-# A node is (label, children); a leaf is (tag, word).
-LABELS = st.sampled_from(["S", "NP-SBJ", "NP-SBJ-2", "VP", "PP=1", "PRT|ADVP", "X", ""])
-LEAVES = st.sampled_from([("DT", "the"), ("NN", "man"), ("VBZ", "is"), ("$", "$"), (",", ","), ("-LRB-", "-LRB-")])
-TRACES = st.sampled_from([(TRACE, "*T*-1"), (TRACE, "0")])
-NODES = st.recursive(
-    st.one_of(LEAVES, LEAVES, TRACES), lambda parts: st.tuples(LABELS, st.lists(parts, min_size=1, max_size=4))
-)
-ROOTS = st.tuples(st.sampled_from(["S", "TOP"]), st.lists(NODES, min_size=1, max_size=4))
-Node = Any
 Strings = tuple[str, ...]
-
-
-def is_leaf(node: Node) -> bool:
-    return isinstance(node[1], str)
-
-
-def flat(node: Node) -> Tree:
-    """The node as a Tree."""
-    words: list[str] = []
-    tags: list[str] = []
-    spans: list[Any] = []
-    labels: list[str] = []
-
-    def walk(part: Node) -> None:
-        if is_leaf(part):
-            tags.append(part[0])
-            words.append(part[1])
-            return
-        position, start = len(spans), len(words)
-        spans.append(None)
-        labels.append(part[0])
-        for child in part[1]:
-            walk(child)
-        spans[position] = (start, len(words))
-
-    walk(node)
-    return Tree(tuple(words), tuple(tags), tuple(spans), tuple(labels))
 
 
 def select(node: Node, is_wanted: Any) -> Node | None:

@@ -5,66 +5,49 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.nested_trees import Node, flat, is_leaf
 from tests.support.reference import REFERENCE
 from treebank.core.distances import distances_from_tree, nearest_larger, path_lengths, spans_from_distances
 from treebank.core.tree import Tree
 
-nested = st.recursive(st.just("w"), lambda parts: st.lists(parts, min_size=1, max_size=4), max_leaves=12)
+LISTS = st.recursive(
+    st.just(("W", "w")), lambda parts: st.tuples(st.just("X"), st.lists(parts, min_size=1, max_size=4)), max_leaves=12
+)
 
 
-def plain_distances(node: Any) -> tuple[list[int], int]:
+def plain_distances(node: Node) -> tuple[list[int], int]:
     """Values of the gaps inside ``node``, and its height, by recursion over nested lists."""
-    if isinstance(node, str):
+    if is_leaf(node):
         return [], 1
-    if len(node) == 1:
-        return plain_distances(node[0])
-    left, left_height = plain_distances(node[0])
-    right, right_height = plain_distances(node[1:])
+    label, (first, *rest) = node
+    left, left_height = plain_distances(first)
+    if not rest:
+        return left, left_height
+    right, right_height = plain_distances((label, rest))
     height = max(left_height, right_height) + 1
     return [*left, height, *right], height
 
 
-def flat(node: Any) -> Tree:
-    """The nested lists as a Tree, unary brackets included."""
-    words: list[str] = []
-    spans: list[tuple[int, int]] = []
-
-    def walk(part: Any) -> None:
-        if isinstance(part, str):
-            words.append(part)
-            return
-        index = len(spans)
-        spans.append((0, 0))
-        start = len(words)
-        for child in part:
-            walk(child)
-        spans[index] = (start, len(words))
-
-    walk(node)
-    return Tree(tuple(words), ("",) * len(words), tuple(spans), ("X",) * len(spans))  # type: ignore[arg-type]
-
-
-@given(nested)
-def test_like_plain_recursion(node: Any) -> None:
+@given(LISTS)
+def test_like_plain_recursion(node: Node) -> None:
     gaps, height = plain_distances(node)
     assert distances_from_tree(flat(node)) == [height + 1, *gaps]
 
 
-def routes(node: Any, route: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
+def routes(node: Node, route: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
     """Route from the root to each word, as the number of the child at each bracket."""
-    if isinstance(node, str):
+    if is_leaf(node):
         return [route]
-    return [leaf for i, child in enumerate(node) for leaf in routes(child, (*route, i))]
+    return [leaf for i, child in enumerate(node[1]) for leaf in routes(child, (*route, i))]
 
 
-@given(st.lists(nested, min_size=1, max_size=3))
-def test_path_lengths_count_the_edges_between_neighbors(node: list[Any]) -> None:
+@given(LISTS.filter(lambda node: not is_leaf(node)))
+def test_path_lengths_count_the_edges_between_neighbors(node: Node) -> None:
     expected = []
     leaves = routes(node)
     for left, right in itertools.pairwise(leaves):
@@ -73,8 +56,8 @@ def test_path_lengths_count_the_edges_between_neighbors(node: list[Any]) -> None
     assert path_lengths(flat(node)) == [max(expected, default=1) + 1, *expected]
 
 
-@given(nested)
-def test_splitting_again_gives_the_binarised_tree(node: Any) -> None:
+@given(LISTS)
+def test_splitting_again_gives_the_binarised_tree(node: Node) -> None:
     tree = flat(node)
     n = len(tree)
     spans = spans_from_distances(distances_from_tree(tree))

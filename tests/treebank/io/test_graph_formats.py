@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from tests.treebank.convert.test_convert import ROOTS, Node, flat
+from tests.support.nested_trees import ROOTS, Node, flat
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
