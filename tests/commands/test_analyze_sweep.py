@@ -10,8 +10,8 @@ from statistics import fmean, stdev
 
 import pytest
 
-from tests.commands.test_analyze_channels import conllu
 from tests.support.calls import Caller
+from tests.support.toy_conllu import conllu
 
 
 @pytest.fixture(scope="module")

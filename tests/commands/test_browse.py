@@ -18,7 +18,7 @@ from induce.reporting import corpus_data
 from induce.reporting.corpus_page import corpus_page
 from tests.support.browser import Browser, needs_browser, outside, overlaps
 from tests.support.calls import Caller
-from tests.treebank.draw.test_files import Page
+from tests.support.html_page import Page
 from treebank.io.read import read_sentences
 from treebank.search.scanner import PatternError
 from treebank.search.search import Query

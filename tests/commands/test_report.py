@@ -15,7 +15,7 @@ from induce.reporting.runs import RunStory
 from tests.support.browser import call as browse
 from tests.support.browser import needs_browser
 from tests.support.calls import Caller, toy_text
-from tests.treebank.draw.test_files import Page
+from tests.support.html_page import Page
 from treebank.corpora.catalog import load_gold
 
 GOLD = (

@@ -7,11 +7,11 @@ import shutil
 import struct
 import subprocess
 import xml.etree.ElementTree as ElementTree
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from tests.support.html_page import Page
 from tests.treebank.draw.examples import GOLD, HEADS, RELATIONS, compared, compared_heads
 from treebank.base.errors import SynparseError
 from treebank.core.tree import Tree
@@ -43,25 +43,6 @@ def test_svg_has_a_description() -> None:
     assert root.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
     assert str(GOLD) in (description.text or "")
     assert "3 of 6 gold brackets" in (description.text or "")
-
-
-class Page(HTMLParser):
-    """Names, identifiers and link targets of the elements of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.names: list[str] = []
-        self.ids: list[str] = []
-        self.targets: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.names.append(tag)
-        for name, value in attributes:
-            if name == "id":
-                self.ids.append(value or "")
-            elif name in ("href", "src"):
-                self.targets.append(value or "")
 
 
 def test_a_page_needs_nothing_else_and_its_links_work() -> None:
