@@ -17,7 +17,7 @@ from cli.training_progress import next_steps
 from induce.settings.presets import resolve
 from induce.settings.run import effective_settings
 from induce.training.events import Finished
-from tests.support.calls import ENVIRONMENT, PROGRAM, TINY, Caller, toy_text
+from tests.support.calls import ENVIRONMENT, PROGRAM, Caller
 
 
 def completed(words: str) -> list[str]:
@@ -90,18 +90,6 @@ def test_all_models_of_several_seeds_are_scored() -> None:
     assert next_steps(finished(gives="trees"), "runs/seed-*") == [
         "next: synparse eval -m 'runs/seed-*' --gold TREEBANK  scores of the trees"
     ]
-
-
-def test_train_ends_with_suggested_commands(call: Caller, tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text(toy_text(40), encoding="utf-8")
-    code, out, err = call("train", tmp_path / "text.txt", "-o", tmp_path / "run", *TINY)
-    assert (code, out) == (0, "")
-    *_, decoder, _direction, _warning, where, first, second, third = err.splitlines()
-    assert decoder.startswith("decoder ")
-    assert where == f"model folder: {tmp_path / 'run'}"
-    assert first.startswith(f"next: synparse parse -m {tmp_path / 'run'} TEXT ")
-    assert f"synparse eval -m {tmp_path / 'run'} --gold TREEBANK " in second
-    assert f"synparse draw -m {tmp_path / 'run'} TEXT " in third
 
 
 def test_a_model_or_an_output_named_twice_is_refused(call: Caller, model: Path, tmp_path: Path) -> None:
