@@ -11,16 +11,6 @@ from treebank.core.tree import Tree, escape
 SENTENCE = "(S (NP-SBJ (DT the) (NN man)) (VP (VBZ sleeps) (NP (-NONE- *))))"
 
 
-def test_words_tags_and_spans_in_preorder() -> None:
-    tree = Tree.from_text(SENTENCE)
-    assert tree.words == ("the", "man", "sleeps", "*")
-    assert tree.tags == ("DT", "NN", "VBZ", "-NONE-")
-    assert tree.spans == ((0, 4), (0, 2), (2, 4), (3, 4))
-    assert tree.labels == ("S", "NP-SBJ", "VP", "NP")
-    assert len(tree) == 4
-    assert str(tree) == SENTENCE
-
-
 def test_from_spans() -> None:
     tree = Tree.from_spans(["a", "b", "c"], [(1, 3), (1, 3), (0, 1)])
     assert str(tree) == "(X (W a) (X (W b) (W c)))"

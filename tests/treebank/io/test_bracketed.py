@@ -126,15 +126,11 @@ def test_errors_name_file_and_line(name: str) -> None:
     assert str(caught.value).startswith(f"{INVALID / name}:{line}: ")
 
 
-def penn_style(tree: str, words: int) -> str:
-    return "( (S\n" + "".join(f"    (NP (DT {tree}) (NN {i}))\n" for i in range(words)) + "  ) )\n"
-
-
 @pytest.mark.parametrize("broken", [0, 1, 5, 9])
 @pytest.mark.parametrize("style", ["penn", "line", "outer", "unindented", "blank"])
 def test_blame_falls_on_the_tree_that_lacks_a_bracket(tmp_path: Path, style: str, broken: int) -> None:
     shapes = {
-        "penn": penn_style("a", 3),
+        "penn": "( (S\n" + "    (NP (DT a) (NN b))\n" * 3 + "  ) )\n",
         "line": "(S (NP (DT a) (NN b)) (VP (VB c)))\n",
         "outer": "( (S (NP (DT a) (NN b)) (VP (VB c))) )\n",
         "unindented": "(S\n(NP (DT a) (NN b))\n(VP (VB c)))\n",
