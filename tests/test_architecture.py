@@ -36,7 +36,6 @@ def named(node: ast.stmt, package: str) -> list[str]:
     """The modules that an import statement of a file in ``package`` names."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    assert isinstance(node, ast.ImportFrom)
     base = f"{package}." if node.level else ""
     return [base + (node.module or "")]
 

@@ -92,7 +92,7 @@ def test_empty_text_is_refused(text: list[str]) -> None:
         (lambda: synparse.combine("english", "vote", decoder=3), "decoder cannot be 3"),
         (lambda: synparse.evaluate("mine.ptb", "right", conventions=3), "conventions cannot be 3"),
         (lambda: synparse.evaluate("mine.ptb", "random", seed="1"), "seed cannot be '1'"),
-        (lambda: synparse.report(["english", "english"]), r"runs cannot be \['english', 'english'\]; give a string"),  # type: ignore[arg-type]
+        (lambda: synparse.report(["english", "english"]), r"runs cannot be \['english', 'english'\]; give a string"),
         (lambda: synparse.report("english", gold=3), "gold cannot be 3; give a path, the name of a treebank"),
         (lambda: synparse.report("english", pictures="3"), "pictures cannot be '3'"),
         (lambda: synparse.browse("mine.ptb", title=3), "title cannot be 3"),

@@ -76,8 +76,6 @@ class Copy:
     def __init__(self, fixture: Fixture, **changes: Any) -> None:
         self.fixture = fixture
         self.model = model = Prpn(config(fixture.sizes, **changes), fixture.sizes["vocab"])
-        assert model.parsing is not None
-        assert model.predict.key is not None
         parts = parsing_parts(model.parsing, "parser.")
         self.named: dict[str, nn.Parameter] = {
             "encoder.weight": model.embedding.weight,
@@ -257,7 +255,6 @@ def test_evaluation_mode(name: str) -> None:
             losses.append(loss.nll)
             state = detach(loss.state)
         for key, parameter in copy.named.items():
-            assert parameter.grad is not None
             gradients[key] = gradients.get(key, torch.zeros(())) + parameter.grad
     fixture.check("loss", torch.stack(losses).sum())
     for key, parameter in copy.named.items():

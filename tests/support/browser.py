@@ -132,7 +132,7 @@ class Browser:
         if self._session:
             message["sessionId"] = self._session
         os.write(self._write, json.dumps(message).encode() + b"\0")
-        return self._until(lambda answer: answer.get("id") == self._count)["result"]  # type: ignore[no-any-return]
+        return self._until(lambda answer: answer.get("id") == self._count)["result"]
 
     def _until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         while not condition(message := self._message()):

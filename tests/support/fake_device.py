@@ -33,7 +33,7 @@ class Elsewhere(torch.Tensor):
 
     @staticmethod
     def __new__(cls, inner: torch.Tensor) -> Elsewhere:
-        made: Elsewhere = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        made: Elsewhere = torch.Tensor._make_wrapper_subclass(
             cls, inner.size(), strides=inner.stride(), dtype=inner.dtype, device=DEVICE
         )
         made.inner = inner

@@ -60,7 +60,7 @@ class Full(ShardWork):
 
     def __call__(self, task: Task) -> Outcome:
         replace = os.replace
-        os.replace = _no_space if any(Path(self.folder).rglob("*.shards/*")) else replace  # type: ignore[assignment]
+        os.replace = _no_space if any(Path(self.folder).rglob("*.shards/*")) else replace
         try:
             return super().__call__(task)
         finally:

@@ -33,7 +33,6 @@ TEXT = [[5, 3], [4], [7, 7, 8], [9, 2]]
 def rows(batch: SentenceBatch) -> list[tuple[list[int], list[int]]]:
     """Input and targets of each sentence, without padding."""
     words = next_words(batch)
-    assert words.target_mask is not None
     columns = range(words.tokens.shape[1])
     return [
         (words.tokens[words.target_mask[:, k], k].tolist(), words.targets[words.target_mask[:, k], k].tolist())

@@ -27,7 +27,6 @@ from induce.parsing.model_parser import default_decoder
 from induce.storage import checkpoint as store
 from induce.storage.facts import RunFacts
 from induce.structures import Distances, HeadDistribution
-from induce.training.events import Finished
 from tests.support.reference import SHARED
 from tests.support.tiny import settings, train, trainer
 from treebank.core.sentence import Sentence
@@ -189,7 +188,6 @@ def test_model_stores_the_direction_that_determines_its_decoder(tmp_path: Path) 
     config = settings("onlstm", "train.epochs=1")
     assert config.parse.decoder == ""
     finished = train(config, tmp_path)[-1]
-    assert isinstance(finished, Finished)
     checkpoint = store.read(tmp_path / "best")
     direction = checkpoint.facts.direction
     assert direction == estimate_direction(trainer(config, tmp_path / "other").run.training) == finished.direction

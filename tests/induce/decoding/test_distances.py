@@ -136,7 +136,7 @@ def test_50_000_words_take_seconds(rule: str, shape: str) -> None:
 
 
 def test_numpy_arrays_are_accepted() -> None:
-    assert unbiased(np.array([0.0, 1.0, 2.0], dtype=np.float32)) == unbiased([0.0, 1.0, 2.0])  # type: ignore[arg-type]
+    assert unbiased(np.array([0.0, 1.0, 2.0], dtype=np.float32)) == unbiased([0.0, 1.0, 2.0])
 
 
 @pytest.mark.parametrize("name", fixtures("const_decode"))

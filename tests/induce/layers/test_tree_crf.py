@@ -89,7 +89,7 @@ def test_best_trees_equal_those_of_the_program(name: str) -> None:
         sum(row[span] for span in (*spans, *((k, k + 1) for k in range(count))))
         for row, spans in zip(scores, best, strict=True)
     ]
-    fixture.check("best_score", torch.stack(totals))  # type: ignore[arg-type]
+    fixture.check("best_score", torch.stack(totals))
     assert drawn(mbr(torch.zeros(count, count + 1).numpy()), count) == expected["tie"]
 
 

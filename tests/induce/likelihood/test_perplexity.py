@@ -231,7 +231,6 @@ def test_sums_over_sentences_and_segments_equal_the_perplexity(
     if name == "udgn":
         assert sentences is None
     else:
-        assert sentences is not None
         assert sentences[:, 1].tolist() == [len(ids) + 1 for ids in model_of(runs[name])[1]]
         assert sentences.sum(0).tolist() == pytest.approx(segments.sum(0).tolist())
 

@@ -77,7 +77,7 @@ def test_workers_end_with_the_iterator(two_cores: None, parser: ModelParser) -> 
     trees = parser.parse(iter(LINES))
     assert [next(trees) for _ in range(16 + BLOCK + 1)]
     assert multiprocessing.active_children()
-    trees.close()  # type: ignore[attr-defined]
+    trees.close()
     assert not multiprocessing.active_children()
 
 

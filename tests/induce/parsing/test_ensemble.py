@@ -314,7 +314,7 @@ def test_members_of_a_replaced_ensemble_can_be_members_of_the_new_one(runs: Path
     combine(members, str(folder), pack=pack, overwrite=True)
     combined = load_parser(folder)
     assert len(list(combined.parse(TEXT[:3]))) == 3
-    assert [member.weight for member in combined.description.members] == [1.0, 2.0]  # type: ignore[union-attr]
+    assert [member.weight for member in combined.description.members] == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("pack", [False, True])

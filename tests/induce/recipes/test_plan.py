@@ -20,7 +20,7 @@ BEST = read_recipe("best")
 
 
 def new_plan(folder: Path, minutes: float = 10.0, **options: object) -> Plan:
-    request = RunRequest(run=str(folder), text=("text.txt",), device="cpu", **options)  # type: ignore[arg-type]
+    request = RunRequest(run=str(folder), text=("text.txt",), device="cpu", **options)
     plan = Plan.open(request, BEST, minutes)
     if not request.resume:
         plan.begin()

@@ -43,7 +43,7 @@ TEXT = [sentence.words for sentence in sentences(60)]
 def request(run: Path, **options: object) -> RunRequest:
     text = run.parent / "text.txt"
     text.write_text("".join(" ".join(words) + "\n" for words in TEXT), encoding="utf-8")
-    return RunRequest(run=str(run), text=(str(text),), device="cpu", **options)  # type: ignore[arg-type]
+    return RunRequest(run=str(run), text=(str(text),), device="cpu", **options)
 
 
 def trees(run: Path) -> list[str]:
@@ -77,14 +77,14 @@ def test_result_is_an_ensemble_and_the_log_holds_the_decisions(
     run, lines = complete
     plan = stored(run)
     assert plan["done"] == NAMES
-    assert set(plan["log"]) <= set(lines)  # type: ignore[call-overload]
+    assert set(plan["log"]) <= set(lines)
     assert any(line.startswith("branching direction: ") for line in lines)
     assert sum("with right branching" in line for line in lines) == 1
     ensemble = load_parser(run)
-    members = [member.name for member in ensemble.description.members]  # type: ignore[union-attr]
+    members = [member.name for member in ensemble.description.members]
     assert members == ["parts/prpn-1", "parts/grammar-1", "parts/grammar-2", "parts/student-1"]
     vote = load_parser(run / "parts" / "vote")
-    assert [member.name for member in vote.description.members] == ["../prpn-1", "../grammar-1", "../grammar-2"]  # type: ignore[union-attr]
+    assert [member.name for member in vote.description.members] == ["../prpn-1", "../grammar-1", "../grammar-2"]
     student = load_parser(run / "parts" / "student-1")
     assert student.learned_from == f"parsed trees: {run / 'parts' / 'vote'} (teacher)"
     assert trees(copytree(run, tmp_path / "moved")) == trees(run)
@@ -103,7 +103,7 @@ def test_small_text_is_learned_from_by_another_recipe(tmp_path: Path, limits: tu
     stop = iter([False, False, False, False, False, True]) if name == "tiny" else iter(())
     for _ in train_recipe(request(tmp_path / "run"), recipe, report=lines.append, stop=lambda: next(stop, False)):
         pass
-    assert stored(tmp_path / "run")["recipe"]["name"] == name  # type: ignore[index]
+    assert stored(tmp_path / "run")["recipe"]["name"] == name
     chosen = [line.rpartition(" ")[2] for line in lines if "words: recipe" in line]
     assert chosen == ([] if name == "tiny" else [name])
 
@@ -127,7 +127,7 @@ def test_likeliest_member_of_a_part_can_be_the_result(tmp_path: Path) -> None:
     assert sorted(scores) == ["student-1", "student-2"]
     best = min(scores, key=scores.__getitem__)
     assert stored(run)["best"] == best
-    assert [member.name for member in load_parser(run).description.members] == [f"parts/{best}"]  # type: ignore[union-attr]
+    assert [member.name for member in load_parser(run).description.members] == [f"parts/{best}"]
     assert trees(run) == trees(run / "parts" / best)
     again = list(train_recipe(RunRequest(run=str(run), resume=True, device="cpu")))
     assert again == []
@@ -192,7 +192,7 @@ def test_recipe_of_heads_is_resumed_and_gives_heads(tmp_path: Path) -> None:
     later = {name for name, _ in train_recipe(RunRequest(run=str(run), resume=True, device="cpu"))}
     assert later == {"viterbi-1", "student-1"}
     parser = load_parser(run)
-    assert [member.name for member in parser.description.members] == [  # type: ignore[union-attr]
+    assert [member.name for member in parser.description.members] == [
         "parts/soft-1",
         "parts/viterbi-1",
         "parts/student-1",
@@ -286,7 +286,7 @@ def test_two_teach_together_and_all_vote(tmp_path: Path) -> None:
     for name in ("grammar-1", "grammar-2"):
         source = load_parser(parts / name).learned_from
         assert source == f"parsed trees: {parts / 'first-1'}, {parts / 'first-2'} (teacher)"
-    members = [(member.path, member.weight) for member in load_parser(run).description.members]  # type: ignore[union-attr]
+    members = [(member.path, member.weight) for member in load_parser(run).description.members]
     assert members == [("parts/prpn-1", 2), ("parts/grammar-1", 1), ("parts/grammar-2", 1)]
 
 
@@ -321,7 +321,6 @@ def test_small_texts_are_learned_from_in_more_passes(tmp_path: Path, most: int) 
     (tmp_path / "run").mkdir()
     member = Member(Part("onlstm", ("onlstm-small",), 1, max_passes=most, words=100_000), 1)
     (task,) = runner._tasks([member], plan, 1.0, lambda: False)
-    assert task.data is not None
     assert task.request.settings == (f"train.epochs={min(most, 100_000 // task.data.training.words)}",)
 
 

@@ -232,7 +232,7 @@ def test_model_out_of_proportion_raises_an_error_before_it_is_built(make: Callab
 @pytest.mark.parametrize("data", [b"", b"\xff" * 8 + b"{}", b"\x02" + bytes(7) + b"[]", b"\x02" + bytes(7) + b"{}xxxx"])
 def test_invalid_weights_raise_an_error(tmp_path: Path, data: bytes) -> None:
     whole = checkpoint.read(stored(tmp_path / "model", packed()))
-    damaged: Any = replace(whole, weights_file=SimpleNamespace(read=lambda expected: data))  # type: ignore[arg-type]
+    damaged: Any = replace(whole, weights_file=SimpleNamespace(read=lambda expected: data))
     for read in (damaged.weights, damaged.arrays):
         with pytest.raises(MetadataError, match=r"cannot be read as weights \(.+\)"):
             read()

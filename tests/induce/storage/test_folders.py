@@ -179,7 +179,6 @@ def test_second_training_in_a_folder_raises_an_error(tmp_path: Path) -> None:
         input()"""
     command = [sys.executable, "-c", program]
     holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
     with pytest.raises(SynparseError, match=rf"another training is writing to this folder \(process {holder.pid}\)"):
         RunLock(run)
@@ -194,7 +193,6 @@ def test_lock_waits_for_a_worker_of_a_killed_process(tmp_path: Path) -> None:
     """A worker that was just forked holds the lock until it closes the file, even after its parent has ended."""
     lock = RunLock(tmp_path)
     descriptor, lock.descriptor = lock.descriptor, None
-    assert descriptor is not None
     copy = multiprocessing.get_context("fork").Process(target=time.sleep, args=(0.2,))
     copy.start()
     os.close(descriptor)

@@ -58,7 +58,6 @@ def test_policy_loss_weights_log_probabilities_by_advantages() -> None:
     expected = torch.tensor([0.5, 0.25, 0.0, 1.0], requires_grad=True)
     decisions = Decisions(log_probability, torch.tensor([1.0, 2.0, 3.0, 4.0]), expected)
     loss = model.added_loss(Encoding(torch.zeros(4, 4), decisions=decisions), torch.tensor([1.0, 0.0]))
-    assert loss is not None
     loss.backward()
     advantages = torch.tensor([0.5, -0.25, 1.0, -1.0])
     torch.testing.assert_close(log_probability.grad, -42 * advantages / 10)

@@ -19,7 +19,7 @@ from induce.tasks.batches import RatedBatch
 from induce.tasks.similarity.evaluation import word_overlaps
 from induce.tasks.similarity.models import PairModel, cosines
 from induce.tasks.similarity.pairs import RatedPair, Similarity
-from induce.tasks.similarity.training import EncodedPairs, RatedPairs, load_pairs
+from induce.tasks.similarity.training import RatedPairs, load_pairs
 from tests.support.reference import SHARED
 from tests.support.tiny import SETTINGS
 from treebank.base.errors import SynparseError, TreebankError
@@ -33,7 +33,6 @@ def tiny(name: str, *more: str) -> PairModel:
     sizes = [setting for setting in SETTINGS.get(name, ["model.hidden_size=16"]) if setting.startswith("model.")]
     torch.manual_seed(3)
     model = make_model(resolve(task="similarity", model=name, settings=[*sizes, *more]), 12)
-    assert isinstance(model, PairModel)
     return model
 
 
@@ -165,7 +164,6 @@ def test_vocabulary_and_development_pairs(tmp_path: Path) -> None:
     assert (len(training.pairs), len(development.pairs)) == (9, 1)
     vocabulary = training.vocabulary(100, 1)
     encoded = training.encode(vocabulary)
-    assert isinstance(encoded, EncodedPairs)
     assert [vocabulary.words[k] for k in encoded.pairs[0].first] == ["the", "dog", "saw", "0"]
     assert list(encoded.pairs[0].second) == [1]  # nothing but punctuation
     with pytest.raises(SynparseError, match="name their files"):

@@ -20,7 +20,6 @@ from induce.parsing.model_parser import ModelParser
 from induce.settings.presets import resolve
 from induce.storage.packed import write_packed
 from induce.training.distillation import Teacher, is_file, tree_references
-from induce.training.events import Finished
 from induce.training.paraphrases import reward_references
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run
@@ -43,7 +42,7 @@ def trees(tmp_path: Path) -> Path:
 
 def request(run: Path, **options: object) -> RunRequest:
     settings = (*TINY, "loader.focus_share=1.0", "loader.focus_penalty=6")
-    return RunRequest(run=str(run), text=TEXT, model="npcfg", settings=settings, **options)  # type: ignore[arg-type]
+    return RunRequest(run=str(run), text=TEXT, model="npcfg", settings=settings, **options)
 
 
 def trained(run: Path, **options: object) -> None:
@@ -289,8 +288,7 @@ def test_teacher_parses_separate_development_text(tmp_path: Path, trees: Path, h
     requested = RunRequest(
         run=str(tmp_path / "run"), text=TEXT[:30], dev=TEXT[30:40], model=model, settings=arguments, teachers=(teacher,)
     )
-    *_, finished = prepare_run(requested).train()
-    assert isinstance(finished, Finished)
+    list(prepare_run(requested).train())
     facts = load_parser(tmp_path / "run").checkpoint.facts
     assert facts.development.sentences == 10
     with pytest.raises(SynparseError, match="this file is about the training text alone"):

@@ -99,7 +99,7 @@ def test_workers_ignore_signals_and_end_with_their_iterator(number: signal.Signa
         return os.getpid()
 
     began = time.monotonic()
-    with closing(map_in_workers(work, [0, 0, 0, 0, 1, 1], 2)) as results:  # type: ignore[type-var]
+    with closing(map_in_workers(work, [0, 0, 0, 0, 1, 1], 2)) as results:
         worker = next(results)
         os.kill(worker, number)
         assert all(next(results) for _ in range(3))

@@ -67,7 +67,6 @@ def prpn_layer(
     layer: ReadingLayer, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks
 ) -> tuple[Tensor, Tensor, Tensor]:
     """States (T, B, H) and new tapes of a PRPN layer with attention, which also multiplies its input step by step."""
-    assert layer.key is not None
     cell, (from_x, from_h) = layer.cell, layer.key.weight.split([x.shape[-1], layer.units], 1)
     of_input = [
         cell.from_input(dropped_at(t, step, masks.input)) + cell.recurrent_norm.bias for t, step in enumerate(x)

@@ -14,12 +14,8 @@ from torch import Tensor
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
-from induce.decoding.chart import mbr
 from induce.models.autoencoders.diora import Diora, DioraConfig
 from induce.models.autoencoders.split_scores import span_probabilities
-from induce.models.base import Query
-from induce.models.grammars import grammar as grammar_module
-from induce.structures import Brackets, SpanScores
 
 WORDS, SIZE = 9, 5
 OPTIONS = [
@@ -168,18 +164,6 @@ def test_span_probabilities_are_sums_over_all_trees() -> None:
             for i, _, j in tree:
                 expected[row, i, j] += math.prod(shares)
         np.testing.assert_allclose(span_probabilities(splits, count, 2), expected, atol=1e-6)
-
-
-def test_sentences_of_every_length_get_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sentences of more than 4 words are parsed in pieces, which are joined from the right."""
-    monkeypatch.setattr(grammar_module, "LONGEST", 4)
-    model, batch = make_model().eval(), make_batch(1, 2, 4, 9)
-    with torch.no_grad():
-        scores = model.structure(batch, Query(SpanScores)).rows()
-        trees = model.structure(batch, Query(Brackets)).rows()
-    for count, score, tree in zip((1, 2, 4, 9), scores, trees, strict=True):
-        assert len(mbr(score)) == len(set(tree)) == count - 1
-    assert {(3, 9), (6, 9)} <= set(mbr(scores[3])) & set(trees[3])
 
 
 def test_weight_of_zero_gives_finite_gradients() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,9 +15,6 @@ from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
 from induce.models.autoencoders.autoencoder import penalties_of
 from induce.models.autoencoders.sdiora import SDiora, SDioraConfig, best_trees, tree_losses
-from induce.models.base import Query
-from induce.models.grammars import grammar as grammar_module
-from induce.structures import Brackets, SpanScores
 
 WORDS = 9
 Tree = tuple[tuple[int, int], ...]
@@ -75,20 +71,6 @@ def test_missing_entries_have_no_trees_and_no_loss() -> None:
     chart = model.inside_chart(batch.tokens)
     assert [tree for _, tree in best_trees(chart, 1)[0]] == [[(0, 2)]]
     assert tree_losses(chart.scores[2]).item() == 0
-
-
-def test_sentences_of_every_length_get_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sentences of more than 4 words are parsed in pieces, which are joined from the right."""
-    monkeypatch.setattr(grammar_module, "LONGEST", 4)
-    model, batch = make_model().eval(), make_batch(1, 2, 4, 9)
-    with torch.no_grad():
-        scores = model.structure(batch, Query(SpanScores)).rows()
-        trees = model.structure(batch, Query(Brackets)).rows()
-    for count, score, tree in zip((1, 2, 4, 9), scores, trees, strict=True):
-        assert len(tree) == len(set(tree)) == count - 1
-        assert math.isclose(score.sum(), count - 1, rel_tol=1e-5)  # every tree has as many brackets
-        assert all(score[i, j] > 0.49 for i, j in tree)  # one of two trees, the better one
-    assert {(3, 9), (6, 9)} <= set(trees[3])
 
 
 def test_the_most_frequent_words_are_predicted() -> None:

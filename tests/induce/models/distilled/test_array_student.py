@@ -46,7 +46,7 @@ def both(name: str, **settings: Any) -> tuple[Any, Any]:
     model.reader.ending.random_(0, 4096)
     arrays = {key: value.numpy() for key, value in model.state_dict().items()}
     kind = ArrayChart if name == "chart" else ArrayBiaffine
-    return model, kind(model.config, TYPES, arrays)  # type: ignore[operator]
+    return model, kind(model.config, TYPES, arrays)
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
@@ -60,7 +60,7 @@ def test_scores_are_those_of_the_model_in_torch(name: str, structure: Any, setti
     parts = [torch.from_numpy(values) for values in (tokens, lengths, gaps)]
     with torch.inference_mode():
         expected = model.structure(FragmentBatch(*parts), Query(structure)).rows()
-    rows = in_arrays.structure(FragmentBatch(tokens, lengths, gaps)).rows()  # type: ignore[arg-type]
+    rows = in_arrays.structure(FragmentBatch(tokens, lengths, gaps)).rows()
     for row, other in zip(rows, expected, strict=True):
         assert row.shape == other.shape
         np.testing.assert_allclose(row, other, rtol=1e-4, atol=1e-6)

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from induce.data.batches import HeadSupervisedBatch, SentenceBatch
+from induce.data.batches import HeadSupervisedBatch
 from induce.data.corpus import read_corpora
 from induce.layers.endings import BUCKETS
-from induce.models.base import Query
 from induce.models.distilled.biaffine import Biaffine, BiaffineConfig, head_loss
 from induce.models.distilled.student import some_unknown
-from induce.structures import HeadDistribution
 from tests.support.tiny import with_chains
 from treebank.core.sentence import Sentence
 
@@ -51,30 +49,6 @@ def test_loss_is_the_cross_entropy_of_nonzero_rows() -> None:
     assert mean.item() == pytest.approx(total / count, abs=1e-12)
 
 
-def test_heads_are_distributions_over_words_and_the_root() -> None:
-    model = Biaffine(TINY, 12).eval()
-    batch = batch_of(5, 3, 1)
-    with torch.inference_mode():
-        structure = model.structure(SentenceBatch(batch.tokens, batch.lengths), Query(HeadDistribution))
-    for square, count in zip(structure.rows(), (5, 3, 1), strict=True):
-        assert square.shape == (count, count)
-        np.testing.assert_allclose(square.sum(1), 1, atol=1e-6)
-
-
-def test_training_reproduces_the_teacher_heads() -> None:
-    torch.manual_seed(0)
-    model, batch = Biaffine(TINY, 12), batch_of(6, 5, 4, 6)
-    optimizer = torch.optim.Adam(model.parameters(), 0.05)
-    for _ in range(60):
-        optimizer.zero_grad()
-        model.loss(batch).objective.backward()
-        optimizer.step()
-    with torch.inference_mode():
-        structure = model.eval().structure(batch, Query(HeadDistribution))
-    for square, target in zip(structure.rows(), batch.heads.numpy(), strict=True):
-        assert (square.argmax(1) == target[: len(square), : len(square)].argmax(1)).all()
-
-
 def test_words_with_equal_endings_share_ending_features() -> None:
     text = [Sentence(("walking", "talking", "cats")), Sentence(("dogs", "walking"))]
     corpus, _ = read_corpora(text, "cased")
@@ -104,7 +78,6 @@ def test_reference_heads_are_squares_without_punctuation() -> None:
     text = [Sentence(("Yes", ",", "dogs", "bark", ".")), Sentence(("Cats", "sleep"))]
     corpus, _ = read_corpora(text, "words", references=with_chains)
     encoded = corpus.encode(corpus.vocabulary(100, 1))
-    assert encoded.head_references is not None
     squares = encoded.head_references.heads(np.array([1, 0]), encoded.lengths[[1, 0]], 3)
     assert squares.shape == (2, 3, 3)
     assert squares[0, 2].tolist() == squares[0, :, 2].tolist() == [0, 0, 0]

@@ -10,7 +10,6 @@ import torch
 
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
 from induce.data.corpus import read_corpora
-from induce.decoding.chart import mbr
 from induce.models.base import Query
 from induce.models.distilled.chart import Chart, ChartConfig, inner_spans
 from induce.structures import SpanScores
@@ -51,20 +50,6 @@ def test_loss_is_the_cross_entropy_of_each_inner_span() -> None:
     assert loss.nll.item() == pytest.approx(nats / 12, abs=1e-9)
 
 
-def test_training_reproduces_the_teacher_trees() -> None:
-    torch.manual_seed(0)
-    model, batch = Chart(TINY, 12), batch_of(5)
-    optimizer = torch.optim.Adam(model.parameters(), 0.02)
-    for _ in range(80):
-        optimizer.zero_grad()
-        model.loss(batch).objective.backward()
-        optimizer.step()
-    with torch.inference_mode():
-        rows = model.eval().structure(batch, Query(SpanScores)).rows()
-    for row in rows:
-        assert {(start, end) for start, end, *_ in mbr(row)} >= {(0, 2), (0, 3), (0, 4)}
-
-
 def test_punctuation_between_words_changes_scores() -> None:
     model, batch = Chart(TINY, 12).eval(), batch_of(4)
     cut = FragmentBatch(batch.tokens, batch.lengths, torch.tensor([[0, 0, 1, 0]] * 3))
@@ -86,7 +71,6 @@ def test_targets_are_shares_of_the_reference_trees() -> None:
     )
     for text_part in (corpus, held_out):
         references = text_part.encode(corpus.vocabulary(20, 1)).references
-        assert references is not None
         shares = references.shares(np.array([1, 0]), 4)
         targets = {(int(i), int(j)): float(shares[0, i, j]) for i, j in zip(*shares[0].nonzero(), strict=True)}
         assert targets == {(0, 2): 0.5, (0, 3): 0.5, (0, 4): 1.0, (1, 4): 0.5, (2, 4): 0.5}

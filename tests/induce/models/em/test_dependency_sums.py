@@ -150,21 +150,6 @@ def test_best_tree_equals_enumeration() -> None:
             np.testing.assert_array_equal(getattr(best, name)[..., 0], times)
 
 
-@pytest.mark.parametrize("fragmented", [False, True])
-def test_tree_counts_equal_plain_tree_counts(fragmented: bool) -> None:
-    for count in (1, 2, 5, 13):
-        weights = random_weights(count, 4, seed=count)
-        fragments = Fragments.of(some_fragments(count, 4), 0.2) if fragmented else None
-        assert_same(tree_counts(weights, fragments), plain_tree_counts(weights, fragments))
-
-
-def test_every_word_has_one_head() -> None:
-    counts = tree_counts(random_weights(40, 8), Fragments.of(some_fragments(40, 8), 0.1))
-    arcs = by_head(counts.first + counts.later)
-    np.testing.assert_allclose(arcs.sum(0) + counts.root, 1.0, rtol=1e-9)
-    np.testing.assert_allclose(counts.stop.sum(2), 1.0, rtol=1e-9)
-
-
 def test_four_hundred_words() -> None:
     counts = tree_counts(random_weights(400, 1))
     assert np.isfinite(counts.log_total).all()
@@ -261,9 +246,3 @@ def test_infinite_numbers_of_an_earlier_batch_have_no_effect() -> None:
     tree_counts(fitting, fragments, workspace=workspace)
     workspace.empty("same_end", fitting.first.shape)[:, :, -1] = np.inf  # affects expected stops only
     assert_same(tree_counts(fitting, fragments, workspace=workspace), expected, 1e-5)
-
-
-def test_by_head_inverts_by_reading() -> None:
-    matrix = np.random.default_rng(0).random((6, 6, 2))
-    matrix[np.arange(6), np.arange(6)] = 0
-    np.testing.assert_array_equal(by_head(by_reading(matrix)), matrix)

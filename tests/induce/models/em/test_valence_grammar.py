@@ -139,7 +139,7 @@ def test_harmonic_start_by_definition() -> None:
     assert counts.first[0, 1, 1, 0] == pytest.approx(1 - np.exp(-right))
 
 
-def test_leaning_words_start_with_heads_on_their_side() -> None:
+def test_leaning_words_start_with_heads_and_dependents_on_their_side() -> None:
     count, leaning = 3, np.array([[0.0], [np.log(4.0)], [0.0]])
     unweighted, words = np.ones((count, 1)), np.zeros((count, 1), dtype=int)
     block = SentenceBlock(words, words, unweighted, unweighted, np.array([count]), leaning=leaning)
@@ -147,12 +147,6 @@ def test_leaning_words_start_with_heads_on_their_side() -> None:
     arcs = by_head(counts.first + counts.later)[..., 0]
     assert arcs[2, 1] == pytest.approx(4 * arcs[0, 1])
     assert arcs[:, 0] == pytest.approx([0, 2 / 3 * 2 / 3, 2 / 3 / 3])
-
-
-def test_leaning_words_start_with_dependents_on_their_side() -> None:
-    count, leaning = 3, np.array([[0.0], [np.log(4.0)], [0.0]])
-    unweighted, words = np.ones((count, 1)), np.zeros((count, 1), dtype=int)
-    block = SentenceBlock(words, words, unweighted, unweighted, np.array([count]), leaning=leaning)
     counts = GrammarSums(Preferences(0.0, 1.0, leaning=0.0, head_leaning=1.0)).harmonic_heads(block)
     arcs = by_head(counts.first + counts.later)[..., 0]
     assert arcs[0] == pytest.approx([0, 2 / 3 / 2, 2 / 3 / 2 / (1 / 2 + 2)])  # the last word: 1 / distance, and 2
@@ -228,15 +222,11 @@ def evidence_of(phrases: list[list[int]]) -> float:
 
 
 def test_position_of_heads_is_that_of_the_classes_of_single_words() -> None:
+    assert evidence_of([]) == evidence_of([[]] * 3) == 0.0  # no phrases give no evidence
     single = [[NOUN]] * 90 + [[ADJECTIVE]] * 10
     assert evidence_of([*single, *[[ADJECTIVE, NOUN]] * 50]) > 2
     assert evidence_of([*single, *[[NOUN, ADJECTIVE]] * 50]) < -2
     assert evidence_of([*single, *[[NOUN, NOUN]] * 50]) == pytest.approx(0.0)
-
-
-def test_no_phrases_give_no_evidence_for_the_position_of_heads() -> None:
-    assert evidence_of([]) == 0.0
-    assert evidence_of([[]] * 3) == 0.0
 
 
 def test_divergence_is_zero_for_equal_and_log_two_for_disjoint_distributions() -> None:

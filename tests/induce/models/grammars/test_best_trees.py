@@ -46,7 +46,7 @@ def _probability(spans: list, rules: object, table: list, emissions: torch.Tenso
         return [ways if symbol == label[start, end] else 0.0 for symbol in range(len(left))]
 
     count = max(end for _, end, _ in spans)
-    return rules.root[label[0, count]].item() * best(0, count)[label[0, count]]  # type: ignore[attr-defined]
+    return rules.root[label[0, count]].item() * best(0, count)[label[0, count]]
 
 
 def _is_node(start: int, end: int, label: dict[tuple[int, int], int]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,32 +15,19 @@ from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
 from induce.decoding.chart import mbr
 from induce.models.base import Query
+from induce.models.build import make_model
 from induce.models.grammars import grammar as module
-from induce.models.grammars.cpcfg import CompoundPcfg, CpcfgConfig
-from induce.models.grammars.grammar import Grammar, GrammarConfig
-from induce.models.grammars.nbl_pcfg import NblPcfg, NblPcfgConfig
-from induce.models.grammars.nl_pcfg import NlPcfg
-from induce.models.grammars.npcfg import NeuralPcfg
-from induce.models.grammars.simple_pcfg import SimplePcfg, SimplePcfgConfig
-from induce.models.grammars.tn_pcfg import TnPcfg, TnPcfgConfig
 from induce.structures import Brackets, SpanScores
+from tests.support.tiny import settings
 
-SIZES = {"nonterminals": 3, "preterminals": 4, "embedding_size": 8}
 WORDS = 7
 
 
-def model(kind: str) -> Grammar:
+def model(kind: str) -> Any:
     """An untrained model over `WORDS` words, in evaluation mode."""
     torch.manual_seed(1)
-    models = {
-        "npcfg": lambda: NeuralPcfg(GrammarConfig(**SIZES), WORDS),
-        "cpcfg": lambda: CompoundPcfg(CpcfgConfig(**SIZES, latent_size=2, encoder_size=4), WORDS),
-        "simple-pcfg": lambda: SimplePcfg(SimplePcfgConfig(**SIZES), WORDS),
-        "nl-pcfg": lambda: NlPcfg(GrammarConfig(**SIZES), WORDS),
-        "nbl-pcfg": lambda: NblPcfg(NblPcfgConfig(**SIZES, rank=5), WORDS),
-        "tn-pcfg": lambda: TnPcfg(TnPcfgConfig(**SIZES, rank=5, factors="shared"), WORDS),
-    }
-    return models[kind]().eval()
+    changes = ["model.factors=shared"] if kind == "tn-pcfg" else []
+    return make_model(settings(kind, *changes), WORDS).eval()
 
 
 def batch(*lengths: int) -> SentenceBatch:
@@ -69,17 +57,18 @@ def test_batch_loss_equals_the_loss_of_single_sentences(kind: str) -> None:
     assert loss.nll.item() == pytest.approx(-torch.cat(alone).sum().item() / 14, rel=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["npcfg", "cpcfg", "simple-pcfg", "tn-pcfg"])
+@pytest.mark.parametrize("kind", ["npcfg", "cpcfg", "simple-pcfg", "tn-pcfg", "diora", "s-diora"])
 def test_sentences_of_every_length_get_trees(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences of more than 4 words are parsed in pieces, which are joined from the right."""
     monkeypatch.setattr(module, "LONGEST", 4)
-    grammar = model(kind)
+    chart, sentences = model(kind), batch(1, 2, 4, 9)
     with torch.no_grad():
-        scores = grammar.structure(batch(1, 2, 4, 9), Query(SpanScores)).rows()
-        trees = grammar.structure(batch(1, 2, 4, 9), Query(Brackets)).rows()
+        scores, trees = (chart.structure(sentences, Query(type_)).rows() for type_ in (SpanScores, Brackets))
     for count, score, spans in zip((1, 2, 4, 9), scores, trees, strict=True):
-        assert len(mbr(score)) == len(spans) == count - 1
-        assert all(label.startswith("NT") for _, _, label in spans)
-    assert {(3, 9), (6, 9)} <= set(mbr(scores[3])) & {(start, end) for start, end, _ in trees[3]}
+        assert len(mbr(score)) == len({(start, end) for start, end, *_ in spans}) == count - 1
+        assert score.sum() == pytest.approx(count - 1, rel=1e-4)  # every tree has as many brackets
+        assert "diora" in kind or all(label.startswith("NT") for _, _, label in spans)
+    assert {(3, 9), (6, 9)} <= set(mbr(scores[3])) & {(start, end) for start, end, *_ in trees[3]}
 
 
 def test_chart_scale_follows_training() -> None:
@@ -135,11 +124,9 @@ def test_symbol_probabilities_sum_to_span_probabilities() -> None:
     grammar = model("npcfg")
     with torch.no_grad():
         scores = grammar.structure(batch(1, 4, 5), Query(SpanScores, symbols=True))
-    assert scores.symbols is not None
     torch.testing.assert_close(scores.symbols.sum(-1), scores.score)
     rows = scores.symbol_rows()
-    assert rows is not None
-    assert [row.shape for row in rows] == [(1, 2, 3), (4, 5, 3), (5, 6, 3)]
+    assert [row.shape for row in rows] == [(1, 2, 4), (4, 5, 4), (5, 6, 4)]
 
 
 def test_shared_grammar_is_computed_once_for_each_state_of_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:

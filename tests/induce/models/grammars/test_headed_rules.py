@@ -38,7 +38,6 @@ def rule(rules: HeadedRules, scores: Tensor, k: int, p: int, q: int) -> Tensor:
     """p(A[p] -> X[p] Y[q], side) (2, S, M, M) with the score of word q, in sentence k, the side of Y first."""
     if isinstance(rules, LexicalRules):
         return rules.rules[k, p] * scores[k, q].exp()
-    assert isinstance(rules, BilexicalRules)
     words = scores[k, q, :R].exp()
     return torch.einsum("ar,xr,dyr,r->daxy", rules.heads[k, p], rules.head_child, rules.new_child, words)
 

@@ -72,24 +72,6 @@ def test_the_recurrence_is_that_of_the_equations(kind: str) -> None:
         torch.testing.assert_close(got, want)
 
 
-def test_a_sentence_alone_and_in_a_batch_gives_the_same_whatever_the_padding() -> None:
-    layer = OrderedMemoryLayer(5, SIZE, SLOTS)
-    sentences = [torch.randn(length, 5) for length in (7, 4, 1)]
-    for front in (True, False):
-        x, real = torch.zeros(7, 3, 5), torch.zeros(7, 3, dtype=torch.bool)
-        indices = []
-        for k, item in enumerate(sentences):
-            start = 7 - len(item) if front else 0
-            indices.append(slice(start, start + len(item)))
-            x[indices[k], k], real[indices[k], k] = item, True
-        batched = layer(x, real)
-        for k, item in enumerate(sentences):
-            alone = layer(item[:, None])
-            torch.testing.assert_close(batched.output[indices[k], k], alone.output[:, 0])
-            torch.testing.assert_close(batched.positions[indices[k], k], alone.positions[:, 0])
-        assert (batched.output[~real] == 0).all()
-
-
 def test_a_stream_in_pieces_is_the_stream() -> None:
     layer = OrderedMemoryLayer(5, SIZE, SLOTS)
     x = torch.randn(8, 2, 5)
@@ -98,14 +80,6 @@ def test_a_stream_in_pieces_is_the_stream() -> None:
     second = layer(x[3:], state=first.state)
     torch.testing.assert_close(torch.cat((first.output, second.output)), whole.output)
     assert second.state.started.all()
-
-
-def test_more_slots_change_nothing_for_a_short_sentence() -> None:
-    layer = OrderedMemoryLayer(5, SIZE, SLOTS)
-    x = torch.randn(SLOTS, 2, 5)
-    few, many = layer(x), layer(x, slots=3 * SLOTS)
-    torch.testing.assert_close(few.output, many.output)
-    torch.testing.assert_close(few.positions, many.positions[..., -SLOTS:])
 
 
 def test_dropout_acts_in_training_only_and_keeps_the_mean() -> None:

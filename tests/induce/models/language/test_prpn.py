@@ -13,7 +13,7 @@ from torch import Tensor
 from induce.analysis.memory import rows_of
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.layers.dropout import dropped, dropped_at
-from induce.models.base import Query, detach
+from induce.models.base import detach
 from induce.models.language.prpn import Prpn, PrpnConfig
 from induce.models.language.prpn_kernel import attend
 from induce.models.language.prpn_parsing import gate_kind, gates
@@ -21,7 +21,6 @@ from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes
 from induce.parsing.load import load_parser
 from induce.settings.presets import load_preset
 from induce.storage.facts import Check
-from induce.structures import Distances
 from tests.support.tiny import corpora, make_trainer, settings
 from tests.support.twins import recurrences as plain
 from treebank.base.errors import SynparseError
@@ -193,15 +192,13 @@ def test_two_segments_are_one(changes: dict[str, Any]) -> None:
             assert total / 12 == pytest.approx(float(whole.nll), abs=1e-9)
 
 
-def test_without_a_parsing_network_every_slot_is_open_and_there_are_no_trees() -> None:
+def test_without_a_parsing_network_every_slot_is_open() -> None:
     model = Prpn(tiny(parsing_network=False), 9).eval()
     result = model(torch.randint(9, (6, 1)), model.initial_state(1))
     for t in range(6):
         want = [float(k <= t) for k in range(4)]
         assert result.parsing.read_gate[0, t].tolist() == want
         assert result.parsing.predict_gate[0, t].tolist() == want
-    with pytest.raises(SynparseError, match="parsing_network = false, so it has no distances"):
-        model.structure(SentenceBatch(torch.zeros(1, 2, dtype=torch.long), torch.tensor([2])), Query(Distances))
 
 
 OFF = {
@@ -271,17 +268,6 @@ def test_presets_hold_the_papers_values() -> None:
         assert (preset.data.token, preset.data.normalization, preset.loader_name) == (unit, "raw", "stream")
 
 
-def test_padding_is_not_counted() -> None:
-    torch.manual_seed(0)
-    model = Prpn(tiny(), 9).double().eval()
-    words = torch.randint(1, 9, (2, 3))
-    words[1, 1:] = 0
-    both = model.loss(SentenceBatch(words, torch.tensor([3, 1]))).nll
-    alone = [SentenceBatch(words[k : k + 1, :n], torch.tensor([n])) for k, n in ((0, 3), (1, 1))]
-    separate = [model.loss(batch).nll * (batch.token_count + 1) for batch in alone]
-    torch.testing.assert_close(both, (separate[0] + separate[1]) / 6)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -299,17 +285,9 @@ def test_settings_that_do_not_fit_are_refused(changes: dict[str, Any], message: 
 def test_masks_scale_what_they_keep() -> None:
     model = Prpn(tiny(outer_dropout=0.5, inner_dropout=0.2, recurrent_dropout=0.0), 10)
     masks = model.draw_masks(50, 40)
-    assert masks.parsing.window is not None
-    assert masks.predict.output is not None
-    assert masks.reading[0].input is not None
-    assert masks.reading[1].input is not None
     assert masks.reading[0].recurrent is None
-    for mask, rate in (
-        (masks.parsing.window, 0.2),
-        (masks.predict.output, 0.5),
-        (masks.reading[0].input, 0.5),
-        (masks.reading[1].input, 0.2),
-    ):
+    outer, inner = (masks.predict.output, masks.reading[0].input), (masks.parsing.window, masks.reading[1].input)
+    for mask, rate in [*((mask, 0.5) for mask in outer), *((mask, 0.2) for mask in inner)]:
         torch.testing.assert_close(mask.unique(), torch.tensor([0, 1 / (1 - rate)]))
         assert mask.mean().item() == pytest.approx(1, abs=0.03)
 
@@ -365,7 +343,6 @@ def test_guess_has_a_convolution_for_itself() -> None:
     guess.sum().backward(retain_graph=True)
     assert model.parsing.convolution.weight.grad is None
     assert float(model.parsing.guess.convolution.weight.grad.abs().sum()) > 0
-    assert masks.guess is not None
     assert not torch.equal(masks.window, masks.guess.window)
     distance.sum().backward()
     assert model.parsing.projection.weight.grad.shape == (1, 6, 1)

@@ -97,7 +97,6 @@ def test_pieces_carry_the_gold_of_their_words(reading: str) -> None:
     values = 0
     for step in trained.run.loader.steps(trained.run.rng, 0):
         distances, tokens = gold_of(step.batch), next_words(step.batch).tokens
-        assert distances is not None
         stored = ~distances.isnan()
         assert not (stored & (tokens == 0)).any()
         result |= set(zip(tokens[stored].tolist(), distances[stored].tolist(), strict=True))

@@ -66,7 +66,6 @@ def check_gradients(model: Urnng, fixture: Fixture) -> None:
     for name, parameter in model.named_parameters():
         key = "grad/" + original_name(name)
         if key in fixture.arrays:
-            assert parameter.grad is not None
             fixture.check(key, parameter.grad[: len(fixture.arrays[key])])
             used.add(key)
     assert {key for key in fixture.arrays if key.startswith("grad/")} <= used

@@ -77,7 +77,7 @@ def test_gradients_equal_finite_differences(monkeypatch: pytest.MonkeyPatch) -> 
     model.zero_grad()
     model.loss(batch()).objective.backward()
     for key, parameter in model.named_parameters():
-        assert key.startswith("done.") or torch.equal(parameter.grad, gradients[key])  # type: ignore[arg-type]
+        assert key.startswith("done.") or torch.equal(parameter.grad, gradients[key])
     assert_gradients_equal_finite_differences(model)
 
 

@@ -22,7 +22,7 @@ from tests.support.demonstrations import (
 
 def make(kind: type[OptionController] = OptionController, *, seed: int = 0, **changes: float) -> OptionController:
     torch.manual_seed(seed)
-    model = kind(replace(CONFIG, **changes), FIRST + ACTIONS).double()  # type: ignore[arg-type]
+    model = kind(replace(CONFIG, **changes), FIRST + ACTIONS).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += 0.3 * torch.randn_like(parameter)

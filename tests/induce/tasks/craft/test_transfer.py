@@ -145,8 +145,6 @@ def test_weights_that_are_nan_are_reported_and_not_saved(trained: Path, tmp_path
     stop = iter([False, True])
     list(learning.learn(stop=lambda: next(stop)))
     again = prepare_transfer(request(run, resume=True, settings=()))
-    assert again.learner is not None
-    assert again.learner.options is not None
     again.learner.options.parameters[0].data[:] = float("nan")
     with pytest.raises(SynparseError, match="the model is no longer a number at step 128; the previous checkpoint"):
         again.save()

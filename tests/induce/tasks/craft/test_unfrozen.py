@@ -116,7 +116,6 @@ def test_option_learns_rewarded_action_and_end(pays: int | None) -> None:
     student: Any = SimpleNamespace(
         options=Cells(1, FEATURES, 4, 3, len(ACTIONS)), first_option_state=torch.nn.Parameter()
     )
-    assert learner.options is not None
     learner.options.export(student)
     torch.testing.assert_close(student.options.outer, acting.options[0].cell.outer)
     assert student.first_option_state.shape == (1, 1, 3)
