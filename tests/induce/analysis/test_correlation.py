@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from induce.analysis.correlation import pearson, probability_larger, ranks, spearman
 
 
-def test_equal_values_share_the_mean_rank() -> None:
-    assert ranks([3.0, 1.0, 3.0, 2.0]).tolist() == [3.5, 1.0, 3.5, 2.0]
+def test_correlations_equal_known_values() -> None:
+    """Compare with values computed by hand and by numpy."""
+    assert ranks([3, 1, 3, 2]).tolist() == [3.5, 1, 3.5, 2]
+    chance = np.random.default_rng(1)
+    first, second = chance.normal(size=200), chance.normal(size=200)
+    mixed = first + second
+    correlation = pearson(mixed, first)
+    assert correlation.value == pytest.approx(np.corrcoef(mixed, first)[0, 1])
+    assert correlation.low < correlation.value < correlation.high
+    assert spearman(np.exp(mixed), first**3).value == pytest.approx(spearman(mixed, first).value)
+    assert spearman([1, 2, 3, 4, 5], [1, 2, 3, 5, 4]).value == pytest.approx(0.9)  # 1 - 6 * 2 / (5 * 24)
+    assert math.isnan(pearson([1, 1, 1], [1, 2, 3]).value)
+    half = 1.959964 * math.sqrt((1 + 0.9**2 / 2) / (5 - 3))
+    assert spearman([1, 2, 3, 4, 5], [1, 2, 3, 5, 4]).low == pytest.approx(math.tanh(math.atanh(0.9) - half))
 
 
 def test_probability_larger_counts_ties_half() -> None:

@@ -40,12 +40,6 @@ def test_batches_have_one_length_and_at_most_the_requested_words() -> None:
     assert sorted(length for lengths in batch_lengths for length in lengths) == LENGTHS
 
 
-def test_sentence_over_the_budget_is_a_batch() -> None:
-    batch_lengths = [batch.lengths.tolist() for batch in make_loader(FragmentSettings(batch_words=4)).check()]
-    assert [8] in batch_lengths
-    assert [13] in batch_lengths
-
-
 def test_curriculum_adds_longer_sentences_in_each_pass() -> None:
     config = FragmentSettings(first_longest=3, longer=5, longest=9)
     loader = make_loader(config, epochs=4)
@@ -97,9 +91,3 @@ def test_no_weights_without_references_or_after_the_focus() -> None:
         assert {type(step.batch) for step in loader.steps(np.random.RandomState(0), 0)} == {FragmentBatch}
     focused = make_loader(FragmentSettings(focus_share=1.0), focused=True)
     assert {type(batch) for batch in focused.check()} == {FragmentBatch}
-
-
-def test_fragments_are_numbered_between_punctuation() -> None:
-    for batch in make_loader(FragmentSettings()).check():
-        assert batch.fragments[:, 0].tolist() == [0] * len(batch.lengths)
-        assert batch.fragments[:, 1:].unique().tolist() == [1]

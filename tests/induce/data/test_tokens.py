@@ -24,7 +24,7 @@ from induce.settings.run import RunConfig
 from induce.storage.facts import Check
 from induce.training.events import Event
 from induce.training.loop import Trainer
-from tests.support.tiny import assert_equal_weights, corpora, make_trainer, settings, stop_after
+from tests.support.tiny import corpora, make_trainer, settings
 from treebank.base.errors import SynparseError
 
 LETTERS = ("data.token=character", "train.epochs=2", "optimizer.learning_rate=0.01")
@@ -71,11 +71,6 @@ def test_white_space_and_the_space_symbol_are_spaces() -> None:
 def test_bits_per_character() -> None:
     assert bits(torch.log(torch.tensor(8.0)).item(), "character") == pytest.approx(3)
     assert bits(1.0, "word") is None
-
-
-def test_unknown_token_is_reported() -> None:
-    with pytest.raises(SynparseError, match="there is no token 'charakter'; did you mean 'character'"):
-        resolve(settings=["data.token=charakter"])
 
 
 @pytest.mark.parametrize("name", SUPERVISED)
@@ -138,14 +133,6 @@ def test_raw_recipe_does_not_change_characters(tmp_path: Path) -> None:
     (tree,) = load_parser(tmp_path / "run").parse([["(A", "d\u00d6g)"]])
     assert tree.words == ("(", "A", "d", "\u00d6", "g", ")")
     assert str(tree).count("-LRB-") == 1
-
-
-def test_resumed_run_of_characters_has_the_same_weights(tmp_path: Path) -> None:
-    config = settings("prpn", *LETTERS, "loader.name=stream")
-    train(config, tmp_path / "whole")
-    list(trainer(config, tmp_path / "cut").train(stop=stop_after(13)))
-    list(trainer(config, tmp_path / "cut", resume=True).train())
-    assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_short_text_is_measured_in_characters(tmp_path: Path) -> None:

@@ -89,12 +89,6 @@ def test_tables_equal_counts_from_scratch() -> None:
     np.testing.assert_allclose(search.table, fresh.table)
 
 
-def test_search_has_a_higher_likelihood_than_arbitrary_classes() -> None:
-    neighbours = Neighbours.of(*generated_text(300), size=len(WORDS))
-    likelihood = log_likelihood(neighbours, word_classes(neighbours, WORDS, classes=3, endings=0.0), 3)
-    assert likelihood > log_likelihood(neighbours, np.arange(len(WORDS)) % 3, 3)
-
-
 def test_words_without_context_are_classified_by_ending() -> None:
     """Words that never occur are in the class of words with the same last letters."""
     words = [*WORDS, "unseen-og", "unheard-es"]

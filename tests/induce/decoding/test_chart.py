@@ -38,10 +38,6 @@ def test_sentences_together_have_the_brackets_of_each_alone(lengths: list[int], 
     assert mbr_together(scores) == list(map(mbr, scores))
 
 
-def test_equal_scores_branch_to_the_right() -> None:
-    assert sorted(mbr(np.zeros((4, 5)))) == [(0, 4), (1, 4), (2, 4)]
-
-
 def test_scores_of_single_words_and_invalid_spans_are_ignored() -> None:
     scores = np.random.default_rng(0).normal(size=(6, 7))
     changed = np.where(np.triu(np.ones((6, 7)), 2) > 0, scores, 1e6)

@@ -46,12 +46,6 @@ def test_margins_of_trees_of_any_arity() -> None:
     assert confidence(Heights, [[gap, 0.0] for gap in row], [(0, 6), (0, 2)]) == 4.0
 
 
-def test_wider_gap_raises_confidence() -> None:
-    spans = [(0, 3), (1, 3)]
-    sure, unsure = (confidence(Distances, [0.0, gap, 1.0], spans) for gap in (5.0, 1.5))
-    assert sure > unsure > 0
-
-
 def test_confidence_of_span_scores_is_a_mean_probability() -> None:
     score = np.zeros((3, 4))
     score[0, 3], score[1, 3], score[0, 2] = 1.0, 0.7, 0.3

@@ -99,24 +99,6 @@ def test_distances_that_differ_by_rounding_are_equal() -> None:
     assert set(nary(rounded)) == set(nary(exact))
 
 
-@given(with_ties)
-def test_binary_rules_give_one_bracket_per_gap(distances: list[float]) -> None:
-    gaps = max(len(distances) - 1, 0)
-    assert len(unbiased(distances)) == len(biased(distances)) == len(biased_inner(distances)) == gaps
-
-
-def test_equal_distances_are_right_branching() -> None:
-    right = {(0, 5), (1, 5), (2, 5), (3, 5)}
-    assert set(unbiased([1.0] * 5)) == set(biased([1.0] * 5)) == right
-    assert nary([1.0] * 5) == [(0, 5)]
-
-
-def test_only_biased_reads_the_first_entry() -> None:
-    assert set(biased([9, 1, 2])) == {(0, 3), (1, 3)}
-    assert set(biased([0, 1, 2])) == {(0, 3), (0, 2)}
-    assert set(unbiased([9, 1, 2])) == set(unbiased([0, 1, 2])) == {(0, 3), (0, 2)}
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_nan_raises_an_error(rule: str) -> None:
     with pytest.raises(SynparseError, match="distance 3 of 3 is not a number"):

@@ -1,4 +1,4 @@
-"""Decoders of heads compared with all trees, with networkx, and with the published program."""
+"""Decoders of heads, and constituents from heads: against all trees, networkx, and the published program."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ from induce.decoding.heads import (
     argmax,
     chu_liu_edmonds,
     eisner,
+    heads_to_tree,
     maximum_projective_tree,
     maximum_tree,
     mbr_arcs,
     mbr_heads,
+    phrases,
 )
 from induce.decoding.specification import decoder, decoder_together
 from induce.parsing.load import load_parser
 from induce.registry import DECODERS
-from tests.support.dependency_trees import is_projective
+from tests.support.dependency_trees import is_projective, projective_trees
 from tests.support.reference import fixtures, load
 from tests.support.tiny import settings, train
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads, is_tree
 from treebank.core.sentence import ROOT, Sentence
+from treebank.core.tree import Tree
 from treebank.evaluate.align import HeadView
 from treebank.evaluate.conventions import AttachmentConvention
 from treebank.evaluate.uas import count_directed, count_undirected
@@ -40,8 +43,10 @@ PER_KIND = 60  # matrices of each kind and size that are compared with all trees
 @cache
 def all_trees(count: int, projective: bool) -> np.ndarray:
     """All one-rooted trees over ``count`` words, one row of heads per tree."""
-    trees = [heads for heads in product(range(ROOT, count), repeat=count) if heads.count(ROOT) == 1 and is_tree(heads)]
-    return np.array([heads for heads in trees if not projective or is_projective(heads)])
+    if projective:
+        return np.array(projective_trees(count))
+    every = product(range(ROOT, count), repeat=count)
+    return np.array([heads for heads in every if heads.count(ROOT) == 1 and is_tree(heads)])
 
 
 @pytest.mark.parametrize("count", range(1, 7))
@@ -272,3 +277,44 @@ def test_models_that_estimate_the_root_count_it_by_default(model: str, expected:
     assert f"decoder:{expected}" in parser.decoded
     free = load_parser(tmp_path / "run", device="cpu", decoder="chu-liu-edmonds:root=free")
     assert "decoder:chu-liu-edmonds:root=free" in free.decoded
+
+
+def plain(heads: tuple[int, ...]) -> set[tuple[int, int]]:
+    """Spans by the definition: the range of each word with dependents and the words below it."""
+    spans = set()
+    for top in range(len(heads)):
+        below = []
+        for word in range(len(heads)):
+            at = word
+            while at not in (top, ROOT):
+                at = heads[at]
+            if at == top:
+                below.append(word)
+        assert below == list(range(below[0], below[-1] + 1))
+        if len(below) > 1:
+            spans.add((below[0], below[-1] + 1))
+    return spans
+
+
+@pytest.mark.parametrize("count", range(6))
+def test_phrases_of_all_projective_trees(count: int) -> None:
+    for heads in projective_trees(count):
+        spans = phrases(heads)
+        assert len(spans) == len(set(spans))
+        assert set(spans) == plain(heads)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_tree_of_a_matrix_follows_its_best_projective_heads(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    matrix = draw.random((8, 8))
+    spans = heads_to_tree(matrix)
+    assert set(spans) == plain(eisner(matrix))
+    assert (0, 8) in spans
+    assert len(Tree.from_spans([f"w{i}" for i in range(8)], spans).spans) == len(spans)
+
+
+def test_short_and_long_sentences() -> None:
+    assert heads_to_tree([]) == heads_to_tree([[0.3]]) == []
+    chain = (*range(1, 20_000), ROOT)
+    assert set(phrases(chain)) == {(0, end) for end in range(2, 20_001)}

@@ -46,12 +46,6 @@ def test_long_sentences_with_ties_follow_the_definition(seed: int) -> None:
     assert is_projective(heads)
 
 
-def test_first_word_of_a_phrase_wins_on_equal_heights() -> None:
-    assert heights([(9, 1), (2, 1), (1, 1)]) == (ROOT, 0, 1)
-    assert heights([(9, 1), (1, 1), (1, 1)]) == (ROOT, 0, 0)
-    assert heights([]) == ()
-
-
 def test_long_right_branching_sentence() -> None:
     count = 20_000
     assert heights([(count - i, count - i) for i in range(count)]) == (ROOT, *range(count - 1))

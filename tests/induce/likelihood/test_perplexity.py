@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from induce.data.tokens import SPACE
-from induce.likelihood import language_model, units
-from induce.likelihood.cache import Cache, cache_probability
+from induce.likelihood import units
+from induce.likelihood.cache import Cache
 from induce.likelihood.perplexity import Perplexity, TextEvaluation, TextScorer, add_text, evaluate_text
-from induce.likelihood.units import EncodedText, concatenate, segment_sums, sentence_sums
+from induce.likelihood.units import concatenate, segment_sums, sentence_sums
 from induce.models.masked.masked_model import mask_words
 from induce.storage.checkpoint import build_model, find, pack, read, save
 from induce.storage.facts import RunFacts
@@ -180,12 +180,6 @@ def test_options_that_a_model_cannot_use_are_refused(runs: dict[str, str]) -> No
             score(runs[name], cache=Cache())
 
 
-def test_model_without_probabilities_is_refused(runs: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(language_model, "scores_sentences", lambda model_type: False)
-    with pytest.raises(SynparseError, match="this 'prpn' assigns no probabilities to text"):
-        score(runs["prpn-sentences"])
-
-
 def test_scores_of_the_same_tokens_are_comparable(runs: dict[str, str]) -> None:
     scores = {name: score(run) for name, run in runs.items()}
     assert comparable([scores["lstm"], scores["onlstm"], scores["prpn-sentences"]])
@@ -204,15 +198,6 @@ def test_tables_of_an_evaluation_have_scores_and_comparisons(runs: dict[str, str
     assert scores.texts()[2][:2] == [f"runs/* (mean of 2, SD {deviation:.2f})", f"{sum(values) / 2:.2f}"]
     assert comparisons.rows[0][3] == pytest.approx(values[1] - values[0], rel=1e-4)
     assert scores.footnotes[0].startswith("PPL|data:")
-
-
-def test_pieces_of_a_stream_cover_the_text() -> None:
-    text = EncodedText()
-    text.ids.extend(range(1, 24))
-    pieces = list(text.pieces(2, 4))
-    assert torch.cat([piece.tokens for piece in pieces]).t().tolist() == [list(range(11)), list(range(11, 22))]
-    assert all(torch.equal(piece.tokens + 1, piece.targets) for piece in pieces)
-    assert [len(piece.tokens) for piece in pieces] == [4, 4, 3]
 
 
 @pytest.mark.parametrize("name", ["lstm", "prpn-sentences", "udgn"])
@@ -278,14 +263,3 @@ def test_each_column_has_its_own_cache(runs: dict[str, str]) -> None:
         for row, word in zip(plain_cache(model, part, cache), part[1:], strict=True)
     ]
     assert score(runs["lstm"], batch_size=3, cache=cache).nats == pytest.approx(sum(expected) / len(expected), abs=1e-5)
-
-
-def test_probabilities_of_a_filled_cache_sum_to_one() -> None:
-    torch.manual_seed(0)
-    keys, nexts = torch.randn(11, 3, 4), torch.randint(5, (11, 3))
-    by_word = [
-        cache_probability(keys[-6:], keys, nexts, torch.full((6, 3), word), Cache(size=4))[0] for word in range(5)
-    ]
-    torch.testing.assert_close(torch.stack(by_word).sum(0), torch.ones(6, 3))
-    _, filled = cache_probability(keys, keys, nexts, nexts, Cache())
-    assert filled[:, 0].tolist() == [False] + [True] * 10

@@ -238,14 +238,6 @@ def test_members_with_layers_and_types_agree_for_any_number_of_workers(
     assert list(map(str, single.parse(TEXT[:50]))) == list(map(str, member.parse(TEXT[:50])))
 
 
-def test_two_equal_members_give_the_distribution_of_one(runs: Path, tmp_path: Path) -> None:
-    made = combine([f"{runs}/udgn", f"{runs}/udgn"], str(tmp_path / "v"))
-    (reading,) = made.read([TEXT[0]])
-    (single,) = load_parser(runs / "udgn").read([TEXT[0]])
-    expected = single.row / single.row.sum(1, keepdims=True)
-    np.testing.assert_allclose(reading.row, expected, atol=1e-6)
-
-
 def test_packed_ensemble_can_be_moved_and_a_changed_member_is_an_error(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs / "onlstm", tmp_path / "own")
     combine([str(tmp_path / "own"), "baseline:right"], str(tmp_path / "here"), pack=True)

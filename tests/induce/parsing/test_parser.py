@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from induce.layers import matrix_library
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.parser import as_sentence, block_of
 from induce.parsing.writer import Job
+from induce.storage.builtin import GRAMMAR
 from tests.support import tiny
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.io.read import DEFAULT_INPUT
@@ -76,3 +79,27 @@ def test_block_of_a_sentence_is_that_of_a_whole_text() -> None:
     blocks = [block_of(number, 2, 100) for number in (0, 1, 2, 17, 18, 117, 118, 218)]
     assert blocks == [(0, 2), (0, 2), (2, 16), (2, 16), (18, 100), (18, 100), (118, 100), (218, 100)]
     assert block_of(70, 16, 512) == (16, 128)
+
+
+SENTENCE = ["the", "dog", "sees", "a", "cat"]
+
+
+def test_library_is_chosen_once_and_only_for_many_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    choices, used = list[int](), list[str]()
+
+    def choose(compute: Callable[[], object], min_multiplications: int) -> str:
+        compute()
+        choices.append(min_multiplications)
+        return matrix_library.ONEDNN
+
+    multiplying = matrix_library.multiplying
+    monkeypatch.setattr(matrix_library, "choose_library", choose)
+    monkeypatch.setattr(matrix_library, "multiplying", lambda name: used.append(name) or multiplying(name))
+    trees = {}
+    for count in (3, 600, 900):  # sentences; each parser has its own first block
+        parser = load_parser(GRAMMAR, device="cpu")
+        trees[count] = list(parser.parse([SENTENCE] * count))
+    assert len(choices) == 2
+    assert used[0] == matrix_library.MKL  # three sentences
+    assert matrix_library.ONEDNN in used
+    assert {str(tree) for part in trees.values() for tree in part} == {str(trees[3][0])}

@@ -214,15 +214,6 @@ def refusal(folder: Path) -> str:
     return ""
 
 
-def test_every_model_is_built_within_the_limits_of_its_weights() -> None:
-    for name in registry.MODELS:
-        config = resolve(model=name, settings=SETTINGS[name])
-        state = make_model(config, 30).state_dict()
-        weights.build_with(lambda config=config: make_model(config, 30), config.model, state)
-        with pytest.raises((ValueError, RuntimeError)):
-            weights.build_with(lambda config=config: make_model(config, 31), config.model, state)
-
-
 @pytest.mark.parametrize("make", [lambda: torch.nn.Linear(10_000, 10_000), lambda: torch.randn(10**5, 10**5)])
 def test_model_out_of_proportion_raises_an_error_before_it_is_built(make: Callable[[], Any]) -> None:
     with limited_memory(1 << 26), pytest.raises(ValueError, match="out of proportion"):

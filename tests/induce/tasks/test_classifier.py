@@ -43,6 +43,25 @@ def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
     return make_trainer(config, *load_examples(config, (), ()), run, device="cpu", **options)
 
 
+def untrained(config: RunConfig, count: int, **options: bool) -> tuple[Any, ExpressionLoader]:
+    """A model in double precision, and batches of ``count`` examples."""
+    torch.manual_seed(1)
+    task = find_task(config.task_name)
+    examples = Examples(task, task.generate(config.task, "train", count, **options))
+    vocabulary = examples.vocabulary(0, 0)
+    model = make_model(config, len(vocabulary)).double().eval()
+    return model, ExpressionLoader(examples.encode(vocabulary), BatchSettings(batch_size=4), device="cpu")
+
+
+def scores_of(model: Any, loader: ExpressionLoader, count: int) -> torch.Tensor:
+    """Scores of a batch, which are compared with those of each example by itself."""
+    batch, *alone = loader.batch(range(count)), *(loader.batch([k]) for k in range(count))
+    scores = model(batch.tokens, batch.lengths, batch.trees)
+    for row, item in zip(scores, alone, strict=True):
+        torch.testing.assert_close(model(item.tokens, item.lengths, item.trees)[0], row)
+    return scores
+
+
 @pytest.mark.parametrize("preset", [name for name in preset_names() if load_preset(name).task_name])
 def test_presets_name_every_setting(preset: str) -> None:
     for name, entry in models_of(load_preset(preset).task_name).items():
@@ -56,17 +75,7 @@ def test_presets_name_every_setting(preset: str) -> None:
 
 @pytest.mark.parametrize(("task", "name"), RUNS)
 def test_scores_do_not_depend_on_padding_and_order(task: str, name: str) -> None:
-    torch.manual_seed(1)
-    config = settings(task, name)
-    examples = Examples(find_task(task), find_task(task).generate(config.task, "train", 12, longer=True))
-    vocabulary = examples.vocabulary(0, 0)
-    model = make_model(config, len(vocabulary)).double().eval()
-    loader = ExpressionLoader(examples.encode(vocabulary), BatchSettings(batch_size=4), device="cpu")
-    batch = loader.batch(range(12))
-    scores = model(batch.tokens, batch.lengths, batch.trees)
-    for k in range(12):
-        alone = loader.batch([k])
-        torch.testing.assert_close(model(alone.tokens, alone.lengths, alone.trees)[0], scores[k])
+    scores_of(*untrained(settings(task, name), 12, longer=True), 12)
 
 
 def test_released_padding_changes_scores_of_shorter_expressions() -> None:
@@ -149,19 +158,10 @@ def test_conflicting_settings_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("universal", [False, True])
 def test_transformer_joins_both_formulas(universal: bool) -> None:
     """Scores depend on the order of the two sides, not on padding. A universal encoder has one layer."""
-    torch.manual_seed(1)
     changes = ["model.joint=true", f"model.universal={str(universal).lower()}", "model.depth=2"]
-    config = settings("logic", "transformer", *changes)
-    examples = Examples(find_task("logic"), find_task("logic").generate(config.task, "train", 6))
-    vocabulary = examples.vocabulary(0, 0)
-    model = make_model(config, len(vocabulary)).double().eval()
-    loader = ExpressionLoader(examples.encode(vocabulary), BatchSettings(batch_size=4), device="cpu")
-    batch = loader.batch(range(6))
-    scores = model(batch.tokens, batch.lengths, batch.trees)
+    model, loader = untrained(settings("logic", "transformer", *changes), 6)
+    scores, batch = scores_of(model, loader, 6), loader.batch(range(6))
     assert scores.shape == (6, 7)
-    for k in range(6):
-        alone = loader.batch([k])
-        torch.testing.assert_close(model(alone.tokens, alone.lengths, alone.trees)[0], scores[k])
     reversed_scores = model(batch.tokens.roll(6, 0), batch.lengths.roll(6), batch.trees)
     assert not torch.allclose(reversed_scores, scores)
     assert len(model.encoder.layers.layers) == (1 if universal else 2)
@@ -173,11 +173,8 @@ def test_transformer_joins_both_formulas(universal: bool) -> None:
 def test_released_classifier_of_gumbel_tree_lstm_learns_from_any_batch(task: str) -> None:
     """Batch normalization applies running statistics to a batch of one example."""
     changes = ["model.head=released", "model.head_size=6", "model.head_layers=2"]
-    config = settings(task, "gumbel-tree-lstm", *changes)
-    examples = Examples(find_task(task), find_task(task).generate(config.task, "train", 5))
-    vocabulary = examples.vocabulary(0, 0)
-    model = make_model(config, len(vocabulary)).train()
-    loader = ExpressionLoader(examples.encode(vocabulary), BatchSettings(batch_size=4), device="cpu")
+    model, loader = untrained(settings(task, "gumbel-tree-lstm", *changes), 5)
+    model.train()
     assert isinstance(loader.batch([0]), model.whole_batch)
     for chosen in (range(5), [0]):
         model.zero_grad()

@@ -103,29 +103,6 @@ def test_steps_one_by_one_equal_all_steps_at_once() -> None:
         torch.testing.assert_close(state.choice, trace.choice[:, time])
 
 
-def test_probabilities_sum_to_one() -> None:
-    trace = make().run(*observations_and_tasks())
-    for part in (trace.actions, trace.choice):
-        torch.testing.assert_close(part.sum(-1), torch.ones_like(part[..., 0]))
-        assert (part >= 0).all()
-    assert ((trace.end >= 0) & (trace.end <= 1)).all()
-    assert (trace.end[:, 0] == 1).all()
-
-
-def test_controller_and_choice_do_not_change_without_an_end() -> None:
-    model = make()
-    set_ends(model, -1e4)
-    observations, tasks = observations_and_tasks()
-    trace, state = model.run(observations, tasks), model.start(tasks)
-    assert not trace.end[:, 1:].any()
-    assert (trace.choice == trace.choice[:, :1]).all()
-    states = []
-    for time in range(observations.shape[1]):
-        state = model.act(observations[:, time], state, first=time == 0)[2]
-        states.append(state.controller)
-    assert all((state == states[0]).all() for state in states)
-
-
 def test_end_at_each_step_makes_a_mixture_of_experts() -> None:
     model = make()
     observations, tasks = observations_and_tasks()
@@ -213,12 +190,3 @@ def test_distance_is_the_probability_of_an_end() -> None:
     gaps = model.structure(demonstrations, Query(Distances)).rows()
     assert [len(row) for row in gaps] == [6, 4, 2]
     assert gaps[0] == model.run(demonstrations.observations, demonstrations.sketches).end[0].tolist()
-
-
-def test_gradients_reach_all_used_parameters() -> None:
-    model = make()
-    model.loss(batch()).objective.backward()
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.abs().sum() > 0, name
-    assert not model.controller.outer.grad[..., -1].any()  # the end of the controller is not used

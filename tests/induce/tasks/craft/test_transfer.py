@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.settings.presets import load_preset
+from induce.storage import checkpoint
 from induce.storage.checkpoint import build_model, find, read
 from induce.storage.facts import RunFacts
 from induce.tasks.craft.compile import Compile, CompileConfig
@@ -94,17 +96,18 @@ def test_single_actions_are_options() -> None:
     torch.testing.assert_close(scores, torch.eye(5)[:, None].expand(-1, 2, -1))
 
 
+def saved(folder: Path, model: Any, name: str = "") -> Path:
+    """``folder`` with an untrained model of the type ``name``."""
+    preset = load_preset("craft-small", name) if name else load_preset("craft-small")
+    config = replace(preset, model=asdict(model.config))
+    checkpoint.save(folder / "last", checkpoint.pack(model, config, WORDS, RunFacts()))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Model folder of an untrained policy."""
-    from dataclasses import asdict, replace
-
-    from induce.storage import checkpoint as store
-
-    folder, model = tmp_path_factory.mktemp("ocn") / "run", policy()
-    config = replace(load_preset("craft-small"), model=asdict(model.config))
-    store.save(folder / "last", store.pack(model, config, WORDS, RunFacts()))
-    return folder
+    return saved(tmp_path_factory.mktemp("ocn") / "run", policy())
 
 
 def request(run: Path, *runs: Path, **others: Any) -> TransferRequest:
@@ -174,16 +177,9 @@ def test_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 @pytest.fixture(scope="module")
 def ompn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Model folder of an untrained policy without options."""
-    from dataclasses import asdict, replace
-
-    from induce.storage import checkpoint as store
-
     torch.manual_seed(0)
-    folder = tmp_path_factory.mktemp("ompn") / "run"
     model = OrderedMemoryPolicy(OrderedMemoryPolicyConfig(slot_size=4), len(WORDS))
-    config = replace(load_preset("craft-small", "ompn"), model=asdict(model.config))
-    store.save(folder / "last", store.pack(model, config, WORDS, RunFacts()))
-    return folder
+    return saved(tmp_path_factory.mktemp("ompn") / "run", model, "ompn")
 
 
 def test_call_of_a_policy_without_options_is_an_episode(ompn: Path) -> None:
@@ -225,14 +221,9 @@ def test_policy_without_options_is_trained_and_resumed(ompn: Path, trained: Path
 
 def test_types_of_compile_are_the_options_of_a_transfer(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
-    from dataclasses import asdict, replace
-
-    from induce.storage import checkpoint as store
-
     torch.manual_seed(0)
     model = Compile(CompileConfig(hidden_size=4, options=2), len(WORDS))
-    config = replace(load_preset("craft-small", "compile"), model=asdict(model.config))
-    store.save(tmp_path / "old/last", store.pack(model, config, WORDS, RunFacts()))
+    saved(tmp_path / "old", model, "compile")
     transfer = prepare_transfer(request(tmp_path / "new", tmp_path / "old", tmp_path / "old", sketch="A"))
     (event, *_) = list(transfer.learn())
     after = build_model(read(find(tmp_path / "new")))

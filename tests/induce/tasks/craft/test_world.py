@@ -41,14 +41,6 @@ def test_move_turns_the_agent_and_enters_free_cells() -> None:
     assert worlds.direction[0] == 1
 
 
-def test_collected_object_leaves_an_empty_cell() -> None:
-    worlds = world("..>w....")
-    assert play(worlds, "us us") == [True, False]
-    assert carried(worlds) == {"wood": 1}
-    play(worlds, "ri")
-    assert worlds.position[0].tolist() == [4, 8]
-
-
 def test_workshop_carries_out_all_possible_recipes() -> None:
     """Wood and grass at the toolshed give a plank and a rope at once."""
     worlds = world("w>Tg....")
@@ -80,15 +72,6 @@ def test_tool_removes_an_obstacle_and_is_kept(obstacle: str, tool: str) -> None:
     worlds.inventory[0, KIND[tool]] = 1
     assert play(worlds, "us ri us") == [False, False, True]
     assert carried(worlds) == {tool: 1, "gold": 1}
-
-
-def test_scripted_episode_makes_a_bridge_and_gets_gold() -> None:
-    worlds = world(">iw.....", ".F~$....")
-    assert play(worlds, "us ri us do us") == [True, False, True, False, True]
-    assert carried(worlds) == {"bridge": 1}
-    assert play(worlds, "ri do us do ri us") == [False, False, False, False, False, True]
-    assert carried(worlds) == {"bridge": 1, "gold": 1}
-    assert worlds.position[0].tolist() == [3, 7]
 
 
 def plain_act(grid: np.ndarray, position: list[int], look: int, bag: list[int], action: int) -> tuple[list[int], int]:

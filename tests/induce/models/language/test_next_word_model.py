@@ -1,4 +1,4 @@
-"""Untied output embeddings, mixtures of softmaxes, plain SGD, and the presets of targeted syntactic evaluation."""
+"""Untied output embeddings, mixtures of softmaxes, and the presets of targeted syntactic evaluation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import nn
 
 from induce.models.build import make_model
 from induce.registry import model_class
@@ -14,7 +13,6 @@ from induce.settings.presets import load_preset
 from induce.settings.run import model_settings
 from induce.storage.facts import Check
 from induce.training.loop import Trainer
-from induce.training.optimizer import make_optimizer
 from induce.training.state import Run
 from tests.support.tiny import settings, trainer
 from treebank.base.errors import SynparseError
@@ -56,22 +54,6 @@ def test_output_size_needs_untied_embeddings() -> None:
     config = settings("lstm")
     with pytest.raises(SynparseError, match="output_size = 12 needs tied_embeddings = false"):
         model_settings(model_class("lstm").Config, {**config.model, "output_size": 12}, "lstm")
-
-
-def test_sgd_step_depends_on_loss_and_segment_length() -> None:
-    parameter = nn.Parameter(torch.zeros(1))
-    config = settings(
-        "lstm", "optimizer.name=sgd", "optimizer.learning_rate=2", "optimizer.decay=0.25", "optimizer.weight_decay=0"
-    )
-    optimizer = make_optimizer([parameter], config.optimizer)
-    steps = []
-    for loss, factor in ((5.0, 1.0), (6.0, 0.5), (4.0, 1.0)):
-        before = float(parameter.detach())
-        parameter.grad = torch.ones(1)
-        optimizer.step(factor)
-        steps.append(before - float(parameter.detach()))
-        optimizer.end_of_epoch(loss)
-    assert steps == [2.0, 1.0, 0.5]
 
 
 @pytest.mark.parametrize("name", ["lstm", "onlstm"])

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
-from induce.training.optimizer import Adam, Sgd
+from induce.training.optimizer import Adam, Sgd, make_optimizer
 from tests.support.fork_server import Call
+from tests.support.tiny import settings
 
 
 def weights() -> list[torch.Tensor]:
@@ -79,3 +81,19 @@ for name in registry.MODELS:
 sys.exit(7 if "torch._dynamo" in sys.modules else 0)
 """
     assert Call(warm, [str(tmp_path)], program=program).wait() == 0
+
+
+def test_sgd_step_depends_on_loss_and_segment_length() -> None:
+    parameter = nn.Parameter(torch.zeros(1))
+    config = settings(
+        "lstm", "optimizer.name=sgd", "optimizer.learning_rate=2", "optimizer.decay=0.25", "optimizer.weight_decay=0"
+    )
+    optimizer = make_optimizer([parameter], config.optimizer)
+    steps = []
+    for loss, factor in ((5.0, 1.0), (6.0, 0.5), (4.0, 1.0)):
+        before = float(parameter.detach())
+        parameter.grad = torch.ones(1)
+        optimizer.step(factor)
+        steps.append(before - float(parameter.detach()))
+        optimizer.end_of_epoch(loss)
+    assert steps == [2.0, 1.0, 0.5]
