@@ -1,4 +1,4 @@
-"""Models of one file each, in ``tests/toys``, which train, parse, extract, decode and score without registration."""
+"""Components of one file each, in ``tests/toys``, which a package adds by its entry point and all commands use."""
 
 from __future__ import annotations
 
@@ -6,58 +6,47 @@ import json
 import tomllib
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import synparse
-from induce.registry import DECODERS, ENCODERS, MODELS, PRIORS, TASKS, ModelEntry, TaskEntry, add_extensions
+from induce.registry import DECODERS, MODELS, PRIORS, TASKS, add_extensions
 from induce.storage import checkpoint
 from tests.support.calls import Caller, toy_text
 from tests.support.pages import fences
 from tests.support.tiny import assert_equal_weights, stop_after
 from tests.support.working_folder import write
 from tests.toys import task_parity
+from tests.toys.extension import TOYS
 
-TOYS = sorted(path.stem for path in (Path(__file__).parent / "toys").glob("toy_*.py"))
 LINES = ["The cat saw , they say , a big dog .", "", "Yes", "the dog met a man"]
 
 
 @pytest.fixture(autouse=True)
-def tables(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The current folder with a text, and tables of models and tasks to which a test may add entries."""
-    write("text.txt", toy_text(60))
-    for table in (MODELS, TASKS):
+def installed(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a text and the presets of the toys, and an installed package whose entry point adds the toys."""
+    for table in (MODELS, TASKS, DECODERS, PRIORS):
         monkeypatch.setattr(table, "entries", dict(table.entries))
-
-
-def add_toy(name: str) -> ModuleType:
-    """Add a toy to the table of models, with its preset in the current folder."""
-    module = import_module(f"tests.toys.{name}")
-    write("toy.toml", module.PRESET)
-    MODELS.add(name, ModelEntry(f"tests.toys.{name}:Toy", "toy.toml"))
-    return module
+    Path("toys-1.0.dist-info").mkdir()
+    write("toys-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
+    write("toys-1.0.dist-info/entry_points.txt", "[synparse]\ntoys = tests.toys.extension:add\n")
+    monkeypatch.syspath_prepend(working_folder)
+    add_extensions()
+    write("text.txt", toy_text(60))
+    write("parity.toml", task_parity.PRESET)
+    for name in TOYS:
+        write(f"{name}.toml", import_module(f"tests.toys.{name}").PRESET)
 
 
 @pytest.fixture(params=TOYS)
-def toy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a toy that is in the table of models, with sentences and gold files in the current folder."""
-    name: str = request.param
-    module = add_toy(name)
+def toy(request: pytest.FixtureRequest) -> str:
+    """The name of a toy, with sentences and gold files in the current folder."""
     write("lines.txt", "\n".join(LINES) + "\n")
     write("gold.mrg", "(S (NP (DT The) (NN cat)) (VP (VBD saw) (NP (DT a) (NN dog))))\n")
     words = [("The", 2), ("cat", 3), ("saw", 0), ("a", 5), ("dog", 3)]
     rows = [f"{i}\t{word}\t_\t_\t_\t_\t{head}\tdep\t_\t_" for i, (word, head) in enumerate(words, 1)]
     write("gold.conllu", "\n".join(rows) + "\n\n")
-    for table, entries in ((DECODERS, "DECODERS"), (PRIORS, "PRIORS")):
-        for key, entry in getattr(module, entries, {}).items():
-            monkeypatch.setitem(table.entries, key, entry)
-    return name
-
-
-def test_toys_cover_each_structure() -> None:
-    structures = ("brackets", "distances", "fitted", "heads", "rules", "spans", "structure")
-    assert [f"toy_{name}" for name in structures] == TOYS
+    return str(request.param)
 
 
 def test_from_text_to_scores(toy: str, call: Caller) -> None:
@@ -106,12 +95,16 @@ def test_confidence_sharpness_drawing_voting_and_likelihood(toy: str, call: Call
 
 
 @pytest.mark.parametrize("toy", ["toy_structure"], indirect=True)
-def test_structure_from_outside_has_a_decoder_with_an_option_and_a_prior(toy: str, call: Caller) -> None:
+def test_structure_from_outside_has_a_decoder_with_an_option_k_best_trees_and_a_prior(toy: str, call: Caller) -> None:
     call.result("train", "text.txt", "--model", toy, "-o", "run")
     Path("lines.jsonl").write_text(call.result("extract", "lines.txt", "-m", "run"), "utf-8")
     named = call.result("decode", "lines.jsonl", "--decoder", "edges:end_weight=1")
     assert named == call.result("decode", "lines.jsonl") == call.result("decode", "lines.jsonl", "--decoder", "edges:1")
-    assert synparse.load("run", decoder="edges:0").decoder == "edges:0"
+    parser = synparse.load("run", decoder="edges:0")
+    assert parser.decoder == "edges:0"
+    (ranked,) = parser.parse_k_best([LINES[3]], 3)
+    assert len(ranked) == 3
+    assert ranked[0].tree == next(parser.parse([LINES[3]]))
     assert "|priors:first-words:0.5" in synparse.load("run", priors="first-words:0.5").decoded
     call.result("parse", "lines.txt", "-m", "run", "--priors", "first-words:0.5")
 
@@ -125,16 +118,13 @@ def test_cut_off_and_resumed(toy: str) -> None:
 
 
 def test_phrases_have_the_labels_of_their_model() -> None:
-    add_toy("toy_brackets")
     parser = synparse.train("text.txt", run="run", model="toy_brackets")
     assert str(next(parser.parse("the cat , a dog"))) == "(X (F (W the) (W cat)) (W ,) (F (W a) (W dog)))"
 
 
 def test_task_is_one_file(call: Caller) -> None:
     """A task from outside the package trains, is scored on files and has a score in JSON."""
-    write("parity.toml", task_parity.PRESET)
     write("test.txt", "1 0 1\n1 1 1 0\n0 0\n" + "1 0 " * 6 + "\n")
-    TASKS.add("parity", TaskEntry("tests.toys.task_parity:Parity", "parity.toml", ENCODERS))
     call.result("task", "train", "parity", "-o", "run")
     document = call.json("task", "eval", "parity", "test.txt", "-m", "run")
     (score,) = document["scores"]
@@ -142,23 +132,16 @@ def test_task_is_one_file(call: Caller) -> None:
     assert 0 <= score["value"] <= 100
 
 
-def test_installed_package_joins_by_its_entry_point(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller
-) -> None:
-    package = tmp_path / "toys-1.0.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n", "utf-8")
-    (package / "entry_points.txt").write_text("[synparse]\ntoys = tests.toys.extension:add\n", "utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    add_extensions()
-    write("toy.toml", import_module("tests.toys.toy_distances").PRESET)
-    call.result("train", "text.txt", "--model", "toy_distances", "-o", "run")
-    assert "model toy_distances" in call.result("info", "-m", "run")
-    assert "parity" in TASKS
+def test_recipe_of_models_from_outside(call: Caller) -> None:
+    part = '[[part]]\nname = "{0}"\npresets = ["toy_{0}.toml"]\nminutes = 0.1\n'
+    write("toys.toml", 'name = "toys"\nminutes = 0.2\n' + part.format("spans") + part.format("structure"))
+    call.result("train", "text.txt", "--recipe", "toys.toml", "-o", "run")
+    parser = synparse.load("run")
+    assert [member.name for member in parser.description.members] == ["parts/spans-1", "parts/structure-1"]
+    assert [tree.words for tree in parser.parse(LINES)] == [tuple(line.split()) for line in LINES]
 
 
 def test_model_of_a_package_that_is_not_installed_is_not_called_damaged(call: Caller) -> None:
-    add_toy("toy_distances")
     call.result("train", "text.txt", "--model", "toy_distances", "-o", "run")
     del MODELS.entries["toy_distances"]
     error = call.refusal("info", "-m", "run")
@@ -167,15 +150,12 @@ def test_model_of_a_package_that_is_not_installed_is_not_called_damaged(call: Ca
     assert "damaged" not in error
 
 
-def test_complete_example_of_the_documentation_trains_and_is_found_by_its_entry_point(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller
-) -> None:
+def test_complete_example_of_the_documentation_trains_and_is_found_by_its_entry_point(call: Caller) -> None:
     page = "docs/development/extending.md"
     preset, project = fences(page, "toml")
     write("bigram.py", fences(page, "python")[0])
     write("bigram.toml", preset)
     write("text.txt", "the old man saw a dog\n" * 40)
-    monkeypatch.syspath_prepend(tmp_path)
     module, function = tomllib.loads(project)["project"]["entry-points"]["synparse"]["bigram"].split(":")
     getattr(import_module(module), function)()
     call.result("train", "text.txt", "--model", "bigram", "-o", "run")

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from induce.data.batches import SentenceBatch
 from induce.decoding.chart import mbr
+from induce.decoding.k_best import mbr_k_best
 from induce.models.base import Query, next_words
-from induce.registry import DecoderEntry, DecoderOption, PriorEntry
 from induce.structures import Structure
 from tests.toys.bigram import Bigram
 
@@ -92,15 +92,14 @@ def edges_to_tree(row: Any, *, end_weight: float = 1.0) -> list[tuple[int, int]]
     return mbr(span_scores(row, end_weight))
 
 
+def k_best_trees(row: Any, k: int, *, end_weight: float = 1.0) -> list[tuple[float, list[tuple[int, int]]]]:
+    """Scores and brackets of the ``k`` best trees."""
+    return mbr_k_best(span_scores(row, end_weight), k)
+
+
 def first_words(row: Any, evidence: Any, strength: float) -> Any:
     """Prior: phrases that begin with the first word gain ``strength``."""
     return [[min(1.0, begin + strength * (index == 0)), end] for index, (begin, end) in enumerate(row)]
-
-
-DECODERS = {
-    "edges": DecoderEntry("tests.toys.toy_structure:edges_to_tree", PhraseEdges, options=(DecoderOption("end_weight"),))
-}
-PRIORS = {"first-words": PriorEntry("tests.toys.toy_structure:first_words", PhraseEdges)}
 
 
 class Toy(Bigram):
