@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -70,33 +71,24 @@ def test_imports_have_one_direction() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "package"),
+    ("source", "package", "is_forbidden"),
     [
-        ("import torch", "treebank"),
-        ("def f():\n    import torch.nn", "treebank"),
-        ("from induce.parsing.load import load_parser", "treebank"),
-        ("if True:\n    import numpy as np", "treebank"),
-        ("def f():\n    import click", "induce"),
-        ("from cli.options import note", "induce"),
-        ("import torch", "cli"),
-        ("class A:\n    from nltk import Tree", "cli"),
+        ("import torch", "treebank", True),
+        ("def f():\n    import torch.nn", "treebank", True),
+        ("from induce.parsing.load import load_parser", "treebank", True),
+        ("if True:\n    import numpy as np", "treebank", True),
+        ("def f():\n    import click", "induce", True),
+        ("from cli.options import note", "induce", True),
+        ("import torch", "cli", True),
+        ("class A:\n    from nltk import Tree", "cli", True),
+        ("def f():\n    import numpy", "treebank", False),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy", "treebank", False),
+        ("def f():\n    import torch", "cli", False),
+        ("import torch\nfrom treebank.core.tree import Tree", "induce", False),
     ],
 )
-def test_forbidden_import_is_detected(source: str, package: str) -> None:
-    assert violations(source, package)
-
-
-@pytest.mark.parametrize(
-    ("source", "package"),
-    [
-        ("def f():\n    import numpy", "treebank"),
-        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy", "treebank"),
-        ("def f():\n    import torch", "cli"),
-        ("import torch\nfrom treebank.core.tree import Tree", "induce"),
-    ],
-)
-def test_allowed_import_is_not_reported(source: str, package: str) -> None:
-    assert violations(source, package) == []
+def test_forbidden_import_is_detected(source: str, package: str, is_forbidden: bool) -> None:
+    assert bool(violations(source, package)) == is_forbidden
 
 
 def module_name(path: Path) -> str:
@@ -131,38 +123,17 @@ def edges(modules: Mapping[str, str]) -> dict[str, set[str]]:
     return result
 
 
-def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
-    """Strongly connected components of the imports (Tarjan 1972), with an explicit stack."""
-    number: dict[str, int] = {}
-    low: dict[str, int] = {}
-    waiting: list[str] = []
-    components = []
-    for start in graph:
-        todo = [(start, iter(sorted(graph[start])))] if start not in number else []
-        while todo:
-            name, targets = todo[-1]
-            if name not in number:
-                number[name] = low[name] = len(number)
-                waiting.append(name)
-            following = next(targets, None)
-            if following is None:
-                todo.pop()
-                if todo:
-                    low[todo[-1][0]] = min(low[todo[-1][0]], low[name])
-                if low[name] == number[name]:
-                    part = set(waiting[waiting.index(name) :])
-                    del waiting[waiting.index(name) :]
-                    components += [part] if len(part) > 1 else []
-            elif following not in number:
-                todo.append((following, iter(sorted(graph[following]))))
-            elif following in waiting:
-                low[name] = min(low[name], number[following])
-    return components
+def circle(modules: Mapping[str, str]) -> set[str]:
+    """Modules that import each other in a circle, if there is one."""
+    try:
+        TopologicalSorter(edges(modules)).prepare()
+    except CycleError as error:
+        return set(error.args[1])
+    return set()
 
 
 def test_imports_have_no_cycles_even_if_deferred() -> None:
-    modules = {module_name(path): source for path, source in sources().items()}
-    assert [sorted(circle) for circle in circles(edges(modules))] == []
+    assert circle({module_name(path): source for path, source in sources().items()}) == set()
 
 
 def test_folders_of_induce_do_not_import_each_other() -> None:
@@ -194,10 +165,10 @@ def test_cycle_is_detected() -> None:
         "p.d": "import p.a\nimport p.b",
         "p.e": "import p.d",
     }
-    assert circles(edges(modules)) == [{"p.a", "p.b", "p.c"}]
+    assert circle(modules) == {"p.a", "p.b", "p.c"}
     by_string = {**modules, "p.c": "from importlib import import_module\nimport_module('p.a').f()"}
-    assert circles(edges(by_string)) == [{"p.a", "p.b", "p.c"}]
-    assert circles(edges({**modules, "p.c": "import json"})) == []
+    assert circle(by_string) == {"p.a", "p.b", "p.c"}
+    assert circle({**modules, "p.c": "import json"}) == set()
 
 
 def long_functions(source: str) -> list[str]:
