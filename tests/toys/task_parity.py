@@ -13,17 +13,10 @@ from induce.tasks.base import Example, Expression, Group, distinct, size_groups
 
 PRESET = """
 source = "a toy"
-[model]
-name = "lstm"
-hidden_size = 8
-[task]
-name = "parity"
-expressions = 60
-[train]
-epochs = 2
-[loader]
-name = "expressions"
-batch_size = 16
+model = {name = "lstm", hidden_size = 8}
+task = {name = "parity", expressions = 60}
+train.epochs = 2
+loader = {name = "expressions", batch_size = 16}
 """
 
 

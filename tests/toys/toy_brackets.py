@@ -15,15 +15,10 @@ from induce.structures import Brackets
 
 PRESET = """
 source = "a toy"
-[model]
-name = "toy_brackets"
-[data]
-minimum_count = 1
-[train]
-epochs = 1
-[loader]
-name = "fragments"
-batch_words = 64
+model.name = "toy_brackets"
+data.minimum_count = 1
+train.epochs = 1
+loader = {name = "fragments", batch_words = 64}
 """
 
 

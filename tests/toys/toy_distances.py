@@ -9,15 +9,10 @@ from tests.toys.bigram import Bigram
 
 PRESET = """
 source = "a toy"
-[model]
-name = "toy_distances"
-size = 8
-[data]
-minimum_count = 1
-[train]
-epochs = 1
-[loader]
-batch_size = 4
+model = {name = "toy_distances", size = 8}
+data.minimum_count = 1
+train.epochs = 1
+loader.batch_size = 4
 """
 
 

@@ -15,15 +15,10 @@ from induce.structures import Heads
 
 PRESET = """
 source = "a toy"
-[model]
-name = "toy_fitted"
-passes = 3
-[data]
-minimum_count = 1
-[loader]
-name = "fragments"
-[optimizer]
-name = "none"
+model = {name = "toy_fitted", passes = 3}
+data.minimum_count = 1
+loader.name = "fragments"
+optimizer.name = "none"
 """
 
 

@@ -14,16 +14,10 @@ from induce.structures import HeadDistribution
 
 PRESET = """
 source = "a toy"
-[model]
-name = "toy_heads"
-size = 8
-[data]
-minimum_count = 1
-[train]
-epochs = 1
-[loader]
-name = "masked"
-batch_words = 64
+model = {name = "toy_heads", size = 8}
+data.minimum_count = 1
+train.epochs = 1
+loader = {name = "masked", batch_words = 64}
 """
 
 

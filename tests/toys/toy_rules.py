@@ -15,19 +15,10 @@ from induce.models.grammars.rules import Rules
 
 PRESET = """
 source = "a toy"
-[model]
-name = "toy_rules"
-nonterminals = 4
-preterminals = 6
-rank = 3
-size = 8
-[data]
-minimum_count = 1
-[train]
-epochs = 1
-[loader]
-name = "fragments"
-batch_words = 64
+model = {name = "toy_rules", nonterminals = 4, preterminals = 6, rank = 3, size = 8}
+data.minimum_count = 1
+train.epochs = 1
+loader = {name = "fragments", batch_words = 64}
 """
 
 

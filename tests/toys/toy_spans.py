@@ -11,16 +11,10 @@ from tests.toys.bigram import Bigram
 
 PRESET = """
 source = "a toy"
-[model]
-name = "toy_spans"
-size = 8
-[data]
-minimum_count = 1
-[train]
-epochs = 1
-[loader]
-name = "sentences"
-batch_size = 8
+model = {name = "toy_spans", size = 8}
+data.minimum_count = 1
+train.epochs = 1
+loader = {name = "sentences", batch_size = 8}
 """
 
 

@@ -19,15 +19,10 @@ from tests.toys.bigram import Bigram
 
 PRESET = """
 source = "a toy"
-[model]
-name = "toy_structure"
-[data]
-minimum_count = 1
-[train]
-epochs = 1
-[loader]
-name = "sentences"
-batch_size = 8
+model.name = "toy_structure"
+data.minimum_count = 1
+train.epochs = 1
+loader = {name = "sentences", batch_size = 8}
 """
 
 
