@@ -14,16 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench.common import ROOT, Usage, best_seconds, stored
-from bench.experiments import (
-    best,
-    directions,
-    edge_weights,
-    languages,
-    models,
-    rounds,
-    supervised_parsers,
-    tables,
-)
+from bench.experiments import best, directions, edge_weights, languages, models, rounds, supervised_parsers, tables
 from bench.report import markdown, numbers, processor, slug, with_interval
 from bench.speed.__main__ import BENCHMARKS, machine_table, verdict
 from treebank.core.sentence import Sentence

@@ -259,12 +259,7 @@ def test_one_epoch_of_training(name: str) -> None:
     model, named = language_model(fixture)
     optimizer = NtAsgd(
         list(model.parameters()),
-        NtAsgdSettings(
-            learning_rate=sizes["lr"],
-            weight_decay=sizes["weight_decay"],
-            nonmonotone=5,
-            restart_epoch=500,
-        ),
+        NtAsgdSettings(learning_rate=sizes["lr"], weight_decay=sizes["weight_decay"], nonmonotone=5, restart_epoch=500),
     )
     stream = columns(torch.tensor(arrays["stream"]), sizes["batch"])
     draw = np.random.RandomState(int(arrays["seed"]))

@@ -47,10 +47,7 @@ def config(sizes: dict[str, Any], **changes: Any) -> PrpnConfig:
 def cell_names(cell: Cell, prefix: str) -> dict[str, nn.Parameter]:
     """Original name -> parameter."""
     named = {}
-    for original, linear, norm in (
-        ("ih", cell.input, cell.input_norm),
-        ("hh", cell.recurrent, cell.recurrent_norm),
-    ):
+    for original, linear, norm in (("ih", cell.input, cell.input_norm), ("hh", cell.recurrent, cell.recurrent_norm)):
         named |= {f"{prefix}{original}.0.weight": linear.weight, f"{prefix}{original}.0.bias": linear.bias}
         named |= {f"{prefix}{original}.1.gamma": norm.gain, f"{prefix}{original}.1.beta": norm.bias}
     return {**named, f"{prefix}c_norm.gamma": cell.cell_norm.gain, f"{prefix}c_norm.beta": cell.cell_norm.bias}

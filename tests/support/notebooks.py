@@ -42,12 +42,7 @@ def _outputs(source: str, names: dict[str, Any], number: int) -> list[dict[str, 
     if printed.getvalue():
         outputs.append({"name": "stdout", "output_type": "stream", "text": _lines(printed.getvalue())})
     if value is not None:
-        data = {
-            "execution_count": number,
-            "metadata": {},
-            "output_type": "execute_result",
-            "data": _mime_data(value),
-        }
+        data = {"execution_count": number, "metadata": {}, "output_type": "execute_result", "data": _mime_data(value)}
         outputs.append(data)
     return outputs
 

@@ -29,10 +29,7 @@ def test_shipped_recipe_passes(name: str) -> None:
     [
         ([LANGUAGE, {**LANGUAGE, "name": "b", "presets": ["nosuch"]}], "part 'b': there is no preset 'nosuch'"),
         ([LANGUAGE, {**GRAMMAR, "name": "b", "settings": ["train.epoch=1"]}], "part 'b': setting 'train.epoch=1'"),
-        (
-            [{**GRAMMAR, "settings": ["parse.decoder=eisner"]}],
-            "part 'a': model 'npcfg' gives .* 'eisner' needs",
-        ),
+        ([{**GRAMMAR, "settings": ["parse.decoder=eisner"]}], "part 'a': model 'npcfg' gives .* 'eisner' needs"),
         ([LANGUAGE, {**LANGUAGE, "name": "b", "teachers": "a"}], "part 'b': model 'onlstm' .* cannot learn from a"),
         ([{**LANGUAGE, "presets": ["chart-small"]}], "part 'a': model 'chart' learns from trees of another model"),
         (

@@ -182,11 +182,7 @@ def test_too_many_examples_are_refused() -> None:
     [
         (ListOps, "3 ( [MAX 2 )", "expected a digit, a tab and a tree in round brackets"),
         (ListOps, "3\t( ( ( [MAX 2 ) 9 ) ] )", "the value of the expression is 9, and the line says 3"),
-        (
-            ListOps,
-            "9\t( [MAX ( 2 ( 9 ] ) ) )",
-            "the brackets are not those of a left-branching tree",
-        ),
+        (ListOps, "9\t( [MAX ( 2 ( 9 ] ) ) )", "the brackets are not those of a left-branching tree"),
         (ListOps, "9\t( ( ( [MAX 2 ) 9 ) ]", "a bracket is never closed"),
         (ListOps, "9\t[MAX 2 9 ]", "4 expressions where one was expected; write the tree of the expression"),
         (Logic, "<\ta", "expected one of < > = ^ | # v, a tab, a formula, a tab and a formula"),

@@ -81,10 +81,7 @@ def test_gradient_of_parts_is_that_of_the_batch(name: str, tmp_path: Path) -> No
 
 
 def test_one_two_and_four_processes_give_the_same_weights(tmp_path: Path) -> None:
-    several = {
-        2: ["onlstm", "ordered-memory", "dmv-ccm"],
-        4: ["structformer", "lstm", "npcfg", "udgn", "dmv", "ccm"],
-    }
+    several = {2: ["onlstm", "ordered-memory", "dmv-ccm"], 4: ["structformer", "lstm", "npcfg", "udgn", "dmv", "ccm"]}
     for size, models in {1: [*several[2], *several[4]], **several}.items():
         assert run_group(partial(trained, models, tmp_path / str(size)), size, tmp_path / "stores") == [0] * size
     for size, models in several.items():

@@ -141,10 +141,7 @@ def test_every_check_is_logged_once(complete: tuple[Path, list[Event]]) -> None:
 
 @pytest.mark.parametrize(
     ("reason", "changes"),
-    [
-        ("epochs", ()),
-        ("no more progress", ("train.epochs=50", "optimizer.learning_rate=0.2", "optimizer.decays=1")),
-    ],
+    [("epochs", ()), ("no more progress", ("train.epochs=50", "optimizer.learning_rate=0.2", "optimizer.decays=1"))],
 )
 def test_resuming_a_finished_run_changes_nothing(tmp_path: Path, reason: str, changes: tuple[str, ...]) -> None:
     run, config = tmp_path / "run", settings("onlstm", *changes)

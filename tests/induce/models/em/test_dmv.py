@@ -271,8 +271,7 @@ def test_too_long_sentence_is_reported_with_its_index() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{"classes_low": 50}, {"length_bias_low": 9.0}, {"classes_low": 0}, {"backoff": 0.0}],
+    "settings", [{"classes_low": 50}, {"length_bias_low": 9.0}, {"classes_low": 0}, {"backoff": 0.0}]
 )
 def test_inconsistent_settings_raise_an_error(settings: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"model\."):
