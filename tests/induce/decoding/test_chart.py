@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from induce.decoding.chart import mbr, mbr_together
 from tests.support.binary_trees import all_brackets
-from treebank.base.errors import SynparseError
 
 
 @settings(max_examples=40, deadline=None)
@@ -44,11 +42,6 @@ def test_scores_of_single_words_and_invalid_spans_are_ignored() -> None:
     assert mbr(changed) == mbr(scores)
 
 
-@pytest.mark.parametrize("count", [0, 1])
-def test_short_sentences_have_no_brackets(count: int) -> None:
-    assert mbr(np.zeros((count, count + 1))) == []
-
-
 def test_long_sentence_needs_neither_recursion_nor_much_time() -> None:
     scores = np.zeros((400, 401))
     scores[np.arange(399), 400] = 1  # right branching
@@ -56,9 +49,3 @@ def test_long_sentence_needs_neither_recursion_nor_much_time() -> None:
     spans = mbr(scores)
     assert sorted(spans) == [(start, 400) for start in range(399)]
     assert time.process_time() - began < 5
-
-
-@pytest.mark.parametrize("scores", [np.full((3, 4), np.nan), np.full((2, 3), np.inf), np.zeros((3, 3)), np.zeros(3)])
-def test_invalid_scores_raise_an_error(scores: np.ndarray) -> None:
-    with pytest.raises(SynparseError, match="span scores"):
-        mbr(scores)

@@ -10,7 +10,6 @@ import pytest
 from induce.decoding.distances import nary
 from induce.decoding.heights import heights
 from tests.support.dependency_trees import is_projective
-from treebank.base.errors import SynparseError
 from treebank.core.dependency import is_tree
 from treebank.core.sentence import ROOT
 
@@ -44,14 +43,3 @@ def test_long_sentences_with_ties_follow_the_definition(seed: int) -> None:
     assert heads == plain(pairs)
     assert is_tree(heads)
     assert is_projective(heads)
-
-
-def test_long_right_branching_sentence() -> None:
-    count = 20_000
-    assert heights([(count - i, count - i) for i in range(count)]) == (ROOT, *range(count - 1))
-
-
-@pytest.mark.parametrize("pair", [(float("nan"), 0.0), (0.0, float("nan"))])
-def test_nan_raises_an_error(pair: tuple[float, float]) -> None:
-    with pytest.raises(SynparseError, match="is not a number"):
-        heights([(1.0, 1.0), pair])

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from induce.decoding.impact import impact_cuts, impact_heads, separation
-from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT
 
 
@@ -61,10 +60,3 @@ def test_heads_maximize_the_impact_on_dependents(seed: int) -> None:
         return float(sum(shares[i, head] for i, head in enumerate(heads) if head != ROOT))
 
     assert impact_heads(impacts(3, seed)) == max(projective, key=gain)
-
-
-def test_invalid_impacts_raise_an_error() -> None:
-    with pytest.raises(SynparseError, match="one row and one column per word"):
-        impact_cuts([[0.0, 1.0]])
-    with pytest.raises(SynparseError, match="not a finite number"):
-        impact_cuts([[0.0, np.nan], [1.0, 0.0]])

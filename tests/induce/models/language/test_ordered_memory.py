@@ -130,11 +130,3 @@ def test_shift_reduce_is_algorithm_3() -> None:
             result = shift_reduce(slots)
             assert len(result) == len(set(result)) == length - 1
             assert set(result) == algorithm_3(slots)
-
-
-def test_shift_reduce_of_ten_thousand_words() -> None:
-    assert len(shift_reduce([5] * 10_000)) == 9_999
-    assert len(shift_reduce(list(range(10_000, 0, -1)))) == 9_999
-    assert shift_reduce([]) == []
-    with pytest.raises(SynparseError, match="slot -1: slots count from 0"):
-        shift_reduce([3, -1])
