@@ -187,9 +187,7 @@ def test_blocks_of_one_length() -> None:
     assert [(rows.tolist(), count) for rows, count in blocks_of_one_length(lengths)] == [([2], 2), ([0, 3], 3)]
 
 
-def test_too_many_classes_or_words_raise_an_error() -> None:
-    with pytest.raises(SynparseError, match="it is for texts of tags"):
-        Ccm(CcmConfig(classes=0), 5000)
+def test_too_many_words_raise_an_error() -> None:
     corpus = sample(30)
     for model, message in ((fresh(corpus), "1,001 words are too many"), (joint(corpus), "81 words are too many")):
         tokens = torch.ones(1, (model.max_length or 0) + 1, dtype=torch.int64)

@@ -17,7 +17,6 @@ from induce.models.em.dmv_members import DmvConfig
 from induce.models.em.phrase_heads import LEANING_WEIGHT
 from induce.models.em.valence_grammar import GrammarSums, blocks_of_similar_length
 from induce.structures import HeadDistribution
-from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.corpora.sample import sample_treebank
 
@@ -256,11 +255,6 @@ def test_zero_classes_make_each_word_a_class() -> None:
     assert model.classes[0].tolist() == list(range(len(corpus.vocabulary)))
 
 
-def test_too_many_words_as_classes_raise_an_error() -> None:
-    with pytest.raises(SynparseError, match="it is for texts of tags"):
-        Dmv(DmvConfig(classes_low=0, classes_high=0), 5000)
-
-
 def test_too_long_sentence_is_reported_with_its_index() -> None:
     corpus = sample(30)
     model = fresh(corpus)
@@ -268,11 +262,3 @@ def test_too_long_sentence_is_reported_with_its_index() -> None:
     with pytest.raises(SentenceTooLong, match="501 words are too many for this model, which reads at most") as error:
         model.structure(SentenceBatch(tokens, torch.tensor([3, LONGEST + 1])), Query(HeadDistribution))
     assert error.value.index == 1
-
-
-@pytest.mark.parametrize(
-    "settings", [{"classes_low": 50}, {"length_bias_low": 9.0}, {"classes_low": 0}, {"backoff": 0.0}]
-)
-def test_inconsistent_settings_raise_an_error(settings: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"model\."):
-        DmvConfig(**settings).check()

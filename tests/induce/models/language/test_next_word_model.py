@@ -8,14 +8,11 @@ import pytest
 import torch
 
 from induce.models.build import make_model
-from induce.registry import model_class
 from induce.settings.presets import load_preset
-from induce.settings.run import model_settings
 from induce.storage.facts import Check
 from induce.training.loop import Trainer
 from induce.training.state import Run
 from tests.support.tiny import settings, trainer
-from treebank.base.errors import SynparseError
 
 MIXTURE = ("model.softmaxes=3", "model.softmax_dropout=0.2", "model.output_size=12", "train.epochs=1")
 UNTIED = ("model.tied_embeddings=false", "model.output_size=12", "optimizer.name=sgd", "optimizer.learning_rate=2")
@@ -43,17 +40,6 @@ def test_mixture_of_softmaxes_trains_all_weights_with_tied_embeddings(tmp_path: 
     assert run.model.decoder_weight is run.model.embedding.weight
     mixture = {"mixture.vectors.weight", "mixture.vectors.bias", "mixture.shares.weight"}
     assert changed_weights(run) == set(run.model.state_dict()) > mixture
-
-
-def test_dropout_of_a_single_softmax_is_refused() -> None:
-    with pytest.raises(SynparseError, match=r"model\.softmax_dropout"):
-        settings("lstm", "model.softmax_dropout=0.2")
-
-
-def test_output_size_needs_untied_embeddings() -> None:
-    config = settings("lstm")
-    with pytest.raises(SynparseError, match="output_size = 12 needs tied_embeddings = false"):
-        model_settings(model_class("lstm").Config, {**config.model, "output_size": 12}, "lstm")
 
 
 @pytest.mark.parametrize("name", ["lstm", "onlstm"])

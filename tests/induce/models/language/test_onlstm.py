@@ -63,11 +63,6 @@ def test_masks_keep_the_share_they_should(rate: float) -> None:
     assert (columns - (1 - rate)).abs().max() < 0.15  # no column of the four that share a draw is special
 
 
-def test_sizes_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="hidden_size = 25 is not a multiple of chunk_size = 4"):
-        onlstm.OnLstm(onlstm.OnLstmConfig(embedding_size=8, hidden_size=25, chunk_size=4), 10)
-
-
 def test_the_pieces_that_a_batch_is_parsed_in_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     config = onlstm.OnLstmConfig(embedding_size=8, hidden_size=12, layers=3, chunk_size=4)

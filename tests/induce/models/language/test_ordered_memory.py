@@ -9,10 +9,7 @@ import torch
 from torch import Tensor
 
 from induce.decoding.stack import shift_reduce
-from induce.models.language.ordered_memory import OrderedMemoryConfig, OrderedMemoryLayer
-from induce.setting import make_settings
-from induce.tasks.encoders.ordered_memory import MemoryEncoderConfig
-from treebank.base.errors import SynparseError
+from induce.models.language.ordered_memory import OrderedMemoryLayer
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -90,16 +87,6 @@ def test_dropout_acts_in_training_only_and_keeps_the_mean() -> None:
     assert torch.equal(layer(x).output, layer(x).output)
     dropped = layer.cell.dropout.train()(torch.ones(200, 200))
     assert float(dropped.mean()) == pytest.approx(1, abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [(OrderedMemoryConfig, "slots"), (MemoryEncoderConfig, "slots"), (MemoryEncoderConfig, "test_slots")],
-)
-@pytest.mark.parametrize("slots", [1, 1001])
-def test_too_few_and_too_many_slots_are_refused(kind: type, name: str, slots: int) -> None:
-    with pytest.raises(SynparseError, match=f"model.{name} = {slots} must lie between 2 and 1000"):
-        make_settings("model", kind, {name: slots})
 
 
 def algorithm_3(slots: tuple[int, ...]) -> set[tuple[int, int]]:

@@ -268,20 +268,6 @@ def test_presets_hold_the_papers_values() -> None:
         assert (preset.data.token, preset.data.normalization, preset.loader_name) == (unit, "raw", "stream")
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"hidden_size": 7}, "hidden_size = 7 must be even"),
-        ({"resolution": 0.0}, "resolution = 0.0 must be above 0"),
-        ({"reading_attention": False, "predict_attention": False}, "set parsing_network = false, too"),
-        ({"separate_guess": True, "parsing_network": False}, "separate_guess = true has no effect"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Prpn(tiny(**changes), 10)
-
-
 def test_masks_scale_what_they_keep() -> None:
     model = Prpn(tiny(outer_dropout=0.5, inner_dropout=0.2, recurrent_dropout=0.0), 10)
     masks = model.draw_masks(50, 40)

@@ -14,7 +14,6 @@ from induce.data.corpus import gold_distances, read_corpora
 from induce.data.settings import DataConfig
 from induce.models.base import gold_distances as gold_of
 from induce.models.base import next_words
-from induce.models.language.onlstm_syd import OnLstmSydConfig
 from induce.models.language.ranking import rank, ranking_loss
 from induce.parsing.load import load_parser
 from induce.settings.presets import resolve
@@ -179,8 +178,6 @@ def test_prpn_learns_trees(tmp_path: Path) -> None:
 
 
 def test_invalid_settings_are_refused() -> None:
-    with pytest.raises(ValueError, match="supervised_layer = 4: the model has 3 layers"):
-        OnLstmSydConfig(supervised_layer=4).check()
     with pytest.raises(SynparseError, match="there is no trees 'silver'"):
         resolve(model="onlstm-syd", settings=["data.trees=silver"])
     with pytest.raises(SynparseError, match=r"data.tree_share = 1.5 must lie between 0 and 1"):

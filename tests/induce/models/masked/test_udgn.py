@@ -257,8 +257,3 @@ def test_the_mask_rate(rate: float) -> None:
     batch = MaskedBatch(tokens, torch.full((60,), 40), torch.rand(tokens.shape))
     share = model.loss(batch).count / tokens.numel()
     assert share == pytest.approx(rate, abs=0.03)
-
-
-def test_mask_rate_of_zero_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"mask_rate = 0\.0 must lie between 0 and 1"):
-        Udgn(replace(TINY, mask_rate=0.0), 20)
