@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from induce.data.corpus import Corpus, read_corpora
@@ -136,13 +135,6 @@ def test_final_classes_count_although_no_word_is_frequent() -> None:
     direction = estimate(sentences)
     assert direction.word_classes < -0.5
     assert direction.right_probability < 0.5
-
-
-def test_growth_compares_the_last_segment_with_the_first() -> None:
-    text = corpus([["a", "b", ",", "c", "d", "e", "f", ";", "g", "h", "i", "."], ["a", "b", "c"]])
-    growth = module._growth(text.beginning(5), np.array([0, 1]))
-    assert growth[0] == pytest.approx((3 - 2) / (3 + 2))
-    assert math.isnan(growth[1])
 
 
 def test_unknown_words_are_not_frequent() -> None:

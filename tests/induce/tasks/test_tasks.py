@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -50,34 +52,31 @@ def test_tree_of_an_operation_is_left_branching() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("read", "text", "problem"),
     [
-        ("[MAX 2", "the expression is not complete"),
-        ("", "the expression is not complete"),
-        ("[MAX ]", "[MAX has no arguments"),
-        ("2 ]", "']' follows the end of the expression"),
-        ("]", "an operation is closed that was never opened"),
-        ("[SUM 1 2 ]", "'[SUM' is not an operator, a digit or ']'"),
+        (listops.evaluate, "[MAX 2", "the expression is not complete"),
+        (listops.evaluate, "", "the expression is not complete"),
+        (listops.evaluate, "[MAX ]", "[MAX has no arguments"),
+        (listops.evaluate, "2 ]", "']' follows the end of the expression"),
+        (listops.evaluate, "]", "an operation is closed that was never opened"),
+        (listops.evaluate, "[SUM 1 2 ]", "'[SUM' is not an operator, a digit or ']'"),
+        (binary_tree, "( a b", "a bracket is never closed"),
+        (binary_tree, "a )", "a bracket is closed that was never opened"),
+        (binary_tree, "( a b c )", "a pair of brackets holds 3 parts; two are needed"),
+        (binary_tree, "( a )", "a pair of brackets holds 1 part; two are needed"),
+        (binary_tree, "a b", "2 expressions where one was expected"),
+        (logic.formula, "( not a", "a bracket is never closed"),
+        (logic.formula, "( not a ) )", "a bracket is closed that was never opened"),
+        (logic.formula, "( a and b )", "a pair of brackets holds 3 parts"),
+        (logic.formula, "( a b )", "an operator lacks what it operates on"),
+        (logic.formula, "g", "'g' is not a variable, an operator or a bracket"),
+        (logic.formula, "not", "expected one formula"),
+        (logic.formula, "", "0 expressions where one was expected"),
     ],
 )
-def test_malformed_expression_is_refused(text: str, problem: str) -> None:
-    with pytest.raises(ValueError, match=problem.replace("[", r"\[")):
-        listops.evaluate(text.split())
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("( a b", "a bracket is never closed"),
-        ("a )", "a bracket is closed that was never opened"),
-        ("( a b c )", "a pair of brackets holds 3 parts; two are needed"),
-        ("( a )", "a pair of brackets holds 1 part; two are needed"),
-        ("a b", "2 expressions where one was expected"),
-    ],
-)
-def test_malformed_binary_tree_is_refused(text: str, problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        binary_tree(text.split())
+def test_malformed_expression_is_refused(read: Callable[[list[str]], object], text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        read(text.split())
 
 
 def test_joins_follow_the_tree() -> None:
@@ -120,23 +119,6 @@ def plain_relation(left: list[bool], right: list[bool]) -> str:
     if (False, True) not in pairs:
         return ">"
     return "#" if (False, False) in pairs else "v"
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("( not a", "a bracket is never closed"),
-        ("( not a ) )", "a bracket is closed that was never opened"),
-        ("( a and b )", "a pair of brackets holds 3 parts"),
-        ("( a b )", "an operator lacks what it operates on"),
-        ("g", "'g' is not a variable, an operator or a bracket"),
-        ("not", "expected one formula"),
-        ("", "0 expressions where one was expected"),
-    ],
-)
-def test_malformed_formula_is_refused(text: str, problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        logic.formula(text.split())
 
 
 @pytest.mark.parametrize("task", [ListOps(), Logic()], ids=["listops", "logic"])

@@ -30,17 +30,6 @@ def carried(worlds: Worlds) -> dict[str, int]:
     return {name: int(count) for name, count in zip(KINDS, worlds.inventory[0], strict=True) if count}
 
 
-def test_move_turns_the_agent_and_enters_free_cells() -> None:
-    worlds = world("..>w....", "........")
-    assert play(worlds, "ri") == [False]
-    assert worlds.position[0].tolist() == [3, 8]  # wood is in the way
-    play(worlds, "do")
-    assert (worlds.position[0].tolist(), worlds.direction[0]) == ([3, 7], 0)
-    play(worlds, "up up")
-    assert worlds.position[0].tolist() == [3, 8]  # the boundary is in the way
-    assert worlds.direction[0] == 1
-
-
 def test_workshop_carries_out_all_possible_recipes() -> None:
     """Wood and grass at the toolshed give a plank and a rope at once."""
     worlds = world("w>Tg....")
@@ -63,15 +52,6 @@ def test_recipe_uses_its_ingredients(product: str, workshop: str, parts: dict[st
         worlds.inventory[0, KIND[part]] = count
     play(worlds, "us")
     assert product in carried(worlds)
-
-
-@pytest.mark.parametrize(("obstacle", "tool"), [("~", "bridge"), ("%", "axe")])
-def test_tool_removes_an_obstacle_and_is_kept(obstacle: str, tool: str) -> None:
-    worlds = world(f">{obstacle}$.....")
-    assert play(worlds, "us ri us") == [False, False, False]
-    worlds.inventory[0, KIND[tool]] = 1
-    assert play(worlds, "us ri us") == [False, False, True]
-    assert carried(worlds) == {tool: 1, "gold": 1}
 
 
 def plain_act(grid: np.ndarray, position: list[int], look: int, bag: list[int], action: int) -> tuple[list[int], int]:
