@@ -116,20 +116,6 @@ def test_dropped_word_is_restored_in_the_lowest_phrase() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "indices", "tree", "expected"),
-    [
-        ([], [], "", ""),
-        ([".", "."], [], "", "(X (W .) (W .))"),
-        (["Yes", "."], [0], "(X (W Yes))", "(X (W Yes) (W .))"),
-        (["Yes"], [0], "(X (W Yes))", "(X (W Yes))"),
-    ],
-)
-def test_restore_small(words: list[str], indices: list[int], tree: str, expected: str) -> None:
-    decoded = Tree.from_text(tree) if tree else Tree((), (), (), ())
-    assert str(restore(decoded, words, indices)) == expected
-
-
 def test_restore_refuses_another_length() -> None:
     with pytest.raises(ValueError, match="a tree of 1 words for 2 kept ones"):
         restore(Tree.from_text("(X (W a))"), ["a", "b"], [0, 1])

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import lgamma
+from math import lgamma, prod
 
 import numpy as np
 import pytest
 
 from induce.models.em.bracket_sums import bracket_counts, random_split_probability
-
-Span = tuple[int, int]
-
-
-def trees(start: int, end: int) -> Iterator[tuple[tuple[Span, ...], float]]:
-    """Brackets of every binary tree from start to end, and its probability if split positions are random."""
-    if end - start == 1:
-        yield (), 1.0
-        return
-    for middle in range(start + 1, end):
-        for left, left_chance in trees(start, middle):
-            for right, right_chance in trees(middle, end):
-                yield ((start, end), *left, *right), left_chance * right_chance / (end - start - 1)
+from tests.support.binary_trees import all_brackets
 
 
 def random_weights(count: int, batch: int, spread: float = 1.0) -> np.ndarray:
@@ -33,7 +20,7 @@ def test_bracket_counts_equal_enumeration(count: int) -> None:
     weights = random_weights(count, 3)
     counts = bracket_counts(weights)
     total, expected = np.zeros(3), np.zeros_like(weights)
-    for spans, _ in trees(0, count):
+    for spans in all_brackets(0, count):
         weight = np.exp(sum((weights[span] for span in spans), np.zeros(3)))
         total += weight
         for span in spans:
@@ -45,7 +32,8 @@ def test_bracket_counts_equal_enumeration(count: int) -> None:
 @pytest.mark.parametrize("count", range(1, 7))
 def test_random_split_probability_equals_enumeration(count: int) -> None:
     expected = np.zeros((count, count + 1))
-    for spans, probability in trees(0, count):
+    for spans in all_brackets(0, count):
+        probability = prod(1 / (end - start - 1) for start, end in spans)
         for span in spans:
             expected[span] += probability
     np.testing.assert_allclose(random_split_probability(count), expected, atol=1e-12)

@@ -18,7 +18,7 @@ from induce.models.em.ccm import Ccm, CcmConfig, SpanScorer, blocks_of_one_lengt
 from induce.models.em.dmv_ccm import DmvCcm, DmvCcmConfig
 from induce.models.em.span_model import UNUSED, Spans, SpanTables, frequent_keys
 from induce.structures import HeadDistribution, SpanScores
-from tests.induce.models.em.test_bracket_sums import trees
+from tests.support.binary_trees import all_brackets
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tags import WORD_TAGS
@@ -61,9 +61,9 @@ def test_likelihood_and_brackets_equal_enumeration() -> None:
     entries = tables.entries(spans)
     sequences, contexts = tables.log_probabilities()
     rows = (sequences[:, entries] + contexts[:, spans.contexts])[..., 0]  # (2, S)
-    every = list(trees(0, 5))
+    every = all_brackets(0, 5)
     total, expected = 0.0, np.zeros((5, 6))
-    for brackets, _ in every:
+    for brackets in every:
         constituents = {*brackets, *((i, i + 1) for i in range(5))}
         inside = [(start, end) in constituents for start, end in zip(spans.starts, spans.ends, strict=True)]
         weight = np.exp(np.where(inside, rows[0], rows[1]).sum()) / len(every)

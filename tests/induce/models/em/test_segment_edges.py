@@ -14,7 +14,7 @@ from induce.data.segment_edges import BEGIN, END, SegmentEdgesConfig
 from induce.models.base import Query
 from induce.models.em.segment_edges import SegmentEdges
 from induce.structures import SpanScores
-from tests.induce.models.em.test_bracket_sums import trees
+from tests.support.binary_trees import all_brackets
 from treebank.core.sentence import Sentence
 
 COMMA = 1  # the gap of a word after a comma
@@ -95,7 +95,7 @@ def test_probabilities_equal_enumeration() -> None:
     weights, scores = model.log_weights(batch), model.structure(batch, Query(SpanScores))
     for row, probabilities, words in zip(weights, scores.score.numpy(), tokens, strict=True):
         expected, total = np.zeros_like(row), 0.0
-        for spans, _ in trees(0, len(words)):
+        for spans in all_brackets(0, len(words)):
             weight = math.exp(sum(row[span] for span in spans))
             total += weight
             for span in spans:
