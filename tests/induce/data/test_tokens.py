@@ -128,13 +128,6 @@ def test_structures_are_over_characters(name: str, learned: Callable[[str], tupl
         assert list(reading.indices) == list(range(len(reading.words)))
 
 
-def test_raw_recipe_does_not_change_characters(tmp_path: Path) -> None:
-    train(settings("prpn", *LETTERS, "data.normalization=raw"), tmp_path / "run")
-    (tree,) = load_parser(tmp_path / "run").parse([["(A", "d\u00d6g)"]])
-    assert tree.words == ("(", "A", "d", "\u00d6", "g", ")")
-    assert str(tree).count("-LRB-") == 1
-
-
 def test_short_text_is_measured_in_characters(tmp_path: Path) -> None:
     config = settings("prpn", *LETTERS)
     builder = CorpusBuilder()
