@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +19,7 @@ from cli import output
 from induce.parsing import output_lock as claim
 from induce.parsing import writer as writing
 from induce.parsing.writer import parse_into
+from tests.support.file_faults import Faults, Killed
 from treebank.base.atomic_write import PART
 from treebank.base.errors import SynparseError
 from treebank.io import streams
@@ -27,26 +27,6 @@ from treebank.io.parsed_folder import NOTE
 from treebank.io.read import InputOptions, read_sentences
 
 LINES = [f"(X (W line) (W {number}))" for number in range(40)]
-FAILED = OSError(errno.EIO, "Input/output error")
-
-
-class Faults:
-    """Counter of operations that makes the one numbered ``at`` fail."""
-
-    def __init__(self, at: int) -> None:
-        self.count, self.at = 0, at
-
-    def next(self) -> None:
-        self.count += 1
-        if self.count == self.at:
-            raise FAILED
-
-    def watched(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **options: Any) -> Any:
-            self.next()
-            return real(*args, **options)
-
-        return call
 
 
 class FaultyFile(io.FileIO):
@@ -74,8 +54,7 @@ def written(target: Path, at: int) -> tuple[int, bool]:
     faults = Faults(at)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fdopen", lambda descriptor, mode: faulty(faults, descriptor, mode))
-        for name in ("open", "fchmod", "fsync", "replace"):
-            patch.setattr(os, name, faults.watched(getattr(os, name)))
+        faults.watch(patch, os, "open", "fchmod", "fsync", "replace")
         try:
             with output.open_output(str(target)) as write:
                 for line in LINES:
@@ -128,19 +107,6 @@ class Job:
         return (f"(X (W {name}) (W {number}))" for number in range(skip, 30))
 
 
-class Killed(BaseException):
-    """An exception that is not caught by any handler."""
-
-
-class Ends(Faults):
-    """Counter of operations after which nothing happens, as after a kill."""
-
-    def next(self) -> None:
-        self.count += 1
-        if self.at and self.count >= self.at:
-            raise Killed
-
-
 def batched(folder: Path, faults: Faults) -> None:
     """Parse a batch of two files in which an operation fails, and resume it."""
 
@@ -153,26 +119,25 @@ def batched(folder: Path, faults: Faults) -> None:
         patch.setattr(os, "fdopen", lambda descriptor, mode: faulty(faults, descriptor, mode))
         for module in (writing, claim):
             patch.setattr(module, "open", opened, raising=False)
-        for name in ("open", "fsync", "replace", "makedirs", "truncate"):
-            patch.setattr(os, name, faults.watched(getattr(os, name)))
+        faults.watch(patch, os, "open", "fsync", "replace", "makedirs", "truncate")
         parse_into(str(folder / "out"), [str(folder / "a.txt"), str(folder / "b.txt")], Job(), resume=True)
 
 
-@pytest.mark.parametrize("kind", [Faults, Ends], ids=["an error", "a kill"])
-def test_every_operation_of_a_batch_fails_once(tmp_path: Path, kind: type[Faults]) -> None:
+@pytest.mark.parametrize("kind", [OSError, Killed])
+def test_every_operation_of_a_batch_fails_once(tmp_path: Path, kind: type[BaseException]) -> None:
     """No tree is lost or written twice if an operation fails, also in a resumed batch."""
     whole = {}
     for name in "ab":
         (tmp_path / f"{name}.txt").touch()
         whole[f"{name}.txt.trees"] = "".join(f"(X (W {name}) (W {number}))\n" for number in range(30))
-    faults = kind(0)
+    faults = Faults(0)
     batched(tmp_path, faults)
     assert faults.count > 30
     for at in range(1, faults.count + 1):
         shutil.rmtree(tmp_path / "out")
         for number in (at, 1 + at // 2, 0):
             with suppress(OSError, Killed):
-                batched(tmp_path, kind(number))
+                batched(tmp_path, Faults(number, kind))
         left = {path.name: path.read_text() for path in (tmp_path / "out").iterdir() if not PART.search(path.name)}
         note = json.loads(left.pop(NOTE))
         assert (note["job"], note["files"]) == ({"model": "none"}, list(whole))

@@ -11,31 +11,37 @@ from typing import Any
 import pytest
 
 
-class Fault:
-    """Counts file operations while a folder is saved, and raises ``kind`` at number ``at``.
+class Killed(BaseException):
+    """Exception that the package does not catch."""
 
-    After `Killed`, all further operations fail as well, as if the process had ended.
-    """
 
-    class Killed(BaseException):
-        """Exception that the package does not catch."""
+class Faults:
+    """Counter of operations that raises ``kind`` at the one numbered ``at``, and `Killed` at all later ones, too."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int, kind: type[BaseException]) -> None:
-        self.count, self.at, self.kind, self.dead = 0, at, kind, False
-        for name in ("mkdir", "rename", "unlink", "rmdir", "open"):
-            monkeypatch.setattr(Path, name, self.watched(getattr(Path, name)))
-        for name in ("fsync", "fchmod"):
-            monkeypatch.setattr(os, name, self.watched(getattr(os, name)))
+    def __init__(self, at: int, kind: type[BaseException] = OSError) -> None:
+        self.count, self.at, self.kind = 0, at, kind
+
+    def next(self) -> None:
+        self.count += 1
+        if self.count == self.at or (self.kind is Killed and 0 < self.at < self.count):
+            raise self.kind(errno.EIO, "Input/output error")
+
+    def watch(self, monkeypatch: pytest.MonkeyPatch, owner: object, *names: str) -> None:
+        """Count the calls of the functions ``names`` of a module or class."""
+        for name in names:
+            monkeypatch.setattr(owner, name, self.watched(getattr(owner, name)))
 
     def watched(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
-            self.count += 1
-            if self.dead or self.count == self.at:
-                self.dead = self.kind is self.Killed  # a killed process does nothing more
-                raise self.kind(errno.ENOSPC, "No space left on device")
+            self.next()
             return real(*args, **options)
 
         return call
+
+    def watch_saving(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Count the operations on files while a folder is saved."""
+        self.watch(monkeypatch, Path, "mkdir", "rename", "unlink", "rmdir", "open")
+        self.watch(monkeypatch, os, "fsync", "fchmod")
 
 
 class limited_memory:

@@ -24,7 +24,7 @@ from induce.settings.presets import resolve
 from induce.storage import checkpoint, folders, weights
 from induce.storage.facts import Check, RunFacts
 from induce.storage.run_folder import check_free
-from tests.support.file_faults import Fault, contents, limited_memory
+from tests.support.file_faults import Faults, contents, limited_memory
 from tests.support.tiny import SETTINGS
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import MetadataError
@@ -36,7 +36,7 @@ FILES = tuple(name for name in folders.FILES if not name.endswith(".part"))
 @pytest.fixture(autouse=True)
 def _names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "FILES", (*folders.FILES, "a.bin"))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # speeds up the tests; `Fault` counts the calls
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # speeds up the tests; `Faults` counts the calls
 
 
 # --- integrity of checkpoints ----------------------------------------------------------------------------------------
@@ -102,15 +102,15 @@ def test_loaded_model_is_complete_after_a_fault_in_any_operation(tmp_path: Path)
     before, points, loaded = contents(folder), 0, 0
     for at in range(200):
         with pytest.MonkeyPatch.context() as patch:
-            fault = Fault(patch, at, OSError)
-            for name in ("open", "stat", "fstat"):
-                patch.setattr(os, name, fault.watched(getattr(os, name)))
+            faults = Faults(at)
+            faults.watch_saving(patch)
+            faults.watch(patch, os, "open", "stat", "fstat")
             with suppress(OSError, SynparseError):
                 content = checkpoint.read(checkpoint.find(tmp_path, ("last",)))
                 assert content.weights().keys() == checkpoint.build_model(content).state_dict().keys()
                 assert content.trainer() == {"position": {"step": 1}}
                 loaded += 1
-        points = points or fault.count
+        points = points or faults.count
         assert contents(folder) == before
         if at == points:
             break

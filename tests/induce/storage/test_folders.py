@@ -17,7 +17,7 @@ import pytest
 from induce.storage import folders
 from induce.storage.lock import NAME, RunLock
 from induce.storage.run_folder import check_free, clear
-from tests.support.file_faults import Fault, contents
+from tests.support.file_faults import Faults, Killed, contents
 from tests.support.groups import another_group
 from treebank.base.errors import SynparseError
 
@@ -28,7 +28,7 @@ FILES = tuple(name for name in folders.FILES if not name.endswith(".part"))
 @pytest.fixture(autouse=True)
 def _names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "FILES", (*folders.FILES, "a.bin"))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # speeds up the tests; `Fault` counts the calls
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # speeds up the tests; `Faults` counts the calls
 
 
 # --- atomic replacement -----------------------------------------------------------------------------------------------
@@ -41,13 +41,14 @@ def points(tmp_path: Path) -> int:
     with pytest.MonkeyPatch.context() as patch:
         run = tmp_path / "count" / "best"
         folders.save(run, OLD)
-        fault = Fault(patch, 0, OSError)
+        faults = Faults(0)
+        faults.watch_saving(patch)
         folders.save(run, NEW)
     shutil.rmtree(tmp_path / "count")
-    return fault.count
+    return faults.count
 
 
-@pytest.mark.parametrize("kind", [OSError, Fault.Killed])
+@pytest.mark.parametrize("kind", [OSError, Killed])
 @pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
 def test_folder_is_old_or_new_after_a_fault_in_any_operation_of_saving(
     tmp_path: Path, kind: type[BaseException], first: bool
@@ -62,8 +63,8 @@ def test_folder_is_old_or_new_after_a_fault_in_any_operation_of_saving(
                 folders.save(run, OLD)
             for number in (at, again):
                 with pytest.MonkeyPatch.context() as patch:
-                    Fault(patch, number, kind)
-                    with suppress(OSError, Fault.Killed):
+                    Faults(number, kind).watch_saving(patch)
+                    with suppress(OSError, Killed):
                         folders.save(run, NEW)
                 complete = folders.whole(run)
                 assert complete or first
