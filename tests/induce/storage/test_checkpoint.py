@@ -23,19 +23,16 @@ from induce.models.build import make_model
 from induce.settings.presets import resolve
 from induce.storage import checkpoint, folders, weights
 from induce.storage.facts import Check, RunFacts
-from induce.storage.run_folder import check_free
 from tests.support.file_faults import Faults, contents, limited_memory
 from tests.support.tiny import SETTINGS
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import MetadataError
 
-OLD = {"a.bin": b"old", "checkpoint.json": b"{}"}
 FILES = tuple(name for name in folders.FILES if not name.endswith(".part"))
 
 
 @pytest.fixture(autouse=True)
-def _names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "FILES", (*folders.FILES, "a.bin"))
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # speeds up the tests; `Faults` counts the calls
 
 
@@ -136,23 +133,6 @@ def test_infinite_numbers_and_surrogates_are_stored(tmp_path: Path) -> None:
     text = (folder / "checkpoint.json").read_bytes().decode()
     assert "Infinity" not in text
     assert checkpoint.read(folder).facts == facts
-
-
-def test_unwritten_seal_counts_as_absent(tmp_path: Path) -> None:
-    """A kill between opening and writing the first checkpoint.json leaves nothing to resume."""
-    folder = tmp_path / "last"
-    for suffix, content in ((".new", b""), ("", b""), (".new", None)):
-        stored(tmp_path / f"last{suffix}", {"vocabulary.txt": b"<eos>"})
-        if content is not None:
-            (tmp_path / f"last{suffix}" / "checkpoint.json").write_bytes(content)
-        else:
-            (tmp_path / f"last{suffix}" / "checkpoint.json.part").write_bytes(b"{")
-        assert folders.whole(folder) is None
-        if suffix:
-            check_free(tmp_path, overwrite=False)
-        folders.save(folder, OLD)
-        assert contents(folder) == OLD
-        shutil.rmtree(folder)
 
 
 def test_checkpoint_is_consistent_while_its_folder_is_replaced(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from tests.support.groups import another_group
 from treebank.base.errors import SynparseError
 
 OLD, NEW = {"a.bin": b"old", "checkpoint.json": b"{}"}, {"a.bin": b"new", "checkpoint.json": b"[]"}
-FILES = tuple(name for name in folders.FILES if not name.endswith(".part"))
 
 
 @pytest.fixture(autouse=True)
@@ -164,10 +163,21 @@ def test_log_of_the_user_is_not_overwritten(tmp_path: Path, overwrite: bool) -> 
         check_free(tmp_path, overwrite=overwrite)
 
 
-def test_folder_is_free_after_a_kill_during_the_first_checkpoint(tmp_path: Path) -> None:
-    (tmp_path / "last.new").mkdir()
-    (tmp_path / "last.new" / "vocabulary.txt").write_text("<eos")
-    check_free(tmp_path, overwrite=False)
+@pytest.mark.parametrize(
+    ("suffix", "name", "content"),
+    [(".new", "checkpoint.json", ""), ("", "checkpoint.json", ""), (".new", "checkpoint.json.part", "{")],
+)
+def test_unwritten_seal_counts_as_absent(tmp_path: Path, suffix: str, name: str, content: str) -> None:
+    """A kill between opening and writing the first checkpoint.json leaves nothing to resume."""
+    left = tmp_path / f"last{suffix}"
+    left.mkdir()
+    (left / "vocabulary.txt").write_text("<eos")
+    (left / name).write_text(content)
+    assert folders.whole(tmp_path / "last") is None
+    if suffix:
+        check_free(tmp_path, overwrite=False)
+    folders.save(tmp_path / "last", OLD)
+    assert contents(tmp_path / "last") == OLD
 
 
 def test_second_training_in_a_folder_raises_an_error(tmp_path: Path) -> None:
