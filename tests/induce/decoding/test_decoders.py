@@ -1,4 +1,4 @@
-"""All decoders: sentences of no words, one word and many words, and rows that are no scores."""
+"""All decoders: sentences of no words, one word and many words, and invalid rows."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_many_words_take_seconds_and_no_recursion(name: str, shape: str) -> None
 
 
 @pytest.mark.parametrize(("structure", "row", "message"), INVALID)
-def test_rows_that_are_no_scores_are_refused(structure: type[Structure], row: Any, message: str) -> None:
+def test_invalid_rows_are_refused(structure: type[Structure], row: Any, message: str) -> None:
     names = [name for name, entry in DECODERS.items() if entry.reads is structure]
     assert names
     for name in names:

@@ -50,16 +50,6 @@ def test_rounded_losses_and_gradients_are_near(work: Callable[..., tuple[Tensor,
         assert float((item - other).norm() / item.norm()) < 0.02
 
 
-def test_only_what_has_gradients_is_rounded() -> None:
-    x = torch.ones(2, 2)
-    with computing(BFLOAT16, CPU):
-        assert rounds(x)
-    with torch.no_grad(), computing(BFLOAT16, CPU):
-        assert not rounds(x)
-    with computing(FLOAT32, CPU):
-        assert not rounds(x)
-
-
 def test_a_function_in_float32_gets_full_numbers() -> None:
     names_seen: list[Any] = []
 

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from induce.parsing.parser import Parser, block_of
 from induce.shards.shard import shards_of
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Sentence
 from treebank.io.read import InputOptions, read_sentences
 from treebank.io.source import AnyPath
 
@@ -43,26 +41,6 @@ def test_shards_contain_the_sentences_of_the_file(tmp_path: Path, rule: str, mar
     assert [shard.start for shard in shards[1:]] == [shard.end for shard in shards[:-1]]
     assert shards[-1].end == path.stat().st_size
     assert [sentence for shard in shards for sentence in read(shard.source, options)] == read(str(path), options)
-
-
-def test_workers_read_the_same_blocks_as_one_process(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text(text(8000), encoding="utf-8")
-    blocks: list[list[Sentence]] = []
-
-    class RecordingParser(Parser):
-        def read_block(self, block):
-            blocks.append(list(block))
-            return []
-
-    parser = RecordingParser()
-    list(parser.read(read_sentences([str(path)])))
-    expected, blocks = blocks, []
-    for shard in shards_of(str(path), InputOptions(), size=1):
-        _, parser.first_block = block_of(shard.line - 1)
-        list(parser.read(read_sentences([shard.source])))
-    assert blocks == expected
-    assert [len(block) for block in blocks] == [16, 128, 1024, 2048, 2048, 2048, 688]
 
 
 def in_members(path: Path, data: bytes, size: int) -> None:

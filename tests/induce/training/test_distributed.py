@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import socket
+import traceback
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from itertools import islice
@@ -12,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import distributed
 
 import induce.models.em.ccm
 import induce.models.em.dmv
@@ -20,14 +24,15 @@ from induce.registry import model_class
 from induce.settings.run import RunConfig
 from induce.storage import checkpoint as store
 from induce.training import loop
-from induce.training.distributed import Distributed, ProcessGroup
+from induce.training.distributed import Distributed, ProcessGroup, join
 from induce.training.strategy import Accumulating, _accumulate
 from tests.support.calls import TINY, toy_text
-from tests.support.copies import run_group
 from tests.support.fork_server import Call
 from tests.support.tiny import assert_equal_weights, settings, trainer, weights
 from treebank.base.errors import SynparseError
 
+FORK = multiprocessing.get_context("fork")
+Work = Callable[[ProcessGroup], None]
 STEPS = 6
 COUNTING = {
     "dmv": ["model.members=1", "model.short_passes=2", "model.middle_passes=1", "model.long_passes=0"],
@@ -40,6 +45,35 @@ WHOLE_BATCH = [
     ("structformer", "model.calibration=batch"),
     ("prpn", "train.epochs=1"),  # batch normalization
 ]
+
+
+def _begin(work: Work, rank: int, size: int, store: Path) -> None:
+    torch.set_num_threads(1)
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    try:
+        if size > 1:
+            distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
+        work(join())
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def run_group(work: Work, size: int, folder: Path) -> list[int | None]:
+    """Exit codes of ``size`` forks of this process that run ``work`` as one group, None for one that hangs."""
+    torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])  # loads modules of torch once, before the fork
+    folder.mkdir(parents=True, exist_ok=True)
+    store = folder / f"store-{len(list(folder.iterdir()))}"
+    copies = [FORK.Process(target=_begin, args=(work, rank, size, store)) for rank in range(size)]
+    for copy in copies:
+        copy.start()
+    for copy in copies:
+        copy.join(300)
+    codes = [copy.exitcode for copy in copies]
+    for copy in copies:
+        copy.kill()
+    return codes
 
 
 def without_dropout(model: str, *more: str) -> RunConfig:

@@ -11,7 +11,7 @@ import torch
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
 from induce.data.corpus import read_corpora
 from induce.models.base import Query
-from induce.models.distilled.chart import Chart, ChartConfig, inner_spans
+from induce.models.distilled.chart import Chart, ChartConfig
 from induce.structures import SpanScores
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
@@ -25,12 +25,6 @@ def batch_of(count: int, rows: int = 3) -> SpanTargetBatch:
     spans = torch.zeros(rows, count, count + 1)
     spans[:, 0, 2:] = 1
     return SpanTargetBatch(tokens, torch.full((rows,), count), torch.zeros_like(tokens), spans)
-
-
-def test_inner_spans_exclude_words_and_full_sentences() -> None:
-    inner = inner_spans(torch.tensor([4, 3]), 4)
-    assert [tuple(span) for span in inner[0].nonzero().tolist()] == [(0, 2), (0, 3), (1, 3), (1, 4), (2, 4)]
-    assert [tuple(span) for span in inner[1].nonzero().tolist()] == [(0, 2), (1, 3)]
 
 
 def test_loss_is_the_cross_entropy_of_each_inner_span() -> None:

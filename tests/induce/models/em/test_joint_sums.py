@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from induce.models.em.dependency_sums import tree_counts
 from induce.models.em.joint_sums import joint_counts
 from tests.induce.models.em.test_dependency_sums import children, projective_trees, random_weights, uses
 from treebank.core.sentence import ROOT
@@ -50,10 +49,3 @@ def test_joint_counts_equal_enumeration(count: int) -> None:
     np.testing.assert_allclose(counts.probability, chances / total, atol=1e-12)
     for name, sums in zip(("first", "later", "stop", "root"), expected, strict=True):
         np.testing.assert_allclose(getattr(counts.trees, name), sums / total, atol=1e-12, err_msg=name)
-
-
-def test_zero_bracket_logs_give_the_counts_of_the_grammar() -> None:
-    weights = random_weights(9, 3, seed=1)
-    joint, plain = joint_counts(weights, np.zeros((9, 10, 3))).trees, tree_counts(weights)
-    for name in ("first", "later", "stop", "root", "log_total"):
-        np.testing.assert_allclose(getattr(joint, name), getattr(plain, name), atol=1e-10, err_msg=name)

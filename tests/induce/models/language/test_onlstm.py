@@ -1,4 +1,4 @@
-"""The hand-written backward pass and the dropout masks of ON-LSTM, against plain code."""
+"""The extra entry of master gates, dropout masks and parsing in pieces of ON-LSTM."""
 
 from __future__ import annotations
 
@@ -9,23 +9,9 @@ from induce.data.batches import SentenceBatch
 from induce.layers.dropout import keep_mask
 from induce.models.base import Query
 from induce.models.language import onlstm
-from induce.models.language.onlstm import LayerState, OnLstmLayer
+from induce.models.language.onlstm import OnLstmLayer
 from induce.models.language.onlstm_syd import OnLstmSyd, OnLstmSydConfig
 from induce.structures import Distances
-from tests.support.twins import recurrences as plain
-
-
-def test_a_layer_equals_the_plain_loop_over_its_projection() -> None:
-    """The parity of the recurrence itself is tested with the kernels. Here that the layer hands it the right things."""
-    torch.manual_seed(0)
-    layer = OnLstmLayer(5, 12, 4).double()
-    x, h, c = torch.randn(7, 3, 5).double(), torch.randn(3, 12).double(), torch.randn(3, 3, 4).double()
-    output = layer(x, LayerState(h, c))
-    projected = torch.stack([layer.input(step) + layer.recurrent.bias for step in x])
-    hidden, last, forget, entering = plain.onlstm_recurrence(projected, layer.recurrent.weight, h, c)
-    values = [output.hidden, *output.state, output.distance_forget, output.distance_input]
-    for value, expected in zip(values, (hidden, hidden[-1], last, forget, entering), strict=True):
-        torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("extra", [False, True])
