@@ -66,24 +66,16 @@ def heads_of(model: Dmv, batch: SentenceBatch) -> torch.Tensor:
     return model.structure(batch, Query(HeadDistribution)).probability
 
 
-@pytest.mark.parametrize(("em", "stops"), [("soft", (1, 3, 4)), ("lateen", (14,))])
-def test_resumed_fit_equals_uninterrupted_fit(em: str, stops: Sequence[int]) -> None:
-    """Only the buffers are restored, after different steps."""
-    lateen = em == "lateen"
-    corpus, settings = sample(15), {"em": em, "members": 1 if lateen else 2, "short_passes": 16 if lateen else 2}
-    whole = learned(corpus, **settings)
-    for stop in stops:
-        part = fresh(corpus, **settings)
-        for step in part.fit(corpus):
-            if step.done == stop:
-                break
-        again = fresh(corpus, **settings)
-        again.load_state_dict(part.state_dict())
-        for step in again.fit(corpus, stop):
-            assert step.done > stop
-        assert step.check
-        for name, table in whole.state_dict().items():
-            assert torch.equal(table, again.state_dict()[name]), name
+def test_resumed_fit_with_lateen_passes_equals_uninterrupted_fit() -> None:
+    """Only the buffers are restored."""
+    corpus, settings = sample(15), {"em": "lateen", "members": 1, "short_passes": 16}
+    whole, part, again = learned(corpus, **settings), fresh(corpus, **settings), fresh(corpus, **settings)
+    next(step for step in part.fit(corpus) if step.done == 14)
+    again.load_state_dict(part.state_dict())
+    steps = list(again.fit(corpus, 14))
+    assert (steps[0].done, steps[-1].check) == (15, True)
+    for name, table in whole.state_dict().items():
+        assert torch.equal(table, again.state_dict()[name]), name
 
 
 def test_viterbi_and_lateen_passes_count_in_the_best_trees() -> None:
