@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from induce.decoding.branching_direction import Direction
 from induce.recipes.plan import STRONGEST, WEAKEST, Plan, prior_strength
 from induce.recipes.recipe import read_recipe
-from induce.storage.facts import Check
+from induce.storage.facts import Check, RunFacts
 from induce.training.request import RunRequest
 from treebank.base.errors import SynparseError, UsageError
 
