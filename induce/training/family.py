@@ -97,16 +97,17 @@ def train_family(
 def _family_to_resume(folder: Path, request: RunRequest, seeds: Sequence[int]) -> StoredFamily | None:
     """The family in ``folder`` if it is to be resumed, or None for a new one.
 
-    Raises SynparseError if there is nothing to resume, or if the folder holds other seeds than those of a new family.
+    Raises SynparseError if there is nothing to resume, or if the folder holds seeds that a new family does not replace.
     """
     if request.resume and os.path.lexists(folder / FAMILY):
         return read_metadata(folder / FAMILY, StoredFamily, FORMAT)
     if request.resume and not request.text:
         raise SynparseError(f"{folder}: there is no family of seeds to resume; to begin one, leave out --resume")
-    names = {f"seed-{seed}" for seed in seeds}
-    others = sorted(path.name for path in folder.glob("seed-*") if path.name not in names)
-    if others:
+    replaced = {f"seed-{seed}" for seed in seeds} if request.overwrite or request.resume else set()
+    kept_names = sorted(path.name for path in folder.glob("seed-*") if path.name not in replaced)
+    if kept_names:
         raise SynparseError(
-            f"{folder}: holds {', '.join(others)}; add seeds with --resume, or name another folder with -o"
+            f"{folder}: holds {', '.join(kept_names)}; continue or add seeds with --resume, name all of them with "
+            "--overwrite, or name another folder with -o"
         )
     return None

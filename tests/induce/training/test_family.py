@@ -98,7 +98,7 @@ def test_error_of_a_seed_is_reported(text: str, tmp_path: Path, monkeypatch: pyt
     (tmp_path / "family" / "seed-2").mkdir(parents=True)
     (tmp_path / "family" / "seed-2" / "best").write_text("mine", encoding="utf-8")
     with pytest.raises(SynparseError, match=r"seed 2: .*not a model"):
-        list(train_family(request(tmp_path / "family", text), [1, 2]))
+        list(train_family(request(tmp_path / "family", text, overwrite=True), [1, 2]))
 
 
 def test_seeds_join_a_resumed_family(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,8 +124,10 @@ def test_seeds_do_not_join_another_training(text: str, tmp_path: Path) -> None:
     run = tmp_path / "family"
     for seed in (1, 2):
         (run / f"seed-{seed}").mkdir(parents=True)
-    for overwrite in (False, True):
-        with pytest.raises(SynparseError, match=r"holds seed-1; add seeds with --resume, or name another folder"):
+    for overwrite, names in ((False, "seed-1, seed-2"), (True, "seed-1")):
+        with pytest.raises(
+            SynparseError, match=f"holds {names}; continue or add seeds with --resume, name all of them"
+        ):
             list(train_family(request(run, text, overwrite=overwrite), [2, 3]))
     assert not (run / "family.json").exists()
 
