@@ -162,7 +162,8 @@ def _user_preset(path: str) -> dict[str, Any]:
                 raise SynparseError(hint)
             task = content.get("task", {}).get("name")
             default = default_preset(canonical(MODELS, model), str(task or ""))
-            if Path(default) != Path(path):  # a model of an extension may have a user's file as default preset
+            # a model of an extension may have a user's file as default preset
+            if Path(default).resolve() != Path(path).resolve():
                 content["extends"] = default
     except SynparseError as error:
         raise SynparseError(f"{path}: {error}") from None
