@@ -73,6 +73,7 @@ class PriorEntry:
     location: str  # "module:function"
     reads: type[Structure]
     max_strength: float = 100.0
+    needs_counts: bool = False  # the `EdgeStatistics` of a grammar
 
 
 @dataclass(frozen=True)
@@ -313,8 +314,8 @@ DECODERS: Registry[DecoderEntry] = Registry(
 PRIORS: Registry[PriorEntry] = Registry(
     "prior",
     {
-        "prefix-symbols": PriorEntry("induce.decoding.priors:prefix_symbols", SpanScores),
-        "segment-edges": PriorEntry("induce.decoding.priors:segment_edges", SpanScores),
+        "prefix-symbols": PriorEntry("induce.decoding.priors:prefix_symbols", SpanScores, needs_counts=True),
+        "segment-edges": PriorEntry("induce.decoding.priors:segment_edges", SpanScores, needs_counts=True),
         "branching": PriorEntry("induce.decoding.priors:branching_spans", SpanScores),
         "punctuation": PriorEntry("induce.decoding.priors:punctuation", SpanScores),
         "brackets": PriorEntry("induce.decoding.priors:brackets", SpanScores),

@@ -97,13 +97,18 @@ def parse_priors(texts: Iterable[str]) -> tuple[Prior, ...]:
     return tuple(priors)
 
 
-def check_priors(priors: Iterable[Prior], gives: Sequence[type[Structure]]) -> None:
-    """Raise UsageError for a prior that reads a structure which is not one of those that the model ``gives``."""
+def check_priors(priors: Iterable[Prior], gives: Sequence[type[Structure]], *, has_counts: bool) -> None:
+    """Raise UsageError for a prior that has no effect on a model.
+
+    It reads a structure that is not one of those that the model ``gives``, or counts that the model does not have.
+    """
     for prior in priors:
-        needed = PRIORS.get(prior.name).reads
-        if needed not in gives:
+        entry = PRIORS.get(prior.name)
+        if entry.reads not in gives:
             structures = " and ".join(structure.name for structure in gives)
-            raise UsageError(f"prior {str(prior)!r} needs {needed.name}; this model gives {structures}")
+            raise UsageError(f"prior {str(prior)!r} needs {entry.reads.name}; this model gives {structures}")
+        if entry.needs_counts and not has_counts:
+            raise UsageError(f"prior {str(prior)!r} needs the counts of a neural PCFG; this model has none")
 
 
 def _number(text: str) -> float:

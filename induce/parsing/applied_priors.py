@@ -77,11 +77,13 @@ class AppliedPriors:
         return Evidence(gaps, self.right_probability, words, symbols, self.statistics.symbols)
 
 
-def requested_priors(text: str | None, default: Sequence[str], gives: Sequence[type[Structure]]) -> tuple[Prior, ...]:
+def requested_priors(
+    text: str | None, default: Sequence[str], gives: Sequence[type[Structure]], *, has_counts: bool = False
+) -> tuple[Prior, ...]:
     """Priors from the option ``text``, or ``default`` if it is None.
 
     ``text`` is ``none`` or a list of ``NAME:STRENGTH`` separated by commas or ``+``. Raises UsageError if the
-    list is empty, or a prior is unknown or reads a structure that the model does not return.
+    list is empty, and for a prior that is unknown or has no effect (`check_priors`).
     """
     if text is None:
         return parse_priors(default)
@@ -89,5 +91,5 @@ def requested_priors(text: str | None, default: Sequence[str], gives: Sequence[t
     if not listed:
         raise UsageError(f"priors {text!r}: an empty list; write none, or NAME:STRENGTH such as branching:0.1")
     priors = parse_priors(listed)
-    check_priors(priors, gives)
+    check_priors(priors, gives, has_counts=has_counts)
     return priors

@@ -71,8 +71,9 @@ class ModelParser(Parser):
         self.marks = config.loader_name in ("fragments", "spans")
         self.joining = frozenset(checkpoint.facts.joining)
         self.facts, self.learned_from = checkpoint.facts, checkpoint.facts.learned_from
-        listed = requested_priors(priors, config.parse.priors, self.gives)
-        self._all_priors = AppliedPriors(listed, right_probability, self.model.edge_statistics())
+        counts = self.model.edge_statistics()
+        listed = requested_priors(priors, config.parse.priors, self.gives, has_counts=counts is not None)
+        self._all_priors = AppliedPriors(listed, right_probability, counts)
         self._text_check = TextCheck(checkpoint.vocabulary, self.token)
         self._library = ""  # of matrix products, for blocks of many words; chosen at the first such block
         self._pool: ThreadPoolExecutor | None = None  # one for all blocks, because new threads would use more memory

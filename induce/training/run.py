@@ -252,7 +252,7 @@ MIN_WORDS = 20  # of training text
 
 def check_fits(config: RunConfig) -> None:
     """Raises SynparseError if settings, model, reading and decoder do not fit together. Reads no text."""
-    from induce.models.base import FittedModel
+    from induce.models.base import FittedModel, Model
     from induce.models.build import class_of
 
     kind = kind_of(config)
@@ -268,7 +268,8 @@ def check_fits(config: RunConfig) -> None:
     if kind.gives:
         fitting_decoder(config.model_name, kind.gives, config.parse.decoder)
     if structures := decodable(config):
-        check_priors(parse_priors(config.parse.priors), structures)
+        has_counts = issubclass(kind, Model) and kind.edge_statistics is not Model.edge_statistics
+        check_priors(parse_priors(config.parse.priors), structures, has_counts=has_counts)
 
 
 def check_enough(config: RunConfig, training: TrainingData, texts: Sequence[str]) -> None:

@@ -69,6 +69,17 @@ def test_two_values_of_an_option_are_refused(call: Caller) -> None:
         assert problem.endswith(f"--{option} {value} is another value of @{option}; leave out one of them")
 
 
+@pytest.mark.parametrize(
+    ("prior", "problem"),
+    [
+        ("segment-edges:1", "prior 'segment-edges:1' needs the counts of a neural PCFG; this model has none"),
+        ("near-heads:0.1", "prior 'near-heads:0.1' needs heads; this model gives span_scores"),
+    ],
+)
+def test_priors_without_effect_are_refused(call: Caller, prior: str, problem: str) -> None:
+    assert problem in call.refusal("parse", "in.txt", "-m", "english", "--priors", prior, code=2)
+
+
 def test_members_of_an_ensemble_can_be_without_priors(call: Caller) -> None:
     call.result("combine", "english-grammar", "baseline:left", "-o", "both")
     assert synparse.load("both", priors="none").decoded.endswith("|priors:none")
