@@ -20,6 +20,7 @@ from induce.settings.run import (
     check,
     component_class,
     declared_settings,
+    described,
     effective_settings,
     model_settings,
     value_of,
@@ -238,7 +239,7 @@ def _check_effect(config: RunConfig, settings: Sequence[str]) -> None:
         if key != "name" and name not in effective:
             _value(config, table, key, change)
             condition = declared_settings(config)[name].metadata["when"]
-            raise UsageError(f"setting {change!r} has no effect in this run; it needs {condition}")
+            raise UsageError(f"setting {change!r} has no effect in this run; it needs {described(condition)}")
 
 
 def _apply(config: RunConfig, change: str) -> RunConfig:

@@ -47,7 +47,7 @@ class ParseConfig:
 
     decoder: str = setting(
         "",
-        when="model.gives_trees=true",
+        when="model.decodes=true",
         help="decoder; empty: the default of the model; for distances, biased if the training text clearly "
         "branches to the right (parse.branching), else unbiased",
     )
@@ -243,14 +243,29 @@ def _check_combinations(config: RunConfig) -> None:
         raise UsageError(f"setting parse.layer = {parse.layer}: {error}") from None
 
 
-#: facts about the model of a run that conditions of settings name
-MODEL_FACTS: dict[str, Callable[[RunConfig], bool]] = {
+MODEL_FACTS: dict[str, Callable[[RunConfig], bool]] = {  # that conditions of settings name
     "model.learns_trees": lambda config: entry_of(config).learns_trees,
     "model.layered": lambda config: entry_of(config).layered,
-    "model.gives_trees": lambda config: bool(kind_of(config).gives),
+    "model.decodes": lambda config: bool(kind_of(config).gives),
     "model.gives_heads": lambda config: bool(decoders_of(decodable(config), "heads")),
     "model.takes_priors": lambda config: any(prior.reads in decodable(config) for prior in PRIORS.values()),
 }
+
+
+FACT_NOUNS = {  # of the conditions, for messages
+    "model.learns_trees=true": "a model that learns trees",
+    "model.layered=true": "a model with trees in several layers",
+    "model.decodes=true": "a model of trees or heads",
+    "model.gives_heads=true": "a model of heads",
+    "model.takes_priors=true": "a model of trees or heads",
+    "task.reads_text=true": "a task that reads text",
+    "task.sets_share_aside=true": "a task that sets examples aside",
+}
+
+
+def described(condition: str) -> str:
+    """The condition of a setting as text for a user, who cannot set facts about models and tasks."""
+    return FACT_NOUNS.get(condition, condition)
 
 
 def value_of(config: RunConfig, name: str) -> Any:

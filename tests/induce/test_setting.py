@@ -75,15 +75,15 @@ def test_conditions_and_texts_of_the_settings_of_every_preset() -> None:
     [
         ("onlstm", "data.classes=7", "data.token=class"),
         ("onlstm", "data.joining_marks=true", "loader.name=fragments|spans"),
-        ("udgn", "data.trees=random", "model.learns_trees=true"),
+        ("udgn", "data.trees=random", "a model that learns trees"),
         ("dmv", "train.epochs=3", "optimizer.name!=none"),
-        ("lstm", "parse.decoder=biased", "model.gives_trees=true"),
-        ("lstm", "parse.branching=left", "model.takes_priors=true"),
-        ("lstm", "parse.priors=branching:1", "model.takes_priors=true"),
-        ("ordered-memory", "parse.priors=branching:1", "model.takes_priors=true"),
-        ("npcfg", "parse.head_style=content", "model.gives_heads=true"),
-        ("prpn", "parse.layer=1", "model.layered=true"),
-        ("onlstm", "parse.distances=lm", "model.learns_trees=true"),
+        ("lstm", "parse.decoder=biased", "a model of trees or heads"),
+        ("lstm", "parse.branching=left", "a model of trees or heads"),
+        ("lstm", "parse.priors=branching:1", "a model of trees or heads"),
+        ("ordered-memory", "parse.priors=branching:1", "a model of trees or heads"),
+        ("npcfg", "parse.head_style=content", "a model of heads"),
+        ("prpn", "parse.layer=1", "a model with trees in several layers"),
+        ("onlstm", "parse.distances=lm", "a model that learns trees"),
     ],
 )
 def test_setting_without_effect_is_refused(model: str, change: str, condition: str) -> None:
@@ -100,7 +100,7 @@ def test_settings_of_parsing_have_an_effect_on_states_of_a_model_without_trees()
 
 
 def test_share_to_set_aside_is_refused_for_a_task_with_a_fixed_one() -> None:
-    with pytest.raises(SynparseError, match=r"it needs task.sets_share_aside=true$"):
+    with pytest.raises(SynparseError, match=r"it needs a task that sets examples aside$"):
         resolve(task="craft", settings=["data.development_share=0.1"])
 
 
