@@ -18,7 +18,7 @@ from induce.data.by_length import batches_of_similar_length
 from treebank.base.errors import SynparseError
 
 MAX_CELLS = 1 << 18  # in a table of the sentences that are decoded together
-MIN_LENGTH_RATIO = 0.9  # of the shortest of these to the longest
+MIN_LENGTH_RATIO = 0.75  # of the shortest of these to the longest
 
 ScoreMatrix = NDArray[np.floating] | Sequence[Sequence[float]]
 
@@ -115,8 +115,10 @@ def best_splits(
         totals = by_start[..., :span_count, 1:width] + by_end[..., width:, span_count:count]  # (spans, splits)
         if split_scores is not None:
             totals += split_scores[width - 2]
-        splits[..., :span_count, width] = totals.argmax(-1) + 1
-        best = totals.max(-1) + scores[..., starts[:span_count], starts[width:]]
+        chosen = totals.argmax(-1)
+        splits[..., :span_count, width] = chosen + 1
+        best = np.take_along_axis(totals, chosen[..., None], -1)[..., 0]
+        best += scores[..., starts[:span_count], starts[width:]]
         by_start[..., :span_count, width] = by_end[..., width:, count - width] = best
     return splits
 

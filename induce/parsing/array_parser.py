@@ -44,7 +44,7 @@ class ArrayParser(ModelParser):
     Each worker parses full blocks, which do not depend on the number of workers, so that the trees do not, either.
     """
 
-    largest_block = 512  # sentences; larger blocks are a little faster, but divide a text of some pages less evenly
+    largest_block = 1024  # sentences; larger blocks are a little faster, but divide a text of some pages less evenly
 
     def _built_model(self) -> Any:
         return build_array_model(self.checkpoint, self._kind())
