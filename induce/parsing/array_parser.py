@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from induce import registry
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.loaders import pad_arrays
+from induce.layers.blas_threads import one_blas_thread
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.parser import Result, Words, until_failure
 from induce.parsing.reading import Reading
@@ -53,8 +54,8 @@ class ArrayParser(ModelParser):
         return registry.load(entry_of(self.checkpoint.config).arrays)
 
     def _multiplying(self, words: int) -> AbstractContextManager[None]:
-        """Context without effect, because NumPy has only one library for matrix products."""
-        return nullcontext()
+        """Context in which matrices are multiplied in one thread. NumPy has only one library for this."""
+        return one_blas_thread()
 
     def _at_once(self, batches: Sequence[Any]) -> Iterator[list[Any]]:
         return map(self._rows, batches)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from induce.layers import blas_threads
 from induce.parsing.array_parser import ArrayParser
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
@@ -146,3 +147,19 @@ def test_sentences_are_read_no_further_than_standard_input_has_arrived(
     for tree in parser.parse(read()):
         trees.append(tree)
     assert len(trees) == len(LINES)
+
+
+def test_matrices_are_multiplied_in_one_thread(parser: ModelParser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program with its own number of threads gets it back."""
+    found = blas_threads.openblas()
+    if found is None:
+        pytest.skip("this NumPy does not use the OpenBLAS of its wheel")
+    before, inside = found.threads(), []
+    computed = ArrayParser.ask
+    monkeypatch.setattr(ArrayParser, "ask", lambda *args: (inside.append(found.threads()), computed(*args))[1])
+    found.set_threads(2)
+    try:
+        list(parser([LINES[0]]))
+        assert (inside, found.threads()) == ([1], 2)
+    finally:
+        found.set_threads(before)
