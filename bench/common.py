@@ -55,7 +55,9 @@ def experiment(text: str | None, out: str = "") -> argparse.ArgumentParser:
 
 
 def _environment(changes: Mapping[str, str] = ONE_THREAD) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), **changes}
+    """The environment of a command with ``changes``. The command may store bytecode, as it does for users."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**inherited, "PYTHONPATH": str(ROOT), **changes}
 
 
 class Usage(NamedTuple):

@@ -74,10 +74,10 @@ def test_numbers_of_nested_results_have_paths() -> None:
     ],
 )
 def test_slowdown_is_distinguished_from_noise(old: list[float], new: list[float], slower: bool) -> None:
-    ratio, noise, is_slower = verdict(old, new)
+    ratio, noise, is_worse = verdict(old, new)
     assert ratio == pytest.approx(max(new) / max(old))
     assert 0 <= noise < 1
-    assert is_slower is slower
+    assert is_worse is slower
 
 
 def test_table_has_one_column_per_machine(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ machines there is printed. ``--quick`` leaves out the papers' sizes. After 20 mi
 message.
 
 ``--against REVISION`` measures the working tree and another revision alternately, and prints the ratio of the best
-rounds for every speed. A speed that is lower by more than 3 % and by more than the noise, which is the spread of the
-rounds of one tree, is marked, and the exit code is 1.
+rounds for every speed, time and memory. A figure that is worse by more than 3 % and by more than the noise, which is
+the spread of the rounds of one tree, is marked, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FACTS = ("features", "cores", "threads", "load", "torch", "python")
 MINUTES = 20.0
 TOLERANCE = 0.03
 ROUNDS = 3
-SPEED = "/s"  # end of the name of a speed; other figures are ratios or sizes
+SPEED, COSTS = "/s", (" s", " MB")  # ends of the names of speeds, and of times and memory
 
 
 def run(name: str, quick: bool, *, root: Path = ROOT, limit: float = 600.0) -> dict[str, float]:
@@ -96,8 +96,15 @@ def checked_out(revision: str) -> Iterator[Path]:
             subprocess.run([*git, "remove", "--force", str(folder)], check=True)
 
 
+def goodness(key: str, value: float) -> float | None:
+    """A number that is larger for a better figure, or None for a ratio or size."""
+    if key.endswith(SPEED):
+        return value
+    return 1 / value if key.endswith(COSTS) else None
+
+
 def verdict(old: list[float], new: list[float]) -> tuple[float, float, bool]:
-    """Ratio of the best speeds (new to old), the noise (a share), and whether the new one is slower than the noise.
+    """Ratio of the best speeds (new to old), the noise (a share), and whether the new one is worse beyond the noise.
 
     The noise is the relative distance of the median round from the best one, the larger value of the two trees.
     """
@@ -107,21 +114,21 @@ def verdict(old: list[float], new: list[float]) -> tuple[float, float, bool]:
 
 
 def compare(revision: str, names: Sequence[str]) -> bool:
-    """Print one line per speed, and return whether none became slower."""
+    """Print one line per speed, time and memory, and return whether none became worse."""
     speeds: dict[str, tuple[list[float], list[float]]] = {}
     with checked_out(revision) as other:
         for name in names:
             for _ in range(ROUNDS):
                 for side, root in enumerate((other, ROOT)):
                     for key, value in run(name, quick=True, root=root).items():
-                        if key.endswith(SPEED):
-                            speeds.setdefault(f"{name}: {key}", ([], []))[side].append(value)
+                        if (speed := goodness(key, value)) is not None:
+                            speeds.setdefault(f"{name}: {key}", ([], []))[side].append(speed)
     is_fine = True
     for key, (old, new) in speeds.items():
         if old and new:
-            ratio, noise, is_slower = verdict(old, new)
-            is_fine &= not is_slower
-            print(f"{key}: {ratio:.2f} of {revision} (noise {noise:.0%}){' SLOWER' if is_slower else ''}", flush=True)
+            ratio, noise, is_worse = verdict(old, new)
+            is_fine &= not is_worse
+            print(f"{key}: {ratio:.2f} of {revision} (noise {noise:.0%}){' WORSE' if is_worse else ''}", flush=True)
     return is_fine
 
 
