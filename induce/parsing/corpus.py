@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
 from treebank.base.arguments import STRING, check_count, plain_options
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import is_name
@@ -17,7 +17,7 @@ from treebank.corpora.texts import read_input
 from treebank.io.expand import expand
 from treebank.io.formats import TEXT, detect
 from treebank.io.lines import OnBad
-from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
+from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences, rest_left_out
 from treebank.io.source import Source
 from treebank.io.streams import STDIN
 from treebank.search.search import Match, Query, find_all, select
@@ -52,7 +52,8 @@ class Corpus:
         """``source`` is an item or a list of them: files, folders, patterns, names of treebanks, or trees.
 
         ``model``, a path or a parser, parses the files that are plain text. ``on_bad`` is called with the error of
-        each malformed sentence, which is skipped; without it, the first error is raised.
+        each malformed sentence, which is skipped, and of each of several files that cannot be read to its end; without
+        it, the first error is raised.
         """
         is_one = isinstance(source, str | Sentence) or hasattr(source, "leaves") or not isinstance(source, Iterable)
         self.items: list[Any] = [source] if is_one else list(source)  # type: ignore[arg-type]
@@ -140,7 +141,17 @@ class Corpus:
         if is_name(path):
             return read_input([path], input_options=options, on_bad=self._on_bad, ptb=self._ptb)
         files = expand([path], trees=self._model is None or None, notify=options.notify)
-        return (sentence for file in files for sentence in self._read(Source(file, options.encoding)))
+        is_only = len(files) == len(self.items) == 1
+        return (sentence for file in files for sentence in self._read_rest(Source(file, options.encoding), is_only))
+
+    def _read_rest(self, source: Source, is_only: bool) -> Iterator[Sentence]:
+        """The sentences of one file, up to an error that ends it. Raises this error of the only file."""
+        try:
+            yield from self._read(source)
+        except TreebankError as error:
+            if self._on_bad is None or is_only:
+                raise
+            self._on_bad(rest_left_out(error))
 
     def _read(self, source: Source) -> Iterator[Sentence]:
         """The sentences of one file. Raises SynparseError for plain text without a model."""

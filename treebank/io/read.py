@@ -102,8 +102,13 @@ def _read_all(
         except TreebankError as error:
             if on_bad is None or len(sources) == 1:
                 raise
-            on_bad(TreebankError(error.path, error.line, f"{error.message}; the rest of this file is left out"))
+            on_bad(rest_left_out(error))
         signs.report()
+
+
+def rest_left_out(error: TreebankError) -> TreebankError:
+    """The error of a file that is read up to this error, among others."""
+    return TreebankError(error.path, error.line, f"{error.message}; the rest of this file is left out")
 
 
 def _input_format(source: Source, options: InputOptions, trees: bool) -> Format:

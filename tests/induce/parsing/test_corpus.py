@@ -8,7 +8,7 @@ import pytest
 
 import synparse
 from induce.parsing.corpus import Corpus
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.tree import Tree
 
 TREES = [f"(S (NP (DT the) (NN cat{i})) (VP (VBD ran)))" for i in range(6)]
@@ -81,3 +81,14 @@ def test_search_and_phrases(path: Path) -> None:
     table = synparse.phrases(path, against=TREES, min_length=1, pattern="VP")
     assert [(row.words, row.label, row.log_likelihood) for row in table] == [("ran", "VP", 0)]
     assert [frequency.count for frequency in table.rows[0].frequencies] == [6, 6]
+
+
+def test_a_broken_file_among_others_is_left_out(path: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "b.trees.gz"
+    broken.write_bytes(b"\x1f\x8b\x08 not compressed")
+    errors: list[TreebankError] = []
+    assert sum(1 for _ in Corpus([broken, path], on_bad=errors.append)) == len(TREES)
+    assert [error.path for error in errors] == [str(broken)]
+    for sources in ([broken, path], [broken]):
+        with pytest.raises(TreebankError, match="compressed file"):
+            list(Corpus(sources, on_bad=errors.append if len(sources) == 1 else None))
