@@ -75,16 +75,16 @@ def parse(model: str, path: Path, environment: Mapping[str, str]) -> list[Usage]
 
 def figures_of(model: str, sentence: Path, text: Path, words: int) -> dict[str, float]:
     """Figures of the best rounds of one model."""
-    first, alone = parse(model, sentence, ONE_THREAD), parse(model, text, ONE_THREAD)
-    together = parse(model, text, ALL_CORES)
+    first, single = parse(model, sentence, ONE_THREAD), parse(model, text, ONE_THREAD)
+    parallel = parse(model, text, ALL_CORES)
     start = min(run.seconds for run in first)
-    cpu = min(run.cpu for run in alone) - min(run.cpu for run in first)
+    cpu = min(run.cpu for run in single) - min(run.cpu for run in first)
     return {
         "first tree s": start,
         "first tree MB": min(run.memory for run in first),
-        "text MB": min(run.memory for run in alone),
+        "text MB": min(run.memory for run in single),
         "words/s": words / cpu,
-        "all cores words/s": words / (min(run.seconds for run in together) - start),
+        "all cores words/s": words / (min(run.seconds for run in parallel) - start),
     }
 
 

@@ -147,7 +147,7 @@ class Direction(NamedTuple):
     def read(
         self, inputs: np.ndarray, rows: np.ndarray, active: np.ndarray, steps: Iterable[int], states: np.ndarray
     ) -> None:
-        """Write the states (T, B, H) of the active sentences; the others are 0.
+        """Write the states (T, B, H) of the active sentences, which are 0 before.
 
         ``rows`` (T, B) are the rows of the projected ``inputs`` (K, 4 H). Copying them step by step needs less memory.
         """

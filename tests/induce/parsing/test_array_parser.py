@@ -151,15 +151,15 @@ def test_sentences_are_read_no_further_than_standard_input_has_arrived(
 
 def test_matrices_are_multiplied_in_one_thread(parser: ModelParser, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program with its own number of threads gets it back."""
-    found = blas_threads.openblas()
-    if found is None:
+    library = blas_threads.openblas()
+    if library is None:
         pytest.skip("this NumPy does not use the OpenBLAS of its wheel")
-    before, inside = found.threads(), []
+    before, inside = library.threads(), []
     computed = ArrayParser.ask
-    monkeypatch.setattr(ArrayParser, "ask", lambda *args: (inside.append(found.threads()), computed(*args))[1])
-    found.set_threads(2)
+    monkeypatch.setattr(ArrayParser, "ask", lambda *args: (inside.append(library.threads()), computed(*args))[1])
+    library.set_threads(2)
     try:
         list(parser([LINES[0]]))
-        assert (inside, found.threads()) == ([1], 2)
+        assert (inside, library.threads()) == ([1], 2)
     finally:
-        found.set_threads(before)
+        library.set_threads(before)
