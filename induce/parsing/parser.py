@@ -183,6 +183,11 @@ class Parser:
         self.must_give("trees", "parse_heads")
         return self._decoded(sentences, Reading.all_words)
 
+    def parse_as(self, sentences: Iterable[Words], write: Callable[[Tree], Result]) -> Iterator[Result]:
+        """``write`` of each tree of ``parse``, called in the process that parses the sentence."""
+        self.must_give("trees", "parse_heads")
+        return self._decoded(sentences, lambda reading, spans: write(reading.all_words(spans)))
+
     def parse_confident(self, sentences: Iterable[Words], min_confidence: float = -math.inf) -> Iterator[ConfidentTree]:
         """Trees as of ``parse``, with the confidence in each bracket.
 

@@ -169,9 +169,13 @@ class Job:
             for parsed in self.parser.parse_confident(sentences, self.options.min_confidence):
                 labeled_tree = ConfidentTree(self._labeled(parsed.tree), parsed.confidences)
                 yield self._confident_line(labeled_tree, self._next(source))
+        elif self.draw is None:
+            for line in self.parser.parse_as(sentences, lambda tree: str(self._labeled(tree))):
+                self._next(source)
+                yield line
         else:
             for tree in self.parser.parse(sentences):
-                yield self._line(self._labeled(tree), self._next(source))
+                yield self.draw(Analysis.of_tree(self._labeled(tree)), self._next(source))
 
     def _labeled(self, tree: Tree) -> Tree:
         """The tree with induced labels, if the options have any."""
