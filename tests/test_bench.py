@@ -101,13 +101,16 @@ def test_cpu_has_a_name() -> None:
 def test_best_is_trained_once_for_each_limit_and_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    scores = iter([40.0, 44.0, 50.0, 52.0])
-    monkeypatch.setattr(best, "train", lambda *_: {"UF1": next(scores), "minutes": 1.0})
-    options = ["best", "text.txt", "--gold", "own.mrg", "--minutes", "5", "20", "--seeds", "2", "--out", str(tmp_path)]
+    scores = iter([50.0, 44.0])
+    monkeypatch.setattr(best, "train", lambda *_: {"trivial": 40.0, "result": next(scores), "CPU minutes": 1.0})
+    options = ["best", "--text", "text.txt", "--gold", "own.mrg", "--seeds", "1", "2", "--out", str(tmp_path)]
     monkeypatch.setattr("sys.argv", options)
     for _ in range(2):
         best.main()
-        assert capsys.readouterr().out.splitlines()[2:] == ["| 5 | 42.0 ± 2.8 | 1.0 |", "| 20 | 51.0 ± 1.4 | 1.0 |"]
+        table = capsys.readouterr().out.splitlines()[-2:]
+        assert [row.strip("| ").split(" | ") for row in table] == [
+            ["text.txt", "12", str(seed), "40.0", *[""] * 6, uf1, "1.0"] for seed, uf1 in ((1, "50.0"), (2, "44.0"))
+        ]
 
 
 def test_table_of_languages_is_resumed(
