@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from hashlib import sha256
 from pathlib import Path
@@ -40,6 +41,14 @@ def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller)
     assert call("parse", "in.txt", "-m", "english") == (0, out, "")
     assert call.result("info", "-m", "english").startswith("english: model chart, ")
     assert [str(tree) for tree in synparse.load().parse(TEXT.splitlines())] == trees
+
+
+def test_everyday_sentences_are_parsed_better_than_by_the_earlier_model(call: Caller) -> None:
+    gold = str(ROOT / "tests" / "data" / "everyday.mrg")
+    models = ("-m", "english", "-m", "english-grammar")
+    options = ("--gold", gold, *models, "--baseline", "right", "--format", "json")
+    english, grammar, right = (score["value"] for score in json.loads(call.result("eval", *options))["scores"])
+    assert english > grammar > right
 
 
 def test_heads_come_from_another_built_in_model(call: Caller) -> None:
