@@ -101,7 +101,7 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
     "--best",
     "recipe",
     flag_value="best",
-    help="Train the recipe best for 60 minutes (or --max-minutes).",
+    help="Train the recipe best for up to 60 minutes (or --max-minutes).",
     group=LEARNING,
 )
 @option(
@@ -110,8 +110,8 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
     is_flag=False,
     flag_value="content",
     metavar="[STYLE]",
-    help="With --best: learn dependency heads for 10 minutes. Nouns and verbs are heads (content, the default), or "
-    "prepositions and auxiliaries (function).",
+    help="With --best: learn dependency heads for up to 10 minutes. Nouns and verbs are heads (content, the default), "
+    "or prepositions and auxiliaries (function).",
     group=LEARNING,
 )
 @dev_option("Development text (default: a share of TEXT).")

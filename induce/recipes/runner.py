@@ -67,7 +67,7 @@ def train_recipe(
         plan.check_texts(plan.folder, _read_text(plan, stop))
     else:
         where = recipe if isinstance(recipe, str) and recipe.endswith(".toml") else f"recipe {named.name!r}"
-        _begin(plan, where, stop)
+        _begin(plan, where, max_minutes, stop)
     recipe = plan.recipe
     members, students = plan.choose_series(count), recipe.student_members()
     stretch = min(recipe.max_stretch, plan.stretch(members, count))
@@ -100,7 +100,7 @@ def _result(plan: Plan, members: Sequence[Member]) -> list[str]:
     return [plan.best_of([member.name for member in members if member.part.name == part])]
 
 
-def _begin(plan: Plan, where: str, stop: Stop) -> None:
+def _begin(plan: Plan, where: str, max_minutes: float | None, stop: Stop) -> None:
     """Check the recipe at ``where``, count the words of the text, choose the recipe for so many, and write the plan."""
     check_recipe(plan.recipe, plan.user_request, where)
     data = _read_text(plan, stop)
@@ -108,7 +108,7 @@ def _begin(plan: Plan, where: str, stop: Stop) -> None:
     chosen = _recipe_for(plan.words, plan.recipe)
     if chosen is not plan.recipe:
         check_recipe(chosen, plan.user_request, f"recipe {chosen.name!r}")
-        plan.recipe = chosen
+        plan.recipe, plan.minutes = chosen, max_minutes or chosen.minutes
         plan.report(f"{plan.words:,} words: recipe {plan.recipe.name}")
         data = _read_text(plan, stop)  # another part may read it in another way
     plan.text_sha256, plan.dev_sha256 = data.training.sha256, data.development.sha256

@@ -103,7 +103,8 @@ def test_small_text_is_learned_from_by_another_recipe(tmp_path: Path, limits: tu
     stop = iter([False, False, False, False, False, True]) if name == "tiny" else iter(())
     for _ in train_recipe(request(tmp_path / "run"), recipe, report=lines.append, stop=lambda: next(stop, False)):
         pass
-    assert stored(tmp_path / "run")["recipe"]["name"] == name
+    plan = stored(tmp_path / "run")
+    assert (plan["recipe"]["name"], plan["minutes"]) == (name, 10 if name == "tiny" else 5)
     chosen = [line.rpartition(" ")[2] for line in lines if "words: recipe" in line]
     assert chosen == ([] if name == "tiny" else [name])
 
