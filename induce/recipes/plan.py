@@ -11,6 +11,7 @@ from statistics import geometric_mean
 
 from induce.decoding.specification import parse_priors
 from induce.recipes.recipe import VOTE, Member, Recipe
+from induce.recipes.schedule import packed_minutes
 from induce.settings.presets import resolve
 from induce.storage.checkpoint import find, read
 from induce.storage.facts import RunFacts
@@ -128,24 +129,28 @@ class Plan(StoredPlan):
 
     def stretch(self, members: Sequence[Member], cores: int) -> float:
         """The factor on the minutes of each member with which they use the training time of ``cores`` cores."""
-        return self.minutes * cores * self.recipe.training_share / sum(member.part.minutes for member in members)
+        stages = self.recipe.stages(members)
+        return self.minutes * self.recipe.training_share / sum(packed_minutes(stage, cores) for stage in stages)
 
     def choose_series(self, cores: int) -> list[Member]:
         """The members of as many series as there is time for."""
         if not self.series:
-            fitting = int(self.stretch(self.recipe.series(1), cores))
-            self.series = max(1, min(self.recipe.max_series, fitting))
+            self.series = 1
+            while self.series < self.recipe.max_series:
+                if self.stretch(self.recipe.series(self.series + 1), cores) < 1:
+                    break
+                self.series += 1
             self.decide(f"{self.series} series of models")
         return self.recipe.series(self.series)
 
-    def choose_shares(self, student_minutes: float, cores: int) -> None:
+    def choose_shares(self, training_minutes: float, cores: int) -> None:
         """Choose the shares of the text that is learned from, by the parts and by the students of the vote.
 
-        As much is used as can be parsed in the time that training and the students (``student_minutes`` of one core)
-        leave; at least half of that time is for the vote.
+        As much is used as can be parsed in the time that ``training_minutes`` of all members leave; at least half of
+        that time is for the vote.
         """
-        recipe, total = self.recipe, self.minutes * cores
-        learned = 60 * recipe.words_per_second * max(0.1 * total, total * (1 - recipe.training_share) - student_minutes)
+        recipe, parsing_minutes = self.recipe, max(0.1 * self.minutes, self.minutes - training_minutes)
+        learned = 60 * recipe.words_per_second * parsing_minutes * cores
         teaching, voting = (cost * max(1, self.series) for cost in (recipe.teaching_cost, recipe.voting_cost))
         part_words = min(self.words, learned / 2 / teaching)
         vote_words = min(part_words, (learned - part_words * teaching) / voting)

@@ -193,7 +193,7 @@ class Recipe:
             unfinished = {member.part.name for member in remaining}
             stage = [member for member in remaining if member.teachers not in unfinished]
             yield stage
-            remaining = [member for member in remaining if member not in stage]
+            remaining = [member for member in remaining if member.teachers in unfinished]
 
 
 def read_recipe(name: str, style: str = "") -> Recipe:

@@ -21,6 +21,7 @@ from induce.parsing.parser import with_rule
 from induce.recipes.check import check_recipe
 from induce.recipes.plan import Plan, Report
 from induce.recipes.recipe import VOTE, Member, Recipe, read_recipe
+from induce.recipes.schedule import packed_minutes
 from induce.settings.run import entry_of
 from induce.training.events import Event, Finished
 from induce.training.parallel import Task, train_tasks
@@ -73,7 +74,8 @@ def train_recipe(
     stretch = min(recipe.max_stretch, plan.stretch(members, count))
     plan.decide(f"{plan.minutes:g} minutes on {count} cores: {stretch:.2f} times the minutes of each part")
     if not plan.text_share:
-        plan.choose_shares(sum(member.part.minutes for member in students) * stretch, count)
+        stages = [stage for stage in (*recipe.stages(members), students) if stage]
+        plan.choose_shares(stretch * sum(packed_minutes(stage, count) for stage in stages), count)
     for stage in recipe.stages(members):
         plan.estimate_strength(members)
         yield from _train(stage, plan, stretch, count, stop)

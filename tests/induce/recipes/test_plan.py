@@ -12,6 +12,7 @@ import pytest
 from induce.decoding.branching_direction import Direction
 from induce.recipes.plan import STRONGEST, WEAKEST, Plan, prior_strength
 from induce.recipes.recipe import read_recipe
+from induce.recipes.schedule import wall_minutes
 from induce.storage.facts import Check, RunFacts
 from induce.training.request import RunRequest
 from treebank.base.errors import SynparseError, UsageError
@@ -37,6 +38,21 @@ def test_as_many_series_as_there_is_time_for(tmp_path: Path, minutes: float, cou
     assert lines == [f"{count} series of models"]
     resumed = new_plan(tmp_path / "run", 1.0, resume=True)
     assert resumed.choose_series(2) == BEST.series(count)  # independent of the present minutes
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 4, 8, 16, 64])
+@pytest.mark.parametrize("minutes", [10.0, 60.0])
+def test_training_and_students_fit_into_the_time(tmp_path: Path, cores: int, minutes: float) -> None:
+    plan = new_plan(tmp_path / "run", minutes)
+    stages = [*BEST.stages(plan.choose_series(cores)), BEST.student_members()]
+    stretch = plan.stretch([member for stage in stages[:-1] for member in stage], cores)
+    assert 0.6 * minutes <= stretch * sum(wall_minutes(stage, cores) for stage in stages) < 0.95 * minutes
+
+
+@pytest.mark.parametrize(("minutes", "stretch"), [(10, 0.443), (20, 0.886), (60, 1.328)])
+def test_two_cores_train_for_their_share_of_the_time(tmp_path: Path, minutes: float, stretch: float) -> None:
+    plan = new_plan(tmp_path / "run", minutes)
+    assert plan.stretch(plan.choose_series(2), 2) == pytest.approx(stretch, abs=5e-4)
 
 
 def test_files_of_the_user_in_an_overwritten_job_are_kept(tmp_path: Path) -> None:
@@ -78,14 +94,14 @@ def test_seed_whose_members_would_have_none_is_refused(tmp_path: Path) -> None:
 def test_as_much_of_a_long_text_is_used_as_can_be_parsed(
     tmp_path: Path, minutes: float, words: int, count: int, shares: tuple[float, float]
 ) -> None:
-    """Two cores, .4 of whose minutes are left by training, at 4,000 words per second: in what 5 minutes leave, a
+    """Two cores, which train for .6 of the minutes, at 4,000 words per second: in what 5 minutes leave, a
     grammar would learn from 960,000 words, a series be taught 120,000, or 60,000 be voted on."""
     recipe = replace(BEST, words_per_second=4000, teaching_cost=8, voting_cost=16)
     plan = new_plan(tmp_path / "run", minutes)
     plan.recipe, plan.words, plan.series = recipe, words, count
     lines = list[str]()
     plan.report = lines.append
-    plan.choose_shares(0, 2)
+    plan.choose_shares(0.6 * minutes, 2)
     assert (plan.text_share, plan.vote_share) == shares
     assert len(lines) == (shares[1] < 1)
     for member, share in zip((BEST.series(1)[0], BEST.student_members()[0]), shares, strict=True):
