@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -42,6 +43,7 @@ class StoredPlan(StoredJob):
 
     recipe: Recipe
     minutes: float  # wall-clock time
+    seconds: float = 0.0  # of this time that is over
     done: tuple[str, ...] = ()  # names of the trained members
     log: tuple[str, ...] = ()  # reported decisions
     series: int = 0
@@ -55,6 +57,8 @@ class StoredPlan(StoredJob):
         """Raises ValueError for numbers out of range, and for members that the recipe does not have."""
         if not 0 <= (self.request.seed or 0) < 2**32 or not 0 < self.minutes < MAX_MINUTES:
             raise ValueError("the seed or the minutes are out of range")
+        if not 0 <= self.seconds < inf:
+            raise ValueError("the seconds are out of range")
         if not 0 <= self.series <= self.recipe.max_series or self.words < 0:
             raise ValueError("the number of series or of words is out of range")
         if not 0 <= self.strength <= STRONGEST:
@@ -73,25 +77,29 @@ class Plan(StoredPlan):
         """``report`` is called with decisions and notes for the user."""
         super().__init__(**vars(stored))
         self.folder, self.user_request, self.report = Path(user_request.run), user_request, report
+        self._since = time.monotonic()  # from when on ``seconds`` does not count
 
     @classmethod
     def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None, report: Report = ignore) -> Plan:
         """The stored plan of a resumed job, else a new one, which is not written yet.
 
-        Raises UsageError for more minutes, or a larger seed, than a plan can have, and SynparseError if the folder
-        holds something else, or a job that is not to be overwritten.
+        ``minutes`` count from now on. Without them, a resumed job has the rest of its time, and all of it if a part
+        was deleted. Raises UsageError for more minutes, or a larger seed, than a plan can have, and SynparseError if
+        the folder holds something else, or a job that is not to be overwritten.
         """
         folder = Path(request.run)
         path = folder / PLAN
         stored = read_metadata(path, StoredPlan, FORMAT) if request.resume and path.exists() else None
-        minutes = minutes or (stored or recipe).minutes
-        if not minutes < MAX_MINUTES:
-            raise UsageError(f"{minutes:g} minutes: a recipe takes less than {MAX_MINUTES:,.0f}; give fewer minutes")
+        limit = minutes or (stored or recipe).minutes
+        if not limit < MAX_MINUTES:
+            raise UsageError(f"{limit:g} minutes: a recipe takes less than {MAX_MINUTES:,.0f}; give fewer minutes")
         if (request.seed or 0) > MAX_SEED:
             raise UsageError(f"--seed {request.seed}: a recipe takes seeds up to {MAX_SEED}")
         if stored:
-            plan = cls(replace(stored, minutes=minutes), stored.request.resumed(request), report)
+            plan = cls(replace(stored, minutes=limit), stored.request.resumed(request), report)
             plan.done = tuple(name for name in plan.done if resumable(plan.run_of(name)))  # the others were deleted
+            if minutes or plan.done != stored.done:
+                plan.seconds = 0.0
             return plan
         if "-" in request.text:
             raise SynparseError("a recipe reads its text several times; give it as a file, not as standard input")
@@ -104,7 +112,7 @@ class Plan(StoredPlan):
         if exists and not (request.overwrite and path.exists()):
             raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or use --resume")
         request = replace(request, resume=False, seed=request.seed or 1)
-        return cls(StoredPlan(request=StoredRequest.of(request), recipe=recipe, minutes=minutes), request, report)
+        return cls(StoredPlan(request=StoredRequest.of(request), recipe=recipe, minutes=limit), request, report)
 
     def begin(self) -> None:
         """Write a new plan, after everything that can fail without a trained model. Remove an overwritten job."""
@@ -126,6 +134,11 @@ class Plan(StoredPlan):
     def run_of(self, name: str) -> Path:
         """Folder of the run ``name``."""
         return self.folder / PARTS / name
+
+    @property
+    def minutes_left(self) -> float:
+        """The rest of the time, below 0 if the job takes longer."""
+        return self.minutes - (self.seconds + time.monotonic() - self._since) / 60
 
     def stretch(self, members: Sequence[Member], cores: int) -> float:
         """The factor on the minutes of each member with which they use the training time of ``cores`` cores."""
@@ -230,6 +243,11 @@ class Plan(StoredPlan):
         series, index = divmod(turn % (step * max(1, self.series)), step)
         return [f"{name}-{series * count + index + other * step + 1}" for other in range(part.teachers_per_student)]
 
+    def voters(self) -> list[str]:
+        """Names of the trained members that vote, without the students of the vote."""
+        members = self.recipe.series(max(1, self.series))
+        return [member.name for member in members if member.part.votes and member.name in self.done]
+
     def request_of(self, member: Member) -> RunRequest:
         """The request of one training run, which is resumed if it has begun."""
         share = self.vote_share if member.teachers == VOTE else self.text_share
@@ -262,6 +280,8 @@ class Plan(StoredPlan):
 
     def write(self) -> None:
         """Write plan.json, completely or not at all."""
+        now = time.monotonic()
+        self.seconds, self._since = self.seconds + now - self._since, now
         write_metadata(self.folder / PLAN, self, FORMAT)
 
 

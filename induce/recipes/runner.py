@@ -7,7 +7,7 @@ resumed, so the job can be resumed at any moment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -21,7 +21,7 @@ from induce.parsing.parser import with_rule
 from induce.recipes.check import check_recipe
 from induce.recipes.plan import Plan, Report
 from induce.recipes.recipe import VOTE, Member, Recipe, read_recipe
-from induce.recipes.schedule import packed_minutes
+from induce.recipes.schedule import SLACK, Schedule, packed_minutes
 from induce.settings.run import entry_of
 from induce.training.events import Event, Finished
 from induce.training.parallel import Task, train_tasks
@@ -32,6 +32,7 @@ from induce.training.sources import read_text
 from induce.workers.pool import worker_count
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
+from treebank.base.quantities import quantity
 from treebank.corpora.sample import sample_treebank
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from induce.data.fragments import SpanSettings
 
-SLACK = 2.0  # factor on the minutes of a part that ends after its passes, in case other programs slow it down
+MIN_MINUTES = 0.01  # of a part, which stores its model in any case
 COMPARED_SENTENCES = 200  # of the text, parsed at the end and compared with right and left branching
 TRIVIAL_AGREEMENT = 90.0  # F1 with right or left branching from which a warning is printed
 
@@ -54,7 +55,8 @@ def train_recipe(
 ) -> Iterator[tuple[str, Event]]:
     """Train the parts of ``recipe`` within about ``max_minutes``, by default those of the recipe.
 
-    Without ``recipe``, a resumed job follows the one that it began with, and a new job the recipe ``best``.
+    Without ``recipe``, a resumed job follows the one that it began with, and a new job the recipe ``best``. Without
+    ``max_minutes``, a resumed job has the rest of its time.
     Yields the name of a run and an event. After ``stop`` returns true, all models are stored, and a request with
     ``resume`` continues. Raises SynparseError if text or settings are invalid.
     """
@@ -66,40 +68,47 @@ def train_recipe(
     count = worker_count(request.device)
     if plan.words:
         plan.check_texts(plan.folder, _read_text(plan, stop))
+        if not max_minutes:
+            plan.report(f"{max(0.0, plan.minutes_left):.1f} of {plan.minutes:g} minutes are left")
     else:
         where = recipe if isinstance(recipe, str) and recipe.endswith(".toml") else f"recipe {named.name!r}"
         _begin(plan, where, max_minutes, stop)
-    recipe = plan.recipe
-    members, students = plan.choose_series(count), recipe.student_members()
-    stretch = min(recipe.max_stretch, plan.stretch(members, count))
-    plan.decide(f"{plan.minutes:g} minutes on {count} cores: {stretch:.2f} times the minutes of each part")
-    if not plan.text_share:
-        stages = [stage for stage in (*recipe.stages(members), students) if stage]
-        plan.choose_shares(stretch * sum(packed_minutes(stage, count) for stage in stages), count)
-    for stage in recipe.stages(members):
+    members, students = plan.choose_series(count), plan.recipe.student_members()
+    schedule = _schedule(members, plan, count)
+    for number, stage in enumerate(schedule.stages):
         plan.estimate_strength(members)
-        yield from _train(stage, plan, stretch, count, stop)
+        if stage == students:
+            _combine(plan.voters(), plan.run_of(VOTE), plan)
+        yield from _train(number, schedule, plan, stop)
+        plan.write()  # with the seconds of this stage
         if stop():
             return
-        if stage[0] == members[0]:
+        if number == 0:
             plan.report_branching(members[0])
     plan.estimate_strength(members)
-    voters = [member.name for member in members if member.part.votes]
-    if students:
-        _combine(voters, plan.run_of(VOTE), plan)
-        yield from _train(students, plan, stretch, count, stop)
-        if stop():
-            return
     _combine(_result(plan, [*members, *students]), plan.folder, plan)
     _compare_with_branching(plan)
 
 
+def _schedule(members: Sequence[Member], plan: Plan, count: int) -> Schedule:
+    """The stages of ``members`` and of the students of their vote on ``count`` cores, and the shares of the text."""
+    recipe = plan.recipe
+    stretch = min(recipe.max_stretch, plan.stretch(members, count))
+    stages = [stage for stage in (*recipe.stages(members), recipe.student_members()) if stage]
+    plan.decide(f"{plan.minutes:g} minutes on {count} cores: up to {stretch:.2f} times the minutes of each part")
+    if not plan.text_share:
+        plan.choose_shares(stretch * sum(packed_minutes(stage, count) for stage in stages), count)
+    return Schedule(stages, stretch, count)
+
+
 def _result(plan: Plan, members: Sequence[Member]) -> list[str]:
-    """Names of the members that are the result: all that vote, or the best one of the part that the recipe names."""
-    part = plan.recipe.result
-    if part == VOTE:
-        return [member.name for member in members if member.part.votes]
-    return [plan.best_of([member.name for member in members if member.part.name == part])]
+    """Names of the members that are the result: the best one of the part that the recipe names, or all that vote.
+
+    The latter are also the result if there was no time for that part.
+    """
+    trained = [member for member in members if member.name in plan.done]
+    rivals = [member.name for member in trained if member.part.name == plan.recipe.result]
+    return [plan.best_of(rivals)] if rivals else [member.name for member in trained if member.part.votes]
 
 
 def _begin(plan: Plan, where: str, max_minutes: float | None, stop: Stop) -> None:
@@ -174,46 +183,77 @@ def _read_text(plan: Plan, stop: Stop) -> RunData:
     return load_run_data(config, request, request.device, stop)
 
 
-def _train(
-    members: Sequence[Member], plan: Plan, stretch: float, count: int, stop: Stop
-) -> Iterator[tuple[str, Event]]:
-    """Train the members of one stage that are not done, ``count`` at a time, and note those that end."""
-    remaining = [member for member in members if member.name not in plan.done]
+def _train(number: int, schedule: Schedule, plan: Plan, stop: Stop) -> Iterator[tuple[str, Event]]:
+    """Train the members of stage ``number`` that are not done, one per core, and note those that end.
+
+    If no time is left and others can vote, they are left out.
+    """
+    remaining = [member for member in schedule.stages[number] if member.name not in plan.done]
+    has_voters, tasks = bool(plan.voters()), list[Task]()
+
+    def is_over() -> bool:
+        return has_voters and plan.minutes_left <= 0
+
     try:
-        tasks = list(_tasks(remaining, plan, stretch, stop))
+        texts = {} if is_over() else _parsed_texts(remaining, plan, lambda: stop() or is_over())
+        if remaining and not is_over():
+            room = schedule.room(number, remaining, plan.minutes_left)
+            tasks = list(_tasks(remaining, plan, schedule.stretch, room, texts))
     except KeyboardInterrupt:
         if stop():
             return
-        raise
-    for name, event in train_tasks(tasks, min(count, len(tasks)), stop):
+        if not is_over():
+            raise
+    if remaining and not tasks:
+        names = ", ".join(member.name for member in remaining)
+        plan.decide(f"warning: no time is left for {names}; to train them, use --resume and --max-minutes")
+    for name, event in train_tasks(tasks, min(schedule.cores, len(tasks)), stop):
         if isinstance(event, Finished) and event.reason != "interrupted":
             plan.finish(name)
         yield name, event
 
 
-def _tasks(members: Sequence[Member], plan: Plan, stretch: float, stop: Stop) -> Iterator[Task]:
-    """The trainings of one stage. Those with the same teachers and words share one text, which is parsed once.
+def _parsed_texts(members: Sequence[Member], plan: Plan, stop: Stop) -> dict[str, RunData]:
+    """The texts of the ``members`` with teachers. Members with the same teachers and words share one, parsed once.
 
     Raises KeyboardInterrupt after ``stop`` returned true.
     """
     shared: dict[tuple[tuple[str, ...], str], RunData] = {}
+    texts: dict[str, RunData] = {}
     for member in members:
-        request, minutes = plan.request_of(member), member.part.minutes * stretch
+        request = plan.request_of(member)
         teachers = tuple(request.teachers)
         key = (teachers, "" if request.resume else repr(resolved_config(request).data))
         if teachers and key not in shared:
             plan.report(f"{member.name}: parsing the text for {', '.join(plan.teachers_of(member))}")
             shared[key] = load_data(request, stop=stop)
             shared[key].encode()
-        data = shared.get(key)
+        if teachers:
+            texts[member.name] = shared[key]
+    return texts
+
+
+def _tasks(
+    members: Sequence[Member], plan: Plan, stretch: float, room: float, texts: Mapping[str, RunData]
+) -> Iterator[Task]:
+    """The trainings of one stage, each for at most ``room`` times its minutes. ``texts`` are those with teachers."""
+    for member in members:
+        request, data, part = plan.request_of(member), texts.get(member.name), member.part
+        minutes, used = part.minutes * stretch, 0.0
         if request.resume:
-            minutes = max(minutes - plan.facts_of(member.name).seconds / 60, 0.01)
-        elif member.part.max_passes:
+            used = plan.facts_of(member.name).seconds / 60
+        elif part.max_passes:
             data = data or load_data(request)
-            request = _with_passes(request, member, data, plan, stretch)
-            minutes *= 1 if member.part.words else SLACK
-        plan.decide(f"{member.name}: preset {member.preset}, up to {minutes:.1f} minutes")
-        yield Task(member.name, request, data, minutes)
+            request = _with_passes(request, member, data, plan, stretch * min(1.0, room))
+        slack = SLACK if part.max_passes and not part.words else 1.0
+        limit = max(MIN_MINUTES, min(slack * minutes - used, room * minutes))
+        plan.decide(f"{member.name}: preset {member.preset}, up to {_in_words(limit)}")
+        yield Task(member.name, request, data, limit)
+
+
+def _in_words(minutes: float) -> str:
+    """A duration with its unit."""
+    return f"{minutes:.1f} minutes" if minutes >= 1 else quantity(round(60 * minutes), "second")
 
 
 def _with_passes(request: RunRequest, member: Member, data: RunData, plan: Plan, stretch: float) -> RunRequest:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +21,7 @@ from treebank.base.errors import SynparseError, UsageError
 BEST = read_recipe("best")
 
 
-def new_plan(folder: Path, minutes: float = 10.0, **options: object) -> Plan:
+def new_plan(folder: Path, minutes: float | None = 10.0, **options: object) -> Plan:
     request = RunRequest(run=str(folder), text=("text.txt",), device="cpu", **options)
     plan = Plan.open(request, BEST, minutes)
     if not request.resume:
@@ -53,6 +54,26 @@ def test_training_and_students_fit_into_the_time(tmp_path: Path, cores: int, min
 def test_two_cores_train_for_their_share_of_the_time(tmp_path: Path, minutes: float, stretch: float) -> None:
     plan = new_plan(tmp_path / "run", minutes)
     assert plan.stretch(plan.choose_series(2), 2) == pytest.approx(stretch, abs=5e-4)
+
+
+def test_time_counts_over_all_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 60.0, 90.0, 500.0, 530.0, 800.0])
+    monkeypatch.setattr("induce.recipes.plan.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    plan = new_plan(tmp_path / "run")  # written after a minute
+    assert plan.minutes_left == 8.5
+    resumed = new_plan(tmp_path / "run", None, resume=True)
+    assert resumed.minutes_left == 8.5
+    assert new_plan(tmp_path / "run", 3.0, resume=True).seconds == 0
+
+
+def test_deleted_part_gets_the_full_time_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = new_plan(tmp_path / "run")
+    plan.seconds, plan.series = 300.0, 1
+    plan.finish("first-1")
+    monkeypatch.setattr("induce.recipes.plan.resumable", lambda run: True)
+    assert 300 < new_plan(tmp_path / "run", None, resume=True).seconds < 310
+    monkeypatch.setattr("induce.recipes.plan.resumable", lambda run: False)
+    assert new_plan(tmp_path / "run", None, resume=True).seconds == 0
 
 
 def test_files_of_the_user_in_an_overwritten_job_are_kept(tmp_path: Path) -> None:

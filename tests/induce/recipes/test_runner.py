@@ -109,6 +109,44 @@ def test_small_text_is_learned_from_by_another_recipe(tmp_path: Path, limits: tu
     assert chosen == ([] if name == "tiny" else [name])
 
 
+def test_students_end_with_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(Plan, "minutes_left", 0.9)
+    recipe = Recipe("short", (replace(PRPN, minutes=0.1), replace(STUDENT, count=2, minutes=5)), minutes=60)
+    list(train_recipe(request(tmp_path / "run"), recipe, max_minutes=1, report=lines.append))
+    limits = [line.partition(": preset ") for line in lines if ": preset " in line]
+    assert [(name, limit.rpartition(" up to ")[2]) for name, _, limit in limits] == [
+        ("prpn-1", "24 seconds"),
+        ("student-1", "27 seconds"),
+        ("student-2", "27 seconds"),
+    ]
+
+
+def test_parts_without_time_are_left_out_and_trained_by_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, complete: tuple[Path, list[str]]
+) -> None:
+    run, lines = tmp_path / "run", list[str]()
+    with monkeypatch.context() as patch:
+        patch.setattr(Plan, "minutes_left", property(lambda plan: 9.0 - 5 * len(plan.done)))
+        list(train_recipe(request(run), RECIPE, report=lines.append))
+    assert stored(run)["done"] == NAMES[:2]
+    late = [line for line in lines if line.startswith("warning: no time is left for ")]
+    assert [line.partition(";")[0].rpartition(" for ")[2] for line in late] == ["grammar-1, grammar-2", "student-1"]
+    assert [member.name for member in load_parser(run).description.members] == ["parts/prpn-1"]
+    later = {name for name, _ in train_recipe(RunRequest(run=str(run), resume=True, device="cpu"), max_minutes=10)}
+    assert later == set(NAMES[2:])
+    assert trees(run) == trees(complete[0])
+
+
+def test_parsing_for_students_ends_with_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    left = property(lambda plan: 5.0 - 5 * any(line.startswith("student-1: parsing") for line in lines))
+    monkeypatch.setattr(Plan, "minutes_left", left)
+    recipe = replace(RECIPE, parts=(PRPN, STUDENT), result="student")
+    list(train_recipe(request(tmp_path / "run"), recipe, report=lines.append))
+    assert [member.name for member in load_parser(tmp_path / "run").description.members] == ["parts/prpn-1"]
+
+
 def test_recipes_that_name_each_other_for_small_texts_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "own.toml"
     settings = f'small_text_words = 9_000\nsmall_text_recipe = "{file}"\n'
@@ -311,7 +349,7 @@ def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> Non
     plan = Plan.open(request(tmp_path / "run"), RECIPE, 10.0)
     (tmp_path / "run").mkdir()
     member = Member(Part("npcfg", ("npcfg-small",), minutes, max_passes=16), 1)
-    (task,) = runner._tasks([member], plan, 1.0, lambda: False)
+    (task,) = runner._tasks([member], plan, 1.0, 10.0, {})
     assert task.request.settings == ("train.epochs=5", "loader.longer=4")
     assert task.max_minutes == pytest.approx(2 * minutes)
 
@@ -321,7 +359,7 @@ def test_small_texts_are_learned_from_in_more_passes(tmp_path: Path, most: int) 
     plan = Plan.open(request(tmp_path / "run"), RECIPE, 10.0)
     (tmp_path / "run").mkdir()
     member = Member(Part("onlstm", ("onlstm-small",), 1, max_passes=most, words=100_000), 1)
-    (task,) = runner._tasks([member], plan, 1.0, lambda: False)
+    (task,) = runner._tasks([member], plan, 1.0, 10.0, {})
     assert task.request.settings == (f"train.epochs={min(most, 100_000 // task.data.training.words)}",)
 
 

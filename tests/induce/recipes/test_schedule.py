@@ -1,11 +1,11 @@
-"""Wall-clock time of the stages of a recipe."""
+"""Wall-clock time of stages, and the factor on the minutes that ends them in time."""
 
 from __future__ import annotations
 
 import pytest
 
-from induce.recipes.recipe import Member, Part
-from induce.recipes.schedule import packed_minutes, wall_minutes
+from induce.recipes.recipe import Member, Part, read_recipe
+from induce.recipes.schedule import SLACK, Schedule, packed_minutes, wall_minutes
 
 
 def stage(*minutes: float) -> list[Member]:
@@ -19,3 +19,31 @@ def stage(*minutes: float) -> list[Member]:
 def test_time_of_a_stage(minutes: tuple[float, ...], cores: int, packed: float, wall: float) -> None:
     assert packed_minutes(stage(*minutes), cores) == pytest.approx(packed)
     assert wall_minutes(stage(*minutes), cores) == pytest.approx(wall)
+
+
+@pytest.mark.parametrize(
+    ("number", "left", "room"),
+    [
+        (0, 30, 2.0),  # 10 minutes are for the later stage
+        (0, 10, 0.5),  # half of the rest is
+        (1, 20, 1.0),
+        (1, 5, 0.25),
+    ],
+)
+def test_room_of_a_stage(number: int, left: float, room: float) -> None:
+    """Two cores and twice the minutes: 10 for the first stage, where one core waits, and 20 for the students."""
+    stages = [stage(5, 1), stage(10, 10)]
+    assert Schedule(stages, 2.0, 2).room(number, stages[number], left) == pytest.approx(room)
+
+
+@pytest.mark.parametrize("minutes", [10, 20, 60])
+def test_grammars_of_a_job_that_is_on_time_are_not_shortened(minutes: float) -> None:
+    """Two cores, of which parsing takes a tenth of the time."""
+    recipe = read_recipe("best")
+    stages = [*recipe.stages(recipe.series(1)), recipe.student_members()]
+    schedule = Schedule(stages, minutes * 2 * 0.6 / 27.1, 2)
+    left = minutes
+    for number, members in enumerate(stages):
+        room = schedule.room(number, members, left)
+        assert room >= (1 if number == 3 else SLACK if number < 2 else 1.4)
+        left -= schedule.stretch * wall_minutes(members, 2) + 0.03 * minutes
