@@ -18,7 +18,7 @@ from induce.storage.checkpoint import find, read
 from induce.storage.facts import RunFacts
 from induce.storage.locate import ENSEMBLE, PLAN, PathType
 from induce.storage.model_spec import ModelSpec
-from induce.storage.run_folder import check_type, clear, resumable
+from induce.storage.run_folder import check_type, clear, has_begun, resumable
 from induce.training.job import StoredJob, StoredRequest, part_request
 from induce.training.request import RunRequest
 from induce.training.sources import is_corpus
@@ -78,6 +78,7 @@ class Plan(StoredPlan):
         super().__init__(**vars(stored))
         self.folder, self.user_request, self.report = Path(user_request.run), user_request, report
         self._since = time.monotonic()  # from when on ``seconds`` does not count
+        self.teaching_seconds = 0.0  # of this call, in which the text was parsed for parts
 
     @classmethod
     def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None, report: Report = ignore) -> Plan:
@@ -174,6 +175,24 @@ class Plan(StoredPlan):
             shares = f"{self.text_share:.1%} of the sentences; students of the vote learn from {self.vote_share:.1%}"
             self.decide(f"there is time to learn from {shares}")
         self.write()
+
+    def fit_vote_share(self, minutes: float, cores: int) -> None:
+        """Reduce the share for students of the vote, to at least a tenth, if it cannot be parsed in ``minutes``.
+
+        If parsing for other parts took longer than planned, parsing for students takes longer by the same factor.
+        Nothing changes after a student has begun.
+        """
+        if any(has_begun(self.run_of(member.name)) for member in self.recipe.student_members()):
+            return
+        recipe, words = self.recipe, self.words * max(1, self.series)
+        teaching, voting = (
+            cost * words * share / (60 * recipe.words_per_second * cores)
+            for cost, share in ((recipe.teaching_cost, self.text_share), (recipe.voting_cost, self.vote_share))
+        )
+        voting *= max(1.0, self.teaching_seconds / 60 / teaching) if teaching else 1.0
+        if 0 < minutes < voting:
+            self.vote_share = max(0.001, round(self.vote_share * max(0.1, minutes / voting), 3))
+            self.decide(f"there is time for students of the vote to learn from {self.vote_share:.1%} of the sentences")
 
     def report_branching(self, member: Member) -> None:
         """Report the branching direction that priors assume, as estimated by ``member`` from the text."""

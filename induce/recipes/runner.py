@@ -7,6 +7,7 @@ resumed, so the job can be resumed at any moment.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -79,6 +80,7 @@ def train_recipe(
         plan.estimate_strength(members)
         if stage == students:
             _combine(plan.voters(), plan.run_of(VOTE), plan)
+            plan.fit_vote_share(schedule.parsing_minutes(plan.minutes_left), count)
         yield from _train(number, schedule, plan, stop)
         plan.write()  # with the seconds of this stage
         if stop():
@@ -226,8 +228,10 @@ def _parsed_texts(members: Sequence[Member], plan: Plan, stop: Stop) -> dict[str
         key = (teachers, "" if request.resume else repr(resolved_config(request).data))
         if teachers and key not in shared:
             plan.report(f"{member.name}: parsing the text for {', '.join(plan.teachers_of(member))}")
+            began = time.monotonic()
             shared[key] = load_data(request, stop=stop)
             shared[key].encode()
+            plan.teaching_seconds += time.monotonic() - began
         if teachers:
             texts[member.name] = shared[key]
     return texts

@@ -41,5 +41,9 @@ class Schedule:
         later = sum(self._minutes(stage) for stage in self.stages[number + 1 :])
         return (minutes_left - min(later / SLACK, minutes_left / 2)) / self._minutes(remaining)
 
+    def parsing_minutes(self, minutes_left: float) -> float:
+        """Minutes for parsing the text for the last stage, at least half of ``minutes_left``."""
+        return max(minutes_left / 2, minutes_left - self._minutes(self.stages[-1]))
+
     def _minutes(self, members: Sequence[Member]) -> float:
         return self.stretch * wall_minutes(members, self.cores)

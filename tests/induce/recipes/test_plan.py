@@ -131,6 +131,25 @@ def test_as_much_of_a_long_text_is_used_as_can_be_parsed(
     assert (resumed.text_share, resumed.vote_share, resumed.words) == (*shares, words)
 
 
+@pytest.mark.parametrize(
+    ("minutes", "teaching_seconds", "share"),
+    [(1.0, 50.0, 0.3), (0.5, 50.0, 0.15), (1.0, 120.0, 0.15), (1.0, 6000.0, 0.03), (-1.0, 60.0, 0.3)],
+)
+def test_students_learn_from_as_much_as_can_be_parsed_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: float, teaching_seconds: float, share: float
+) -> None:
+    """Two cores, for which parsing for parts was planned to take a minute, and the same for students."""
+    plan = new_plan(tmp_path / "run")
+    plan.recipe = replace(BEST, words_per_second=1000, teaching_cost=1, voting_cost=2)
+    plan.words, plan.series, plan.text_share, plan.vote_share = 200_000, 1, 0.6, 0.3
+    plan.teaching_seconds = teaching_seconds
+    plan.fit_vote_share(minutes, 2)
+    assert plan.vote_share == share
+    monkeypatch.setattr("induce.recipes.plan.has_begun", lambda run: True)
+    plan.fit_vote_share(0.01, 2)
+    assert plan.vote_share == share
+
+
 def test_another_seed_gives_other_seeds_to_all_runs(tmp_path: Path) -> None:
     seeds = {}
     for seed in (None, 1, 2):

@@ -36,6 +36,11 @@ def test_room_of_a_stage(number: int, left: float, room: float) -> None:
     assert Schedule(stages, 2.0, 2).room(number, stages[number], left) == pytest.approx(room)
 
 
+def test_half_of_the_rest_is_for_parsing_unless_the_students_need_less() -> None:
+    schedule = Schedule([stage(5), stage(4, 4)], 1.0, 2)
+    assert [schedule.parsing_minutes(left) for left in (2, 8, 12)] == [1, 4, 8]
+
+
 @pytest.mark.parametrize("minutes", [10, 20, 60])
 def test_grammars_of_a_job_that_is_on_time_are_not_shortened(minutes: float) -> None:
     """Two cores, of which parsing takes a tenth of the time."""
