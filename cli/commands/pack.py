@@ -22,16 +22,16 @@ EXAMPLES = [
 def pack(model: str | None, output: str, half: bool) -> None:
     """Pack a trained model into one file.
 
-    All commands take the file like a model folder. The result of a recipe, such as best, can be packed, too. The parts
-    of the file are verified by their digests when it is opened. They contain text and numbers only, so opening a file
-    from an unknown source cannot run code.
+    All commands take the file like a model folder. The result of train --best can be packed, too; of train --best
+    --heads, pack the student, RUN/parts/student-1. The parts of the file are verified by their digests when it is
+    opened. They contain text and numbers only, so opening a file from an unknown source cannot run code.
     """
-    from induce.parsing.ensemble_description import only_member
+    from induce.parsing.ensemble_description import packable_model
     from induce.storage.checkpoint import publish
     from induce.storage.model_spec import whole_model
     from induce.storage.outputs import check_output
 
     model = whole_model(default_model(model))
     check_output(output, models=[model])
-    digest = publish(Path(only_member(model)), output, half=half)
+    digest = publish(Path(packable_model(model)), output, half=half)
     click.echo(f"{output}: sha256 {digest}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -91,13 +92,21 @@ def digest_of(path: str) -> str:
     return digest_files(folder / name for name in (FACTS_FILE, VOCABULARY, WEIGHTS))
 
 
-def only_member(run: str) -> str:
-    """The only member of an ensemble, such as the result of a recipe, or ``run`` itself if it has several."""
-    if locate(run).type is PathType.ENSEMBLE:
-        members = EnsembleDescription.read(Path(run)).members
-        if len(members) == 1 and not members[0].baseline and not members[0].options:
-            return os.path.normpath(Path(run) / members[0].path)
-    return run
+def packable_model(run: str) -> str:
+    """The only member of an ensemble, such as the result of a recipe, or ``run`` itself if it is not an ensemble.
+
+    Raises SynparseError for other ensembles.
+    """
+    if locate(run).type is not PathType.ENSEMBLE:
+        return run
+    members = EnsembleDescription.read(Path(run)).members
+    paths = [os.path.normpath(Path(run) / member.path) for member in members if not member.baseline]
+    if len(members) == 1 and paths and not members[0].options:
+        return paths[0]
+    models = [path for path in paths if locate(path).is_model]
+    example = f"pack a member, such as -m {shlex.quote(models[-1])}, or " if models else ""
+    remedy = f"{example}copy all members into a folder: synparse combine {shlex.quote(run)} --pack -o FOLDER"
+    raise SynparseError(f"{run}: a file holds one model, and this is an ensemble; {remedy}")
 
 
 def models_of(run: str) -> list[str]:

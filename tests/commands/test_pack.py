@@ -29,7 +29,9 @@ def test_ensemble_of_one_model_is_packed_as_this_model(call: Caller, model: Path
     call.result("combine", model, "-o", "one")
     call.result("combine", model, "baseline:right", "-o", "two")
     assert call.result("pack", "-m", "one", "-o", "a.synparse") == call.result("pack", "-m", model, "-o", "a.synparse")
-    assert "name one of its members instead" in call.refusal("pack", "-m", "two", "-o", "b.synparse")
+    refusal = call.refusal("pack", "-m", "two", "-o", "b.synparse")
+    assert f"pack a member, such as -m {model}, or copy all members" in refusal
+    assert "copy all members into a folder: synparse combine two --pack -o FOLDER" in refusal
 
 
 def test_cite(call: Caller, model: Path) -> None:
