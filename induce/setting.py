@@ -34,7 +34,7 @@ def setting(
     """A field of a dataclass of settings.
 
     ``when`` is the condition under which this setting has an effect in a run: ``table.key=value|value`` or
-    ``table.key!=value``, and several of these joined by ``and``.
+    ``table.key!=value``, several of these joined by ``and``, and several of the latter by ``or``.
     """
     metadata = {"at_least": at_least, "at_most": at_most, "choices": tuple(choices), "help": help, "when": when}
     return field(default=default, metadata=metadata)

@@ -281,7 +281,8 @@ def value_of(config: RunConfig, name: str) -> Any:
 
 def holds(condition: str, config: RunConfig) -> bool:
     """Whether the condition of a setting (see `setting`) holds in a run. The empty condition always holds."""
-    return all(_holds(part, config) for part in condition.split(" and ") if part)
+    alternatives = (choice.split(" and ") for choice in condition.split(" or "))
+    return any(all(_holds(part, config) for part in parts if part) for parts in alternatives)
 
 
 def _holds(comparison: str, config: RunConfig) -> bool:

@@ -84,6 +84,7 @@ def test_conditions_and_texts_of_the_settings_of_every_preset() -> None:
         ("npcfg", "parse.head_style=content", "a model of heads"),
         ("prpn", "parse.layer=1", "a model with trees in several layers"),
         ("onlstm", "parse.distances=lm", "a model that learns trees"),
+        ("dmv", "model.annealed_bias=3", "model.annealed!=0.0"),
     ],
 )
 def test_setting_without_effect_is_refused(model: str, change: str, condition: str) -> None:
@@ -91,6 +92,27 @@ def test_setting_without_effect_is_refused(model: str, change: str, condition: s
         resolve(model=model, settings=[change])
     assert str(error.value) == f"setting {change!r} has no effect in this run; it needs {condition}"
     assert change.partition("=")[0] not in effective_settings(resolve(model=model))
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        ("dmv", ["model.extended=false", "model.backoff=5"]),
+        ("dmv", ["model.fragment_penalty=1", "model.fragment_constraint=strict"]),
+    ],
+)
+def test_setting_without_effect_after_a_change_is_refused(model: str, settings: list[str]) -> None:
+    with pytest.raises(SynparseError, match=f"{settings[1]}' has no effect in this run"):
+        resolve(model=model, settings=settings)
+    resolve(model=model, settings=settings[1:])
+
+
+def test_setting_with_alternative_conditions() -> None:
+    none = ["model.predicate_root=0", "model.predicate_head=0", "model.leaning_limit=1"]
+    for setting in ("model.leaning=1", "model.head_leaning=1"):
+        resolve(model="dmv", settings=[*none, setting])
+    with pytest.raises(SynparseError, match=r"it needs model\.leaning!=0\.0 or model\.head_leaning!=0\.0 or "):
+        resolve(model="dmv", settings=none)
 
 
 def test_settings_of_parsing_have_an_effect_on_states_of_a_model_without_trees() -> None:

@@ -22,6 +22,10 @@ GOLDEN_RATIO = 0.6180339887498949
 #: settings that differ from member to member -> multiples of the golden ratio and of 1/7 between two members, so that
 #: the values of a setting are spread evenly and those of two settings are independent
 MEMBER_STEPS = {"classes": (1, 0), "length_bias": (2, 1), "frequency_power": (3, 2)}
+#: condition: edges of segments have an effect
+USES_EDGES = " or ".join(
+    f"model.{name}!=0.0" for name in ("leaning", "head_leaning", "predicate_root", "predicate_head")
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +57,11 @@ class DmvConfig:
     length_bias_high: float = limited(0.25, 0, 100, "upper end of the range of biases to near heads")
     annealed: float = share(0.0, "share of the members that begin with a stronger bias to near heads")
     annealed_bias: float = limited(
-        1.0, 0, 100, "first bias of these members; it falls to the usual one by the last stage"
+        1.0,
+        0,
+        100,
+        "first bias of these members; it falls to the usual one by the last stage",
+        when="model.annealed!=0.0",
     )
     fragment_penalty: float = limited(
         0.1, 1e-9, 1, "weight of each violation of model.fragment_constraint; 1e-6 forbids violations"
@@ -69,7 +77,9 @@ class DmvConfig:
     head_leaning: float = limited(
         0.0, -10, 10, "weight of the side of its dependents for a frequent word, estimated in the same way"
     )
-    leaning_limit: float = limited(2.0, 0, 10, "largest log of the ratio of edges that estimates both sides")
+    leaning_limit: float = limited(
+        2.0, 0, 10, "largest log of the ratio of edges that estimates both sides", when=USES_EDGES
+    )
     predicate_root: float = limited(1.0, 0, 10, "factor of the predicate score in the log weight of a word as root")
     predicate_head: float = limited(0.3, 0, 10, "factor of the predicate score in the log weight of a word as head")
     modifier_head: float = limited(
@@ -80,10 +90,15 @@ class DmvConfig:
     smooth_root: float = limited(0.1, 1e-6, 1e6, "count added to every root")
     em: str = choice("soft", EM, "counts from all trees (soft), from the best tree (viterbi), or alternately (lateen)")
     fragment_constraint: str = choice(
-        "sprawl", CONSTRAINTS, "arcs between fragments that are penalized (Spitkovsky et al. 2011)"
+        "sprawl",
+        CONSTRAINTS,
+        "arcs between fragments that are penalized (Spitkovsky et al. 2011)",
+        when="model.fragment_penalty!=1.0",
     )
     backoff: float = weight(
-        10.0, "count of the choice that does not depend on valence, with which the extended one is smoothed"
+        10.0,
+        "count of the choice that does not depend on valence, with which the extended one is smoothed",
+        when="model.extended=true",
     )
 
     def check(self) -> None:
