@@ -83,6 +83,8 @@ class Sources:
                 f"model {name!r} (loader.name = {reading}) cannot learn from a teacher; "
                 f"--teacher is for {students['trees']} (trees), {students['heads']} (heads)"
             )
+        if self.teachers and config.model.get("start") == "random":
+            raise SynparseError("model.start=random learns no initial trees; leave it or --teacher out")
         if self.teachers:
             check_seminfo(self.teachers, learns_rewards=SpanRewardBatch in kind_of(config).reads)
 

@@ -99,6 +99,7 @@ def test_setting_without_effect_is_refused(model: str, change: str, condition: s
     [
         ("dmv", ["model.extended=false", "model.backoff=5"]),
         ("dmv", ["model.fragment_penalty=1", "model.fragment_constraint=strict"]),
+        ("ndmv", ["model.start=random", "model.start_epochs=9"]),
     ],
 )
 def test_setting_without_effect_after_a_change_is_refused(model: str, settings: list[str]) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 LONGEST = 200  # words of a sentence whose rules fit into a gigabyte
 FORBIDDEN = -1e9  # log score of an arc that a tree must not have
+STARTS = "model.start=harmonic"  # condition: the model learns initial trees
 MAX_NUMBERS = 4_000_000  # of rules of the searches in one batch
 
 
@@ -47,12 +48,14 @@ class NeuralDmvConfig:
     start: str = choice(
         "harmonic", ("harmonic", "random"), "harmonic: begin with near heads, or with the heads of --teacher"
     )
-    start_epochs: int = limited(5, 1, 1e4, "passes over the initial trees")
-    start_length: int = limited(10, 1, 200, "longest sentences whose initial trees are learned")
-    start_sentences: int = count(256, "sentences per batch of initial trees")
-    start_rate: float = limited(1e-3, 1e-9, 1, "learning rate of Adam for the initial trees")
+    start_epochs: int = limited(5, 1, 1e4, "passes over the initial trees", when=STARTS)
+    start_length: int = limited(10, 1, 200, "longest sentences whose initial trees are learned", when=STARTS)
+    start_sentences: int = count(256, "sentences per batch of initial trees", when=STARTS)
+    start_rate: float = limited(1e-3, 1e-9, 1, "learning rate of Adam for the initial trees", when=STARTS)
     released_counts: bool = setting(
-        False, help="count the decisions of root words in initial trees as the released program does"
+        False,
+        help="count the decisions of root words in initial trees as the released program does",
+        when=STARTS,
     )
     best_tree: bool = setting(False, help="maximize the probability of the best tree instead of the sum over trees")
 

@@ -250,6 +250,14 @@ def test_teacher_of_a_character_model_is_refused(tmp_path: Path, trees: Path) ->
         prepare_run(requested)
 
 
+def test_teacher_of_a_model_with_a_random_start_is_refused(tmp_path: Path, trees: Path) -> None:
+    requested = RunRequest(
+        run=str(tmp_path / "run"), text=TEXT, model="ndmv", settings=("model.start=random",), teachers=(str(trees),)
+    )
+    with pytest.raises(SynparseError, match="learns no initial trees; leave it or --teacher out"):
+        prepare_run(requested)
+
+
 def test_missing_teacher_is_refused(tmp_path: Path, trees: Path) -> None:
     with pytest.raises(SynparseError, match="there is no model and no file of trees to learn from"):
         Teacher(str(tmp_path / "nothing"))
