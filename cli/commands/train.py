@@ -146,8 +146,8 @@ def train_model(
         raise click.UsageError("--resume and --overwrite exclude each other")
     if max_minutes is not None and not max_minutes > 0:  # also excludes NaN
         raise click.UsageError("--max-minutes: give a number of minutes above 0")
-    if heads and recipe != "best":
-        raise click.UsageError("--heads works only with --best: synparse train --best --heads")
+    if heads:
+        _check_heads(recipe, text)
     from cli.training_progress import next_steps, with_progress
     from induce.recipes.recipe import read_recipe
     from induce.training.distributed import join
@@ -178,6 +178,17 @@ def train_model(
                 steps = next_steps(event)
     for line in steps if group.first else ():
         _print(line)
+
+
+def _check_heads(recipe: str | None, text: tuple[str, ...]) -> None:
+    """Raise UsageError if ``--heads`` is given without ``--best`` or with a word that is neither a style nor a text."""
+    from treebank.corpora.catalog import is_name
+
+    if recipe != "best":
+        raise click.UsageError("--heads works only with --best: synparse train --best --heads")
+    for word in text:
+        if word.isalpha() and not is_name(word) and not Path(word).exists():
+            raise click.UsageError(f"{word}: neither a style of --heads (content or function) nor a text")
 
 
 def _train_several(

@@ -103,6 +103,8 @@ def test_a_model_or_an_output_named_twice_is_refused(call: Caller, model: Path, 
     for options in ("--heads", "--heads --resume", "--seeds 1,2 --heads", "--recipe heads --heads"):
         problem = call.usage("train", text, "-o", "a", *options.split())
         assert problem == "Error: --heads works only with --best: synparse train --best --heads"
+    problem = call.usage("train", text, "-o", "a", "--best", "--heads", "contents")
+    assert problem == "Error: contents: neither a style of --heads (content or function) nor a text"
     for option, seeds in (("--seed", "4"), ("--seeds", "4-5")):
         message = call.usage("train", text, "-o", "a", option, seeds, "--set", "train.seed=3")
         assert "--set train.seed=3: --seed or --seeds gives the seed as well; leave out one of them" in message
