@@ -1,7 +1,7 @@
 """Joint model of Yang, Jiang, Han and Tu (2020): a lexicalized and a sibling model that agree on trees.
 
 The objective and the trees are those of the product of both probabilities of a tree, which is not a likelihood. See
-docs/reference/models/ndmv-joint.md.
+docs/reference/models/ndmv.md.
 """
 
 from __future__ import annotations
