@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 LONGEST = 200  # words of a sentence whose rules fit into a gigabyte
 FORBIDDEN = -1e9  # log score of an arc that a tree must not have
 STARTS = "model.start=harmonic"  # condition: the model learns initial trees
-MAX_NUMBERS = 4_000_000  # of rules of the searches in one batch
+MAX_NUMBERS = 4_000_000  # of rules in one batch of initial trees or searches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,11 @@ class NeuralDmvConfig:
         "harmonic", ("harmonic", "random"), "harmonic: begin with near heads, or with the heads of --teacher"
     )
     start_epochs: int = limited(5, 1, 1e4, "passes over the initial trees", when=STARTS)
-    start_length: int = limited(10, 1, 200, "longest sentences whose initial trees are learned", when=STARTS)
+    start_length: int = limited(10, 1, 200, "longest sentences of the harmonic start", when=STARTS)
+    teacher_length: int = limited(10, 1, 200, "longest sentences whose heads of --teacher are learned", when=STARTS)
     start_sentences: int = count(256, "sentences per batch of initial trees", when=STARTS)
-    start_rate: float = limited(1e-3, 1e-9, 1, "learning rate of Adam for the initial trees", when=STARTS)
+    start_rate: float = limited(1e-3, 1e-9, 1, "learning rate of Adam for the trees of the harmonic start", when=STARTS)
+    teacher_rate: float = limited(1e-3, 1e-9, 1, "learning rate of Adam for the heads of --teacher", when=STARTS)
     released_counts: bool = setting(
         False,
         help="count the decisions of root words in initial trees as the released program does",
@@ -105,17 +107,20 @@ class NeuralDmv(Model):
             shares = smoothed / np.bincount(classes, smoothed, self.class_count)[classes]
             self.word_given_class.copy_(torch.from_numpy(np.log(shares)))
         if self.config.start == "harmonic":
-            self._learn_trees(list(self._initial_trees(corpus)))
+            rate = self.config.start_rate if corpus.head_references is None else self.config.teacher_rate
+            self._learn_trees(list(self._initial_trees(corpus)), rate)
 
     def _initial_trees(self, corpus: EncodedCorpus) -> Iterator[tuple[Tensor, list[list[int]]]]:
-        """Batches of short sentences of one length (B, N), with heads."""
-        chosen = np.flatnonzero((corpus.lengths <= self.config.start_length) & (corpus.lengths > 0))
+        """Batches of sentences of one length (B, N), with heads."""
+        references = corpus.head_references
+        longest = self.config.start_length if references is None else self.config.teacher_length
+        chosen = np.flatnonzero((corpus.lengths <= longest) & (corpus.lengths > 0))
         if not len(chosen):
             return
-        sentences = [self.classes.cpu().numpy()[corpus.sentence(int(index))] for index in chosen]
-        rules = harmonic_rules(sentences, self.class_count)
-        references = corpus.head_references
-        for rows, _ in batches_of_equal_length(corpus.lengths[chosen], lambda length: self.config.start_sentences):
+        if references is None:
+            classes = self.classes.cpu().numpy()
+            rules = harmonic_rules([classes[corpus.sentence(int(index))] for index in chosen], self.class_count)
+        for rows, _ in batches_of_equal_length(corpus.lengths[chosen], self._sentences_per_batch):
             batch = corpus.sentences(chosen[rows])
             if references is None:
                 scores = rules.scores(self.classes[batch.tokens.to(self.classes.device)])
@@ -124,11 +129,16 @@ class NeuralDmv(Model):
                 matrices = references.heads(chosen[rows], corpus.lengths[chosen[rows]], batch.tokens.shape[1])
                 yield batch.tokens, [list(mbr_heads(matrix)) for matrix in matrices]
 
-    def _learn_trees(self, batches: list[tuple[Tensor, list[list[int]]]]) -> None:
-        """Maximize the mean score of the initial trees."""
+    def _sentences_per_batch(self, length: int) -> int:
+        """Number of initial trees of ``length`` words in one batch, so that their rules fit into memory."""
+        rules = 2 * length ** (3 if self.siblings else 2)
+        return min(self.config.start_sentences, max(1, MAX_NUMBERS // rules))
+
+    def _learn_trees(self, batches: list[tuple[Tensor, list[list[int]]]], rate: float) -> None:
+        """Maximize the mean score of the initial trees with this learning ``rate``."""
         config, device = self.config, self.classes.device
         rules = [used_rules(heads, siblings=self.siblings, released=config.released_counts) for _, heads in batches]
-        optimizer = torch.optim.Adam(self.parameters(), lr=config.start_rate)
+        optimizer = torch.optim.Adam(self.parameters(), lr=rate)
         self.train()
         for _ in range(config.start_epochs):
             for index in torch.randperm(len(batches)).tolist():
