@@ -23,7 +23,7 @@ from treebank.core.sentence import Sentence
 from treebank.io.streams import STANDARD_INPUT
 
 ATTEMPTS = 2  # to parse a block, if a worker dies
-MIN_BLOCKS = 4  # of a text for which workers are started, which takes as long as parsing a block
+MIN_BLOCKS = 2  # of a text for which workers are started, which takes as long as parsing a block
 Finish = Callable[[Reading, Any], Result]
 
 

@@ -68,7 +68,7 @@ def test_large_text_is_divided_and_a_small_one_is_not(
         trees = parser.parse(iter(lines))
         return max(len(multiprocessing.active_children()) for _ in trees)
 
-    for lines in (LINES[:1], LINES[: 16 + 3 * BLOCK], LINES):
+    for lines in (LINES[:1], LINES[: 16 + BLOCK], LINES):
         counts.append(children_of(lines))
     assert counts == [0, 0, 2]
     assert not multiprocessing.active_children()
