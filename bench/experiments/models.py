@@ -1,12 +1,14 @@
 """UF1 and agreement of every model that gives trees, with its small preset: one text, one budget, one convention.
 
-``python -m bench.experiments.models --data FOLDER --out FOLDER [--only MODEL…] [--minutes 40] [--seeds 3] [--cores 2]``
+``python -m bench.experiments.models --data FOLDER --out FOLDER [--only MODEL…] [--minutes 40] [--seeds 3] [--cores 2]
+[--job JOB]``
 trains the default preset of each model on the words of CRAFT and scores it against the gold trees (UF1, convention
 ``on-lstm``). Each training has one core for so many wall-clock minutes, and ``--cores`` trainings run at a time: 40
 minutes on one core are 20 minutes on two. Models of heads are scored by the trees of their heads. Models that learn
 from trees or heads learn those of the `npcfg` or `dmv` of the same seed, whose training is extra. The table also has
-the agreement between models, without gold trees. Each result is stored in ``OUT/runs``, and the same command continues
-after an interruption.
+the agreement between models, without gold trees. With a JOB of ``train --best`` on the same words, it has the gain in
+UF1 of the vote of that job if the first run of a model votes, too. Each result is stored in ``OUT/runs``, and the same
+command continues after an interruption.
 """
 
 from __future__ import annotations
@@ -98,6 +100,28 @@ class Plan:
         call += repeated("--baseline", BASELINES)
         return json.loads(synparse([*call, "--format", "json"], all_cores=True)[0])
 
+    def trees(self, spec: str, name: str) -> str:
+        """File with the trees of a model for the words of the gold trees."""
+        path = self.folder / "trees" / f"{name}.txt"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(synparse(["parse", "-m", spec, str(self.gold)])[0], encoding="utf-8")
+        return str(path)
+
+    def gains(self, job: Path, models: Sequence[str]) -> dict[str, float]:
+        """The gain in UF1 of the vote of a ``job`` by one run of each model."""
+        vote = job / "parts" / "vote"
+        members = read_json(vote / "ensemble.json")["members"]
+        specs = [f"{vote / member['path']}@priors={member['priors']}" for member in members]
+        voters = [self.trees(spec, f"voter-{number}") for number, spec in enumerate(specs, 1)]
+
+        def voted(files: Sequence[str]) -> float:
+            synparse(["combine", *files, "-o", str(self.folder / "vote"), "--overwrite"])
+            return uf1_of(self.gold, self.folder / "vote")
+
+        before = voted(voters)
+        return {model: voted([*voters, self.trees(self.spec(model, 1), model)]) - before for model in models}
+
 
 def stages(models: Iterable[str]) -> list[list[str]]:
     """Models without a teacher, which include all teachers, and those that learn from them."""
@@ -125,8 +149,10 @@ def _model_of(system: str) -> str:
 Runs = dict[tuple[str, int], dict[str, float]]  # by model and seed
 
 
-def table(results: Runs, trivial: dict[str, float], agreement: dict[str, Any]) -> str:
-    """Table of scores and of the agreement with other models, the best model first."""
+def table(
+    results: Runs, trivial: dict[str, float], agreement: dict[str, Any], gains: dict[str, float] | None = None
+) -> str:
+    """Table of scores, of the agreement with other models and of ``gains``, the best model first."""
     runs: dict[str, list[dict[str, float]]] = defaultdict(list)
     for (model, _), run in results.items():
         runs[model].append(run)
@@ -138,9 +164,11 @@ def table(results: Runs, trivial: dict[str, float], agreement: dict[str, Any]) -
         agreed = [means.get((model, name)) for name in (model, *BASELINES)]
         cells = [spread([] if value is None else [value]) for value in (fmean(others) if others else None, *agreed)]
         minutes = spread([fmean(run["minutes"] for run in runs[model])])
-        rows.append([model, spread([run["UF1"] for run in runs[model]]), minutes, *cells])
-    rows += [[name, f"{value:.1f}", *[""] * (3 + len(BASELINES))] for name, value in trivial.items()]
-    return markdown(["model", "UF1", "minutes", "others", "own", *BASELINES], rows)
+        gain = [f"{gains[model]:+.1f}"] if gains else []
+        rows.append([model, spread([run["UF1"] for run in runs[model]]), minutes, *cells, *gain])
+    head = ["model", "UF1", "minutes", "others", "own", *BASELINES, *(["gain"] if gains else [])]
+    rows += [[name, f"{value:.1f}", *[""] * (len(head) - 2)] for name, value in trivial.items()]
+    return markdown(head, rows)
 
 
 def main() -> None:
@@ -151,6 +179,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=40.0, help="wall-clock minutes of each training on one core")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2, help="trainings at a time")
+    parser.add_argument("--job", type=Path, help="of train --best, whose vote each model joins")
     options = parser.parse_args()
     text, gold, _ = write_corpus(CORPORA["CRAFT"], options.data, options.out)
     plan = Plan(text, gold, options.out / "runs", options.minutes)
@@ -166,7 +195,8 @@ def main() -> None:
         with ThreadPoolExecutor(options.cores) as pool:
             results |= zip(runs, pool.map(measure, runs), strict=True)
     trivial = uf1(gold, *repeated("--baseline", TRIVIAL))
-    print(table(results, trivial, plan.agreement(list(results))))
+    gains = plan.gains(options.job, list(dict.fromkeys(model for model, _ in results))) if options.job else None
+    print(table(results, trivial, plan.agreement(list(results)), gains))
 
 
 if __name__ == "__main__":
