@@ -112,7 +112,10 @@ class Plan:
         """The gain in UF1 of the vote of a ``job`` by one run of each model."""
         vote = job / "parts" / "vote"
         members = read_json(vote / "ensemble.json")["members"]
-        specs = [f"{vote / member['path']}@priors={member['priors']}" for member in members]
+        specs = [
+            f"{vote / member['path']}" + (f"@priors={member['priors']}" if "priors" in member else "")
+            for member in members
+        ]
         voters = [self.trees(spec, f"voter-{number}") for number, spec in enumerate(specs, 1)]
 
         def voted(files: Sequence[str]) -> float:
