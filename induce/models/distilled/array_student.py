@@ -170,7 +170,6 @@ class Direction(NamedTuple):
             leave *= value
             hidden = states[step]
             np.multiply(leave, 0.5, out=hidden[:count])
-        return
 
 
 def leaky(values: np.ndarray) -> np.ndarray:
