@@ -1,7 +1,8 @@
 """The papers' smaller tables and figures, measured on free data, for docs/results.
 
 ``python -m bench.experiments.tables [--minutes 2] [--only TABLE…]`` trains series of small models, each for the given
-CPU minutes, and scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9); models of
+CPU minutes, and scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9); ON-LSTM with
+supervised distances and its variants (Du et al. 2020, table 4); models of
 `bench.experiments.free_text` by the relations of their channels (table 8), on minimal pairs, and on the similarity of
 sentences, also fine-tuned for a quarter of the time; ON-LSTM's sharpness next to its UF1 over seeds; Ordered Memory's
 accuracy by the number of expressions (figure 7b); and the models that learn trees from the answers of ListOps and
@@ -32,6 +33,15 @@ ABLATIONS = {  # of table 9
     "no competition (sigmoid)": ("model.competition=sigmoid",),
     "one channel": ("model.channels=1", "model.channel_size=256"),
     "positions instead of direction": ("model.positions=embedding",),
+}
+SUPERVISED = {  # of Du et al. 2020, table 4: preset and changed settings
+    "layer 1": ("onlstm-syd-small", ("model.supervised_layer=1",)),
+    "layer 2": ("onlstm-syd-small", ("model.supervised_layer=2",)),
+    "layer 3": ("onlstm-syd-small", ()),
+    "no trees": ("onlstm-small", ()),
+    "random trees": ("onlstm-syd-small", ("data.trees=random",)),
+    "hidden states": ("onlstm-syd-small", ("model.supervised_head=hidden",)),
+    "one set of trees": ("onlstm-syd-small", ("model.supervised_head=shared",)),
 }
 SEEDS, MANY_SEEDS = ("1", "2", "3"), tuple("123456")
 EXPRESSIONS = ("1000", "4000", "16000", "64000")
@@ -76,9 +86,9 @@ class Bench:
             done.touch()
         return str(run)
 
-    def udgn(self, name: str, changes: Sequence[str] = ()) -> str:
-        """A UDGN trained on the built-in text."""
-        return self.train(name, ["train", "--preset", "udgn-small"], changes)
+    def sample_model(self, name: str, preset: str, changes: Sequence[str] = (), seed: str = "1") -> str:
+        """A model trained on the built-in text, or on its trees if the preset needs them."""
+        return self.train(name, ["train", "--preset", preset], changes, seed=seed)
 
     def text_model(self, model: str) -> str:
         """The small preset of ``model``, trained on the free text."""
@@ -88,6 +98,11 @@ class Bench:
     def read(self, name: str, *call: str) -> Any:
         """JSON output of a command, which is called unless its output is stored under ``name``."""
         return stored(self.folder / f"{name}.json", lambda: json.loads(synparse([*call, "--format", "json"])[0]))
+
+    def perplexity(self, name: str, run: str) -> float:
+        """Perplexity of the built-in sample."""
+        scores: Sequence[Mapping[str, float]] = self.read(f"{name}-text", "perplexity", SAMPLE, "-m", run)["scores"]
+        return scores[0]["value"]
 
     def attachment(self, name: str, run: str) -> Mapping[str, float]:
         """UAS and UUAS of the argmax heads on the built-in sample."""
@@ -104,7 +119,7 @@ def masks(bench: Bench) -> str:
     """Table of UDGN's scores by mask rate (thesis, figure 12)."""
     rows = []
     for rate in MASKED:
-        run = bench.udgn(f"rate-{rate}", [f"model.mask_rate={rate}"])
+        run = bench.sample_model(f"rate-{rate}", "udgn-small", [f"model.mask_rate={rate}"])
         rows.append([rate, *attached(bench.attachment(f"rate-{rate}", run))])
     return markdown(["`model.mask_rate` (figure 12)", "UAS", "UUAS"], rows)
 
@@ -114,10 +129,23 @@ def ablations(bench: Bench) -> str:
     rows = []
     for title, changes in ABLATIONS.items():
         name = f"without-{next(iter(changes), 'nothing').replace('model.', '')}"
-        run = bench.udgn(name, changes)
-        perplexity = bench.read(f"{name}-text", "perplexity", SAMPLE, "-m", run)["scores"][0]
-        rows.append([title, f"{perplexity['value']:.0f}", *attached(bench.attachment(name, run))])
+        run = bench.sample_model(name, "udgn-small", changes)
+        rows.append([title, f"{bench.perplexity(name, run):.0f}", *attached(bench.attachment(name, run))])
     return markdown(["left out (table 9)", "masked perplexity", "UAS", "UUAS"], rows)
+
+
+def supervised(bench: Bench) -> str:
+    """Table of the variants of ON-LSTM with supervised distances: mean and deviation over seeds."""
+    rows = []
+    for title, (preset, changes) in SUPERVISED.items():
+        perplexities, trees = [], []
+        for seed in SEEDS:
+            name = f"supervised-{title.replace(' ', '-')}-{seed}"
+            run = bench.sample_model(name, preset, changes, seed)
+            perplexities.append(bench.perplexity(name, run))
+            trees.append(bench.read(f"{name}-trees", "eval", "--gold", SAMPLE, "-m", run)["scores"][0]["value"])
+        rows.append([title, spread(perplexities), spread(trees)])
+    return markdown(["supervised (Du et al., table 4)", "perplexity", "UF1"], rows)
 
 
 def channels(bench: Bench) -> str:
@@ -241,6 +269,7 @@ def correlated(correlation: Mapping[str, Any]) -> str:
 TABLES: Mapping[str, Callable[[Bench], str]] = {
     "masks": masks,
     "ablations": ablations,
+    "supervised": supervised,
     "channels": channels,
     "pairs": pairs,
     "similarity": similarity,
