@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Literal
 
 from treebank.base.errors import SynparseError
@@ -53,23 +54,28 @@ def score_heads(
     """UAS and UUAS for each convention and system, in this order.
 
     Gold heads are derived from the trees of ``gold`` by head rules if ``rules`` are named or if there are no heads.
-    ``max_length`` limits the counted words of a sentence. ``details`` adds scores by length, relation and distance.
-    Raises SynparseError if no sentence remains.
+    ``max_length`` limits the counted words of a sentence; longer sentences are not parsed. ``details`` adds scores by
+    length, relation and distance. Raises SynparseError if no sentence remains.
     """
     gold_heads, rules_name = _gold_heads(gold, rules)
-    predictions = [system.predict(gold.sentences) if system.predict else [] for system in systems]
-    scores = []
+    scored: list[tuple[AttachmentConvention, list[HeadView], list[bool]]] = []
     for convention in conventions:
         convention = replace(convention.fitted(gold).up_to(max_length), heads=rules_name)
         views = [HeadView.of(*pair, convention) for pair in zip(gold.sentences, gold_heads, strict=True)]
         included = [view.length > 0 and convention.includes(view.length) for view in views]
         if not any(included):
             raise SynparseError(f"{gold.label}: no sentence is left to score ({convention})")
+        scored.append((convention, views, included))
+    parsed = [any(flags) for flags in zip(*(included for _, _, included in scored), strict=True)]
+    sentences = list(compress(gold.sentences, parsed))
+    predictions = [system.predict(sentences) if system.predict else [] for system in systems]
+    scores = []
+    for convention, views, included in scored:
         for system, predicted in zip(systems, predictions, strict=True):
             if system.predict is None:
                 heads = [ReducedHeads(HEAD_BASELINES[system.name](len(view.heads))) for view in views]
             else:
-                heads = reduce_all(system.name, predicted, views, included)
+                heads = reduce_all(system.name, predicted, views, parsed)
             indices = [i for i, is_included in enumerate(included) if is_included]
             pairs = [(heads[i], views[i]) for i in indices]
             scores += _scores(system.info, pairs, convention, indices, data=gold.label, details=details)

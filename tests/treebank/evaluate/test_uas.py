@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -202,6 +205,18 @@ def test_escaped_brackets_and_sentences_that_are_not_scored() -> None:
     parsed = head_predictions("m", lambda sentences: [(("a", "(", "b"), (2, 2, ROOT)), (("c", "d"), (1, ROOT))])
     model = predicted_system(parsed([]), "heads", "m")
     assert [f"{report.value:.1f}" for report in score_heads(gold_of_two(), [model], [UDGN])] == ["50.0", "75.0"]
+
+
+def test_only_sentences_that_a_convention_scores_are_parsed() -> None:
+    read = list[tuple[str, ...]]()
+
+    def predict(sentences: Sequence[Sentence]) -> list[tuple[tuple[str, ...], tuple[int, ...]]]:
+        read.extend(sentence.words for sentence in sentences)
+        return [(sentence.words, (1, ROOT)) for sentence in sentences]
+
+    system = replace(predicted_system([], "heads", "m"), predict=head_predictions("m", predict))
+    uas, _ = score_heads(gold_of_two(), [system], [ALL], max_length=2)
+    assert (read, uas.indices) == ([("c", "d")], [1])
 
 
 def test_no_heads_and_nothing_left() -> None:
