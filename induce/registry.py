@@ -83,10 +83,10 @@ class TaskEntry:
     location: str  # "module:class"
     preset: str
     models: Registry[ModelEntry]  # the choices of --model for this task
-    examples: str = "induce.tasks.examples:load_examples"  # "module:function" that loads the training examples
-    score: str = "induce.tasks.evaluation:score_task"  # "module:function" of ``synparse task eval``
+    examples: str  # "module:function" that loads the training examples
+    score: str  # "module:function" of ``synparse task eval``
     parser: str = "induce.parsing.model_parser:ModelParser"  # "module:class" of the parser from lines to trees
-    classifier: str = "induce.tasks.classifier:Classifier"  # "module:class" of the model around an encoder
+    classifier: str = ""  # "module:class" of the model around an encoder
     settle: str = ""  # "module:function" from settings and --model to dependent settings
 
     @property
@@ -160,7 +160,6 @@ MODELS: Registry[ModelEntry] = Registry(
         "ndmv-lexical": ModelEntry("induce.models.dependency.ndmv_lexical:NdmvLexical", teacher_output="heads"),
         "ndmv-joint": ModelEntry("induce.models.dependency.ndmv_joint:NdmvJoint", teacher_output="heads"),
         "udgn": ModelEntry("induce.models.masked.udgn:Udgn", teacher_output="heads"),
-        "ocn": ModelEntry("induce.tasks.craft.ocn_text:OptionWords"),
         "chart": ModelEntry(
             "induce.models.distilled.chart:Chart",
             teacher_output="trees",
@@ -176,67 +175,7 @@ MODELS: Registry[ModelEntry] = Registry(
     },
 )
 
-ENCODERS: Registry[ModelEntry] = Registry(
-    "model of expressions",
-    {  # encoders of expressions
-        "ordered-memory": ModelEntry("induce.tasks.encoders.ordered_memory:MemoryEncoder"),
-        "lstm": ModelEntry("induce.tasks.encoders.recurrent:LstmEncoder"),
-        "onlstm": ModelEntry("induce.tasks.encoders.recurrent:OnLstmEncoder"),
-        "transformer": ModelEntry("induce.tasks.encoders.transformer:TransformerEncoder"),
-        "tree-lstm": ModelEntry("induce.tasks.encoders.trees:TreeLstm"),
-        "tree-rnn": ModelEntry("induce.tasks.encoders.trees:TreeRnn"),
-        "tree-cell": ModelEntry("induce.tasks.encoders.trees:TreeCell"),
-        "gumbel-tree-lstm": ModelEntry("induce.tasks.encoders.gumbel_tree_lstm:GumbelTreeLstm"),
-        "crvnn": ModelEntry("induce.tasks.encoders.crvnn:Crvnn"),
-        "rl-spinn": ModelEntry("induce.tasks.encoders.rl_spinn:RlSpinn"),
-    },
-)
-
-POLICIES: Registry[ModelEntry] = Registry(
-    "policy",
-    {  # models that choose actions
-        "ocn": ModelEntry("induce.tasks.craft.ocn:OptionController"),
-        "moe": ModelEntry("induce.tasks.craft.ocn:MixtureOfExperts"),
-        "ompn": ModelEntry("induce.tasks.craft.ompn:OrderedMemoryPolicy"),
-        "compile": ModelEntry("induce.tasks.craft.compile:Compile"),
-    },
-)
-
-SENTENCE_ENCODERS: Registry[ModelEntry] = Registry(
-    "sentence encoder",
-    {  # encoders of pairs of sentences: language models, which may be pretrained, and encoders of expressions
-        "udgn": ModelEntry("induce.tasks.similarity.models:UdgnPairs"),
-        "structformer": ModelEntry("induce.tasks.similarity.models:StructFormerPairs"),
-        "transformer": ModelEntry("induce.tasks.similarity.models:TransformerPairs"),
-        "gumbel-tree-lstm": ModelEntry("induce.tasks.encoders.gumbel_tree_lstm:GumbelTreeLstm"),
-        "crvnn": ModelEntry("induce.tasks.encoders.crvnn:Crvnn"),
-    },
-)
-
-TASKS: Registry[TaskEntry] = Registry(
-    "task",
-    {
-        "listops": TaskEntry("induce.tasks.listops:ListOps", "listops-small", ENCODERS),
-        "logic": TaskEntry("induce.tasks.logic:Logic", "logic-small", ENCODERS),
-        "craft": TaskEntry(
-            "induce.tasks.craft.demonstrations:Craft",
-            "craft-small",
-            POLICIES,
-            examples="induce.tasks.craft.demonstrations:load_demonstrations",
-            score="induce.tasks.craft.evaluation:score_craft",
-            parser="induce.tasks.craft.parsing:TrajectoryParser",
-        ),
-        "similarity": TaskEntry(
-            "induce.tasks.similarity.pairs:Similarity",
-            "similarity-small",
-            SENTENCE_ENCODERS,
-            examples="induce.tasks.similarity.training:load_pairs",
-            score="induce.tasks.similarity.evaluation:score_similarity",
-            classifier="induce.tasks.similarity.models:EncoderPairs",
-            settle="induce.tasks.similarity.training:settle",
-        ),
-    },
-)
+TASKS: Registry[TaskEntry] = Registry("task", {})
 
 LOADERS: Registry[LoaderEntry] = Registry(
     "loader",
@@ -246,9 +185,6 @@ LOADERS: Registry[LoaderEntry] = Registry(
         "fragments": LoaderEntry("induce.data.fragments:FragmentLoader"),
         "spans": LoaderEntry("induce.data.fragments:SpanLoader"),
         "masked": LoaderEntry("induce.data.sentences:MaskedLoader"),
-        "expressions": LoaderEntry("induce.tasks.examples:ExpressionLoader"),
-        "pairs": LoaderEntry("induce.tasks.similarity.training:PairLoader"),
-        "demonstrations": LoaderEntry("induce.tasks.craft.demonstrations:DemonstrationLoader"),
     },
 )
 
@@ -360,6 +296,24 @@ def check_loader(model: str, reads: tuple[type[Batch], ...], loader: str) -> Non
         raise UsageError(f"model {model!r} reads {fitting}, not {loader} (loader.name)")
 
 
+#: packages with a folder ``presets``
+PRESET_PACKAGES = ["induce"]
+
+#: functions of optional parts of synparse, called like those of entry points. They are listed here because the entry
+#: points of a source checkout are those of its last installation
+OPTIONAL_PARTS = ("induce.tasks.registration:add_tasks",)
+
+
+def add_optional_parts() -> None:
+    """Add the components of those `OPTIONAL_PARTS` that are installed."""
+    for location in OPTIONAL_PARTS:
+        try:
+            load(location)()
+        except ModuleNotFoundError as error:
+            if not location.startswith(str(error.name)):  # a missing library
+                raise
+
+
 def add_extensions() -> None:
     """Add the components of installed packages.
 
@@ -369,4 +323,5 @@ def add_extensions() -> None:
         point.load()()
 
 
+add_optional_parts()
 add_extensions()

@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, default_preset, load, models_of
+from induce.registry import LOADERS, MODELS, OPTIMIZERS, PRESET_PACKAGES, TASKS, default_preset, load, models_of
 from induce.setting import defaults_of, describe, make_settings
 from induce.settings.run import (
     TABLE_NAMES,
@@ -41,7 +41,7 @@ def preset_names() -> list[str]:
 
 def _shipped_files() -> dict[str, Traversable]:
     """The files of the presets that come with synparse, by name."""
-    folders = (files("induce") / "presets", files("induce") / "tasks" / "presets")
+    folders = (files(package) / "presets" for package in PRESET_PACKAGES)
     entries = (entry for folder in folders for entry in folder.iterdir() if entry.name.endswith(".toml"))
     return {entry.name.removesuffix(".toml"): entry for entry in entries}
 

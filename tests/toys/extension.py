@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from induce.registry import (
     DECODERS,
-    ENCODERS,
     MODELS,
     PRIORS,
     TASKS,
@@ -14,7 +14,6 @@ from induce.registry import (
     DecoderOption,
     ModelEntry,
     PriorEntry,
-    TaskEntry,
 )
 from tests.toys.toy_structure import PhraseEdges
 
@@ -32,4 +31,5 @@ def add() -> None:
         DecoderEntry(edges, PhraseEdges, options=options, k_best_location="tests.toys.toy_structure:k_best_trees"),
     )
     PRIORS.add("first-words", PriorEntry("tests.toys.toy_structure:first_words", PhraseEdges))
-    TASKS.add("parity", TaskEntry("tests.toys.task_parity:Parity", "parity.toml", ENCODERS))
+    parity = replace(TASKS.get("listops"), location="tests.toys.task_parity:Parity", preset="parity.toml")
+    TASKS.add("parity", parity)

@@ -15,7 +15,7 @@ from induce.data.settings import DataConfig
 from induce.data.tokens import split
 from induce.data.training_data import TrainingData
 from induce.data.vocabulary import Vocabulary
-from induce.registry import MODELS, SENTENCE_ENCODERS
+from induce.registry import MODELS, models_of
 from induce.settings.presets import load_preset
 from induce.settings.run import RunConfig
 from induce.tasks.batches import RatedBatch
@@ -156,7 +156,7 @@ def settle(config: RunConfig, model: str | None) -> RunConfig:
     from induce.parsing.load import read_trained
 
     pretrained = read_trained(run).config
-    pretrainable = [name for name in SENTENCE_ENCODERS if name in MODELS]
+    pretrainable = [name for name in models_of("similarity") if name in MODELS]
     if pretrained.task_name or pretrained.model_name not in pretrainable:
         learned = f", which has learned the task {pretrained.task_name}" if pretrained.task_name else ""
         known = ", ".join(pretrainable)

@@ -12,7 +12,7 @@ import torch
 from induce.data.loaders import BatchSettings
 from induce.decoding.specification import decoders_of
 from induce.models.build import make_model
-from induce.registry import ENCODERS, find_task, load, models_of
+from induce.registry import find_task, load, models_of
 from induce.settings.presets import load_preset, preset_names, resolve
 from induce.settings.run import RunConfig, kind_of
 from induce.storage.facts import Check
@@ -28,7 +28,7 @@ SIZES = {
     "ordered-memory": ["model.slot_size=8", "model.slots=4", "model.test_slots=5"],
     "transformer": ["model.hidden_size=16", "model.depth=1", "model.heads=2"],
 }
-RUNS = [*(("listops", name) for name in ENCODERS), ("logic", "ordered-memory"), ("logic", "transformer")]
+RUNS = [*(("listops", name) for name in models_of("listops")), ("logic", "ordered-memory"), ("logic", "transformer")]
 
 
 def settings(task: str, name: str, *more: str) -> RunConfig:

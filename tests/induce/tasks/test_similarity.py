@@ -11,7 +11,7 @@ import torch
 
 from induce.data.loaders import pad
 from induce.models.build import make_model
-from induce.registry import SENTENCE_ENCODERS
+from induce.registry import models_of
 from induce.settings.presets import resolve
 from induce.tasks.batches import RatedBatch
 from induce.tasks.similarity.evaluation import word_overlaps
@@ -96,7 +96,7 @@ def test_bag_of_words_counts_shared_words() -> None:
     assert word_overlaps(pairs) == pytest.approx([3 / math.sqrt(6 * 2), 0, 0])
 
 
-@pytest.mark.parametrize("name", list(SENTENCE_ENCODERS))
+@pytest.mark.parametrize("name", list(models_of("similarity")))
 def test_similarity_does_not_depend_on_padding_order_and_parts(name: str) -> None:
     model, pairs = tiny(name).eval(), batch()
     with torch.no_grad():

@@ -1,0 +1,79 @@
+"""Registration of the tasks: their models, loaders and presets, as a package from outside would add them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+ENCODERS = {  # of expressions
+    "ordered-memory": "ordered_memory:MemoryEncoder",
+    "lstm": "recurrent:LstmEncoder",
+    "onlstm": "recurrent:OnLstmEncoder",
+    "transformer": "transformer:TransformerEncoder",
+    "tree-lstm": "trees:TreeLstm",
+    "tree-rnn": "trees:TreeRnn",
+    "tree-cell": "trees:TreeCell",
+    "gumbel-tree-lstm": "gumbel_tree_lstm:GumbelTreeLstm",
+    "crvnn": "crvnn:Crvnn",
+    "rl-spinn": "rl_spinn:RlSpinn",
+}
+POLICIES = {  # models that choose actions
+    "ocn": "ocn:OptionController",
+    "moe": "ocn:MixtureOfExperts",
+    "ompn": "ompn:OrderedMemoryPolicy",
+    "compile": "compile:Compile",
+}
+PAIR_MODELS = {  # language models as encoders of sentences, which may be pretrained
+    "udgn": "models:UdgnPairs",
+    "structformer": "models:StructFormerPairs",
+    "transformer": "models:TransformerPairs",
+}
+
+
+def add_tasks() -> None:
+    """Add the tasks and all that they need to the registry."""
+    # imported here because the registry calls this function at the end of its own import
+    from induce.registry import LOADERS, MODELS, PRESET_PACKAGES, TASKS, LoaderEntry, ModelEntry, TaskEntry
+    from treebank.base.registry import Registry
+
+    def models(folder: str, locations: dict[str, str]) -> dict[str, ModelEntry]:
+        return {name: ModelEntry(f"induce.tasks.{folder}.{location}") for name, location in locations.items()}
+
+    expressions = TaskEntry(
+        "induce.tasks.listops:ListOps",
+        preset="listops-small",
+        models=Registry("model of expressions", models("encoders", ENCODERS)),
+        examples="induce.tasks.examples:load_examples",
+        score="induce.tasks.evaluation:score_task",
+        classifier="induce.tasks.classifier:Classifier",
+    )
+    TASKS.add("listops", expressions)
+    TASKS.add("logic", replace(expressions, location="induce.tasks.logic:Logic", preset="logic-small"))
+    TASKS.add(
+        "craft",
+        TaskEntry(
+            "induce.tasks.craft.demonstrations:Craft",
+            preset="craft-small",
+            models=Registry("policy", models("craft", POLICIES)),
+            examples="induce.tasks.craft.demonstrations:load_demonstrations",
+            score="induce.tasks.craft.evaluation:score_craft",
+            parser="induce.tasks.craft.parsing:TrajectoryParser",
+        ),
+    )
+    encoders = {name: expressions.models.get(name) for name in ("gumbel-tree-lstm", "crvnn")}
+    TASKS.add(
+        "similarity",
+        TaskEntry(
+            "induce.tasks.similarity.pairs:Similarity",
+            preset="similarity-small",
+            models=Registry("sentence encoder", {**models("similarity", PAIR_MODELS), **encoders}),
+            examples="induce.tasks.similarity.training:load_pairs",
+            score="induce.tasks.similarity.evaluation:score_similarity",
+            classifier="induce.tasks.similarity.models:EncoderPairs",
+            settle="induce.tasks.similarity.training:settle",
+        ),
+    )
+    LOADERS.add("expressions", LoaderEntry("induce.tasks.examples:ExpressionLoader"))
+    LOADERS.add("pairs", LoaderEntry("induce.tasks.similarity.training:PairLoader"))
+    LOADERS.add("demonstrations", LoaderEntry("induce.tasks.craft.demonstrations:DemonstrationLoader"))
+    MODELS.add("ocn", ModelEntry("induce.tasks.craft.ocn_text:OptionWords"))
+    PRESET_PACKAGES.append("induce.tasks")
