@@ -307,11 +307,14 @@ OPTIONAL_PARTS = ("induce.tasks.registration:add_tasks",)
 def add_optional_parts() -> None:
     """Add the components of those `OPTIONAL_PARTS` that are installed."""
     for location in OPTIONAL_PARTS:
+        name, _, function = location.partition(":")
         try:
-            load(location)()
+            module = import_module(name)
         except ModuleNotFoundError as error:
-            if not location.startswith(str(error.name)):  # a missing library
+            if not name.startswith(str(error.name)):  # a missing library
                 raise
+        else:
+            getattr(module, function)()
 
 
 def add_extensions() -> None:
