@@ -17,17 +17,18 @@ from treebank.io.compression import COMPRESSED
 from treebank.io.output_path import STANDARD_OUTPUT, check_output
 
 if TYPE_CHECKING:
-    from treebank.draw.picture import Analysis
+    from treebank.core.sentence import Sentence
 
+DRAW_SENTENCE = "treebank.draw.terminal:draw_sentence"  # an optional part of the program, hence called by name
 DESCRIPTORS = ("/dev/fd/", "/dev/stderr", "/proc/")  # written directly, even if a regular file is open there
 
 
-def drawing(analysis: Analysis, gold: Analysis | None = None) -> str:
+def drawing(sentence: Sentence, gold: Sentence | None = None, *, name: str = "") -> str:
     """A tree or heads drawn with characters in the width of the terminal, or "" for a sentence without words."""
-    from treebank.draw.picture import Picture
-    from treebank.draw.terminal import plain
+    from induce.registry import load
 
-    return plain(Picture("", (analysis,), gold), shutil.get_terminal_size().columns)
+    text: str = load(DRAW_SENTENCE)(sentence, gold, name=name, width=shutil.get_terminal_size().columns)
+    return text
 
 
 def wrapped(text: str, stream: IO[str]) -> str:

@@ -16,7 +16,6 @@ from cli.options import (
     MODEL,
     OUTPUT,
     check_parsing_options,
-    check_plot,
     default_model,
     gold_option,
     head_rules_option,
@@ -26,6 +25,7 @@ from cli.options import (
     ptb_option,
     reading_options,
 )
+from cli.plot_options import check_plot
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
@@ -76,7 +76,7 @@ def draw(
     the heads of gold trees by head rules. Without -o, drawings appear in the terminal.
     """
     _check_options(output, width=width, title=title, gold=gold, ptb=ptb, head_rules=head_rules)
-    from induce.parsing.pictures import FIRST, chosen_numbers, pictures
+    from induce.reporting.sentence_pictures import FIRST, chosen_numbers, pictures
     from treebank.corpora.catalog import load_gold
     from treebank.draw.files import write_pictures
 
@@ -119,8 +119,8 @@ def _parsers(
     With gold, raises SynparseError for a model of characters.
     """
     from induce.parsing.load import load_parser
-    from induce.parsing.pictures import holds_text
     from induce.parsing.systems import check_words
+    from induce.reporting.sentence_pictures import holds_text
 
     if not models and (has_gold or not holds_text(paths, input_options)):
         return []

@@ -34,7 +34,6 @@ def show(evaluation: Evaluation, *, form: str, worst: int | None, details: str |
 def print_worst(evaluation: Evaluation, count: int) -> None:
     """Draw the worst trees of the first system under the first convention next to gold."""
     from treebank.base.errors import SynparseError
-    from treebank.draw.picture import Analysis
     from treebank.evaluate.per_sentence import both_trees, worst
 
     score = next((score for score in evaluation.trees if score.predicted), None)
@@ -44,8 +43,8 @@ def print_worst(evaluation: Evaluation, count: int) -> None:
     for sentence in worst(score, evaluation.gold, count):
         matched = f"{sentence.counts.matched} of {sentence.counts.gold} brackets"
         click.echo(f"\n{sentence.sentence.location}: {sentence.value:.1f} ({matched})")
-        gold, predicted = both_trees(score, sentence)
-        click.echo(drawing(Analysis.of_tree(predicted, score.system), Analysis.of_tree(gold, "gold")))
+        gold, predicted = map(sentence.sentence.with_tree, both_trees(score, sentence))
+        click.echo(drawing(predicted, gold, name=score.system))
 
 
 def save_sentences(folder: str, evaluation: Evaluation) -> None:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from induce.parsing.parser import Parser
     from induce.parsing.writer import Job
     from treebank.core.sentence import Sentence
-    from treebank.draw.picture import Analysis
     from treebank.io.read import InputOptions
 
 MAX_DRAWN_WORDS = 200
@@ -262,10 +261,10 @@ def _check_confidence(form: str | None, min_confidence: float | None, mark_confi
         raise click.UsageError("JSON lines have all confidences; leave out --mark-confidence")
 
 
-def _drawing(analysis: Analysis, sentence: Sentence) -> str:
-    """One analysis drawn with characters, or in brackets if the tree is too large, and an empty line."""
-    count = len(analysis.words)
-    if count > MAX_DRAWN_WORDS and analysis.tree is not None:
+def _drawing(sentence: Sentence) -> str:
+    """A tree or heads drawn with characters, or in brackets if the tree is too large, and an empty line."""
+    count = len(sentence.words)
+    if count > MAX_DRAWN_WORDS and sentence.tree is not None:
         note(f"{sentence.location}: {count:,} words are too many to draw; the tree is written as brackets")
-        return f"{analysis.tree}\n"
-    return drawing(analysis) + "\n"
+        return f"{sentence.tree}\n"
+    return drawing(sentence) + "\n"

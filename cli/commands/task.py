@@ -13,7 +13,6 @@ from cli.commands.train import dev_option, folder_options, preset_option, train_
 from cli.options import (
     LEARNING,
     OUTPUT,
-    check_plot,
     default_model,
     default_models,
     device_option,
@@ -22,9 +21,9 @@ from cli.options import (
     model_option,
     models_option,
     not_empty,
-    plot_option,
     settings_option,
 )
+from cli.plot_options import check_plot, plot_option
 from cli.progress import Display, clock, remaining
 from cli.signals import ending_after_the_step
 from cli.views import FORMATS, show

@@ -34,7 +34,6 @@ from treebank.base.quantities import quantity
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.corpora.texts import read_input
-from treebank.draw.picture import Analysis
 from treebank.io.conllu_writer import ConlluWriter
 from treebank.io.expand import expand
 from treebank.io.lines import OnBad
@@ -46,7 +45,7 @@ SUFFIXES = {"brackets": ".trees", "jsonl": ".jsonl", "conllu": ".conllu"}
 
 PART_SUFFIX = ".part"  # of an incomplete output file
 
-Draw = Callable[[Analysis, Sentence], str]
+Draw = Callable[[Sentence], str]  # picture of a sentence with a predicted tree or heads
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ class Job:
                 yield line
         else:
             for tree in self.parser.parse(sentences):
-                yield self.draw(Analysis.of_tree(self._labeled(tree)), self._next(source))
+                yield self.draw(self._next(source).with_tree(self._labeled(tree)))
 
     def _labeled(self, tree: Tree) -> Tree:
         """The tree with induced labels, if the options have any."""
@@ -197,8 +196,8 @@ class Job:
                 continue
             relations = self._relations(words, parsed.heads) if self._relations else ()
             if self.draw is not None:
-                heads = tuple(parsed.heads)
-                yield self.draw(Analysis("", tuple(words), heads=heads, relations=tuple(relations)), sentence)
+                heads, where = tuple(parsed.heads), sentence.location
+                yield self.draw(Sentence(tuple(words), heads=heads, relations=tuple(relations), location=where))
             else:
                 notes = confidence_notes(parsed.confidences) if self.options.marked else ()
                 sentence = sentence if words else Sentence(())
@@ -210,7 +209,7 @@ class Job:
         return self._line(with_confidence_labels(parsed) if self.options.marked else parsed.tree, sentence)
 
     def _line(self, tree: Tree, sentence: Sentence) -> str:
-        return str(tree) if self.draw is None else self.draw(Analysis.of_tree(tree), sentence)
+        return str(tree) if self.draw is None else self.draw(sentence.with_tree(tree))
 
     def _next(self, source: SentenceBuffer) -> Sentence:
         sentence = source.next()

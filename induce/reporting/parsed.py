@@ -13,8 +13,8 @@ from induce.analysis.agreement import MIN_WORDS, Overlap, Parts, head_overlap, o
 from induce.analysis.sharpness import Sharpness, mean_sharpness, sentence_sharpness
 from induce.parsing.ensemble import Ensemble
 from induce.parsing.model_parser import ModelParser
-from induce.parsing.pictures import confident_analysis
 from induce.parsing.reading import Confidences
+from induce.reporting.sentence_pictures import confident_analysis
 from treebank.core.sentence import ROOT, Sentence
 from treebank.draw.picture import Analysis, counted, projected
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 from itertools import accumulate
 
 from treebank.base.errors import printable
-from treebank.core.sentence import ROOT
+from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tree import Tree
 from treebank.draw.arcs import Arc, arcs_of, levels_of
 from treebank.draw.branches import BARE_LABELS, BARE_TAGS, Branches, visible
 from treebank.draw.constituents import make_room
 from treebank.draw.grid import Grid, Piece, Side
 from treebank.draw.measure import columns, runs_right_to_left
-from treebank.draw.picture import Analysis, Marked, Picture, plain_words
+from treebank.draw.picture import GOLD, Analysis, Marked, Picture, plain_words
 from treebank.draw.scene import Ink
 from treebank.draw.strips import shares
 
@@ -50,6 +50,12 @@ def drawn(picture: Picture, width: int) -> Iterator[list[Piece]]:
         yield from _drawn(entry, width)
     if picture.is_compared:
         yield [piece for ink, text in LEGEND.items() for piece in ((f"{MARKS[ink]} ", ink), (f"{text}   ", Ink.FAINT))]
+
+
+def draw_sentence(sentence: Sentence, gold: Sentence | None = None, *, name: str = "", width: int) -> str:
+    """The tree or heads of a sentence, predicted by the system ``name``, as text next to ``gold``."""
+    reference = None if gold is None else Analysis.of_sentence(gold, GOLD)
+    return plain(Picture("", (Analysis.of_sentence(sentence, name),), reference), width)
 
 
 def plain(picture: Picture, width: int) -> str:

@@ -6,8 +6,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
+from operator import itemgetter
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from treebank.base.arguments import check_count, check_type
 from treebank.base.errors import TreebankError, UsageError
@@ -17,6 +18,7 @@ from treebank.search.head_language import HeadLanguage, IndexedHeads, is_for_hea
 from treebank.search.pattern import parse_pattern
 from treebank.search.tree_language import IndexedTree, TreeLanguage
 
+Item = TypeVar("Item")
 _NEEDS_TREE = "this sentence has no tree; in a pattern for heads, words are in braces, such as {upos=VERB}"
 _NEEDS_HEADS = (
     "this sentence has no heads; parse text with -m english-heads, derive heads of treebanks with synparse convert "
@@ -105,6 +107,47 @@ class Query:
         return [Hit(node, node + 1, relations[node], node) for node in self.pattern.nodes(IndexedHeads(sentence))]
 
 
+@dataclass
+class Search:
+    """The matches of a pattern in sentences, in order: all, the first ``limit``, or a random ``sample`` of this size.
+
+    With ``invert``, the sentences without a match. ``context`` is the number of sentences before and after each match.
+    After the iteration, ``count`` is the number of matches, and ``labels`` are the labels of the first tree.
+    """
+
+    pattern: str | Query
+    sentences: Iterable[Sentence]
+    invert: bool = False
+    context: int = 0
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Raises PatternError for a malformed pattern, and UsageError for numbers that cannot be used."""
+        self.query = self.pattern if isinstance(self.pattern, Query) else Query(self.pattern)
+        self.count, self.labels = 0, frozenset[str]()
+        for name in ("context", "limit", "sample"):
+            check_count(name, getattr(self, name))
+        if self.limit is not None and self.sample is not None:
+            raise UsageError("a limit and a sample exclude each other; the sample has the size that you give")
+
+    def __iter__(self) -> Iterator[Match]:
+        matches = find_all(self.query, self._passing(), invert=self.invert, context=self.context)
+        if self.sample is not None:
+            matches = iter(draw_sample(matches, self.sample, self.seed))
+        for match in islice(matches, self.limit):
+            self.count += 1
+            yield match
+
+    def _passing(self) -> Iterator[Sentence]:
+        """The sentences. The labels of the first tree are stored."""
+        for sentence in self.sentences:
+            if sentence.tree is not None and not self.labels:
+                self.labels = frozenset(sentence.tree.labels)
+            yield sentence
+
+
 def find_all(query: Query, sentences: Iterable[Sentence], *, invert: bool = False, context: int = 0) -> Iterator[Match]:
     """The sentences with a match, in order. With ``invert``, those without one.
 
@@ -141,31 +184,19 @@ def _find_with_context(query: Query, sentences: Iterable[Sentence], invert: bool
     yield from (match for match, _ in waiting)
 
 
-def select(
-    matches: Iterable[Match], *, limit: int | None = None, sample: int | None = None, seed: int = 1
-) -> Iterator[Match]:
-    """The first ``limit`` matches, or a random ``sample`` of this size, or all of them, in order.
+def draw_sample(items: Iterable[Item], size: int, seed: int) -> list[Item]:
+    """A random sample of ``size`` items in their order. Only the sample is held in memory.
 
-    Only the sample is held in memory (algorithm R of Vitter 1985). Raises UsageError for both limits together, and
-    for one that is not a whole number from 0.
+    Algorithm R of Vitter (1985).
     """
-    check_count("limit", limit)
-    check_count("sample", sample)
-    if sample is None:
-        return iter(matches) if limit is None else islice(matches, limit)
-    if limit is not None:
-        raise UsageError("a limit and a sample exclude each other; the sample has the size that you give")
-    return iter(_sampled(matches, sample, Random(seed)))
-
-
-def _sampled(matches: Iterable[Match], size: int, random: Random) -> list[Match]:
-    reservoir: list[tuple[int, Match]] = []
-    for number, match in enumerate(matches):
+    random = Random(seed)
+    reservoir: list[tuple[int, Item]] = []
+    for number, item in enumerate(items):
         if number < size:
-            reservoir.append((number, match))
+            reservoir.append((number, item))
         elif (index := random.randrange(number + 1)) < size:
-            reservoir[index] = number, match
-    return [match for _, match in sorted(reservoir, key=lambda item: item[0])]
+            reservoir[index] = number, item
+    return [item for _, item in sorted(reservoir, key=itemgetter(0))]
 
 
 def bracketed(tree: Tree, nodes: Iterable[int], before: str, after: str, quote: Callable[[str], str] = str) -> str:

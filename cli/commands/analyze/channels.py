@@ -10,14 +10,13 @@ import click
 from cli.command import command, number_option, option
 from cli.options import (
     SCORING,
-    check_plot,
     default_models,
     device_option,
     format_option,
     models_option,
-    plot_option,
     ptb_option,
 )
+from cli.plot_options import check_plot, plot_option
 from cli.progress import reading
 from cli.views import FORMATS, show
 

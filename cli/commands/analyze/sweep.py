@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from cli.command import command, option
-from cli.options import check_plot, format_option, note, plot_option
+from cli.options import format_option, note
+from cli.plot_options import check_plot, plot_option
 from cli.views import FORMATS, show
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json

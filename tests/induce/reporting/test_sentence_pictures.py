@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from induce.parsing.pictures import analysis_of_line, chosen_numbers, pictures
+from induce.reporting.sentence_pictures import analysis_of_line, chosen_numbers, pictures
 from treebank.base.errors import UsageError
 from treebank.core.sentence import ROOT
 
