@@ -1,68 +1,64 @@
 """Counts of phrases in corpora that are larger than memory.
 
-Counts are held in memory up to a number of different phrases and then written to a temporary file, sorted. At the end,
-all sorted runs are merged, so that the counts are exact and only the phrases above a minimum stay in memory. The words
-of the sentences are stored in a temporary file as well, because a second pass counts all occurrences of the word
-sequences that were phrases.
+Counts are held in memory up to a number of different phrases and then added to a temporary database, from which only
+the phrases above a minimum return. The words of the sentences are stored there as well, because a second pass counts
+all occurrences of the word sequences that were phrases.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
-from heapq import merge
 from itertools import groupby, pairwise
 from operator import itemgetter
-from tempfile import TemporaryFile
-from typing import IO, NamedTuple
+from typing import NamedTuple
+
+from treebank.base.errors import SynparseError
 
 MAX_PHRASES = 1_000_000  # different phrases in memory, about 450 MB
+CACHE_KIBIBYTES = 16_384  # of the database in memory
 SEPARATOR = "\t"  # between words and label of a key; neither contains it
-ARC_MARK = "\x1f"  # around the arrow between the words of an arc, instead of spaces
+ARC_MARK = "\n"  # around the arrow between the words of an arc, instead of spaces; no word contains it
+
+_TABLES = """
+PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+CREATE TABLE tally (words, label, corpus, total, documents, first, last, confidence, confidences,
+                    PRIMARY KEY (words, label, corpus)) WITHOUT ROWID;
+CREATE TABLE sentence (corpus, words);
+"""
+#: documents have ascending numbers, so only the last one of the counts before can be the first one of the new counts
+_ADD = """
+INSERT INTO tally VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+    total = total + excluded.total, documents = documents + excluded.documents - (last = excluded.first),
+    last = excluded.last, confidence = confidence + excluded.confidence,
+    confidences = confidences + excluded.confidences
+"""
+_FREQUENT = """
+SELECT words, label, corpus, total, documents, confidence, confidences FROM tally
+WHERE words IN (SELECT words FROM tally GROUP BY words, label HAVING sum(total) >= ?) ORDER BY words, label, corpus
+"""
 
 
-class Tally(NamedTuple):
-    """Counts of one phrase in a part of one corpus.
+class CorpusTally(NamedTuple):
+    """Counts of one phrase in one corpus.
 
-    ``key`` is words and label, ``total`` the number of occurrences. Documents have ascending numbers; ``first`` and
-    ``last`` are those of the first and the last occurrence. ``confidences`` counts the occurrences with a known
-    confidence, and ``confidence`` is the sum of their confidences.
+    ``confidences`` counts the occurrences with a known confidence, and ``confidence`` is the sum of their confidences.
     """
 
-    key: str
-    corpus: int
     total: int
     documents: int
-    first: int
-    last: int
     confidence: float
     confidences: int
 
-    def line(self) -> str:
-        """The tally as a line of a temporary file."""
-        return "\t".join([self.key, *map(repr, self[1:])]) + "\n"
 
-    @classmethod
-    def of_line(cls, line: str) -> Tally:
-        """The tally in a line."""
-        words, label, *numbers = line.rstrip("\n").split("\t")
-        corpus, total, documents, first, last = map(int, numbers[:5])
-        key = f"{words}{SEPARATOR}{label}"
-        return cls(key, corpus, total, documents, first, last, float(numbers[5]), int(numbers[6]))
+class Phrase(NamedTuple):
+    """A frequent phrase: words, label, its tally in each corpus in which it occurs, and counts with any label."""
 
-    def plus(self, other: Tally) -> Tally:
-        """The sum with the tally of a later part of the same corpus."""
-        return Tally(
-            self.key,
-            self.corpus,
-            self.total + other.total,
-            self.documents + other.documents - (self.last == other.first),
-            self.first,
-            other.last,
-            self.confidence + other.confidence,
-            self.confidences + other.confidences,
-        )
+    words: str
+    label: str
+    tallies: dict[int, CorpusTally]
+    with_any_label: list[int]
 
 
 class PhraseCounter:
@@ -71,21 +67,19 @@ class PhraseCounter:
     def __init__(self, corpora: int, *, max_phrases: int = MAX_PHRASES) -> None:
         self.totals = [0] * corpora  # phrases
         self._max_phrases = max_phrases
-        self._files = ExitStack()
-        self._runs: list[IO[str]] = []
-        self._words = [self._temporary() for _ in range(corpora)]
         self._corpus = 0
+        self._database = sqlite3.connect("")  # a temporary file, which is deleted when the connection is closed
+        self._database.executescript(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}; {_TABLES}")
         self._clear()
 
     def __enter__(self) -> PhraseCounter:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._files.close()
-
-    def _temporary(self) -> IO[str]:
-        """A temporary file, which is deleted when the counter is closed."""
-        return self._files.enter_context(TemporaryFile("w+", encoding="utf-8", errors="surrogatepass", newline="\n"))
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Delete the temporary database. Raises SynparseError if it could not be written."""
+        self._database.close()
+        if isinstance(error, sqlite3.OperationalError):
+            raise SynparseError(f"temporary file of counts: {error}; choose a larger folder with TMPDIR") from None
 
     def _clear(self) -> None:
         self._indices: dict[str, int] = {}
@@ -95,12 +89,12 @@ class PhraseCounter:
 
     def start(self, corpus: int) -> None:
         """Begin to count the corpus with this number."""
-        self._write_run()
+        self._store()
         self._corpus = corpus
 
     def add_words(self, words: Iterable[str]) -> None:
         """Store the words of a sentence for the second pass."""
-        self._words[self._corpus].write(" ".join(words) + "\n")
+        self._database.execute("INSERT INTO sentence VALUES (?, ?)", (self._corpus, _packed(" ".join(words))))
 
     def add(self, key: str, document: int, confidence: float | None) -> None:
         """Count one occurrence of a phrase or arc."""
@@ -108,7 +102,7 @@ class PhraseCounter:
         index = self._indices.get(key)
         if index is None:
             if len(self._indices) >= self._max_phrases:
-                self._write_run()
+                self._store()
             index = self._indices[key] = len(self._indices)
             self._counts.append(0)
             self._documents.append(0)
@@ -124,46 +118,28 @@ class PhraseCounter:
             self._confidence[index] += confidence
             self._confidences[index] += 1
 
-    def _sorted(self) -> Iterator[Tally]:
-        """The tallies in memory, sorted by key."""
-        for key in sorted(self._indices):
-            i = self._indices[key]
-            occurrences = self._counts[i], self._documents[i], self._first[i], self._last[i]
-            yield Tally(key, self._corpus, *occurrences, self._confidence[i], self._confidences[i])
-
-    def _write_run(self) -> None:
-        """Write the tallies in memory to a temporary file and forget them."""
-        if self._indices:
-            run = self._temporary()
-            run.writelines(tally.line() for tally in self._sorted())
-            self._runs.append(run)
-            self._clear()
-
-    def _merged(self) -> Iterator[Tally]:
-        """All tallies sorted by key, and by corpus for equal keys, with one tally for each key and corpus."""
-        self._write_run()
-        for run in self._runs:
-            run.seek(0)
-        ordered = merge(*(map(Tally.of_line, run) for run in self._runs), key=itemgetter(0, 1))
-        for _, same in groupby(ordered, key=itemgetter(0, 1)):
-            total, *others = same
-            for tally in others:
-                total = total.plus(tally)
-            yield total
+    def _store(self) -> None:
+        """Add the counts in memory to the database and forget them. Sorted rows are inserted faster."""
+        columns = self._counts, self._documents, self._first, self._last, self._confidence, self._confidences
+        rows = (
+            (*map(_packed, key.split(SEPARATOR)), self._corpus, *(column[index] for column in columns))
+            for key, index in sorted(self._indices.items())
+        )
+        self._database.executemany(_ADD, rows)
+        self._clear()
 
     def frequent(self, min_count: int) -> Iterator[Phrase]:
         """The phrases that occur ``min_count`` times or more in all corpora together, sorted by words and label."""
-        for words, same_words in groupby(self._merged(), key=lambda tally: tally.key.partition(SEPARATOR)[0]):
-            tallies = list(same_words)
-            if sum(tally.total for tally in tallies) < min_count:
-                continue
+        self._store()
+        for words, same_words in groupby(self._database.execute(_FREQUENT, (min_count,)), key=itemgetter(0)):
+            rows = list(same_words)
             sums = [0] * len(self.totals)
-            for tally in tallies:
-                sums[tally.corpus] += tally.total
-            for key, group in groupby(tallies, key=itemgetter(0)):
-                parts = {tally.corpus: tally for tally in group}
-                if sum(tally.total for tally in parts.values()) >= min_count:
-                    yield Phrase(words, key.partition(SEPARATOR)[2], parts, sums)
+            for _, _, corpus, total, *_ in rows:
+                sums[corpus] += total
+            for label, group in groupby(rows, key=itemgetter(1)):
+                tallies = {corpus: CorpusTally(*tally) for _, _, corpus, *tally in group}
+                if sum(tally.total for tally in tallies.values()) >= min_count:
+                    yield Phrase(_unpacked(words), _unpacked(label), tallies, sums)
 
     def occurrences(self, corpus: int, sequences: Iterable[str]) -> dict[str, int]:
         """Numbers of occurrences of word sequences, and of pairs of words of arcs, in the sentences of a corpus.
@@ -171,19 +147,18 @@ class PhraseCounter:
         A pair occurs as often as its left word precedes its right word in a sentence, adjacent or not.
         """
         index = _SequenceIndex(sequences)
-        self._words[corpus].seek(0)
-        for line in self._words[corpus]:
-            index.count(line.rstrip("\n").split(" "))
+        for (words,) in self._database.execute("SELECT words FROM sentence WHERE corpus = ?", (corpus,)):
+            index.count(_unpacked(words).split(" "))
         return index.counts
 
 
-class Phrase(NamedTuple):
-    """A frequent phrase: words, label, its tally in each corpus in which it occurs, and counts with any label."""
+def _packed(text: str) -> bytes:
+    """``text`` for the database, which refuses strings with halves of characters."""
+    return text.encode("utf-8", "surrogatepass")
 
-    words: str
-    label: str
-    tallies: dict[int, Tally]
-    with_any_label: list[int]
+
+def _unpacked(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
 
 
 class _SequenceIndex:

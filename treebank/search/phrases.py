@@ -5,6 +5,7 @@ Two corpora are compared by the log-likelihood ratio and the ratio of relative f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -15,13 +16,13 @@ from treebank.base.arguments import check_count, check_type
 from treebank.base.errors import TreebankError, UsageError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import ROOT, Sentence
-from treebank.search.keyness import log_likelihood_ratio, log_ratio
 from treebank.search.phrase_counter import ARC_MARK, SEPARATOR, Phrase, PhraseCounter
 from treebank.search.search import Query
 
 RIGHT_ARROW, LEFT_ARROW = "→", "←"  # from the head to the dependent
 UNARY = "+"  # between the labels of brackets over the same words
 PER_MILLION = 1_000_000
+UNSEEN_COUNT = 0.5  # replaces a count of 0 in the ratio of two frequencies (Hardie 2014)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Frequency:
 
 
 class PhraseRow(NamedTuple):
-    """A phrase or arc, its frequency in each corpus, and for two corpora their difference (see `keyness`).
+    """A phrase or arc, its frequency in each corpus, and for two corpora their difference (see `log_likelihood_ratio`).
 
     ``head`` and ``dependent`` are the words of an arc, and empty for a phrase.
     """
@@ -136,14 +137,18 @@ def _cells(frequencies: Iterable[Frequency]) -> list[Cell]:
     return [getattr(frequency, name) for frequency in frequencies for name in Frequency.__slots__]
 
 
-def count_phrases(corpora: Sequence[Iterable[Sentence]], choice: PhraseFilter | None = None) -> PhraseTable:
+def count_phrases(
+    corpora: Sequence[Iterable[Sentence]], choice: PhraseFilter | None = None, **filters: Any
+) -> PhraseTable:
     """The table of the phrases of trees, or of the arcs of sentences with heads, in one corpus or in two.
+
+    ``filters`` are the fields of the choice, if none is given.
 
     The sentences are read once. Beyond a limit, memory does not grow with their number, but it does with the number of
     rows of the table.
     Raises SynparseError for a malformed pattern, and for a sentence with heads after one with a tree, or vice versa.
     """
-    choice = choice or PhraseFilter()
+    choice = choice or PhraseFilter(**filters)
     first: Sentence | None = None
     with PhraseCounter(len(corpora)) as counter:
         for number, corpus in enumerate(corpora):
@@ -281,3 +286,32 @@ def _first(phrases: Iterable[Phrase], totals: Sequence[int], limit: int | None) 
     numbers = count()
     chosen = nsmallest(limit, (phrase for phrase, _ in zip(phrases, numbers, strict=False)), key=order)
     return chosen, next(numbers) - len(chosen)
+
+
+def log_likelihood_ratio(first: int, second: int, first_total: int, second_total: int) -> float:
+    """The statistic G² of counts in two corpora (Rayson & Garside 2000), without a sign.
+
+    The totals are numbers of phrases. Values above 3.84 and 6.63 are significant at 5 and 1 percent for one comparison.
+
+    >>> round(log_likelihood_ratio(20, 5, 1000, 1000), 2)
+    9.64
+    """
+    total = first_total + second_total
+    if not total:
+        return 0.0
+    expected = (first + second) / total
+    pairs = ((first, first_total), (second, second_total))
+    return 2 * sum(count * math.log(count / (size * expected)) for count, size in pairs if count)
+
+
+def log_ratio(first: int, second: int, first_total: int, second_total: int) -> float | None:
+    """The binary logarithm of the ratio of two relative frequencies (Hardie 2014), or None for an empty corpus.
+
+    A value of 1 means twice as frequent in the first corpus, -1 half as frequent. A count of 0 is replaced by 0.5.
+
+    >>> log_ratio(20, 5, 1000, 1000), log_ratio(0, 4, 1000, 1000)
+    (2.0, -3.0)
+    """
+    if not first_total or not second_total:
+        return None
+    return math.log2((first or UNSEEN_COUNT) / first_total) - math.log2((second or UNSEEN_COUNT) / second_total)

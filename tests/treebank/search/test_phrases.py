@@ -14,8 +14,7 @@ from treebank.base.errors import SynparseError
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.search import phrase_counter
-from treebank.search.keyness import log_likelihood_ratio, log_ratio
-from treebank.search.phrases import PhraseFilter, PhraseTable, count_phrases
+from treebank.search.phrases import PhraseFilter, PhraseTable, count_phrases, log_likelihood_ratio, log_ratio
 
 
 def sentences(seed: int, count: int = 150) -> list[Sentence]:
