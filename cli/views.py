@@ -13,9 +13,9 @@ from typing import Literal
 import click
 
 from cli.output import open_output, wrapped
-from treebank.base.errors import printable
 from treebank.base.json_text import json_text
 from treebank.base.tables import Result, Table
+from treebank.base.terminal_text import printable
 
 FORMATS = ("table", "json", "csv", "latex")
 BEST = "*"  # precedes the best number of a table

@@ -14,7 +14,7 @@ from cli.command import command, option
 from cli.commands.data import treebank_lines
 from cli.options import MODEL
 from cli.output import wrapped
-from treebank.base.errors import printable
+from treebank.base.terminal_text import printable
 from treebank.base.version import VERSION
 
 PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors")

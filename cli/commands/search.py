@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,7 +36,7 @@ class PatternType(click.ParamType):
     name = "pattern"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Query:
-        from treebank.search.scanner import PatternError
+        from treebank.search.pattern import PatternError
         from treebank.search.search import Query
 
         try:
@@ -97,6 +97,7 @@ def search(
     --output-dir, or - for standard input (the default). With -m, plain text is parsed while it is read.
     """
     from treebank.search.output import DEFAULT_CONTEXT, Writer, check
+    from treebank.search.search import Search
 
     form = form or ("text" if query.for_heads else "brackets")
     marks = _highlight(highlight, form, output)
@@ -111,41 +112,10 @@ def search(
         _count(call, query, corpus, **selection)
         return
     columns = context if in_columns and context is not None else DEFAULT_CONTEXT
-    sentences = 0 if in_columns or context is None else context
-    _write(call, query, corpus, Writer(form, marks, columns, not no_location), context=sentences, **selection)
-
-
-def _write(
-    call: TextCall,
-    query: Query,
-    corpus: Corpus,
-    writer: Any,
-    *,
-    invert: bool,
-    context: int,
-    seed: int,
-    **limits: int | None,
-) -> None:
-    """Write the lines of all matches, and a note if there are none."""
-    from treebank.search.search import find_all, select
-
-    count, labels = 0, set[str]()
-
-    def sentences() -> Iterator[Any]:
-        for sentence in corpus:
-            if sentence.tree and not labels:
-                labels.update(sentence.tree.labels)
-            yield sentence
-
-    def counted() -> Iterator[Any]:
-        nonlocal count
-        for match in select(find_all(query, sentences(), invert=invert, context=context), seed=seed, **limits):
-            count += 1
-            yield match
-
-    call.write(writer.lines(counted(), query.pattern.text), may_be_empty=True)
-    if not count:
-        hint = "; phrases of these trees have the label X" if labels == {"X"} else ""
+    matches = Search(query, corpus, context=0 if in_columns else context or 0, **selection)
+    call.write(Writer(form, marks, columns, not no_location).lines(matches, query.pattern.text), may_be_empty=True)
+    if not matches.count:
+        hint = "; phrases of these trees have the label X" if matches.labels == {"X"} else ""
         note(f"no sentence matches{hint}")
 
 
@@ -153,11 +123,11 @@ def _count(
     call: TextCall, query: Query, corpus: Corpus, *, invert: bool, limit: int | None, sample: int | None, seed: int
 ) -> None:
     """Print the number of matches in each file."""
-    from treebank.search.output import Counts
+    from treebank.search.output import MatchCounts
 
     if limit or sample or call.output:
         raise click.UsageError("--format count counts all matches on standard output; leave out --limit, --sample, -o")
-    counts = Counts(query.pattern.text)
+    counts = MatchCounts(query.pattern.text)
     try:
         for sentence in corpus:
             counts.add(query.find(sentence), invert=invert)

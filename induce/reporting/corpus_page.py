@@ -12,6 +12,7 @@ from importlib.resources import files
 from induce.reporting.corpus_data import CorpusData, with_documents
 from induce.reporting.markup import STYLE as TABLE_STYLE
 from induce.reporting.markup import note
+from treebank.base.arguments import check_count
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import json_text
 from treebank.base.quantities import quantity
@@ -21,7 +22,7 @@ from treebank.draw.page import ink_rules, style
 from treebank.draw.scene import LIGHT
 from treebank.draw.svg import escaped
 from treebank.search.phrases import PhraseFilter, PhraseRow, PhraseTable, count_phrases
-from treebank.search.search import Match, select
+from treebank.search.search import draw_sample
 
 MAX_PHRASES = 2_000  # rows of the table
 SCRIPTS = ("sentences", "pattern_reader", "tree_patterns", "head_patterns", "search", "pictures", "downloads", "page")
@@ -92,8 +93,8 @@ def corpus_page(
     `corpus_data`.
     """
     if sample is not None:
-        matches = map(Match, with_documents(sentences))
-        sentences = (match.sentence for match in select(matches, sample=sample, seed=seed))
+        check_count("sample", sample)
+        sentences = draw_sample(with_documents(sentences), sample, seed)
     data = CorpusData()
     phrases = count_phrases([data.collect(sentences)], PhraseFilter(limit=MAX_PHRASES))
     if not data.rows:

@@ -20,7 +20,7 @@ from tests.support.browser import Browser, needs_browser, outside, overlaps
 from tests.support.calls import Caller
 from tests.support.html_page import Page
 from treebank.io.read import read_sentences
-from treebank.search.scanner import PatternError
+from treebank.search.pattern import PatternError
 from treebank.search.search import Query
 
 TREES = """\

@@ -39,20 +39,6 @@ class TreebankError(SynparseError):
         return type(self), (self.path, self.line, self.message)
 
 
-def printable(text: str) -> str:
-    """``text`` in one line and without control characters: a space for a line end, ``\\x1b`` for an escape character.
-
-    Characters that change the direction of writing and halves of characters are escaped as well. Letters of all
-    scripts stay.
-    """
-    return "".join(f"\\x{ord(c):02x}" if c in _UNPRINTABLE else c for c in text.replace("\n", " "))
-
-
-_UNPRINTABLE = frozenset(
-    map(chr, [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xDC80)])
-)
-
-
 #: messages of torch and the C library when memory runs out; torch has no exception of its own for the CPU
 _OUT_OF_MEMORY = (
     "not enough memory",

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntFlag
 
-from treebank.draw.measure import columns, runs_right_to_left
+from treebank.base.terminal_text import columns
+from treebank.draw.measure import runs_right_to_left
 from treebank.draw.scene import Ink
 
 LEFT_TO_RIGHT_MARK = "\u200e"  # keeps the words around it in their columns in terminals that reorder scripts

@@ -75,13 +75,6 @@ def _em(character: str) -> float:
     return next((width for beginning, width in _SCRIPTS.items() if name.startswith(beginning)), _OTHER_LETTER)
 
 
-def columns(text: str) -> int:
-    """Number of terminal columns of ``text``: 2 for a Chinese character, 0 for a combining mark."""
-    from rich.cells import cell_len
-
-    return cell_len(text) if text.isprintable() else len(text)
-
-
 def runs_right_to_left(words: Iterable[str]) -> bool:
     """Whether most of the letters are of a script that is written from right to left."""
     kinds = [unicodedata.bidirectional(character) for word in words for character in word]

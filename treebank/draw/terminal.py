@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from treebank.base.errors import printable
+from treebank.base.terminal_text import columns, printable
 from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tree import Tree
 from treebank.draw.arcs import Arc, arcs_of, levels_of
 from treebank.draw.branches import BARE_LABELS, BARE_TAGS, Branches, visible
 from treebank.draw.constituents import make_room
 from treebank.draw.grid import Grid, Piece, Side
-from treebank.draw.measure import columns, runs_right_to_left
+from treebank.draw.measure import runs_right_to_left
 from treebank.draw.picture import GOLD, Analysis, Marked, Picture, plain_words
 from treebank.draw.scene import Ink
 from treebank.draw.strips import shares

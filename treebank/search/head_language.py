@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from treebank.core.sentence import ROOT, Sentence
-from treebank.search.pattern import Node, Relation, Test
-from treebank.search.scanner import Scanner
+from treebank.search.pattern import Condition, Relation, Scanner, Test
 from treebank.search.tree_language import LabelTest
 
 _ATTRIBUTE = re.compile(r"[a-z]+")
@@ -68,7 +67,7 @@ class HeadLanguage:
 
     expected = "a word in braces, such as {upos=VERB} or {} for any"
 
-    def read_node(self, scanner: Scanner) -> Node | None:
+    def read_node(self, scanner: Scanner) -> Condition | None:
         """Read ``{attribute=value; …}``, in which all conditions must hold."""
         if not scanner.accept("{"):
             return None
@@ -77,7 +76,7 @@ class HeadLanguage:
             tests.append(_read_condition(scanner))
             if not scanner.accept(";") and not scanner.follows("}"):
                 raise scanner.error("expected ; or the closing }")
-        return Node(lambda heads, node, names: all(test(heads, node, names) for test in tests))
+        return Condition(lambda heads, node, names: all(test(heads, node, names) for test in tests))
 
     def read_relation(self, scanner: Scanner) -> Relation | None:
         """Read an operator. A relation or ``/regular expression/`` may follow ``<`` and ``>`` directly."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, NamedTuple
 
-from treebank.base.errors import TreebankError, UsageError, printable
+from treebank.base.errors import TreebankError, UsageError
 from treebank.base.json_text import json_text
 from treebank.base.tables import Column, Table
+from treebank.base.terminal_text import columns, printable
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE
-from treebank.draw.measure import columns
 from treebank.io.write import text_line
 from treebank.search.search import Hit, Match, bracketed
 from treebank.search.tree_language import IndexedTree
@@ -232,7 +232,7 @@ class FileCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class MatchCounts:
     """Numbers of matches in each file."""
 
     pattern: str

@@ -13,7 +13,10 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Protocol
 
-from treebank.search.scanner import PatternError, Scanner
+import regex
+
+from treebank.base.errors import UnknownNameError
+from treebank.io.conllu import BLANK
 
 Names = dict[str, int]  # name in a pattern -> node that it is bound to
 Test = Callable[[Any, int, Names], bool]  # whether a node of an indexed sentence matches
@@ -21,14 +24,107 @@ Relation = Callable[[Any, int], Iterable[int]]  # from an indexed sentence and a
 Needs = tuple[frozenset[str], ...]  # of each set, a sentence must contain one label, else it has no match
 
 MAX_DEPTH = 50  # brackets inside brackets; each level takes several frames of the stack
+_SKIPPED = re.compile(r"(?:\s|#[^\n]*(?:\n|$))*")  # white space and comments
+_QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_REGEX = re.compile(r"/((?:[^/\\\n]|\\.)*)/")
 _USE = re.compile(r"=([A-Za-z0-9]+)")
 _BIND = re.compile(r"=[A-Za-z0-9]+")
 _MACRO = re.compile(r"@([^\]\s;:.,&|<>()\[$!@%'^=]+)")
 _DEFINITION = re.compile(r"@\s+([^\]\s;:.,&|<>()\[$!@%'^=]+)")
 
 
+class PatternError(UnknownNameError):
+    """A malformed pattern: the ``problem``, and the ``position`` of the character at which it was detected."""
+
+    def __init__(self, pattern: str, position: int, problem: str) -> None:
+        self.pattern, self.position, self.problem = pattern, position, problem
+        super().__init__(f"pattern {pattern!r}, character {position + 1}: {problem}")
+
+    def picture(self) -> str:
+        """The problem, the line of the pattern that contains it, and a caret below the position."""
+        from treebank.base.terminal_text import columns
+
+        start = self.pattern.rfind("\n", 0, self.position) + 1
+        line = self.pattern[start:].partition("\n")[0].replace("\t", " ")
+        return f"{self.problem}\n  {line}\n  {' ' * columns(line[: self.position - start])}^"
+
+
+class Scanner:
+    """A pattern and the position up to which it has been read."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.position = text, 0
+
+    def match(self, expression: re.Pattern[str]) -> re.Match[str] | None:
+        """Read ``expression`` after white space and comments. Returns None and reads nothing if it does not match."""
+        skipped = _SKIPPED.match(self.text, self.position)
+        match = expression.match(self.text, skipped.end() if skipped else self.position)
+        if match:
+            self.position = match.end()
+        return match
+
+    def accept(self, *literals: str) -> str:
+        """Read and return the first of ``literals`` that follows, or ""."""
+        self.skip()
+        for literal in literals:
+            if self.text.startswith(literal, self.position):
+                self.position += len(literal)
+                return literal
+        return ""
+
+    def skip(self) -> None:
+        """Read white space and comments."""
+        if skipped := _SKIPPED.match(self.text, self.position):
+            self.position = skipped.end()
+
+    def follows(self, *literals: str) -> bool:
+        """Whether one of ``literals`` follows, without reading it."""
+        self.skip()
+        return self.text.startswith(literals, self.position)
+
+    def expect(self, literal: str, problem: str) -> None:
+        """Read ``literal``. Raises PatternError with ``problem`` if it does not follow."""
+        if not self.accept(literal):
+            raise self.error(problem)
+
+    def quoted(self) -> str | None:
+        r"""Read ``"text"`` and return the text, with ``\"`` and ``\\`` unescaped, or None if no quotation mark follows.
+
+        A space becomes U+00A0, as in words.
+        Raises PatternError if the closing quotation mark is missing.
+        """
+        if not self.follows('"'):
+            return None
+        match = self.match(_QUOTED)
+        if not match:
+            raise self.error('the closing " is missing')
+        return match[1].replace('\\"', '"').replace("\\\\", "\\").replace(" ", BLANK)
+
+    def regular(self, *, ignore_case: bool = False) -> regex.Pattern[str] | None:
+        """Read ``/expression/`` and return the compiled regular expression, or None if no slash follows.
+
+        A space becomes U+00A0, as in words.
+        Raises PatternError if the closing slash is missing, and at the position of an error in the expression.
+        """
+        if not self.follows("/"):
+            return None
+        start = self.position + 1
+        match = self.match(_REGEX)
+        if not match:
+            raise self.error("the closing / is missing")
+        try:
+            return regex.compile(match[1].replace(" ", BLANK), regex.IGNORECASE if ignore_case else 0)
+        except regex.error as error:
+            raise self.error(f"invalid regular expression: {error.msg}", start + (error.pos or 0)) from None
+
+    def error(self, problem: str, position: int | None = None) -> PatternError:
+        """The error for a problem at ``position``, by default where reading stopped."""
+        self.skip()
+        return PatternError(self.text, self.position if position is None else position, problem)
+
+
 @dataclass(frozen=True, slots=True)
-class Node:
+class Condition:
     """A condition on one node.
 
     ``labels`` are the only labels that match, if the condition depends on nothing else; they allow faster searching.
@@ -45,7 +141,7 @@ class Language(Protocol):
     #: words of an error message if a node is missing
     expected: str
 
-    def read_node(self, scanner: Scanner) -> Node | None:
+    def read_node(self, scanner: Scanner) -> Condition | None:
         """Read a node, or return None."""
 
     def read_relation(self, scanner: Scanner) -> Relation | None:
@@ -57,7 +153,7 @@ class Pattern:
     """A compiled pattern."""
 
     text: str
-    root: Node
+    root: Condition
     heads: frozenset[str] | None  # labels of the nodes that can match, or None for all
 
     def nodes(self, sentence: Any) -> list[int]:
@@ -80,13 +176,13 @@ class _Reader:
     def __init__(self, text: str, language: Language) -> None:
         self.scanner, self.language = Scanner(text), language
         self.names: set[str] = set()
-        self.macros: dict[str, Node] = {}
+        self.macros: dict[str, Condition] = {}
         self.depth = 0
 
     def pattern(self) -> Pattern:
         """``@ MACRO …; EXPRESSION; …``: a node matches if one of the expressions does."""
-        expressions: list[Node] = []
-        head: list[Node] = []
+        expressions: list[Condition] = []
+        head: list[Condition] = []
         while True:
             if definition := self.scanner.match(_DEFINITION):
                 self.macros[definition[1]] = self.segmented()[1]
@@ -110,7 +206,7 @@ class _Reader:
         self.scanner.skip()
         return self.scanner.position == len(self.scanner.text)
 
-    def segmented(self) -> tuple[Node, Node]:
+    def segmented(self) -> tuple[Condition, Condition]:
         """``EXPRESSION : =n RELATIONS : …``. Returns the first node of the expression and the complete condition."""
         first, node = self.expression()
         while self.scanner.accept(":"):
@@ -122,13 +218,13 @@ class _Reader:
                 node = _both(node, replace(relations, test=_at_name(name, relations.test)))
         return first, node
 
-    def expression(self) -> tuple[Node, Node]:
+    def expression(self) -> tuple[Condition, Condition]:
         """``NODE RELATIONS``. Returns the node alone and the complete condition."""
         first = self.node()
         relations = self.relations(required=False)
         return first, _both(first, relations) if relations else first
 
-    def node(self) -> Node:
+    def node(self) -> Condition:
         """``(EXPRESSION)`` or ``NODE=name|NODE|…``."""
         if self.scanner.accept("("):
             self.descend()
@@ -160,26 +256,26 @@ class _Reader:
         self.scanner.position = position if is_node else start
         return is_node
 
-    def named(self) -> Node:
+    def named(self) -> Condition:
         """A node, and ``=name`` directly after it."""
         node = self.single()
         if binding := _BIND.match(self.scanner.text, self.scanner.position):
             self.scanner.position = binding.end()
             name = binding[0][1:]
             self.names.add(name)
-            return Node(_bound(node.test, name), None, node.needs)
+            return Condition(_bound(node.test, name), None, node.needs)
         return node
 
-    def single(self) -> Node:
+    def single(self) -> Condition:
         """A node of the language, the use of a name, or the use of a macro. Raises PatternError for anything else."""
         node = self.try_single()
         if node is None:
             raise self.scanner.error(f"expected {self.language.expected}")
         return node
 
-    def try_single(self) -> Node | None:
+    def try_single(self) -> Condition | None:
         if (name := self.used_name()) is not None:
-            return Node(lambda sentence, node, names: names.get(name) == node)
+            return Condition(lambda sentence, node, names: names.get(name) == node)
         start = self.scanner.position
         if macro := self.scanner.match(_MACRO):
             if macro[1] not in self.macros:
@@ -196,11 +292,11 @@ class _Reader:
             raise self.scanner.error(f"no node before has the name {use[1]!r}; write NP={use[1]}", start)
         return use[1] if use else None
 
-    def relations(self, *, required: bool) -> Node | None:
+    def relations(self, *, required: bool) -> Condition | None:
         """``RELATION & RELATION | RELATION …``, where ``&`` may be left out and binds more strongly than ``|``."""
-        alternatives: list[Node] = []
+        alternatives: list[Condition] = []
         while True:
-            conjunction: list[Node] = []
+            conjunction: list[Condition] = []
             while (relation := self.relation(required=required)) is not None:
                 conjunction.append(relation)
                 required = bool(self.scanner.accept("&"))
@@ -212,7 +308,7 @@ class _Reader:
                 return _either(alternatives)
             required = True
 
-    def relation(self, *, required: bool) -> Node | None:
+    def relation(self, *, required: bool) -> Condition | None:
         """``[RELATIONS]`` or ``RELATION NODE``, both with ``!`` before them for the opposite."""
         start = self.scanner.position
         is_negated = bool(self.scanner.accept("!"))
@@ -230,41 +326,41 @@ class _Reader:
             self.scanner.position = start
             return None
         test = node.test
-        return Node(lambda sentence, node, names: not test(sentence, node, names)) if is_negated else node
+        return Condition(lambda sentence, node, names: not test(sentence, node, names)) if is_negated else node
 
 
-def _related(relation: Relation, operand: Node) -> Node:
+def _related(relation: Relation, operand: Condition) -> Condition:
     """The condition that one of the related nodes matches ``operand``."""
     test, labels = operand.test, operand.labels
     if labels is not None:
         is_disjoint = labels.isdisjoint
-        return Node(
+        return Condition(
             lambda sentence, node, names: not is_disjoint(map(sentence.labels.__getitem__, relation(sentence, node))),
             needs=operand.needs,
         )
-    return Node(
+    return Condition(
         lambda sentence, node, names: any(test(sentence, other, names) for other in relation(sentence, node)),
         needs=operand.needs,
     )
 
 
-def _both(first: Node, second: Node) -> Node:
+def _both(first: Condition, second: Condition) -> Condition:
     """The condition that both match, tested in this order."""
     test, next_test = first.test, second.test
-    return Node(
+    return Condition(
         lambda sentence, node, names: test(sentence, node, names) and next_test(sentence, node, names),
         needs=first.needs + second.needs,
     )
 
 
-def _either(nodes: list[Node]) -> Node:
+def _either(nodes: list[Condition]) -> Condition:
     """The condition that one of ``nodes`` matches, tested in this order."""
     if len(nodes) == 1:
         return nodes[0]
     tests = [node.test for node in nodes]
     known = [node.labels for node in nodes if node.labels is not None]
     labels = frozenset().union(*known) if len(known) == len(nodes) else None
-    return Node(
+    return Condition(
         lambda sentence, node, names: any(test(sentence, node, names) for test in tests),
         labels,
         (labels,) if labels is not None else (),

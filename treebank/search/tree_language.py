@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from treebank.core.tree import Tree
-from treebank.search.pattern import Node, Relation
-from treebank.search.scanner import Scanner
+from treebank.search.pattern import Condition, Relation, Scanner
 
 _LITERAL = re.compile(r"[^\]\[ \r\t\n;:.,&|<>()$!@%'^=]+")
 _POSITION = re.compile(r"N\(\s*((?:\d+\s*,\s*)*(?:\d+\s*)?)\)")
@@ -82,25 +81,25 @@ class TreeLanguage:
 
     expected = "a node: a label, a word, /regular expression/ or * for any"
 
-    def read_node(self, scanner: Scanner) -> Node | None:
+    def read_node(self, scanner: Scanner) -> Condition | None:
         """Read ``*``, a label or word, ``"quoted"``, ``/regular/``, ``i@…`` (ignoring case) or ``N(0,1)``."""
         if position := scanner.match(_POSITION):
             path = tuple(map(int, re.findall(r"\d+", position[1])))
-            return Node(lambda tree, node, names: tree.position(node) == path)
+            return Condition(lambda tree, node, names: tree.position(node) == path)
         ignore_case = bool(scanner.accept("i@"))
         if (quoted := scanner.quoted()) is not None:
             return _folded(quoted) if ignore_case else _labeled(quoted)
         if (expression := scanner.regular(ignore_case=ignore_case)) is not None:
             is_match = LabelTest(expression.search)
-            return Node(lambda tree, node, names: is_match[tree.labels[node]])
+            return Condition(lambda tree, node, names: is_match[tree.labels[node]])
         if ignore_case:
             raise scanner.error('expected "text" or /expression/ after i@')
         if scanner.accept("*"):
-            return Node(lambda tree, node, names: True)
+            return Condition(lambda tree, node, names: True)
         literal = scanner.match(_LITERAL)
         if not literal:
             return None
-        return Node(lambda tree, node, names: True) if literal[0] == "__" else _labeled(literal[0])
+        return Condition(lambda tree, node, names: True) if literal[0] == "__" else _labeled(literal[0])
 
     def read_relation(self, scanner: Scanner) -> Relation | None:
         """Read an operator such as ``<`` or ``$..``. Raises PatternError if the operator is unknown."""
@@ -130,14 +129,14 @@ class LabelTest(dict[str, bool]):
         return result
 
 
-def _labeled(label: str) -> Node:
+def _labeled(label: str) -> Condition:
     labels = frozenset((label,))
-    return Node(lambda tree, node, names: tree.labels[node] == label, labels, (labels,))
+    return Condition(lambda tree, node, names: tree.labels[node] == label, labels, (labels,))
 
 
-def _folded(label: str) -> Node:
+def _folded(label: str) -> Condition:
     lower = label.lower()
-    return Node(lambda tree, node, names: tree.labels[node].lower() == lower)
+    return Condition(lambda tree, node, names: tree.labels[node].lower() == lower)
 
 
 def _numbered(operator: str) -> Relation | None:

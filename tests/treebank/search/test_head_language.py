@@ -7,7 +7,7 @@ import pytest
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
-from treebank.search.scanner import PatternError
+from treebank.search.pattern import PatternError
 from treebank.search.search import Query
 
 WORDS = ("Old", "dogs", "often", "chase", "the", "small", "cats")

@@ -10,7 +10,7 @@ import pytest
 from tests.support.tgrep import MANUAL, our_nodes
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
-from treebank.search.scanner import PatternError
+from treebank.search.pattern import PatternError
 from treebank.search.search import Query
 
 ANSWERS = Path(__file__).with_name("tgrep-answers.jsonl")
