@@ -28,7 +28,6 @@ LEAVES = (
     "induce/tasks",
 )
 KNOWN_FAILURES = {
-    "treebank/draw",
     "induce/analysis",
     "induce/likelihood",
     "induce/recipes",
