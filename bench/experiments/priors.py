@@ -7,15 +7,15 @@ in ``--out``, and the same command continues after an interruption.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.common import repeated, stored, synparse
 from bench.experiments.directions import CORPORA, corpus_experiment, uf1, uf1_of, write_corpus
+from bench.experiments.strengths import write_recipe
 from bench.report import markdown
-from induce.recipes.recipe import SHIPPED
+from induce.recipes.recipe import read_recipe
 
 RECIPE, PART, GRAMMARS = "best", "first", 4
 BASELINES = ("right", "left")
@@ -51,14 +51,10 @@ class Bench:
 
 def first_grammars(folder: Path) -> tuple[Path, dict[str, str]]:
     """File in ``folder`` with the parts of the recipe up to the first grammars, and the priors of these, by name."""
-    text = (SHIPPED / f"{RECIPE}.toml").read_text(encoding="utf-8")
-    head, *parts = text.split("[[part]]")
-    last = next(index for index, part in enumerate(parts) if f'name = "{PART}"' in part)
-    head = re.sub(r"^(small_text_\w+|result|estimated_prior) =.*\n", "", head, flags=re.MULTILINE)
     path = folder / "first.toml"
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text("[[part]]".join([head, *parts[: last + 1]]), encoding="utf-8")
-    listed = re.findall(r"parse\.priors=([^\"]+)", parts[last])[0].split(",")
+    write_recipe(path, ("segment-edges", PART))
+    part = next(part for part in read_recipe(RECIPE).parts if part.name == PART)
+    listed = part.settings[0].removeprefix("parse.priors=").split(",")
     return path, {prior.partition(":")[0]: prior for prior in listed}
 
 

@@ -9,6 +9,7 @@ command continues after an interruption. Table: docs/results/ensembles.md.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,14 @@ RECIPE, PRIOR, STRENGTHS = "best", "segment-edges", (0.1, 0.25, 0.5, 1.0, 2.0)
 GRAMMARS = ("first", "second")
 
 
-def write_recipe(path: Path) -> None:
-    """Write the recipe with its grammars and their teacher alone, whose vote is the result."""
-    head, *parts = (SHIPPED / f"{RECIPE}.toml").read_text(encoding="utf-8").split("[[part]]")
+def write_recipe(path: Path, names: Sequence[str]) -> None:
+    """Write the recipe with these parts alone, whose vote is the result."""
+    text, costs = (SHIPPED / f"{RECIPE}.toml").read_text(encoding="utf-8").split("[costs]")
+    head, *parts = text.split("[[part]]")
     head = re.sub(r"^(small_text_\w+|result) .*\n", "", head, flags=re.MULTILINE)
-    used = [part for part in parts if any(f'name = "{name}"' in part for name in (PRIOR, *GRAMMARS))]
+    used = [part for part in parts if any(f'name = "{name}"' in part for name in names)]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("[[part]]".join([head, *used]), encoding="utf-8")
+    path.write_text("[[part]]".join([head, *used]) + f"[costs]{costs}", encoding="utf-8")
 
 
 def members(job: Path, strength: float) -> list[str]:
@@ -45,7 +47,7 @@ def measure(name: str, data: Path, folder: Path, words: int, minutes: float) -> 
     """Estimated strength, with the line that reports it, and UF1 by strength and of the teacher, for one treebank."""
     text, gold, _ = write_corpus(CORPORA[name], data, folder, words)
     job, vote = folder / "job", folder / "vote"
-    write_recipe(folder / "grammars.toml")
+    write_recipe(folder / "grammars.toml", (PRIOR, *GRAMMARS))
     begin = ["--resume"] if job.exists() else [str(text), "--recipe", str(folder / "grammars.toml")]
     synparse(["train", *begin, "-o", str(job), "--max-minutes", f"{minutes:g}"], all_cores=True)
     plan = read_json(job / "plan.json")

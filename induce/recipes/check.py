@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from induce.data.fragments import SpanSettings
 from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder, parse_priors
 from induce.parsing.ensemble import STRUCTURES
-from induce.recipes.plan import STRONGEST
-from induce.recipes.recipe import VOTE, Member, Part, Recipe
+from induce.recipes.evidence import STRONGEST
+from induce.recipes.recipe import VOTE, Part, PartRun, Recipe
 from induce.registry import LOADERS, Output
 from induce.settings.run import RunConfig, entry_of, kind_of
 from induce.structures import Structure
@@ -41,7 +41,7 @@ def check_recipe(recipe: Recipe, request: RunRequest, where: str) -> None:
         if part.teachers == VOTE and VOTE not in sources:
             sources[VOTE] = [_vote(recipe, sources, where)]
         with _located(f"{where}: part {part.name!r}"):
-            configs = list(_configs(part, request))
+            configs = list(_configs(part, [run for run in recipe.runs if run.part == part], request))
             for config in configs:
                 _check_passes(part, config)
             sources[part.name] = [
@@ -64,16 +64,14 @@ def _located(where: str) -> Iterator[None]:
         raise SynparseError(f"{where}: {error}") from None
 
 
-def _configs(part: Part, request: RunRequest) -> Iterator[RunConfig]:
-    """The different settings of the members of a part."""
-    members = [Member(part, number) for number in range(1, part.count * len(part.presets) + 1)]
-    for preset, teachers in dict.fromkeys((member.preset, member.teachers) for member in members):
-        count = part.teachers_per_student if teachers else 0
-        names = tuple(f"{teachers}-{number}" for number in range(1, count + 1))
-        run = replace(request, preset=preset, settings=part.settings, teachers=names, seed=1)
-        config = resolved_config(run)
-        run.check_model(config)
-        if entry_of(config).learns_trees and count > 1:
+def _configs(part: Part, runs: Sequence[PartRun], request: RunRequest) -> Iterator[RunConfig]:
+    """The different settings of the runs of a part."""
+    for preset, teachers in dict.fromkeys((run.preset, bool(run.teachers)) for run in runs):
+        names = next(run.teachers for run in runs if bool(run.teachers) == teachers)
+        options = replace(request, preset=preset, settings=part.settings, teachers=names, seed=1)
+        config = resolved_config(options)
+        options.check_model(config)
+        if entry_of(config).learns_trees and len(names) > 1:
             raise SynparseError(f"model {config.model_name!r} learns from one teacher")
         yield config
 

@@ -1,15 +1,11 @@
-"""Recipes: TOML files that say which models are trained, by which teachers, for how long, and which of them vote.
-
-A recipe trains one or more *series* of its parts, each with other seeds. Parts whose teacher is the vote are trained
-once, after all series.
-"""
+"""Recipes: TOML files that say which models are trained, by which teachers, for how long, and which of them vote."""
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -21,8 +17,8 @@ from treebank.base.registry import nearest
 
 SHIPPED = Path(__file__).parent
 VOTE = "vote"  # of all parts, as a teacher
-MAX_MEMBERS = 1000
-NONZERO = ("minutes", "weight", "words_per_second", "teaching_cost", "voting_cost")
+MAX_COUNT = 1000
+NONZERO = ("minutes", "weight", "words_per_second", "teaching", "voting", "max_stretch")
 
 
 def _check_positive(record: Any) -> None:
@@ -36,31 +32,32 @@ def _check_positive(record: Any) -> None:
 
 @dataclass(frozen=True)
 class Part:
-    """One model of a recipe, of which a series trains ``count``. Members are called NAME-1, NAME-2, …"""
+    """Models of a recipe that have the same purpose. They are called NAME-1, NAME-2, … and have different seeds."""
 
     name: str
-    presets: tuple[str, ...]  # of the members, in turn
+    presets: tuple[str, ...]  # of the models, in turn
     minutes: float  # of one core, enough for the text that the recipe was made for
-    count: int = 1  # members in each series
+    does: str = ""  # what the models do, for the progress display
+    count: int = 1  # models
     max_passes: int = 0  # over the text, fewer if there is less time; 0: as many as in the preset
     words: int = 0  # to learn from in all passes together; 0: as many as there is time for
-    teachers: str = ""  # the part whose members teach, in turn, or "vote"
-    teachers_per_student: int = 1  # members of that part that teach together
-    with_teacher: int = 0  # members of a series that have a teacher, the first ones; 0: all
+    teachers: str = ""  # the part whose models teach, in turn, or "vote"
+    teachers_per_student: int = 1  # models of that part that teach together
+    with_teacher: int = 0  # models that have a teacher, the first ones; 0: all
     settings: tuple[str, ...] = ()  # table.key=value
     votes: bool = True
-    weight: float = 1.0  # of each member in the vote
+    weight: float = 1.0  # of each model in the vote
 
     def __post_init__(self) -> None:
         """Raises ValueError for numbers that are out of range, and without a preset."""
-        if not self.presets or not 1 <= self.count <= MAX_MEMBERS:
-            raise ValueError(f"part {self.name!r} needs a preset, and count is from 1 to {MAX_MEMBERS}")
+        if not self.presets or not 1 <= self.count <= MAX_COUNT:
+            raise ValueError(f"part {self.name!r} needs a preset, and count is from 1 to {MAX_COUNT}")
         if self.with_teacher > self.count:
             raise ValueError(f"part {self.name!r}: with_teacher is at most count")
         if self.with_teacher and not self.teachers:
             raise ValueError(f"part {self.name!r}: with_teacher is for a part with teachers")
         for change in filter(sets_seed, self.settings):
-            raise ValueError(f"part {self.name!r}: leave out {change!r}; each member has its own seed")
+            raise ValueError(f"part {self.name!r}: leave out {change!r}; each model has its own seed")
         _check_positive(self)
 
     def in_style(self, style: str) -> Part:
@@ -72,17 +69,12 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Member:
-    """One training run of a recipe."""
+class PartRun:
+    """One training of a recipe."""
 
     part: Part
-    number: int  # from 1, over all series; the seed in the first job
-
-    @property
-    def teachers(self) -> str:
-        """The part whose members teach it, "vote", or "" for a member without a teacher."""
-        limit = self.part.with_teacher or self.part.count
-        return self.part.teachers if (self.number - 1) % self.part.count < limit else ""
+    number: int  # from 1
+    teachers: tuple[str, ...] = ()  # names of the runs that teach it, or "vote"
 
     @property
     def name(self) -> str:
@@ -96,53 +88,60 @@ class Member:
 
 
 @dataclass(frozen=True)
+class Costs:
+    """Times that the schedule expects, measured on one core."""
+
+    words_per_second: float = 2300.0  # that a model learns from
+    teaching: float = 7.0  # time in which all teachers parse a word, per time to learn from it
+    voting: float = 15.0  # the same for all that vote
+    training_share: float = 0.6  # of the time; the rest is for parsing the text for students, and for the vote
+    max_stretch: float = 4.0  # parts train at most this many times their minutes
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for numbers out of range."""
+        _check_positive(self)
+
+
+@dataclass(frozen=True)
 class Recipe:
     """Models that are trained together, and the time that they share."""
 
     name: str
     parts: tuple[Part, ...]
     minutes: float  # wall-clock time by default
-    training_share: float = 0.6  # of the time; the rest is for parsing the text for students, and for the vote
-    max_stretch: float = 4.0  # parts train at most this many times their minutes
-    words_per_second: float = 2300.0  # that a grammar learns from on one core
-    teaching_cost: float = 7.0  # time to parse a word by the teachers of one series, per time to learn from it
-    voting_cost: float = 15.0  # the same for the voters of one series
-    max_series: int = 1
+    costs: Costs = field(default_factory=Costs)
     small_text_words: int = 0  # for a text with fewer words, the recipe ``small_text_recipe`` is used instead
     small_text_recipe: str = ""
-    estimated_prior: str = ""  # with the strength of `plan.prior_strength` in votes and teachers
+    estimated_prior: str = ""  # with the strength of `evidence.prior_strength` in votes and teachers
     styles: tuple[str, ...] = ()  # values of {style} in presets and settings
-    result: str = VOTE  # a part, whose member with the lowest perplexity is the result; or "vote" of all voters
+    result: str = VOTE  # a part, whose run with the lowest perplexity is the result; or "vote"
 
     def __post_init__(self) -> None:
         """Raises ValueError for numbers out of range, and for parts that are repeated or have unknown teachers."""
-        if not self.parts or not 1 <= self.max_series <= MAX_MEMBERS:
-            raise ValueError(f"a recipe has at least one [[part]], and max_series is from 1 to {MAX_MEMBERS}")
+        if not self.parts:
+            raise ValueError("a recipe has at least one [[part]]")
         if not self.name or not all(part.name for part in self.parts):
             raise ValueError("the name of the recipe or of a part is empty")
-        if len(self.students) == len(self.parts):
+        if all(part.teachers == VOTE for part in self.parts):
             raise ValueError("all parts learn from the vote; add a part that learns without it")
         _check_positive(self)
-        names = {VOTE}
-        students = {part.name for part in self.students}
+        earlier: dict[str, Part] = {}
         for part in self.parts:
-            if part.teachers not in {"", *names} - students:
+            teachers = earlier.get(part.teachers)
+            if part.teachers not in ("", VOTE) and (teachers is None or teachers.teachers == VOTE):
                 raise ValueError(
                     f"part {part.name!r}: its teachers {part.teachers!r} are not an earlier part, "
                     "or they learn from the vote"
                 )
-            teaching = next((earlier.count for earlier in self.parts if earlier.name == part.teachers), 1)
-            if part.teachers_per_student < 1 or teaching % part.teachers_per_student:
-                raise ValueError(
-                    f"part {part.name!r}: teachers_per_student divides the number of its teachers in a series"
-                )
-            if part.name in names or part.name != os.path.basename(part.name):
+            if part.teachers_per_student < 1 or (teachers.count if teachers else 1) % part.teachers_per_student:
+                raise ValueError(f"part {part.name!r}: teachers_per_student divides the number of its teachers")
+            if part.name in (*earlier, VOTE) or part.name != os.path.basename(part.name):
                 raise ValueError(f"two parts are called {part.name!r}, or it is not the name of a folder")
-            names.add(part.name)
-        if self.result not in names:
+            earlier[part.name] = part
+        if self.result not in (*earlier, VOTE):
             raise ValueError(f"the result {self.result!r} is not a part")
-        if self.estimated_prior and not self.compared:
-            raise ValueError("estimated_prior needs a part of which some members have a teacher: with_teacher < count")
+        if self.estimated_prior and not any(0 < part.with_teacher < part.count for part in self.parts):
+            raise ValueError("estimated_prior needs a part of which some models have a teacher: with_teacher < count")
         if bool(self.small_text_words) != bool(self.small_text_recipe):
             raise ValueError("small_text_words and small_text_recipe need each other")
 
@@ -155,8 +154,7 @@ class Recipe:
             hint = nearest(style, self.styles) if self.styles else "it has none"
             raise UnknownNameError(f"recipe {self.name!r} has no style {style!r}; {hint}")
         chosen = style or next(iter(self.styles), "")
-        parts = tuple(part.in_style(chosen) for part in self.parts)
-        return replace(self, parts=parts, styles=())
+        return replace(self, parts=tuple(part.in_style(chosen) for part in self.parts), styles=())
 
     def relative_to(self, folder: Path) -> Recipe:
         """The recipe with its files, presets and another recipe, in ``folder``."""
@@ -168,32 +166,32 @@ class Recipe:
         return replace(self, parts=parts, small_text_recipe=located(self.small_text_recipe))
 
     @property
-    def students(self) -> tuple[Part, ...]:
-        """Parts that learn from the vote of the others."""
-        return tuple(part for part in self.parts if part.teachers == VOTE)
+    def runs(self) -> list[PartRun]:
+        """All trainings. Teachers that teach together are evenly spaced in their part."""
+        counts = {part.name: part.count for part in self.parts}
+        result = []
+        for part in self.parts:
+            step = counts.get(part.teachers, 1) // part.teachers_per_student
+            limit = part.with_teacher or part.count
+            for number in range(1, part.count + 1):
+                teachers: tuple[str, ...] = (VOTE,) if part.teachers == VOTE else ()
+                if part.teachers in counts and number <= limit:
+                    indices = range((number - 1) % step, counts[part.teachers], step)
+                    teachers = tuple(f"{part.teachers}-{index + 1}" for index in indices)
+                result.append(PartRun(part, number, teachers))
+        return result
 
     @property
-    def compared(self) -> tuple[Part, ...]:
-        """Parts of which some members have a teacher and others do not."""
-        return tuple(part for part in self.parts if 0 < part.with_teacher < part.count)
-
-    def series(self, count: int) -> list[Member]:
-        """Members of ``count`` series, without the students of the vote."""
-        parts = [part for part in self.parts if part.teachers != VOTE]
-        return [Member(part, number) for part in parts for number in range(1, count * part.count + 1)]
-
-    def student_members(self) -> list[Member]:
-        """Members that learn from the vote."""
-        return [Member(part, number) for part in self.students for number in range(1, part.count + 1)]
-
-    def stages(self, members: Sequence[Member]) -> Iterator[list[Member]]:
-        """``members`` in the order of training: teachers before their students."""
-        remaining = list(members)
+    def stages(self) -> list[list[PartRun]]:
+        """The trainings in stages: each has all whose teachers are trained, the last one the students of the vote."""
+        stages, remaining = [], self.runs
         while remaining:
-            unfinished = {member.part.name for member in remaining}
-            stage = [member for member in remaining if member.teachers not in unfinished]
-            yield stage
-            remaining = [member for member in remaining if member.teachers in unfinished]
+            missing = {run.name for run in remaining}
+            if any(run.part.teachers != VOTE for run in remaining):
+                missing.add(VOTE)
+            stages.append([run for run in remaining if not missing & {*run.teachers}])
+            remaining = [run for run in remaining if missing & {*run.teachers}]
+        return stages
 
 
 def read_recipe(name: str, style: str = "") -> Recipe:
@@ -215,6 +213,22 @@ def read_recipe(name: str, style: str = "") -> Recipe:
         raise SynparseError(f"{path}: not valid TOML ({error})") from None
     recipe = recipe_from(content, str(path)).in_style(style)
     return recipe if shipped else recipe.relative_to(path.absolute().parent)
+
+
+def recipe_for(words: int, recipe: Recipe) -> Recipe:
+    """``recipe``, or the one that it, or a recipe that it names, has for texts of ``words`` words.
+
+    Raises SynparseError if the limits of these recipes do not decrease, because they could name each other forever.
+    """
+    while words < recipe.small_text_words:
+        smaller = read_recipe(recipe.small_text_recipe)
+        if smaller.small_text_words >= recipe.small_text_words:
+            raise SynparseError(
+                f"recipe {smaller.name!r}: small_text_words must be less than {recipe.small_text_words:,}, "
+                f"the limit of recipe {recipe.name!r}, which names it for small texts"
+            )
+        recipe = smaller
+    return recipe
 
 
 def recipe_from(content: Mapping[str, Any], where: str) -> Recipe:

@@ -22,8 +22,8 @@ import pytest
 from induce.data.corpus_facts import ARRAYS, BREAKS, FACTS, FORMAT, IDS, OFFSETS, WORDS, read_facts
 from induce.data.prepared import PreparedCorpus, prepare
 from induce.parsing.ensemble_description import EnsembleDescription, Member
-from induce.recipes.plan import Plan
 from induce.recipes.recipe import read_recipe
+from induce.recipes.recipe_job import RecipeJob
 from induce.storage.checkpoint import build_model
 from induce.storage.checkpoint import read as read_checkpoint
 from induce.storage.packed import MANIFEST, PARTS, unpack, write_packed
@@ -73,11 +73,11 @@ def family_file(folder: Path) -> Stored:
 
 def plan_file(folder: Path) -> Stored:
     request = RunRequest(run=str(folder), text=("a.txt",), seed=3)
-    plan = Plan.open(request, read_recipe("best"), 5.0)
-    plan.series, plan.words, plan.text_share, plan.log = 1, 100, 0.5, ("1 series of models",)
-    plan.best = "first-4"
-    plan.begin()
-    return Stored(folder / "plan.json", lambda: Plan.open(replace(request, resume=True, seed=None), plan.recipe, None))
+    job = RecipeJob.open(request, read_recipe("best"), 5.0)
+    job.plan.words, job.plan.text_share, job.plan.best, job.plan.log = 100, 0.5, "first-4", ("a decision",)
+    job.begin()
+    resumed = replace(request, resume=True, seed=None)
+    return Stored(folder / "plan.json", lambda: RecipeJob.open(resumed, job.plan.recipe, None))
 
 
 def corpus_file(folder: Path) -> Stored:
@@ -191,9 +191,9 @@ def test_wrong_values_with_a_matching_digest_raise_no_traceback(tmp_path: Path, 
         ({"minutes": "x"}, "'minutes' cannot be 'x'"),
         ({"request": {"seed": -1}}, "the seed or the minutes are out of range"),
         ({"text_share": 7}, "a share is not between 0 and 1"),
-        ({"series": 9}, "the number of series or of words is out of range"),
-        ({"done": ["other-1"]}, "it names members that the recipe does not have"),
-        ({"best": "first-9"}, "it names members that the recipe does not have"),
+        ({"words": -9}, "the number of seconds or of words is out of range"),
+        ({"done": ["other-1"]}, "it names runs that the recipe does not have"),
+        ({"best": "first-9"}, "it names runs that the recipe does not have"),
     ],
 )
 def test_plan_with_values_out_of_range_is_refused(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:

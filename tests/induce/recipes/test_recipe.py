@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from induce.recipes.recipe import read_recipe, recipe_from
+from induce.recipes.recipe import VOTE, read_recipe, recipe_from
 from induce.settings.presets import resolve
 from treebank.base.errors import SynparseError
 
@@ -20,8 +20,9 @@ def test_shipped_recipe_names_existing_presets_and_settings(name: str) -> None:
     for part in recipe.parts:
         for preset in part.presets:
             resolve(preset=preset, settings=part.settings)
-    assert (recipe.minutes, recipe.max_series) == {"best": (60, 4), "best-tiny": (5, 1)}[name]
-    assert [part.name for part in recipe.students] == [recipe.result] == ["student"]
+    assert recipe.minutes == {"best": 60, "best-tiny": 5}[name]
+    assert [part.name for part in recipe.parts if part.teachers == VOTE] == [recipe.result] == ["student"]
+    assert all(part.does for part in recipe.parts)
 
 
 @pytest.mark.parametrize(("requested", "style"), [("", "content"), ("content", "content"), ("function", "function")])
@@ -30,10 +31,10 @@ def test_recipe_of_heads_has_different_grammars_and_a_student(requested: str, st
     configs = {part.name: resolve(preset=part.presets[0], settings=part.settings) for part in recipe.parts}
     assert {config.parse.head_style for config in configs.values()} == {style}
     settings = {name: config.model for name, config in configs.items()}
-    grammars = [settings[part.name] for part in recipe.parts if part not in recipe.students]
+    grammars = [settings[part.name] for part in recipe.parts if part.teachers != VOTE]
     assert all(first != second for index, first in enumerate(grammars) for second in grammars[:index])
     assert {part.presets for part in recipe.parts} == {(f"dmv-{style}",), ("biaffine-small",)}
-    assert [part.presets for part in recipe.students] == [("biaffine-small",)]
+    assert [run.preset for run in recipe.stages[-1]] == ["biaffine-small"]
     assert recipe.result == "vote"
 
 
@@ -45,24 +46,19 @@ def test_unknown_style_of_a_recipe_is_refused() -> None:
 
 
 def test_teachers_are_trained_before_their_students() -> None:
-    recipe = read_recipe("best")
-    stages = [[member.name for member in stage] for stage in recipe.stages(recipe.series(2))]
-    assert stages[0] == [
-        *(f"segment-edges-{k}" for k in (1, 2)),
-        *(f"first-{k}" for k in (3, 4, 7, 8)),  # not taught
+    stages = [{run.name: run.teachers for run in stage} for stage in read_recipe("best").stages]
+    edges = ("segment-edges-1",)
+    assert stages == [
+        {"segment-edges-1": (), "first-3": (), "first-4": ()},
+        {"first-1": edges, "first-2": edges, "chart-1": edges},
+        {"second-1": ("first-1", "first-3"), "second-2": ("first-2", "first-4")},
+        {"student-1": (VOTE,), "student-2": (VOTE,)},
     ]
-    assert stages[1] == [*(f"first-{k}" for k in (1, 2, 5, 6)), "chart-1", "chart-2"]
-    assert stages[2:] == [[f"second-{k}" for k in range(1, 5)]]
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) -> None:
-    voters = [member for member in read_recipe("best").series(count) if member.part.votes]
-    assert Counter(member.preset for member in voters) == {
-        "npcfg-small": 4 * count,
-        "simple-pcfg-small": 2 * count,
-        "chart-small": count,
-    }
+def test_grammars_of_each_type_and_a_chart_parser_vote() -> None:
+    voters = [run.preset for run in read_recipe("best").runs if run.part.votes and VOTE not in run.teachers]
+    assert Counter(voters) == {"npcfg-small": 4, "simple-pcfg-small": 2, "chart-small": 1}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +102,7 @@ def test_recipe_of_a_user_is_read(tmp_path: Path) -> None:
         'name = "mine"\nminutes = 5\n[[part]]\nname = "a"\npresets = ["lstm-small"]\nminutes = 2\n', "utf-8"
     )
     recipe = read_recipe(str(path))
-    assert (recipe.name, recipe.parts[0].presets, recipe.series(2)[1].name) == ("mine", ("lstm-small",), "a-2")
+    assert (recipe.name, recipe.parts[0].presets, recipe.runs[0].name) == ("mine", ("lstm-small",), "a-1")
     with pytest.raises(SynparseError, match="no recipe 'bets'; did you mean 'best'"):
         read_recipe("bets")
     for text, problem in (

@@ -8,17 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from shutil import copytree, rmtree
 
-import numpy as np
 import pytest
 
 from induce.analysis.agreement import Agreement, Pair
-from induce.data.fragments import longest_of_pass, words_learned
 from induce.parsing.load import load_parser
 from induce.recipes import runner
-from induce.recipes.plan import Plan
-from induce.recipes.recipe import Member, Part, Recipe
-from induce.recipes.runner import fit_schedule, train_recipe
-from induce.settings.presets import resolve
+from induce.recipes.recipe import Part, PartRun, Recipe
+from induce.recipes.recipe_job import RecipeJob
+from induce.recipes.runner import train_recipe
 from induce.storage.facts import Check
 from induce.training.corpora import prepare_text
 from induce.training.request import RunRequest
@@ -111,7 +108,7 @@ def test_small_text_is_learned_from_by_another_recipe(tmp_path: Path, limits: tu
 
 def test_students_end_with_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
-    monkeypatch.setattr(Plan, "minutes_left", 0.9)
+    monkeypatch.setattr(RecipeJob, "minutes_left", 0.9)
     recipe = Recipe("short", (replace(PRPN, minutes=0.1), replace(STUDENT, count=2, minutes=5)), minutes=60)
     list(train_recipe(request(tmp_path / "run"), recipe, max_minutes=1, report=lines.append))
     limits = [line.partition(": preset ") for line in lines if ": preset " in line]
@@ -127,7 +124,7 @@ def test_parts_without_time_are_left_out_and_trained_by_resume(
 ) -> None:
     run, lines = tmp_path / "run", list[str]()
     with monkeypatch.context() as patch:
-        patch.setattr(Plan, "minutes_left", property(lambda plan: 9.0 - 5 * len(plan.done)))
+        patch.setattr(RecipeJob, "minutes_left", property(lambda job: 9.0 - 5 * len(job.plan.done)))
         list(train_recipe(request(run), RECIPE, report=lines.append))
     assert stored(run)["done"] == NAMES[:2]
     late = [line for line in lines if line.startswith("warning: no time is left for ")]
@@ -140,8 +137,8 @@ def test_parts_without_time_are_left_out_and_trained_by_resume(
 
 def test_parsing_for_students_ends_with_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
-    left = property(lambda plan: 5.0 - 5 * any(line.startswith("student-1: parsing") for line in lines))
-    monkeypatch.setattr(Plan, "minutes_left", left)
+    left = property(lambda job: 5.0 - 5 * any(line.startswith("student-1: parsing") for line in lines))
+    monkeypatch.setattr(RecipeJob, "minutes_left", left)
     recipe = replace(RECIPE, parts=(PRPN, STUDENT), result="student")
     list(train_recipe(request(tmp_path / "run"), recipe, report=lines.append))
     assert [member.name for member in load_parser(tmp_path / "run").description.members] == ["parts/prpn-1"]
@@ -343,48 +340,31 @@ def test_unsuitable_folders_and_inputs_are_refused(tmp_path: Path) -> None:
         list(train_recipe(request(tmp_path / "mine", overwrite=True), RECIPE))
 
 
-def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("part", "settings"),
+    [
+        (Part("npcfg", ("npcfg-small",), 5.0, max_passes=16), ("train.epochs=5", "loader.longer=4")),
+        (Part("onlstm", ("onlstm-small",), 1, max_passes=3000, words=100_000), None),
+        (Part("onlstm", ("onlstm-small",), 1, max_passes=2, words=100_000), ("train.epochs=2",)),
+    ],
+)
+def test_models_get_as_many_passes_as_there_is_time_or_words_for(
+    tmp_path: Path, part: Part, settings: tuple[str, ...] | None
+) -> None:
     words = sum(len(words) - 1 for words in TEXT)  # the full stop does not count; none is longer than the first limit
-    minutes = 5 * words / RECIPE.words_per_second / 60  # of five passes
-    plan = Plan.open(request(tmp_path / "run"), RECIPE, 10.0)
+    minutes = part.minutes * words / RECIPE.costs.words_per_second / 60
+    job = RecipeJob.open(request(tmp_path / "run"), RECIPE, 10.0)
     (tmp_path / "run").mkdir()
-    member = Member(Part("npcfg", ("npcfg-small",), minutes, max_passes=16), 1)
-    (task,) = runner._tasks([member], plan, 1.0, 10.0, {})
-    assert task.request.settings == ("train.epochs=5", "loader.longer=4")
-    assert task.max_minutes == pytest.approx(2 * minutes)
-
-
-@pytest.mark.parametrize("most", [3000, 2])
-def test_small_texts_are_learned_from_in_more_passes(tmp_path: Path, most: int) -> None:
-    plan = Plan.open(request(tmp_path / "run"), RECIPE, 10.0)
-    (tmp_path / "run").mkdir()
-    member = Member(Part("onlstm", ("onlstm-small",), 1, max_passes=most, words=100_000), 1)
-    (task,) = runner._tasks([member], plan, 1.0, 10.0, {})
-    assert task.request.settings == (f"train.epochs={min(most, 100_000 // task.data.training.words)}",)
+    task = runner._task(PartRun(replace(part, minutes=minutes), 1), job, 1.0, 10.0, None)
+    assert task.request.settings == (settings or (f"train.epochs={100_000 // task.data.training.words}",))
+    assert task.max_minutes == pytest.approx(minutes if part.words else 2 * minutes, abs=0.01)
 
 
 def test_words_are_not_counted_by_a_part_that_needs_a_teacher(tmp_path: Path) -> None:
     parts = (replace(ONLSTM, name="first"), replace(STUDENT, name="chart", teachers="first", max_passes=2))
-    recipe = replace(RECIPE, parts=parts)
-    plan = Plan.open(request(tmp_path / "run"), recipe, 10.0)
+    job = RecipeJob.open(request(tmp_path / "run"), replace(RECIPE, parts=parts), 10.0)
     (tmp_path / "run").mkdir()
-    assert runner._read_text(plan, lambda: False).training.words > len(TEXT)
-
-
-def test_one_pass_learns_from_the_longest_sentences() -> None:
-    loader = resolve(preset="npcfg-small").loader
-    epochs, schedule = fit_schedule(loader, np.arange(1, 31), 1, 1)
-    assert (epochs, longest_of_pass(schedule, 1)) == (1, loader.longest)
-
-
-@pytest.mark.parametrize(("minutes", "passes", "longer"), [(0.01, 2, 14), (1, 4, 5), (2, 9, 2), (100, 16, 2)])
-def test_longest_sentences_come_before_the_end(minutes: float, passes: int, longer: int) -> None:
-    """A hundred sentences of each length up to 30. Those of more than 26 words are never learned from."""
-    lengths = np.repeat(np.arange(1, 31), 100)
-    epochs, schedule = fit_schedule(resolve(preset="npcfg-small").loader, lengths, 1e5 * minutes, 16)
-    assert (epochs, schedule.longer) == (passes, longer)
-    assert longest_of_pass(schedule, passes) == 26
-    assert passes == 2 or words_learned(lengths, schedule, epochs) <= 1e5 * minutes
+    assert runner._read_text(job, lambda: False).training.words > len(TEXT)
 
 
 def test_members_vote_and_teach_with_the_estimated_strength(tmp_path: Path) -> None:

@@ -1,0 +1,207 @@
+"""State of a recipe job, stored in ``RUN/plan.json``: the request, the decisions, and the runs that are trained."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+
+from induce.decoding.specification import parse_priors
+from induce.recipes.evidence import STRONGEST, compared_perplexities, prior_strength
+from induce.recipes.recipe import VOTE, PartRun, Recipe
+from induce.settings.presets import resolve
+from induce.storage.checkpoint import find, read
+from induce.storage.facts import RunFacts
+from induce.storage.locate import ENSEMBLE, PLAN, PathType
+from induce.storage.model_spec import ModelSpec
+from induce.storage.run_folder import check_type, clear, resumable
+from induce.training.job import StoredJob, StoredRequest, part_request
+from induce.training.request import RunRequest
+from induce.training.sources import is_corpus
+from treebank.base.callbacks import ignore
+from treebank.base.errors import SynparseError, UsageError
+from treebank.base.metadata import FileFormat, read_metadata, write_metadata
+
+FORMAT = FileFormat(3, "the plan of a job", "begin again with --overwrite")
+PARTS = "parts"  # folder of the runs, in that of the job
+SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
+MAX_SEED = 2**32 // SEEDS_PER_JOB - 10  # of a job, with room for the seeds of its runs
+MAX_MINUTES = 1e7
+Report = Callable[[str], None]
+
+
+@dataclass(kw_only=True)
+class RecipePlan(StoredJob):
+    """The content of plan.json: a job with its decisions and progress."""
+
+    recipe: Recipe
+    minutes: float  # wall-clock time
+    seconds: float = 0.0  # of this time that is over
+    done: tuple[str, ...] = ()  # names of the trained runs
+    log: tuple[str, ...] = ()  # reported decisions
+    words: int = 0  # of the training text; 0: not read
+    text_share: float = 0.0  # of the sentences that the parts learn from; 0: not decided
+    vote_share: float = 0.0  # of the sentences that the students of the vote learn from
+    strength: float = 0.0  # of the estimated prior; 0: not decided
+    best: str = ""  # the run of the part ``result`` with the lowest perplexity; "": not decided
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for numbers out of range, and for runs that the recipe does not have."""
+        if not 0 <= (self.request.seed or 0) < 2**32 or not 0 < self.minutes < MAX_MINUTES:
+            raise ValueError("the seed or the minutes are out of range")
+        if not 0 <= self.seconds < inf or self.words < 0:
+            raise ValueError("the number of seconds or of words is out of range")
+        if not 0 <= self.strength <= STRONGEST:
+            raise ValueError("the strength of the prior is out of range")
+        if not 0 <= self.text_share <= 1 or not 0 <= self.vote_share <= 1:
+            raise ValueError("a share is not between 0 and 1")
+        if not {*self.done, *filter(None, [self.best])} <= {run.name for run in self.recipe.runs}:
+            raise ValueError("it names runs that the recipe does not have")
+
+
+class RecipeJob:
+    """A plan in progress, with its folder and the request of a user, which can have sentences."""
+
+    def __init__(self, plan: RecipePlan, request: RunRequest, report: Report = ignore) -> None:
+        """``report`` is called with decisions and notes for the user."""
+        self.plan, self.request, self.report = plan, request, report
+        self.folder = Path(request.run)
+        self._since = time.monotonic()  # from when on ``plan.seconds`` does not count
+
+    @classmethod
+    def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None, report: Report = ignore) -> RecipeJob:
+        """The stored job if it is resumed, else a new one, which is not written yet.
+
+        ``minutes`` count from now on. Without them, a resumed job has the rest of its time, and all of it if a run
+        was deleted. Raises UsageError for more minutes, or a larger seed, than a job can have, and SynparseError if
+        the folder holds something else, or a job that is not to be overwritten.
+        """
+        folder = Path(request.run)
+        path = folder / PLAN
+        stored = read_metadata(path, RecipePlan, FORMAT) if request.resume and path.exists() else None
+        limit = minutes or (stored or recipe).minutes
+        if not limit < MAX_MINUTES:
+            raise UsageError(f"{limit:g} minutes: a recipe takes less than {MAX_MINUTES:,.0f}; give fewer minutes")
+        if (request.seed or 0) > MAX_SEED:
+            raise UsageError(f"--seed {request.seed}: a recipe takes seeds up to {MAX_SEED}")
+        if stored:
+            job = cls(replace(stored, minutes=limit), stored.request.resumed(request), report)
+            done = tuple(name for name in stored.done if resumable(job.run_folder(name)))  # the others were deleted
+            job.plan.done = done
+            job.plan.seconds = 0.0 if minutes or done != stored.done else stored.seconds
+            return job
+        if "-" in request.text:
+            raise SynparseError("a recipe reads its text several times; give it as a file, not as standard input")
+        for corpus in filter(is_corpus, request.text):
+            raise SynparseError(f"{corpus}: a recipe parses its text, which is not in a prepared corpus; give the text")
+        if request.resume and not request.text:
+            raise SynparseError(f"{folder}: there is no job to resume; to begin one, leave out --resume")
+        check_type(folder, PathType.ENSEMBLE, PathType.JOB)
+        exists = any((folder / name).exists() for name in (PARTS, ENSEMBLE, PLAN))
+        if exists and not (request.overwrite and path.exists()):
+            raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or use --resume")
+        request = replace(request, resume=False, seed=request.seed or 1)
+        plan = RecipePlan(request=StoredRequest.of(request), recipe=recipe, minutes=limit)
+        return cls(plan, request, report)
+
+    def begin(self) -> None:
+        """Write a new plan, after everything that can fail without a trained model. Remove an overwritten job."""
+        for run in () if self.request.resume else sorted((self.folder / PARTS).glob("*")):
+            if run.is_dir() and (run.name == VOTE or run.name.rpartition("-")[2].isdecimal()):
+                clear(run)
+                (run / ENSEMBLE).unlink(missing_ok=True)
+                with suppress(OSError):  # not empty: it contains files of the user
+                    run.rmdir()
+        if not self.request.resume:
+            (self.folder / ENSEMBLE).unlink(missing_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.write()
+
+    def write(self) -> None:
+        """Write plan.json, completely or not at all."""
+        now = time.monotonic()
+        self.plan.seconds, self._since = self.plan.seconds + now - self._since, now
+        write_metadata(self.folder / PLAN, self.plan, FORMAT)
+
+    @property
+    def minutes_left(self) -> float:
+        """The rest of the time, below 0 if the job takes longer."""
+        return self.plan.minutes - (self.plan.seconds + time.monotonic() - self._since) / 60
+
+    def decide(self, line: str) -> None:
+        """Report a decision, and store it."""
+        self.report(line)
+        if line not in self.plan.log:
+            self.plan.log += (line,)
+        self.write()
+
+    def finish(self, name: str) -> None:
+        """Note that the run ``name`` is trained."""
+        self.plan.done += (name,)
+        self.write()
+
+    def run_folder(self, name: str) -> Path:
+        """Folder of the run ``name``."""
+        return self.folder / PARTS / name
+
+    def facts_of(self, name: str) -> RunFacts:
+        """Facts about the run ``name``, at its last step that is stored."""
+        return read(find(self.run_folder(name), ("last",))).facts
+
+    def trained(self, *, voters: bool = False) -> list[PartRun]:
+        """The trained runs, or those of them that vote: without students of the vote."""
+        runs = [run for run in self.plan.recipe.runs if run.name in self.plan.done]
+        return [run for run in runs if run.part.votes and run.part.teachers != VOTE] if voters else runs
+
+    def estimate_strength(self) -> None:
+        """Decide the strength of the estimated prior once, when all runs of parts with and without teachers end."""
+        plan = self.plan
+        compared = [run for run in plan.recipe.runs if 0 < run.part.with_teacher < run.part.count]
+        names = {run.name for run in compared}
+        if not plan.recipe.estimated_prior or plan.strength or not names <= {*plan.done}:
+            return
+        with_teacher, free = (
+            [self.facts_of(run.name) for run in compared if bool(run.teachers) == has] for has in (1, 0)
+        )
+        means = compared_perplexities(with_teacher, free)
+        if means is None:  # some had no time for an epoch: the strengths in the settings of the parts apply
+            return
+        plan.strength = prior_strength(*means, plan.words * (plan.text_share or 1.0))
+        self.decide(
+            f"perplexity of the development text {means[0]:.1f} with teachers and {means[1]:.1f} without: prior "
+            f"{plan.recipe.estimated_prior}:{plan.strength:g}"
+        )
+
+    def model_spec(self, name: str) -> ModelSpec:
+        """The run ``name`` as a voter or teacher: with the estimated strength, if its part has that prior."""
+        spec, recipe = ModelSpec(path=str(self.run_folder(name))), self.plan.recipe
+        run = next((run for run in recipe.runs if run.name == name), None)
+        if not self.plan.strength or not run:
+            return spec
+        config = resolve(preset=run.preset, settings=run.part.settings)
+        priors = {prior.name: prior.strength for prior in parse_priors(config.parse.priors)}
+        if recipe.estimated_prior not in priors:
+            return spec
+        priors[recipe.estimated_prior] = self.plan.strength
+        return replace(spec, priors="+".join(f"{key}:{value:g}" for key, value in priors.items()))
+
+    def request_of(self, run: PartRun) -> RunRequest:
+        """The request of one training run, which is resumed if it has begun."""
+        share = self.plan.vote_share if VOTE in run.teachers else self.plan.text_share
+        return part_request(self.new_request(run, share))
+
+    def new_request(self, run: PartRun, share: float = 0.0) -> RunRequest:
+        """The request of a training run that has not begun, with a ``share`` of the text or, if it is 0, all of it."""
+        text_share = (f"data.text_share={share:g}",) if 0 < share < 1 else ()
+        return replace(
+            self.request,
+            run=str(self.run_folder(run.name)),
+            preset=run.preset,
+            seed=run.number + SEEDS_PER_JOB * ((self.request.seed or 1) - 1),
+            settings=(*text_share, *run.part.settings),
+            teachers=tuple(self.model_spec(name).name for name in run.teachers),
+            overwrite=False,
+        )
