@@ -56,34 +56,22 @@ def train_recipe(
     Yields the name of a run and an event. After ``stop`` returns true, all models are stored, and a request with
     ``resume`` continues. Raises SynparseError if text or settings are invalid.
     """
-    named = recipe if isinstance(recipe, Recipe) else read_recipe(recipe or "best")
-    job = RecipeJob.open(request, named, max_minutes, report)
-    plan = job.plan
-    if not plan.words:
-        where = recipe if isinstance(recipe, str) and recipe.endswith(".toml") else f"recipe {named.name!r}"
-        _begin(job, where, max_minutes, stop)
-    elif recipe and recipe_for(plan.words, named) != plan.recipe:
-        raise unchangeable("--recipe or its style", plan.recipe.name)
-    else:
-        plan.check_texts(job.folder, _read_text(job, stop))
-        if not max_minutes:
-            report(f"{max(0.0, job.minutes_left):.1f} of {plan.minutes:g} minutes are left")
-    cores, teaching_seconds = worker_count(request.device), 0.0
-    schedule = Schedule(plan.recipe, plan.minutes, cores)
-    job.decide(
-        f"{plan.minutes:g} minutes on {cores} cores: up to {schedule.stretch:.2f} times the minutes of each part"
-    )
+    job = _open_job(request, recipe, max_minutes, stop, report)
+    schedule, plan = Schedule(job.plan.recipe, job.plan.minutes, worker_count(request.device)), job.plan
+    stretch = f"up to {schedule.stretch:.2f} times the minutes of each part"
+    job.decide(f"{plan.minutes:g} minutes on {schedule.cores} cores: {stretch}")
     if not plan.text_share:
         plan.text_share, plan.vote_share = schedule.shares(plan.words)
         _report_shares(job)
+    teaching_seconds = 0.0
     for number, stage in enumerate(plan.recipe.stages):
-        remaining = [run for run in stage if run.name not in plan.done]
         if VOTE in stage[0].teachers:
             _combine(job.trained(voters=True), job.run_folder(VOTE), job)
-            if len(remaining) == len(stage) and not any(job.run_folder(run.name).exists() for run in stage):
+            if not any(job.run_folder(run.name).exists() for run in stage):
                 minutes, shares = schedule.parsing_minutes(job.minutes_left), (plan.text_share, plan.vote_share)
                 plan.vote_share = schedule.vote_share(plan.words, shares, teaching_seconds, minutes)
                 _report_shares(job)
+        remaining = [run for run in stage if run.name not in plan.done]
         began = time.monotonic()
         texts = _parsed_texts(remaining, job, stop)
         teaching_seconds += time.monotonic() - began
@@ -99,6 +87,24 @@ def train_recipe(
         job.estimate_strength()
     _combine(_result(job), job.folder, job)
     _compare_with_branching(job)
+
+
+def _open_job(
+    request: RunRequest, recipe: Recipe | str | None, max_minutes: float | None, stop: Stop, report: Report
+) -> RecipeJob:
+    """The job of a request: a new one that has begun, or a stored one whose text has not changed."""
+    named = recipe if isinstance(recipe, Recipe) else read_recipe(recipe or "best")
+    job = RecipeJob.open(request, named, max_minutes, report)
+    if not job.plan.words:
+        where = recipe if isinstance(recipe, str) and recipe.endswith(".toml") else f"recipe {named.name!r}"
+        _begin(job, where, max_minutes, stop)
+        return job
+    if recipe and recipe_for(job.plan.words, named) != job.plan.recipe:
+        raise unchangeable("--recipe or its style", job.plan.recipe.name)
+    job.plan.check_texts(job.folder, _read_text(job, stop))
+    if not max_minutes:
+        report(f"{max(0.0, job.minutes_left):.1f} of {job.plan.minutes:g} minutes are left")
+    return job
 
 
 def _begin(job: RecipeJob, where: str, max_minutes: float | None, stop: Stop) -> None:
