@@ -11,8 +11,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from induce.decoding.neighbor_distances import MEASURES
+from induce.distillation.paraphrases import is_seminfo
 from induce.impact import Impact
-from induce.training.paraphrases import is_seminfo
 from treebank.base.version import VERSION
 
 if TYPE_CHECKING:

@@ -200,11 +200,11 @@ def _train_several(
 ) -> bool:
     """Train one model per seed, or a recipe, if the options ask for that. Returns whether they do."""
     from cli.training_progress import event_lines, next_steps
+    from induce.family.seeds import parse_seeds, train_family
     from induce.recipes.runner import train_recipe
     from induce.storage.locate import PathType, folder_types
     from induce.storage.run_folder import resume_command
     from induce.training.events import Finished
-    from induce.training.family import parse_seeds, train_family
 
     stored = set(folder_types(Path(request.run))) if request.resume else set()
     is_recipe = bool(recipe) or PathType.JOB in stored

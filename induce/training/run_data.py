@@ -44,8 +44,9 @@ class RunData:
 
 def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop = lambda: False) -> RunData:
     """Texts and trees in memory. Raises KeyboardInterrupt if ``stop`` returns true while a teacher parses the text."""
+    from induce.distillation import paraphrases
+    from induce.distillation import teachers as distillation
     from induce.parsing.load import choose_device
-    from induce.training import distillation, paraphrases
 
     if config.task_name:
         texts = names_of(sources.text), names_of(sources.dev)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import get_args
 
 from induce.data.batches import HeadSupervisedBatch, SpanRewardBatch, SpanSupervisedBatch, SpanTargetBatch
+from induce.distillation.paraphrases import check_seminfo
 from induce.parsing.parser import as_sentence
 from induce.registry import LOADERS, MODELS, Output
 from induce.settings.run import RunConfig, entry_of, kind_of
 from induce.storage.locate import PathType, locate
 from induce.storage.outputs import check_new_folder
-from induce.training.paraphrases import check_seminfo
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.corpora.texts import files_of, read_input

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from induce.data.span_information import longest_matches, match_counts, span_rewards
+from induce.distillation.span_information import longest_matches, match_counts, span_rewards
 from induce.layers.tree_crf import TreeCrf, span_marginals
 from induce.models.grammars.span_rewards import crf_scores
 from tests.support.reference import Fixture, fixtures, load

@@ -21,14 +21,14 @@ import pytest
 
 from induce.data.corpus_facts import ARRAYS, BREAKS, FACTS, FORMAT, IDS, OFFSETS, WORDS, read_facts
 from induce.data.prepared import PreparedCorpus, prepare
+from induce.family import seeds as family
+from induce.family.seeds import StoredFamily
 from induce.parsing.ensemble_description import EnsembleDescription, Member
 from induce.recipes.recipe import read_recipe
 from induce.recipes.recipe_job import RecipeJob
 from induce.storage.checkpoint import build_model
 from induce.storage.checkpoint import read as read_checkpoint
 from induce.storage.packed import MANIFEST, PARTS, unpack, write_packed
-from induce.training import family
-from induce.training.family import StoredFamily
 from induce.training.job import StoredRequest
 from induce.training.request import RunRequest
 from induce.training.run import make_run

@@ -12,15 +12,15 @@ import torch
 from induce.data.batches import HeadSupervisedBatch
 from induce.data.corpus import read_corpora
 from induce.data.sentences import MaskedLoader
-from induce.data.span_information import nearest_sentences
+from induce.distillation.paraphrases import reward_references
+from induce.distillation.span_information import nearest_sentences
+from induce.distillation.teachers import Teacher, is_file, tree_references
 from induce.likelihood.perplexity import TextScorer
 from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.settings.presets import resolve
 from induce.storage.packed import write_packed
-from induce.training.distillation import Teacher, is_file, tree_references
-from induce.training.paraphrases import reward_references
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run
 from tests.support.tiny import SETTINGS, assert_equal_weights, sentences, stop_after, with_chains

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from induce.distillation.paraphrases import ANNOTATION
 from induce.registry import Output
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import parse_model_spec
 from induce.structures import HeadDistribution
-from induce.training.paraphrases import ANNOTATION
 from induce.training.sources import Sources, read_text
 from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.errors import SynparseError

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from induce.family import seeds as family
+from induce.family.seeds import StoredFamily, parse_seeds, train_family
 from induce.storage.checkpoint import find, read
-from induce.training import family, parallel
+from induce.training import parallel
 from induce.training.events import Finished, Progress
-from induce.training.family import StoredFamily, parse_seeds, train_family
 from induce.training.job import StoredRequest
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from induce.data.normalization import RECIPES
 from induce.data.references import SentenceRewards
-from induce.data.span_information import Words, nearest_sentences, span_rewards
+from induce.distillation.span_information import Words, nearest_sentences, span_rewards
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
 from treebank.io.source import Source

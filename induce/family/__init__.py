@@ -1,0 +1,1 @@
+"""Families: one model trained from several seeds."""
