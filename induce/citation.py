@@ -11,7 +11,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from induce.decoding.neighbor_distances import MEASURES
-from induce.distillation.paraphrases import is_seminfo
 from induce.impact import Impact
 from treebank.base.version import VERSION
 
@@ -79,7 +78,8 @@ PROGRAM = f"""@software{{synparse,
 def model_keys(checkpoint: Checkpoint) -> tuple[str, ...]:
     """Keys of the papers of a trained model: its own, and those of optional parts that it uses."""
     config = checkpoint.config
-    parts = {SOFTMAXES: config.model.get("softmaxes", 1) > 1, REWARDS: any(map(is_seminfo, checkpoint.facts.teachers))}
+    rewards = any(name.partition(":")[0] == "seminfo" for name in checkpoint.facts.teachers)
+    parts = {SOFTMAXES: config.model.get("softmaxes", 1) > 1, REWARDS: rewards}
     return (*MODELS.get(config.model_name, ()), *(key for key, used in parts.items() if used))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -20,7 +21,7 @@ from induce.structures import (
     StackDecisions,
     Structure,
 )
-from treebank.base.errors import UsageError
+from treebank.base.errors import SynparseError, UsageError
 from treebank.base.registry import Registry
 
 if TYPE_CHECKING:
@@ -74,6 +75,26 @@ class PriorEntry:
     reads: type[Structure]
     max_strength: float = 100.0
     needs_counts: bool = False  # the `EdgeStatistics` of a grammar
+
+
+@dataclass(frozen=True)
+class TeacherEntry:
+    """A source of structures that a model learns besides the words of its text (``--teacher``)."""
+
+    check: str  # "module:function" from sources and settings, which raises SynparseError if they do not fit
+    supervise: str  # "module:function" from sources, settings and device to a `Supervision`
+
+
+@dataclass(frozen=True)
+class ProgramEntry:
+    """A program that trains several models in one folder.
+
+    Its function is called with the request and with the value of the option of the same name, or None on resume.
+    """
+
+    location: str  # "module:function"
+    marker: str  # file in the folder, by which a resumed program is recognized
+    models: str = ""  # pattern of its models in the folder; empty: the folder itself is the model
 
 
 @dataclass(frozen=True)
@@ -188,6 +209,26 @@ LOADERS: Registry[LoaderEntry] = Registry(
     },
 )
 
+#: sources of structures by the name before the colon; "" stands for models, and for files with trees or heads
+TEACHERS: Registry[TeacherEntry] = Registry(
+    "teacher",
+    {
+        "": TeacherEntry("induce.distillation.teachers:check_teachers", "induce.distillation.teachers:supervise"),
+        "seminfo": TeacherEntry(
+            "induce.distillation.paraphrases:check_rewards", "induce.distillation.paraphrases:supervise"
+        ),
+    },
+)
+
+#: programs that train several models, by the option of ``synparse train`` that starts them
+PROGRAMS: Registry[ProgramEntry] = Registry(
+    "program",
+    {
+        "recipe": ProgramEntry("induce.recipes.runner:train_recipe", "plan.json"),
+        "seeds": ProgramEntry("induce.family.seeds:train_family", "family.json", models="seed-*"),
+    },
+)
+
 OPTIMIZERS: Registry[OptimizerEntry] = Registry(
     "optimizer",
     {
@@ -264,9 +305,22 @@ PRIORS: Registry[PriorEntry] = Registry(
 
 
 def load(location: str) -> Any:
-    """Import the object at ``"module:object"``."""
+    """Import the object at ``"module:object"``. Raises SynparseError if there is no such module or object."""
     module, _, name = location.partition(":")
-    return attrgetter(name)(import_module(module))
+    try:
+        loaded = import_module(module)
+    except ModuleNotFoundError as error:
+        if not f"{module}.".startswith(f"{error.name}."):  # a library that is missing
+            raise
+        raise SynparseError(
+            f"{location}: there is no module {error.name}; install the package that contains it"
+        ) from None
+    try:
+        return attrgetter(name)(loaded)
+    except AttributeError:
+        raise SynparseError(
+            f"{location}: the module {module} has no {name}; correct the entry of the registry"
+        ) from None
 
 
 def model_class(name: str) -> Any:
@@ -282,6 +336,12 @@ def default_preset(model: str, task: str = "") -> str:
 def models_of(task: str) -> Registry[ModelEntry]:
     """Models that can learn ``task``, or text if it is empty."""
     return TASKS.get(task).models if task else MODELS
+
+
+def teacher_entry(names: Sequence[str]) -> TeacherEntry:
+    """The entry of the source that ``names`` refer to: that of a name before a colon, else that of models and files."""
+    prefixes = (name.partition(":")[0] for name in names)
+    return TEACHERS.get(next((prefix for prefix in prefixes if prefix in TEACHERS), ""))
 
 
 def find_task(name: str) -> Any:

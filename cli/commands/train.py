@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -23,11 +24,11 @@ from cli.options import (
 )
 from cli.progress import Counter
 from cli.signals import ending_after_the_step
-from induce.registry import MODELS
+from induce.registry import MODELS, PROGRAMS, ProgramEntry, load
 from induce.storage.locate import default_output
 
 if TYPE_CHECKING:
-    from induce.recipes.recipe import Recipe
+    from induce.training.distributed import ProcessGroup
     from induce.training.events import Event
     from induce.training.request import RunRequest
 
@@ -148,36 +149,21 @@ def train_model(
         raise click.UsageError("--max-minutes: give a number of minutes above 0")
     if heads:
         _check_heads(recipe, text)
-    from cli.training_progress import next_steps, with_progress
-    from induce.recipes.recipe import read_recipe
+        recipe = f"heads:{heads}"
+    if seeds and recipe:
+        raise click.UsageError("--recipe names models, settings and seeds itself")
     from induce.training.distributed import join
-    from induce.training.events import Finished
     from induce.training.request import RunRequest
-    from induce.training.run import prepare_run
 
     request = RunRequest(run=run or default_output(), text=text, **options)
     group = join(request.device)
     if group.size > 1 and (seeds or recipe):
         raise click.UsageError("--seeds and --recipe start their own processes; with torchrun, train one model")
-    if _train_several(context, request, seeds, read_recipe("heads", heads) if heads else recipe, max_minutes):
-        return
-    counter = Counter("reading", hidden=not group.first)
-    reading = replace(request.input_options, on_sentence=lambda position: counter.step(None))
-    try:
-        trainer = prepare_run(replace(request, input_options=reading), counter.print, group=group)
-    finally:
-        counter.close()
-    left = None if max_minutes is None else max(0.0, max_minutes - (time.monotonic() - start) / 60)
-    steps: list[str] = []
-    with ending_after_the_step() as ending:
-        events = trainer.train(max_minutes=left, stop=ending.requested, hurry=ending.hurried)
-        for event in with_progress(events) if group.first else events:
-            if isinstance(event, Finished):
-                if event.reason == "interrupted":
-                    context.exit(ending.code)
-                steps = next_steps(event)
-    for line in steps if group.first else ():
-        _print(line)
+    for argument, entry in ((recipe, PROGRAMS.get("recipe")), (seeds, PROGRAMS.get("seeds"))):
+        if argument or (request.resume and os.path.lexists(os.path.join(request.run, entry.marker))):
+            _train_several(context, request, entry, argument, max_minutes)
+            return
+    _train_one(context, request, group, None if max_minutes is None else start + 60 * max_minutes)
 
 
 def _check_heads(recipe: str | None, text: tuple[str, ...]) -> None:
@@ -191,50 +177,54 @@ def _check_heads(recipe: str | None, text: tuple[str, ...]) -> None:
             raise click.UsageError(f"{word}: neither a style of --heads (content or function) nor a text")
 
 
+def _train_one(context: click.Context, request: RunRequest, group: ProcessGroup, deadline: float | None) -> None:
+    """Train one model until ``deadline`` (of ``time.monotonic``) at the latest, and print the progress."""
+    from cli.training_progress import next_steps, with_progress
+    from induce.training.events import Finished
+    from induce.training.run import prepare_run
+
+    counter = Counter("reading", hidden=not group.first)
+    reading = replace(request.input_options, on_sentence=lambda position: counter.step(None))
+    try:
+        trainer = prepare_run(replace(request, input_options=reading), counter.print, group=group)
+    finally:
+        counter.close()
+    left = None if deadline is None else max(0.0, (deadline - time.monotonic()) / 60)
+    steps: list[str] = []
+    with ending_after_the_step() as ending:
+        events = trainer.train(max_minutes=left, stop=ending.requested, hurry=ending.hurried)
+        for event in with_progress(events) if group.first else events:
+            if isinstance(event, Finished):
+                if event.reason == "interrupted":
+                    context.exit(ending.code)
+                steps = next_steps(event)
+    for line in steps if group.first else ():
+        _print(line)
+
+
 def _train_several(
-    context: click.Context,
-    request: RunRequest,
-    seeds: str | None,
-    recipe: Recipe | str | None,
-    max_minutes: float | None,
-) -> bool:
-    """Train one model per seed, or a recipe, if the options ask for that. Returns whether they do."""
+    context: click.Context, request: RunRequest, entry: ProgramEntry, argument: str | None, max_minutes: float | None
+) -> None:
+    """Train several models by a program, called with the value of its option, and print the progress."""
     from cli.training_progress import event_lines, next_steps
-    from induce.family.seeds import parse_seeds, train_family
-    from induce.recipes.runner import train_recipe
-    from induce.storage.locate import PathType, folder_types
     from induce.storage.run_folder import resume_command
     from induce.training.events import Finished
 
-    stored = set(folder_types(Path(request.run))) if request.resume else set()
-    is_recipe = bool(recipe) or PathType.JOB in stored
-    if not is_recipe and not seeds and PathType.FAMILY not in stored:
-        return False
-    model_options = ("model", "preset", "settings", "trees", "teachers", "task")
-    if request.seed is not None and not is_recipe:
-        raise click.UsageError("--seed is for one model or a recipe; the models of several seeds are named by --seeds")
-    if is_recipe and (seeds or any(getattr(request, key) for key in model_options)):
-        raise click.UsageError("--recipe names models, settings and seeds itself")
-    if is_recipe and request.seed == 0:
-        raise click.BadParameter("0: with --recipe, seeds start at 1", param_hint="--seed")
     last: Event | None = None
     with ending_after_the_step() as ending:
-        options: dict[str, Any] = {"max_minutes": max_minutes, "stop": ending.requested, "report": _print}
-        if is_recipe:
-            events = train_recipe(request, recipe, **options)
-        else:
-            events = train_family(request, parse_seeds(seeds) if seeds else [], **options)
-        for name, last in events:
+        program = load(entry.location)
+        for name, last in program(request, argument, max_minutes=max_minutes, stop=ending.requested, report=_print):
             lines = event_lines(last)
-            for line in lines[:1] if is_recipe and isinstance(last, Finished) else lines:  # a job is continued as one
+            if isinstance(last, Finished) and not entry.models:
+                lines = lines[:1]  # the program is resumed as a whole
+            for line in lines:
                 _print(f"{name}: {line}")
         if ending.number:
             _print(f"to continue: {resume_command(request.run)}")
             context.exit(ending.code)
     if isinstance(last, Finished):
-        for line in next_steps(last, request.run if is_recipe else f"{request.run}/seed-*"):
+        for line in next_steps(last, f"{request.run}/{entry.models}".rstrip("/")):
             _print(line)
-    return True
 
 
 def _print(line: str) -> None:

@@ -5,39 +5,41 @@ They are named like a teacher: ``--teacher seminfo:FILE`` for a file of paraphra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from induce.data.batches import SpanRewardBatch
 from induce.data.normalization import RECIPES
 from induce.data.references import SentenceRewards
 from induce.distillation.span_information import Words, nearest_sentences, span_rewards
+from induce.distillation.teachers import REWARDS, check_teachers
+from induce.settings.run import RunConfig, kind_of
+from induce.training.corpora import Supervision
+from induce.training.sources import Sources
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
 from treebank.io.source import Source
 
-if TYPE_CHECKING:
-    from induce.settings.run import RunConfig
-
 SEMINFO = "seminfo"
-ANNOTATION = "rewards of spans"  # in the facts of a run, instead of the type of the trees of a teacher
 
 
-def is_seminfo(name: str) -> bool:
-    """Whether a teacher stands for rewards of spans and not for a model or a file of trees."""
-    return name.partition(":")[0] == SEMINFO
-
-
-def check_seminfo(names: Sequence[str], *, learns_rewards: bool) -> None:
-    """Raises SynparseError if rewards of spans are requested and cannot be learned, or if their file is missing."""
-    for name in filter(is_seminfo, names):
-        if not learns_rewards:
+def check_rewards(sources: Sources, config: RunConfig) -> None:
+    """Raise SynparseError if the model cannot learn rewards of spans, or if their file is missing."""
+    check_teachers(sources, config)
+    names = sources.teachers
+    for name in (name for name in names if name.partition(":")[0] == SEMINFO):
+        if SpanRewardBatch not in kind_of(config).reads:
             raise SynparseError(f"--teacher {name}: only grammars such as npcfg learn rewards of spans")
         if len(names) > 1:
             raise SynparseError(f"--teacher {name}: rewards of spans exclude other teachers; name one of them")
         path = _path(name)
         if ":" in name and not Path(path).is_file():
             raise SynparseError(f"{path or name}: there is no such file of paraphrases")
+
+
+def supervise(sources: Sources, config: RunConfig, device: str) -> Supervision:
+    """The rewards of spans that the only teacher in ``sources`` stands for."""
+    return Supervision(REWARDS, reward_references(sources.teachers[0], config))
 
 
 def reward_references(name: str, config: RunConfig) -> Callable[[Iterable[Sentence]], Iterator[SentenceRewards]]:

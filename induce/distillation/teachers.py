@@ -11,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, tee, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from induce.distillation.paraphrases import ANNOTATION
-from induce.registry import Output
+from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch, SpanTargetBatch
+from induce.registry import LOADERS, MODELS, Output
+from induce.settings.run import RunConfig, entry_of
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import parse_model_spec
 from induce.structures import HeadDistribution
+from induce.training.corpora import Supervision
 from induce.training.sources import Sources, read_text
 from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.errors import SynparseError
@@ -30,7 +32,9 @@ from treebank.io.read import InputOptions
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
 
+OUTPUTS: tuple[Output, ...] = get_args(Output)
 PARSED, GOLD = "parsed", "gold"
+REWARDS = "rewards of spans"  # in the facts of a run, instead of the type of the trees of a teacher
 CHUNK_SENTENCES = 500  # that a process parses at a time
 MAX_CHUNKS = 64  # in memory
 PLAIN_TAGS = {"W", "X", ""}  # of words in trees written by parsers
@@ -67,9 +71,41 @@ class Teacher:
         if self.parser is None:
             return _is_annotated(self.name)
         source = self.parser.learned_from
-        if not source or source.startswith(ANNOTATION):
+        if not source or source.startswith(REWARDS):
             return False
         return not source.startswith(PARSED) or f"{GOLD} {self.output}" in source
+
+
+def check_teachers(sources: Sources, config: RunConfig) -> None:
+    """Raise SynparseError if the model of ``config`` cannot learn from teachers."""
+    name, entry, reading = config.model_name, entry_of(config), config.loader_name
+    if config.data.token == "character":
+        raise SynparseError("--teacher is about words; data.token=character has none")
+    supervised = {SpanSupervisedBatch, SpanTargetBatch, HeadSupervisedBatch} & set(LOADERS.get(reading).batches)
+    if not entry.learns_trees and not (entry.teacher_output and supervised):
+        trees, heads = (
+            ", ".join(key for key, value in MODELS.items() if value.teacher_output == output) for output in OUTPUTS
+        )
+        raise SynparseError(
+            f"model {name!r} (loader.name = {reading}) cannot learn from a teacher; "
+            f"--teacher is for {trees} (trees), {heads} (heads)"
+        )
+    if config.model.get("start") == "random":
+        raise SynparseError("model.start=random learns no initial trees; leave it or --teacher out")
+
+
+def supervise(sources: Sources, config: RunConfig, device: str) -> Supervision:
+    """The trees or heads of the teachers: in a treebank for models that learn from one, else as references."""
+    entry = entry_of(config)
+    if entry.needs_teacher and (sources.dev or sources.sample):
+        check_development(sources.teachers)
+    output = entry.teacher_output or "trees"
+    teachers = [Teacher(name, output, device=device) for name in sources.teachers]
+    annotation = annotation_type(teachers)
+    if entry.learns_trees:
+        options = replace(sources.input_options, tokenize=config.data.tokenization)
+        return Supervision(annotation, treebank=parse_with_teacher(teachers, sources, options))
+    return Supervision(annotation, head_references(teachers) if output == "heads" else tree_references(teachers))
 
 
 def tree_references(teachers: Sequence[Teacher]) -> Callable[[Iterable[Sentence]], Iterator[Sequence[Tree]]]:

@@ -20,7 +20,7 @@ from induce.training.request import RunRequest, Stop
 from induce.training.run import load_data
 from induce.workers.pool import cores, worker_count
 from treebank.base.callbacks import ignore
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 from treebank.base.metadata import FileFormat, read_metadata, write_metadata
 
 FORMAT = FileFormat(1, "the description of a family", "train again with --overwrite")
@@ -54,18 +54,21 @@ def parse_seeds(text: str) -> list[int]:
 
 def train_family(
     request: RunRequest,
-    seeds: Sequence[int],
+    seeds: str | Sequence[int] | None,
     *,
     max_minutes: float | None = None,
     stop: Stop = lambda: False,
     report: Callable[[str], None] = ignore,
 ) -> Iterator[tuple[str, Event]]:
-    """Train the runs of all ``seeds``, each for at most ``max_minutes``.
+    """Train the runs of all ``seeds``, such as ``1-5``, each for at most ``max_minutes``.
 
     Yields the name of a run, such as ``seed 3``, and an event. With ``request.resume`` the runs are resumed, and new
     seeds join the family; without seeds, all runs of the family in ``request.run`` are. Raises SynparseError as
     `prepare_run` does, for seeds that would join another training, and if a training process dies.
     """
+    if request.seed is not None:
+        raise UsageError("--seed is for one model or a recipe; the models of several seeds are named by --seeds")
+    seeds = parse_seeds(seeds) if isinstance(seeds, str) else seeds or ()
     folder, changes = Path(request.run), request.settings
     check_type(folder, PathType.FAMILY)
     stored = _family_to_resume(folder, request, seeds)

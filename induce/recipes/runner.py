@@ -33,6 +33,7 @@ from induce.training.run_data import RunData, load_run_data
 from induce.training.sources import read_text
 from induce.workers.pool import worker_count
 from treebank.base.callbacks import ignore
+from treebank.base.errors import UsageError
 from treebank.base.quantities import quantity
 from treebank.corpora.sample import sample_treebank
 
@@ -54,7 +55,8 @@ def train_recipe(
     Without ``recipe``, a resumed job follows the one that it began with, and a new job the recipe ``best``. Without
     ``max_minutes``, a resumed job has the rest of its time.
     Yields the name of a run and an event. After ``stop`` returns true, all models are stored, and a request with
-    ``resume`` continues. Raises SynparseError if text or settings are invalid.
+    ``resume`` continues. Raises SynparseError if text or settings are invalid, and UsageError if the request names what
+    the recipe decides.
     """
     job = _open_job(request, recipe, max_minutes, stop, report)
     schedule, plan = Schedule(job.plan.recipe, job.plan.minutes, worker_count(request.device)), job.plan
@@ -93,7 +95,7 @@ def _open_job(
     request: RunRequest, recipe: Recipe | str | None, max_minutes: float | None, stop: Stop, report: Report
 ) -> RecipeJob:
     """The job of a request: a new one that has begun, or a stored one whose text has not changed."""
-    named = recipe if isinstance(recipe, Recipe) else read_recipe(recipe or "best")
+    named = _named_recipe(request, recipe or "best")
     job = RecipeJob.open(request, named, max_minutes, report)
     if not job.plan.words:
         where = recipe if isinstance(recipe, str) and recipe.endswith(".toml") else f"recipe {named.name!r}"
@@ -105,6 +107,20 @@ def _open_job(
     if not max_minutes:
         report(f"{max(0.0, job.minutes_left):.1f} of {job.plan.minutes:g} minutes are left")
     return job
+
+
+def _named_recipe(request: RunRequest, recipe: Recipe | str) -> Recipe:
+    """The recipe called ``recipe``, such as ``best``, ``heads:content`` in a style, or the name of a file.
+
+    Raises UsageError if the request names what a recipe decides.
+    """
+    if request.seed == 0:
+        raise UsageError("--seed 0: with --recipe, seeds start at 1")
+    if any(getattr(request, name) for name in ("model", "preset", "settings", "trees", "teachers", "task")):
+        raise UsageError("--recipe names models, settings and seeds itself")
+    if isinstance(recipe, Recipe):
+        return recipe
+    return read_recipe(recipe) if recipe.endswith(".toml") else read_recipe(*recipe.split(":", 1))
 
 
 def _begin(job: RecipeJob, where: str, max_minutes: float | None, stop: Stop) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING
@@ -32,6 +32,15 @@ if TYPE_CHECKING:
     from treebank.core.sentence import Treebank
 
 References = Callable[[Iterable[Sentence]], Iterator[Reference]]
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """Structures that a model learns besides the words: from ``references``, or from the text with its trees."""
+
+    annotation: str  # type of the structures, for the facts of the run
+    references: References | None = None
+    treebank: Treebank | None = None
 
 
 def load_trees(config: RunConfig, sources: Sources) -> Treebank | None:

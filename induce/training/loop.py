@@ -16,7 +16,6 @@ from induce.data.corpus import unknown_share
 from induce.data.tokens import bits
 from induce.decoding.specification import decoder_entry
 from induce.layers.matrix_library import MKL, choose_library, multiplying
-from induce.likelihood.units import Units, group_units, mean_nats
 from induce.models.base import FittedModel, Model
 from induce.settings.run import fitting_to
 from induce.storage.facts import Check
@@ -288,16 +287,18 @@ class TextScore(NamedTuple):
 
 
 def score_text(model: Model, batches: Iterable[Batch]) -> Generator[int, None, TextScore]:
-    """The score of ``batches``. Yields the number of tokens after each batch."""
-    units, corrects, state = list[Units](), list[int](), None
+    """The score of ``batches``. Yields the number of tokens after each batch. Raises NotANumberError if it is NaN."""
+    nats, scored, corrects, state = 0.0, 0, list[int](), None
     strategy = Accumulating()
     model.eval()
     for batch in batches:
         with torch.no_grad():  # not around the yield, where the caller computes
             loss = strategy.step(model, batch, state)
         state = loss.state if batch.carries_state else None
-        units.append(group_units([loss], batch.token_count))
+        if loss.count:  # the loss of no item is undefined
+            nats, scored = nats + float(loss.nll) * loss.count, scored + loss.count
         corrects += [] if loss.correct is None else [loss.correct]
         yield batch.token_count
-    mean, count = mean_nats(units)
-    return TextScore(mean, sum(corrects) / max(1, count) if corrects else None)
+    if math.isnan(nats):
+        raise NotANumberError
+    return TextScore(nats / max(1, scored), sum(corrects) / max(1, scored) if corrects else None)

@@ -10,8 +10,8 @@ from induce.data.corpus_checks import Watch
 from induce.data.prepared import PreparedText
 from induce.data.tokens import leaf
 from induce.data.vocabulary_choice import choose_vocabulary, joining_of
-from induce.registry import TASKS, load
-from induce.settings.run import RunConfig, entry_of
+from induce.registry import TASKS, load, teacher_entry
+from induce.settings.run import RunConfig
 from induce.storage.facts import RunFacts, TreesFacts
 from induce.training.corpora import load_corpora, load_trees
 from induce.training.request import Stop
@@ -44,40 +44,25 @@ class RunData:
 
 def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop = lambda: False) -> RunData:
     """Texts and trees in memory. Raises KeyboardInterrupt if ``stop`` returns true while a teacher parses the text."""
-    from induce.distillation import paraphrases
-    from induce.distillation import teachers as distillation
     from induce.parsing.load import choose_device
 
     if config.task_name:
         texts = names_of(sources.text), names_of(sources.dev)
         training, development = load(TASKS.get(config.task_name).examples)(config, *texts)
         return RunData(training, development, _facts(sources, None, ""), config, choose_device(device), ())
-    entry = entry_of(config)
-    if entry.needs_teacher and (sources.dev or sources.sample):
-        distillation.check_development(sources.teachers)
-    output = entry.teacher_output or "trees"
-    rewarding = [name for name in sources.teachers if paraphrases.is_seminfo(name)]
-    parsers = [name for name in sources.teachers if name not in rewarding]
-    teachers = [distillation.Teacher(name, output, device=device) for name in parsers]
-    treebank, references, remaining = load_trees(config, sources), None, sources
-    if teachers and entry.learns_trees:
-        options = replace(sources.input_options, tokenize=config.data.tokenization)
-        treebank = distillation.parse_with_teacher(teachers, sources, options)
-        remaining = replace(sources, text=())  # the text comes with its trees
-    elif teachers:
-        refer = distillation.head_references if output == "heads" else distillation.tree_references
-        references = _stoppable(refer(teachers), stop)
-    elif rewarding:
-        references = _stoppable(paraphrases.reward_references(rewarding[0], config), stop)
+    treebank, references, remaining, annotation = load_trees(config, sources), None, sources, ""
+    if sources.teachers:
+        supervision = load(teacher_entry(sources.teachers).supervise)(sources, config, device)
+        annotation = supervision.annotation
+        if supervision.treebank:
+            treebank, remaining = supervision.treebank, replace(sources, text=())  # the text comes with its trees
+        else:
+            references = _stoppable(supervision.references, stop)
     watch = Watch()
     training, development = load_corpora(config, remaining, treebank, references, watch)
-    facts = _facts(sources, None if teachers else treebank, config.data.trees)
+    facts = replace(_facts(sources, None if annotation else treebank, config.data.trees), annotation=annotation)
     if watch.health.sentences:
         facts = replace(facts, health=watch.health.to_json())
-    if teachers:
-        facts = replace(facts, annotation=distillation.annotation_type(teachers))
-    elif rewarding:
-        facts = replace(facts, annotation=paraphrases.ANNOTATION)
     notes = list(watch.health.report(token=leaf(config.data.token))) if watch.health.sentences else []
     if isinstance(training, PreparedText):
         facts, notes = replace(facts, health=training.corpus.facts.health), list(training.corpus.facts.notes)

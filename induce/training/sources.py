@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
-from induce.data.batches import HeadSupervisedBatch, SpanRewardBatch, SpanSupervisedBatch, SpanTargetBatch
-from induce.distillation.paraphrases import check_seminfo
 from induce.parsing.parser import as_sentence
-from induce.registry import LOADERS, MODELS, Output
-from induce.settings.run import RunConfig, entry_of, kind_of
+from induce.registry import MODELS, load, teacher_entry
+from induce.settings.run import RunConfig, entry_of
 from induce.storage.locate import PathType, locate
 from induce.storage.outputs import check_new_folder
 from treebank.base.errors import SynparseError
@@ -18,7 +15,6 @@ from treebank.core.sentence import Sentence
 from treebank.corpora.texts import files_of, read_input
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 
-OUTPUTS: tuple[Output, ...] = get_args(Output)
 Text = str | Sequence[str]  # a path, a pattern, or a sentence as a list of words
 
 
@@ -59,34 +55,14 @@ class Sources:
             )
         if self.trees and self.teachers:
             raise SynparseError("--trees and --teacher exclude each other: a model learns from one type of trees")
-        self._check_teachers(config)
+        if entry_of(config).needs_teacher and not self.teachers:
+            output = entry_of(config).teacher_output
+            raise SynparseError(f"model {name!r} learns from {output} of another model; name it with --teacher MODEL")
+        if self.teachers:
+            load(teacher_entry(self.teachers).check)(self, config)
         prepared = [path for path in self.text if is_corpus(path)]
         if prepared and (len(self.text) > 1 or self.trees or self.teachers or config.task_name):
             raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
-
-    def _check_teachers(self, config: RunConfig) -> None:
-        """Raise SynparseError if a model needs teachers and has none, or has teachers and cannot learn from them."""
-        name, entry, reading = config.model_name, entry_of(config), config.loader_name
-        if entry.needs_teacher and not self.teachers:
-            raise SynparseError(
-                f"model {name!r} learns from {entry.teacher_output} of another model; name it with --teacher MODEL"
-            )
-        if self.teachers and config.data.token == "character":
-            raise SynparseError("--teacher is about words; data.token=character has none")
-        supervised = {SpanSupervisedBatch, SpanTargetBatch, HeadSupervisedBatch} & set(LOADERS.get(reading).batches)
-        if self.teachers and not entry.learns_trees and not (entry.teacher_output and supervised):
-            students = {
-                output: ", ".join(key for key, value in MODELS.items() if value.teacher_output == output)
-                for output in OUTPUTS
-            }
-            raise SynparseError(
-                f"model {name!r} (loader.name = {reading}) cannot learn from a teacher; "
-                f"--teacher is for {students['trees']} (trees), {students['heads']} (heads)"
-            )
-        if self.teachers and config.model.get("start") == "random":
-            raise SynparseError("model.start=random learns no initial trees; leave it or --teacher out")
-        if self.teachers:
-            check_seminfo(self.teachers, learns_rewards=SpanRewardBatch in kind_of(config).reads)
 
     def check_output(self, folder: str, config: RunConfig) -> None:
         """Raise SynparseError if the run folder ``folder`` would replace a file of the sources or settings."""
