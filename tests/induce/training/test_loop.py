@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -185,10 +186,11 @@ def test_infinite_loss_is_reported(tmp_path: Path) -> None:
 def test_development_loss_that_is_nan_is_reported_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def not_a_number(units: object) -> None:
+    def not_a_number(model: object, batches: object) -> Iterator[int]:
+        yield 0
         raise NotANumberError
 
-    monkeypatch.setattr(loop, "mean_nats", not_a_number)
+    monkeypatch.setattr(loop, "score_text", not_a_number)
     with pytest.raises(SynparseError, match=r"the development loss is no longer a number .* train --resume"):
         train(settings("onlstm", "train.epochs=1"), tmp_path / "run")
 
