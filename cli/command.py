@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -11,8 +12,16 @@ import click
 
 from treebank.base.registry import nearest
 
-HELP_SETTINGS = {"help_option_names": ["-h", "--help"]}
+GROUP_SETTINGS = {"help_option_names": ["-h", "--help"]}
+COMMAND_SETTINGS = {"help_option_names": ["--help"]}  # -h prints the brief help
 GENERAL = "General"
+BRIEF_HELP_OPTIONS = 8  # options listed after -h, which must fit on half a screen
+LONG_CHOICES = re.compile(r"\[\S{20,}\]")  # the choices of an option, such as [table|json|csv|latex]
+#: options of every day, by the name of their value, in the order of the help after -h
+EVERYDAY = (
+    *("gold", "model", "models", "heads", "max_minutes", "tokenizer", "form", "output", "run", "min_confidence"),
+    *("baselines", "conventions", "compare", "sentences", "limit", "against", "min_count", "teachers", "resume"),
+)
 MAX_NUMBER = 10**9  # of numbers in options: larger ones are too large for some libraries
 MIN_GROUPED_OPTIONS = 6  # a help text with fewer options has no groups
 
@@ -28,6 +37,11 @@ class Option(click.Option):
     def __init__(self, *arguments: Any, group: str = GENERAL, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.group = group
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)  # a limit is named by the error, and help texts are long enough
+        return extra
 
 
 def option(*names: str, group: str = GENERAL, **settings: Any) -> Any:
@@ -60,6 +74,7 @@ class Command(click.Command):
     def __init__(self, *arguments: Any, examples: Sequence[Example] = (), **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.examples = tuple(examples)
+        self.params.append(_brief_help_option())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Raises UsageError for an unknown option, and if a model, an output or a recipe is named twice."""
@@ -110,6 +125,22 @@ class Command(click.Command):
                 with formatter.indentation():
                     formatter.write_text(effect)
 
+    def brief_help(self, ctx: click.Context) -> str:
+        """Usage, examples and the options of every day."""
+        formatter = ctx.make_formatter()
+        self.format_usage(ctx, formatter)
+        with formatter.section("Examples"):
+            for typed, _ in self.examples:
+                formatter.write(f"{'':{formatter.current_indent}}{typed}\n")
+        options = {option.name: option for option in self.params if isinstance(option, click.Option)}
+        everyday = [options[name] for name in EVERYDAY if name in options][:BRIEF_HELP_OPTIONS]
+        records = [record for option in everyday or options.values() if (record := option.get_help_record(ctx))]
+        rows = [(LONG_CHOICES.sub("NAME", names), help) for names, help in records[:BRIEF_HELP_OPTIONS]]
+        room = formatter.width - formatter.current_indent - max(len(names) for names, _ in rows) - 4
+        with formatter.section("Options"):
+            formatter.write_dl([(names, help if len(help) <= room else _first_clause(help)) for names, help in rows])
+        return f"{formatter.getvalue()}\nAll options: {ctx.command_path} --help"
+
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called.
@@ -153,12 +184,31 @@ class LazyGroup(click.Group):
 
 def command(name: str | None = None, *, examples: Sequence[Example] = ()) -> Any:
     """Decorator that makes a function a command with ``examples`` in its help."""
-    return click.command(name, cls=Command, context_settings=HELP_SETTINGS, examples=examples)
+    return click.command(name, cls=Command, context_settings=COMMAND_SETTINGS, examples=examples)
 
 
 def group(table: CommandTable) -> Any:
     """Decorator that makes a function a group of the commands in ``table``."""
-    return click.group(cls=LazyGroup, context_settings=HELP_SETTINGS, table=table)
+    return click.group(cls=LazyGroup, context_settings=GROUP_SETTINGS, table=table)
+
+
+def _brief_help_option() -> Option:
+    """The option ``-h``, which prints the short help."""
+
+    def show(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
+            assert isinstance(ctx.command, Command)
+            click.echo(ctx.command.brief_help(ctx))
+            ctx.exit()
+
+    settings: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": show}
+    return Option(["-h"], help="Show usage, examples and the options of every day.", **settings)
+
+
+def _first_clause(help: str) -> str:
+    """The beginning of ``help``, up to its first example, alternative or list."""
+    clause = re.split(r" \(|: |; |, such as |, or ", help)[0]
+    return f"{clause.rstrip('.')}."
 
 
 def option_groups(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:

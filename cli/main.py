@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import click
 
-from cli.command import HELP_SETTINGS, LazyGroup
+from cli.command import GROUP_SETTINGS, LazyGroup
 from cli.output import wrapped
 from cli.signals import TerminatedError, ending_cleanly
 from cli.streams import replace_closed_streams
@@ -67,7 +67,7 @@ FILE_ERRORS = {
 }
 
 
-@click.group(cls=LazyGroup, context_settings=HELP_SETTINGS, table=COMMANDS, sections=SECTIONS)
+@click.group(cls=LazyGroup, context_settings=GROUP_SETTINGS, table=COMMANDS, sections=SECTIONS)
 @click.version_option(VERSION, prog_name="synparse")
 def synparse() -> None:
     """Learn to parse from plain text.

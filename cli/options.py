@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from cli.command import number_option, option, stacked
+from cli.model_table import complete_model, completing
 from cli.output import wrapped
 from induce.storage import builtin, locate
 from treebank.base.errors import SynparseError
@@ -54,6 +55,7 @@ model_option = option(
     metavar="PATH",
     help="Trained model, such as mine or mine@layer=2 (default: ./synparse-model).",
     group=MODEL,
+    shell_complete=complete_model,
 )
 models_option = option(
     "-m",
@@ -64,6 +66,7 @@ models_option = option(
     help="Trained model, such as mine or mine@layer=2, or a pattern such as 'runs/seed-*' (repeatable; default: "
     "./synparse-model).",
     group=MODEL,
+    shell_complete=complete_model,
 )
 encoding_option = option("--encoding", metavar="NAME", help="Encoding of files that are not UTF-8.", group=INPUT)
 max_length_option = number_option("--max-length", help="Use only sentences of at most N words.", group=INPUT)
@@ -90,6 +93,7 @@ baseline_option = option(
     help="Baseline to score (repeatable): left, right, balanced, balanced-williams, random, random-uniform, oracle, "
     "gold; for heads previous, next.",
     group=SCORING,
+    shell_complete=completing("treebank.core.baselines:BASELINES", "treebank.evaluate.systems:HEAD_BASELINES"),
 )
 convention_option = option(
     "--convention",
@@ -100,6 +104,9 @@ convention_option = option(
     "tnpcfg, tnpcfg-corpus, seminfo, seminfo-corpus, evalb, "
     "or fields such as avg:corpus,root:keep; for heads udgn (default), no-punct, all-tokens.",
     group=SCORING,
+    shell_complete=completing(
+        *(f"treebank.evaluate.conventions:{prefix}CONVENTIONS" for prefix in ("", "ATTACHMENT_"))
+    ),
 )
 
 
@@ -126,7 +133,7 @@ device_option = stacked(
         expose_value=False,
         is_eager=True,
         callback=_use_threads,
-        help="Number of threads (default: $OMP_NUM_THREADS, else the number of cores).",
+        help="Threads (default: $OMP_NUM_THREADS, else one per core).",
         group=MODEL,
     ),
 )
@@ -308,16 +315,16 @@ def reading_options(command: Any) -> Any:
         option(
             "--tokenizer",
             type=click.Choice([*TOKENIZATIONS, NONE]),
-            help=f"Split raw text into sentences and tokens with this tokenizer, such as {DEFAULT} or english.",
+            metavar="NAME",
+            help=f"Tokenizer of raw text, such as {DEFAULT}, english, icu or jieba.",
             group=INPUT,
         ),
-        option(
-            "--paragraphs", is_flag=True, help="Raw text whose paragraphs are separated by empty lines.", group=INPUT
-        ),
+        option("--paragraphs", is_flag=True, help="Raw text with empty lines between paragraphs.", group=INPUT),
         option(
             "--input-format",
             type=click.Choice(list(FORMATS)),
-            help="Input format, if it is not detected correctly.",
+            metavar="NAME",
+            help="Format, such as text, brackets or conllu (default: detected).",
             group=INPUT,
         ),
         encoding_option,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.command import command, option, stacked
+from cli.model_table import completing, show_models
 from cli.options import (
     INPUT,
     LEARNING,
@@ -24,7 +25,7 @@ from cli.options import (
 )
 from cli.progress import Counter
 from cli.signals import ending_after_the_step
-from induce.registry import MODELS, PROGRAMS, ProgramEntry, load
+from induce.registry import PROGRAMS, ProgramEntry, load
 from induce.storage.locate import default_output
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ preset_option = option(
     "--preset",
     metavar="NAME",
     callback=not_empty,
+    shell_complete=completing("induce.settings.presets:preset_names"),
     help="Preset: named settings such as onlstm-ptb, or your own .toml file.",
     group=LEARNING,
 )
@@ -65,7 +67,15 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
 
 @command(examples=EXAMPLES)
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
-@option("--model", metavar="NAME", help=f"Model (default: onlstm): {', '.join(MODELS)}.", group=LEARNING)
+@option(
+    "--model",
+    metavar="NAME",
+    is_eager=True,
+    callback=show_models,
+    shell_complete=completing("induce.registry:MODELS"),
+    help="Model (default: onlstm); --model help lists them by goal.",
+    group=LEARNING,
+)
 @preset_option
 @settings_option
 @option(

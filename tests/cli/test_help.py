@@ -14,6 +14,7 @@ import pytest
 
 from cli.command import MIN_GROUPED_OPTIONS, Command, option_groups, walk_commands
 from cli.main import COMMANDS, SECTIONS, synparse
+from induce.registry import MODELS
 from tests.support.calls import Caller, toy_text
 
 COMMANDS_BY_NAME = {
@@ -35,6 +36,7 @@ OUTPUTS = {  # commands whose examples are quick, and a part of their output
     "info": "onlstm",
     "pack": "sha256",
 }
+MAX_BRIEF_LINES = 20
 TREE = "(S (NP-SBJ (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))))\n"
 
 
@@ -98,6 +100,42 @@ def test_every_option_is_in_one_group(name: str) -> None:
 
 def test_every_command_is_in_one_section() -> None:
     assert sorted(name for names in SECTIONS.values() for name in names) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS_BY_NAME)
+def test_brief_help_fits_on_half_a_screen(call: Caller, name: str) -> None:
+    text = call.result(*name.split(), "-h")
+    assert len(text.splitlines()) <= MAX_BRIEF_LINES
+    assert all(f"\n  {typed}\n" in text for typed, _ in COMMANDS_BY_NAME[name].examples)
+    assert text.endswith(f"synparse {name} --help\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS_BY_NAME)
+def test_help_shows_no_limits(call: Caller, name: str) -> None:
+    assert "<=" not in call.result(*name.split(), "--help")
+
+
+def test_table_of_models_is_complete(call: Caller) -> None:
+    lines = call.result("train", "--model", "help").splitlines()
+    assert sorted(line.split()[0] for line in lines if line.startswith("  ")) == sorted(MODELS)
+    assert "Other models:" not in lines
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("option", "typed", "completions"),
+    [
+        ("models", "english-h", ["english-heads"]),
+        ("models", "runs/", ["runs/"]),
+        ("baselines", "balanced", ["balanced", "balanced-williams"]),
+        ("conventions", "no-", ["no-punct"]),
+    ],
+)
+def test_shell_completes_names(option: str, typed: str, completions: list[str]) -> None:
+    command = COMMANDS_BY_NAME["eval"]
+    [parameter] = [parameter for parameter in command.params if parameter.name == option]
+    items = parameter.shell_complete(click.Context(command), typed)
+    assert [item.value for item in items] == completions
 
 
 def test_help_shows_groups_and_examples(call: Caller) -> None:
