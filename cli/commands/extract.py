@@ -17,15 +17,15 @@ from treebank.base.errors import NotANumberError
 from treebank.base.json_text import has_nan, json_text
 
 if TYPE_CHECKING:
-    from induce.analysis.vectors import SentenceVector
+    from induce.analysis.extraction import SentenceVector
     from treebank.io.read import InputOptions
 
 STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
 VECTORS, STATES = "vectors", "states"
 READERS = {  # "module:class" of the values that are not structures of trees
-    VECTORS: "induce.analysis.vectors:Embedder",
+    VECTORS: "induce.analysis.extraction:Embedder",
     STATES: "induce.analysis.states:StateReader",
-    **dict.fromkeys(("gates", "attention"), "induce.analysis.memory:MemoryReader"),
+    **dict.fromkeys(("gates", "attention"), "induce.analysis.extraction:MemoryReader"),
 }
 
 EXAMPLES = [

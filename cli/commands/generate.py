@@ -36,7 +36,7 @@ def generate(model: str | None, seed: int, limit: int, max_length: int, output: 
     """
     from itertools import chain
 
-    from induce.analysis.samples import generate as draw
+    from induce.analysis.induced_grammar import generate as draw
     from induce.storage.outputs import check_output
     from treebank.io.write import write_brackets, write_conllu, write_text
 

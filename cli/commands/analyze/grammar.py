@@ -44,8 +44,7 @@ def grammar(
     are expectations of the grammar. Arcs of ndmv, and rules of a neural PCFG, are counted in 1,000 sentences drawn from
     it.
     """
-    from induce.analysis.grammar import describe_grammar
-    from induce.analysis.rule_counts import describe_rules, is_pcfg
+    from induce.analysis.induced_grammar import describe_grammar, describe_rules, is_pcfg
     from treebank.corpora.texts import files_of, read_input
 
     if is_pcfg(run := default_model(model, built_in=builtin.GRAMMAR)):

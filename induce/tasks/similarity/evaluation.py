@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from induce.analysis.correlation import Correlation, pearson, spearman
-from induce.analysis.vectors import Embedder
+from induce.analysis.extraction import Embedder
 from induce.data.normalization import RECIPES
 from induce.storage.model_spec import system_name
 from induce.tasks.results import TaskEvaluation

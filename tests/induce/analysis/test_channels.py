@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from induce.analysis.arc_correlations import Arc, Correlations, add_block, read_arcs
-from induce.analysis.channels import RelationChannels
+from induce.analysis.channels import Arc, Correlations, RelationChannels, add_block, read_arcs
 from induce.models.build import make_model
 from induce.models.masked.udgn import EDGE, Udgn, UdgnConfig
 from induce.settings.presets import resolve

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.analysis.memory import rows_of
+from induce.analysis.extraction import rows_of
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.layers.dropout import dropped, dropped_at
 from induce.models.base import detach

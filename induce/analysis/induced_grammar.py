@@ -1,28 +1,207 @@
-"""Readable description of a grammar over word classes (`dmv`, `ndmv`): words of classes, and arcs between classes."""
+"""Readable descriptions of a trained grammar, and sentences drawn from it.
+
+For neural PCFGs: the words of the preterminals and the rules, counted in drawn sentences. For grammars over classes
+(`dmv`, `ndmv`): the words of the word classes, and the arcs between classes.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from induce.analysis.rule_counts import DRAWN_SENTENCES, EXAMPLES
-from induce.analysis.samples import generate
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import ROOT, Sentence
+from treebank.core.tree import Tree
 
 if TYPE_CHECKING:
+    from induce.models.dependency.sampling import DrawnHeads
     from induce.models.em.dmv import Dmv
+    from induce.models.grammars.sampling import DrawnTree
     from induce.parsing.model_parser import ModelParser
     from induce.parsing.parser import Words
 
+
+MAX_ATTEMPTS = 1_000  # trees in a row that may be too long
+DRAWN_SENTENCES = 1_000
+EXAMPLES = 3  # phrases of a rule, or pairs of words of an arc
 SIDES = ("right", "left")  # of the head, in the order of the model's tables
 NumberedHeads = tuple[Sequence[str], Sequence[int], Mapping[int, int]]  # words, heads, and classes by index
+
+
+def generate(
+    run: str | os.PathLike[str], *, seed: int = 1, limit: int = 10, max_length: int = 40, with_heads: bool = False
+) -> Iterator[Sentence]:
+    """Yield ``limit`` sentences of at most ``max_length`` words, drawn from the grammar in ``run`` with its trees.
+
+    Labels are those of the decoder ``brackets``, with the preterminals T0, T1, … as tags. Sentences of a lexicalized
+    grammar have heads, too. Those of a dependency model have heads alone, with the word classes C0, C1, … as tags.
+    Longer sentences are drawn again. Raises SynparseError if the model is not a grammar, if 1,000 sentences in a row
+    are too long, or if ``with_heads`` is true and the grammar has no heads.
+    """
+    names, draw = _drawing(run, seed, with_heads=with_heads)
+    for _ in range(limit):
+        attempts = (draw(max_length) for _ in range(MAX_ATTEMPTS))
+        drawn = next((attempt for attempt in attempts if attempt is not None), None)
+        if drawn is None:
+            problem = f"{MAX_ATTEMPTS:,} trees in a row have more than {max_length} words"
+            raise SynparseError(f"{run}: {problem}; train the grammar longer, or allow more words with --max-length")
+        yield _sentence(drawn, names)
+
+
+def _drawing(
+    run: str | os.PathLike[str], seed: int, *, with_heads: bool
+) -> tuple[Sequence[str], Callable[[int], DrawnTree | DrawnHeads | None]]:
+    """Words of the vocabulary, and a function that draws a sentence of at most so many words."""
+    import torch
+
+    from induce.models.dependency.ndmv import Ndmv
+    from induce.models.dependency.sampling import HeadSampler, class_grammars
+    from induce.models.em.dmv import Dmv
+    from induce.models.grammars.grammar import Grammar
+    from induce.models.grammars.headed_grammar import HeadedGrammar
+    from induce.models.grammars.sampling import Sampler
+    from induce.parsing.load import read_trained
+    from induce.registry import MODELS, model_class
+    from induce.storage.checkpoint import build_model
+
+    checkpoint = read_trained(run)
+    model = build_model(checkpoint).eval()
+    names = checkpoint.vocabulary.names
+    if isinstance(model, Dmv | Ndmv):
+        return names, HeadSampler(class_grammars(model), seed).draw
+    kind = HeadedGrammar if with_heads else Grammar
+    if not isinstance(model, kind):
+        models = [name for name in MODELS if issubclass(model_class(name), (kind, Dmv, Ndmv))]
+        requirement = "a grammar with head words" if with_heads else "a grammar to draw from"
+        raise SynparseError(
+            f"{run}: model {checkpoint.config.model_name!r} is not {requirement}; use one of {', '.join(models)}"
+        )
+    return names, Sampler(model, torch.Generator().manual_seed(seed)).draw
+
+
+def _sentence(drawn: DrawnTree | DrawnHeads, names: Sequence[str]) -> Sentence:
+    """A drawn sentence with its tree, its heads or both."""
+    from induce.models.dependency.sampling import DrawnHeads
+
+    words = tuple(names[word] for word in drawn.words)
+    if isinstance(drawn, DrawnHeads):
+        return Sentence(words, tuple(f"C{group}" for group in drawn.classes), heads=tuple(drawn.heads))
+    tags = tuple(f"T{preterminal}" for preterminal in drawn.preterminals)
+    spans, labels = [(start, end) for start, end, _ in drawn.spans], [f"NT{label}" for _, _, label in drawn.spans]
+    tree = Tree(words, tags, tuple(spans), tuple(labels))
+    return Sentence(words, tags, tree, heads=tuple(drawn.heads))
+
+
+@dataclass(frozen=True)
+class Preterminal:
+    """A preterminal with its most frequent words and its share of all words."""
+
+    name: str
+    words: tuple[str, ...]
+    share: float
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A binary rule: its share of the uses of the parent, its rate per sentence, and its most frequent phrases."""
+
+    parent: str
+    left: str
+    right: str
+    share: float
+    rate: float
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RuleReport:
+    """Preterminals and rules of a grammar, the most frequent first."""
+
+    run: str
+    sentences: int  # drawn
+    preterminals: tuple[Preterminal, ...]
+    rules: tuple[Rule, ...]
+
+    def tables(self) -> list[Table]:
+        """One row per preterminal, and one per rule."""
+        groups: list[list[Cell]] = [[group.name, " ".join(group.words), group.share] for group in self.preterminals]
+        rules: list[list[Cell]] = [
+            [rule.parent, rule.left, rule.right, ", ".join(rule.examples), rule.share, rule.rate] for rule in self.rules
+        ]
+        columns = [Column(name) for name in ("Parent", "Left child", "Right child", "Examples")]
+        return [
+            Table("Preterminals", [Column("Symbol"), Column("Words"), Column("Of words", ".1%")], groups),
+            Table("Rules", [*columns, Column("Of parent", ".1%"), Column("Per sentence", ".2f")], rules),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as a JSON object."""
+        return asdict(self)
+
+
+def is_pcfg(run: str) -> bool:
+    """Whether the model in ``run`` is a neural PCFG."""
+    from induce.models.grammars.grammar import Grammar
+    from induce.parsing.load import read_trained
+    from induce.settings.run import kind_of
+
+    return issubclass(kind_of(read_trained(run).config), Grammar)
+
+
+def describe_rules(run: str, *, words: int = 8, rules: int = 30) -> RuleReport:
+    """Describe the grammar in ``run``, with ``words`` per preterminal and ``rules`` rules.
+
+    Everything is counted in 1,000 sentences drawn from the grammar, the labels of whose trees are the symbols. Raises
+    SynparseError like `generate`.
+    """
+    forms: dict[str, Counter[str]] = {}
+    phrases: dict[tuple[str, str, str], Counter[str]] = {}
+    for sentence in generate(run, limit=DRAWN_SENTENCES):
+        assert sentence.tree is not None
+        for tag, word in zip(sentence.tree.tags, sentence.tree.words, strict=True):
+            forms.setdefault(tag, Counter())[word] += 1
+        for rule, phrase in rules_in(sentence.tree):
+            phrases.setdefault(rule, Counter())[phrase] += 1
+    total = sum(counts.total() for counts in forms.values())
+    groups = sorted(forms.items(), key=lambda item: (-item[1].total(), item[0]))
+    uses = Counter({rule: counts.total() for rule, counts in phrases.items()})
+    parents: Counter[str] = Counter()
+    for (parent, _, _), count in uses.items():
+        parents[parent] += count
+    return RuleReport(
+        Path(run).name,
+        DRAWN_SENTENCES,
+        tuple(
+            Preterminal(tag, tuple(word for word, _ in counts.most_common(words)), counts.total() / total)
+            for tag, counts in groups
+        ),
+        tuple(
+            Rule(*rule, count / parents[rule[0]], count / DRAWN_SENTENCES, _shortest(phrases[rule]))
+            for rule, count in uses.most_common(rules)
+        ),
+    )
+
+
+def rules_in(tree: Tree) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """Each binary rule of a tree, as its parent and children, with the words below it."""
+    symbols = {(i, i + 1): tag for i, tag in enumerate(tree.tags)} | dict(zip(tree.spans, tree.labels, strict=True))
+    for start, end in tree.spans:
+        middle = next(k for k in range(start + 1, end) if (start, k) in symbols and (k, end) in symbols)
+        rule = symbols[start, end], symbols[start, middle], symbols[middle, end]
+        yield rule, " ".join(tree.words[start:end])
+
+
+def _shortest(phrases: Counter[str]) -> tuple[str, ...]:
+    """The most frequent phrases, on ties the shortest."""
+    ordered = sorted(phrases, key=lambda phrase: (-phrases[phrase], phrase.count(" "), phrase))
+    return tuple(ordered[:EXAMPLES])
 
 
 @dataclass(frozen=True)
