@@ -57,7 +57,7 @@ def overall_agreement(overlaps: Sequence[Overlap]) -> float:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairAgreement:
     """Agreement of two systems in percent."""
 
     first: str
@@ -68,7 +68,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class System:
+class SystemAgreement:
     """A system and its mean agreement in percent, or None if there is no system to compare with."""
 
     name: str
@@ -82,8 +82,8 @@ class Agreement:
     """Agreement of each system and of each pair of systems."""
 
     metric: str  # F1 or UAS
-    systems: tuple[System, ...]
-    pairs: tuple[Pair, ...]
+    systems: tuple[SystemAgreement, ...]
+    pairs: tuple[PairAgreement, ...]
     sentences: int
 
     @property
@@ -94,13 +94,13 @@ class Agreement:
         return f"agreement|{self.metric}|{counted}|recipe:{RECIPE}|sentences:{self.sentences}"
 
     @property
-    def ranking(self) -> list[System]:
+    def ranking(self) -> list[SystemAgreement]:
         """Systems by their mean agreement with systems of other types, highest first. Others are left out."""
         ranked = [system for system in self.systems if system.others is not None]
         return sorted(ranked, key=lambda system: -(system.others or 0.0))
 
     @property
-    def chosen(self) -> System:
+    def chosen(self) -> SystemAgreement:
         """The model that agrees most with other types. Raises SynparseError if all models have one type."""
         models = [system for system in self.ranking if system.type != BASELINE]
         if not models:
@@ -170,7 +170,11 @@ def agreement(
     sentences = [sentence for sentence in text(rule) if len(_kept_indices(sentence)) >= min_words]
     if not sentences:
         raise SynparseError(f"nothing to compare: this text has no sentence of {min_words} or more words")
-    parts = [_analyses(voter, sentences, is_tree) for voter in watched(voters)]  # one list per system
+    indices = list(map(_kept_indices, sentences))
+    parts = [  # one list per system
+        [_parts(voter, *pair, is_tree) for pair in zip(sentences, voter.vote(sentences, indices, False), strict=True)]
+        for voter in watched(voters)
+    ]
     pairs = [_pair((names[i], names[j]), parts[i], parts[j], is_tree) for i, j in combinations(range(len(names)), 2)]
     types = {name: voter.kind for name, voter in zip(names, voters, strict=True)}
     rows = tuple(_system(name, types, pairs) for name in names)
@@ -187,12 +191,6 @@ def _kept_indices(sentence: Sentence) -> Sequence[int]:
     return RECIPES[RECIPE](sentence.words, sentence.tags).indices
 
 
-def _analyses(voter: Voter, sentences: Sequence[Sentence], is_tree: bool) -> list[Parts]:
-    """Brackets or arcs of each sentence. Raises SynparseError if the system is a file without a sentence."""
-    votes = voter.vote(sentences, list(map(_kept_indices, sentences)), False)
-    return [_parts(voter, *pair, is_tree) for pair in zip(sentences, votes, strict=True)]
-
-
 def _parts(voter: Voter, sentence: Sentence, vote: Votes | None, is_tree: bool) -> Parts:
     """Brackets or arcs of one sentence. Raises SynparseError if there is no vote."""
     if vote is None:
@@ -202,20 +200,20 @@ def _parts(voter: Voter, sentence: Sentence, vote: Votes | None, is_tree: bool) 
     return pairs - {(0, len(vote))} if is_tree else pairs
 
 
-def _pair(names: tuple[str, str], first: Sequence[Parts], second: Sequence[Parts], is_tree: bool) -> Pair:
+def _pair(names: tuple[str, str], first: Sequence[Parts], second: Sequence[Parts], is_tree: bool) -> PairAgreement:
     """Agreement of two systems."""
     overlap = tree_overlap if is_tree else head_overlap
     overlaps = [overlap(left, right) for left, right in zip(first, second, strict=True)]
     interval = bootstrap_interval(overlaps, lambda sums: sums[:, 0] / np.maximum(sums[:, 1], 1e-12))
     words = sum(overlap.total for overlap in overlaps)
     undirected = None if is_tree else sum(overlap.undirected for overlap in overlaps) / words
-    return Pair(*names, overall_agreement(overlaps), interval, undirected)
+    return PairAgreement(*names, overall_agreement(overlaps), interval, undirected)
 
 
-def _system(name: str, types: dict[str, str], pairs: Sequence[Pair]) -> System:
+def _system(name: str, types: dict[str, str], pairs: Sequence[PairAgreement]) -> SystemAgreement:
     """Mean agreement of a system with systems of other types and of its own type."""
     partners = {pair.second: pair.value for pair in pairs if pair.first == name}
     partners |= {pair.first: pair.value for pair in pairs if pair.second == name}
     others = [value for partner, value in partners.items() if types[partner] not in (types[name], BASELINE)]
     same = [value for partner, value in partners.items() if types[partner] == types[name] != BASELINE]
-    return System(name, types[name], fmean(others) if others else None, fmean(same) if same else None)
+    return SystemAgreement(name, types[name], fmean(others) if others else None, fmean(same) if same else None)

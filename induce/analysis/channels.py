@@ -190,7 +190,8 @@ class _Arcs:
         """Correlations of a model's channels, with ``names`` instead of the relations of the arcs if given."""
         sums, self.read = Correlations(), 0
         recipe, vocabulary = RECIPES[self.checkpoint.config.data.normalization], self.checkpoint.vocabulary
-        for block in _blocks(self.sentences):
+        source = iter(self.sentences)
+        while block := list(islice(source, BLOCK_SENTENCES)):
             self.read += len(block)
             self.derived |= any(not sentence.heads for sentence in block)
             normalized = [recipe(sentence.words, sentence.tags) for sentence in block]
@@ -290,12 +291,6 @@ def _with_channels(run: str) -> Checkpoint:
     if token != "word":
         raise SynparseError(f"{run}: this model reads {token}s, and the relations of a treebank are between words")
     return checkpoint
-
-
-def _blocks(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    source = iter(sentences)
-    while block := list(islice(source, BLOCK_SENTENCES)):
-        yield block
 
 
 class Arc(NamedTuple):

@@ -59,17 +59,20 @@ class Embedder(TextModel):
         """The vectors of sentences whose words are normalized."""
         encoded = [self.vocabulary.encode(words) for words in block]
         cost = self.model.parsing_cost
-        vectors = map_by_length(self._vectors, encoded, cost=cost, min_length=1, short=lambda ids: self._zeros())
+        vectors = map_by_length(
+            self._vectors,
+            encoded,
+            cost=cost,
+            min_length=1,
+            # a sentence without words gets zeros of the size of all vectors of the model
+            short=lambda ids: np.zeros(self._vectors([[1]]).shape[1], np.float32),
+        )
         return [SentenceVector(words, vector) for words, vector in zip(block, vectors, strict=True)]
 
     def _vectors(self, sentences: Sequence[Sequence[int]]) -> np.ndarray:
         """Vectors (B, E) of a batch of sentences."""
         batch = SentenceBatch(*pad(sentences)).to(self.device)
         return self.model.sentence_vectors(batch).cpu().numpy()
-
-    def _zeros(self) -> np.ndarray:
-        """Zero vector (E,) for a sentence without words, of the same size as all vectors of the model."""
-        return np.zeros(self._vectors([[1]]).shape[1], np.float32)
 
 
 @dataclass(frozen=True)

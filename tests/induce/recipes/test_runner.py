@@ -10,7 +10,7 @@ from shutil import copytree, rmtree
 
 import pytest
 
-from induce.analysis.agreement import Agreement, Pair
+from induce.analysis.agreement import Agreement, PairAgreement
 from induce.parsing.load import load_parser
 from induce.recipes import runner
 from induce.recipes.recipe import Part, PartRun, Recipe
@@ -175,7 +175,8 @@ def test_trees_close_to_right_branching_are_reported(
 ) -> None:
     lines: list[str] = []
     monkeypatch.setattr(runner, "TRIVIAL_AGREEMENT", value + 0.05)
-    pairs = [Pair("run", f"baseline:{name}", score, (0, 0)) for name, score in (("right", 90.0), ("left", 10.0))]
+    scores = (("right", 90.0), ("left", 10.0))
+    pairs = [PairAgreement("run", f"baseline:{name}", score, (0, 0)) for name, score in scores]
     monkeypatch.setattr(runner, "agreement", lambda *systems, **options: Agreement("F1", (), tuple(pairs), 60))
     for _ in train_recipe(request(tmp_path / "run"), Recipe("two", (ONLSTM, PRPN), minutes=10), report=lines.append):
         pass
