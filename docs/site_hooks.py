@@ -62,7 +62,7 @@ CLASSES = (  # types of values that programs receive
     "treebank.search.phrases:PhraseRow",
     "treebank.search.phrases:Frequency",
     "treebank.draw.notebook:Drawing",
-    "treebank.evaluate.plan:EvaluationPlan",
+    "treebank.evaluate.evaluate:EvaluationPlan",
     "treebank.evaluate.evaluate:Evaluation",
     "treebank.evaluate.score:TreeScore",
     "induce.parsing.model_parser:ModelParser",

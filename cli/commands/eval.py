@@ -34,7 +34,7 @@ from cli.progress import Counter
 from induce.storage.locate import DEFAULT_FOLDER, default_output
 
 if TYPE_CHECKING:
-    from treebank.evaluate.plan import EvaluationPlan
+    from treebank.evaluate.evaluate import EvaluationPlan
 
 EXAMPLES = [
     (
@@ -111,8 +111,8 @@ def evaluate(
     from induce.parsing.systems import load_systems
     from induce.storage.model_spec import expand_arguments, is_model
     from induce.storage.outputs import check_output_folder
+    from treebank.evaluate.evaluate import EvaluationPlan
     from treebank.evaluate.evaluate import evaluate as run_plan
-    from treebank.evaluate.plan import EvaluationPlan
 
     gc.disable()  # trees form no cycles; searching for cycles takes a third of the time of this command
     following = [path for path in predicted if is_model(path)]  # -m runs/seed-* as expanded by a shell

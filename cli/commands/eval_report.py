@@ -34,7 +34,7 @@ def show(evaluation: Evaluation, *, form: str, worst: int | None, details: str |
 def print_worst(evaluation: Evaluation, count: int) -> None:
     """Draw the worst trees of the first system under the first convention next to gold."""
     from treebank.base.errors import SynparseError
-    from treebank.evaluate.per_sentence import both_trees, worst
+    from treebank.evaluate.score import both_trees, worst
 
     score = next((score for score in evaluation.trees if score.predicted), None)
     if score is None:
@@ -50,7 +50,7 @@ def print_worst(evaluation: Evaluation, count: int) -> None:
 def save_sentences(folder: str, evaluation: Evaluation) -> None:
     """Write `DETAIL_FILES` into ``folder``, which is created if it does not exist."""
     from treebank.base.errors import placed
-    from treebank.evaluate.per_sentence import sentence_scores
+    from treebank.evaluate.score import sentence_scores
 
     with placed(folder):
         os.makedirs(folder, exist_ok=True)

@@ -12,8 +12,7 @@ from induce.storage.model_spec import expand_models, is_model, system_name
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import BASELINES
 from treebank.core.sentence import Treebank
-from treebank.evaluate.evaluate import Evaluation, evaluate
-from treebank.evaluate.plan import EvaluationPlan
+from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
 from treebank.evaluate.systems import (
     HEAD_BASELINES,
     Predict,

@@ -19,12 +19,11 @@ from induce.storage.model_spec import BASELINE, ModelSpec
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.metadata import MetadataError
 from treebank.base.registry import nearest
-from treebank.core.baselines import BASELINES
+from treebank.core.baselines import BASELINES, HEAD_BASELINES
 from treebank.core.dependency import delete
 from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tree import Span, Tree
 from treebank.evaluate.align import plain
-from treebank.evaluate.systems import HEAD_BASELINES
 from treebank.io.predictions import gives_heads, read_prediction_heads, read_prediction_trees
 
 USES_GOLD = frozenset({"oracle", "gold"})  # baselines that cannot vote

@@ -24,13 +24,13 @@ from treebank.base.arguments import check_count, check_type
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 from treebank.base.version import VERSION
+from treebank.core.baselines import HEAD_BASELINES
 from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, load_gold, up_to
 from treebank.corpora.texts import read_input
-from treebank.evaluate.compare import compare_all
-from treebank.evaluate.evaluate import Evaluation, evaluate
-from treebank.evaluate.plan import EvaluationPlan
-from treebank.evaluate.systems import HEAD_BASELINES, System, head_predictions, tree_predictions
+from treebank.evaluate.comparison import compare_all
+from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
+from treebank.evaluate.systems import System, head_predictions, tree_predictions
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 
 TREE_BASELINES = ("right", "left", "balanced", "random", "oracle", "gold")

@@ -16,11 +16,9 @@ from treebank.base.tables import Column, Table
 from treebank.draw.page import figure
 from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted
-from treebank.evaluate.evaluate import Evaluation
-from treebank.evaluate.per_sentence import sentence_scores
-from treebank.evaluate.plan import DETAILS
-from treebank.evaluate.score import Score
-from treebank.evaluate.tables import detail_tables
+from treebank.evaluate.evaluate import DETAILS, Evaluation
+from treebank.evaluate.score import Score, sentence_scores
+from treebank.evaluate.score_tables import detail_tables
 
 EMPTY = "–"  # fact or setting without a value
 

@@ -23,9 +23,8 @@ from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
-from treebank.evaluate.averaging import pooled_score, total
 from treebank.evaluate.conventions import CONVENTIONS
-from treebank.evaluate.score import TreeScore
+from treebank.evaluate.score import TreeScore, pooled_score, total
 from treebank.evaluate.statistics import wilson_interval
 from treebank.evaluate.systems import System, SystemInfo, tree_predictions
 from treebank.evaluate.uf1 import score_trees as score_bracketing

@@ -53,7 +53,7 @@ def predicted_system(predictions: Sequence[Any], kind: Any = "trees", name: str 
 def without_intervals() -> Iterator[None]:
     """Skip the bootstrap inside the block."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("treebank.evaluate.tallies.bootstrap_interval", lambda *_: (0.0, 0.0))
+        patch.setattr("treebank.evaluate.score.bootstrap_interval", lambda *_: (0.0, 0.0))
         yield
 
 

@@ -1,4 +1,4 @@
-"""Baselines of trees, which do not depend on the words. Without recursion.
+"""Baselines of trees and heads, which do not depend on the words. Without recursion.
 
 A baseline is a function from the gold tree of a sentence, over the words that a convention counts, and a random number
 generator to brackets. All except ``oracle`` and ``gold`` use only the number of words. A random baseline is drawn for a
@@ -12,7 +12,9 @@ from functools import cache
 from math import exp, lgamma
 from random import Random
 
+from treebank.core.dependency import Heads
 from treebank.core.distances import distances_from_tree, spans_from_distances
+from treebank.core.sentence import ROOT
 from treebank.core.tree import Tree
 
 Spans = Sequence[tuple[int, int]]
@@ -118,6 +120,13 @@ BASELINES: dict[str, Baseline] = {
     "random-uniform": random_uniform,
     "oracle": oracle,
     "gold": gold,
+}
+
+
+#: name of a baseline -> heads of a number of words: the word before each word, or the word after it
+HEAD_BASELINES: dict[str, Callable[[int], Heads]] = {
+    "previous": lambda length: tuple(range(ROOT, length - 1)),
+    "next": lambda length: (*range(1, length), ROOT) if length else (),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, compress
 from typing import Any, NamedTuple, Protocol
 
@@ -107,7 +108,7 @@ def without_top(brackets: Bracketing) -> Bracketing:
     return Bracketing(length, spans[1:], labels[1:])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TreeView:
     """A gold tree and, for each of its tokens, whether it counts as a word.
 
@@ -133,7 +134,7 @@ class TreeView:
         """The words that count."""
         return list(compress(self.gold.words, self.mask))
 
-    @property
+    @cached_property
     def tree(self) -> Tree:
         """The gold tree over the words, with the same brackets."""
         tags = compress(self.gold.tags, self.mask)

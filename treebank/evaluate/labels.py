@@ -9,14 +9,16 @@ words that both analyses have.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import log
 from typing import Any
 
 from treebank.core.tree import Span
 from treebank.evaluate.align import Bracketing
-from treebank.evaluate.shape import Constituents, label_order
+
+LABELS = ("ADJP", "NP", "VP", "PP", "INTJ", "ADVP", "S", "SBAR")  # the labels that papers report, in their order
+Constituents = Sequence[tuple[Span, str]]  # labeled spans of two or more words
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +113,8 @@ def _explained(pairs: Counter[tuple[str, str]]) -> float:
     entropy = -sum(number * log(number / pairs.total()) for number in second.values())
     conditional = -sum(number * log(number / first[a]) for (a, _), number in pairs.items())
     return 1 - conditional / entropy if entropy > 0 else 1.0
+
+
+def label_order(totals: Counter[str]) -> dict[str, int]:
+    """The labels that papers report first, then the others by frequency."""
+    return {label: totals[label] for label in LABELS if label in totals} | dict(totals.most_common())

@@ -1,21 +1,134 @@
-"""A score with everything that is needed to compare it with another one."""
+"""Scores with everything that is needed to compare them, and the averages that they are computed from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treebank.base.version import VERSION
-from treebank.core.tree import Span
-from treebank.evaluate.averaging import Counts, total
+from treebank.core.sentence import Sentence, Treebank
+from treebank.core.tree import Span, Tree
+from treebank.evaluate.align import TreeView
 from treebank.evaluate.conventions import Convention
 from treebank.evaluate.labels import LabelScores
-from treebank.evaluate.shape import Shape
+from treebank.evaluate.statistics import bootstrap_interval
 from treebank.evaluate.systems import SystemInfo
 
+if TYPE_CHECKING:
+    import numpy as np
+
+EPSILON = 1e-8  # the constant of the published script; it changes the eighth digit
+MAX_LENGTH_GROUP = 40  # words; longer sentences form one group
 Recall = Mapping[str, tuple[float, int]]  # category -> number of matches, and of gold items
+
+
+class MatchCounts(NamedTuple):
+    """Number of brackets or arcs in both structures, in the predicted one and in the gold one.
+
+    The numbers can be fractions for the expectation of a random baseline.
+    """
+
+    matched: float
+    predicted: float
+    gold: float
+
+
+class PRF(NamedTuple):
+    """Precision, recall and F1 between 0 and 1."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def total(counts: Sequence[MatchCounts]) -> MatchCounts:
+    """The sums of the counts of several sentences."""
+    return MatchCounts(*map(sum, zip(*counts, strict=True)))
+
+
+def sentence_score(counts: MatchCounts) -> PRF:
+    """The scores of one sentence by the script of Htut et al. 2018 and ON-LSTM.
+
+    Without a gold bracket the recall is 1, and so is the precision if no bracket was predicted.
+    """
+    matched, predicted, gold = counts
+    recall = matched / (gold + EPSILON) if gold else 1.0
+    precision = matched / (predicted + EPSILON) if gold or predicted else 1.0
+    return PRF(precision, recall, 2 * precision * recall / (precision + recall + EPSILON))
+
+
+def pooled_score(counts: MatchCounts) -> PRF:
+    """The scores of summed counts, or 1 if there are no brackets to divide by."""
+    matched, predicted, gold = counts
+    return PRF(
+        matched / predicted if predicted else float(gold == 0),
+        matched / gold if gold else float(predicted == 0),
+        2 * matched / (predicted + gold) if predicted + gold else 1.0,
+    )
+
+
+def average_score(counts: Sequence[MatchCounts], convention: Convention) -> PRF:
+    """The scores of several sentences, averaged as the convention says."""
+    if convention.average == "corpus":
+        return pooled_score(total(counts))
+    return PRF(*map(fmean, zip(*map(sentence_score, counts), strict=True)))
+
+
+def columns(counts: Sequence[MatchCounts], convention: Convention) -> Sequence[Sequence[float]]:
+    """One row of numbers per sentence, from whose sums ``statistic`` computes the F1."""
+    if convention.average == "corpus":
+        return counts
+    return [(sentence_score(row).f1, 1.0) for row in counts]
+
+
+def statistic(convention: Convention) -> Callable[[np.ndarray], np.ndarray]:
+    """The function from summed ``columns`` (R, columns) to the F1 (R,) between 0 and 1."""
+    if convention.average == "sent":
+        return lambda sums: sums[:, 0] / sums[:, 1]
+
+    def pooled(sums: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        both = sums[:, 1] + sums[:, 2]
+        return np.where(both > 0, 2 * sums[:, 0] / np.maximum(both, 1), 1.0)
+
+    return pooled
+
+
+def interval(counts: Sequence[MatchCounts], convention: Convention) -> tuple[float, float]:
+    """The 95 % interval of the score over sentences, in percent."""
+    low, high = bootstrap_interval(columns(counts, convention), statistic(convention))
+    return 100 * low, 100 * high
+
+
+def by_length(
+    counts: Sequence[MatchCounts], lengths: Sequence[int], convention: Convention
+) -> dict[str, tuple[int, float]]:
+    """Number of sentences and F1 in percent by sentence length: 1 to 10 words, 11 to 20, …, and over 40."""
+    groups: dict[int, list[MatchCounts]] = {}
+    for row, length in zip(counts, lengths, strict=True):
+        groups.setdefault(min((length - 1) // 10 * 10, MAX_LENGTH_GROUP), []).append(row)
+    return {
+        f"{first + 1}-{first + 10 if first < MAX_LENGTH_GROUP else ''}": (
+            len(rows),
+            100 * average_score(rows, convention).f1,
+        )
+        for first, rows in sorted(groups.items())
+    }
+
+
+class Shape(NamedTuple):
+    """Mean depth and right/left ratios of the trees of a system (Du et al. 2020).
+
+    The depth of a sentence is the mean number of brackets around its words. The right/left ratio is the number of words
+    that are first children, divided by the number of last children; above 1 means right-branching.
+    """
+
+    depth: float
+    right_left: float
+    right_left_no_apostrophe: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +185,7 @@ class Score:
     precision: float
     recall: float
     interval: tuple[float, float]
-    counts: Sequence[Counts]
+    counts: Sequence[MatchCounts]
     indices: Sequence[int]
     by_length: Mapping[str, tuple[int, float]] | None = None
     sha256: str = ""
@@ -83,7 +196,7 @@ class Score:
         return self.info.name
 
     @property
-    def totals(self) -> Counts:
+    def totals(self) -> MatchCounts:
         """The counts of all sentences together."""
         return total(self.counts)
 
@@ -184,3 +297,36 @@ class HeadScore(Score):
 
 def _lists(recall: Recall) -> dict[str, list[float]]:
     return {name: list(counts) for name, counts in recall.items()}
+
+
+# --- single sentences
+
+
+class SentenceScore(NamedTuple):
+    """One scored gold sentence: its index within the score, its counts, and its value in percent."""
+
+    number: int
+    sentence: Sentence
+    counts: MatchCounts
+    value: float
+
+
+def sentence_scores(score: Score, gold: Treebank) -> Iterator[SentenceScore]:
+    """All scored sentences in the order of ``gold``, the treebank that the score was computed on."""
+    f1 = sentence_score if score.convention.average == "sent" else pooled_score
+    for number, (index, counts) in enumerate(zip(score.indices, score.counts, strict=True)):
+        yield SentenceScore(number, gold.sentences[index], counts, 100 * f1(counts).f1)
+
+
+def worst(score: Score, gold: Treebank, count: int) -> list[SentenceScore]:
+    """The ``count`` sentences with the lowest values. Among equal ones, those with most missed brackets come first."""
+    sentences = [sentence for sentence in sentence_scores(score, gold) if sentence.counts.gold]
+    return sorted(sentences, key=lambda item: (item.value, item.counts.matched - item.counts.gold, item.number))[:count]
+
+
+def both_trees(score: TreeScore, scored: SentenceScore) -> tuple[Tree, Tree]:
+    """The gold tree and the predicted one over the words that count."""
+    gold = scored.sentence.tree
+    assert gold is not None
+    tree = TreeView.of(scored.sentence, gold, score.convention.tokens).tree
+    return tree, Tree.from_spans(tree.words, score.predicted[scored.number], label="\u00b7")

@@ -9,9 +9,8 @@ from typing import Any, Literal, Protocol
 
 from treebank.base.errors import SynparseError, TreebankError, UnknownNameError
 from treebank.base.registry import nearest
-from treebank.core.baselines import BASELINES, SEEDED
-from treebank.core.dependency import Heads
-from treebank.core.sentence import ROOT, Location, Sentence, Treebank
+from treebank.core.baselines import BASELINES, HEAD_BASELINES, SEEDED
+from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.evaluate.align import Bracketing
 from treebank.io.predictions import (
@@ -69,13 +68,6 @@ class System:
     def is_exact(self) -> bool:
         """Whether the exact expectation is scored."""
         return self.predict is None and self.name in SEEDED and self.info.seed is None
-
-
-#: name of a baseline -> heads of a number of words: the word before each word, or the word after it
-HEAD_BASELINES: dict[str, Callable[[int], Heads]] = {
-    "previous": lambda length: tuple(range(ROOT, length - 1)),
-    "next": lambda length: (*range(1, length), ROOT) if length else (),
-}
 
 
 def baseline(name: str, seed: int | None = None) -> System:

@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 from tests.support.scoring import predicted_system
 from treebank.core.sentence import ROOT, Sentence, Treebank
 from treebank.evaluate.align import HeadView, ReducedHeads
-from treebank.evaluate.arcs import GoldArc, gold_arcs, recall_by_distance, recall_by_relation, relation_scores
 from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS
 from treebank.evaluate.systems import head_predictions
-from treebank.evaluate.uas import score_heads
+from treebank.evaluate.uas import (
+    GoldArc,
+    gold_arcs,
+    recall_by_distance,
+    recall_by_relation,
+    relation_scores,
+    score_heads,
+)
 from treebank.io.predictions import PredictedHeads
 
 UDGN, _, ALL = ATTACHMENT_CONVENTIONS.values()

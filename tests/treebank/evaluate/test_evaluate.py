@@ -11,8 +11,7 @@ from treebank.base.errors import SynparseError, UsageError
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import digest
-from treebank.evaluate.evaluate import Evaluation, evaluate
-from treebank.evaluate.plan import EvaluationPlan
+from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
 from treebank.evaluate.systems import SystemInfo, parser_system
 
 TREES = [

@@ -13,7 +13,7 @@ import pytest
 from tests.support.scoring import SAFE, treebank_of, without_intervals
 from treebank.base.errors import SynparseError
 from treebank.evaluate import statistics as significance
-from treebank.evaluate.compare import compare
+from treebank.evaluate.comparison import compare
 from treebank.evaluate.conventions import CONVENTIONS
 from treebank.evaluate.statistics import bootstrap_interval, paired_bootstrap, paired_permutation, resampled_sums
 from treebank.evaluate.systems import baseline

@@ -27,11 +27,10 @@ from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tags import WORD_TAGS
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import load_whole
-from treebank.evaluate.averaging import Counts
 from treebank.evaluate.conventions import CONVENTIONS, ScoringConvention, find_convention
-from treebank.evaluate.shape import compared_heights, heights
+from treebank.evaluate.score import MatchCounts
 from treebank.evaluate.systems import System, baseline, given_trees
-from treebank.evaluate.uf1 import score_trees
+from treebank.evaluate.uf1 import heights, score_trees
 
 leaves = st.sampled_from([("NN", "n"), ("VB", "v"), (".", "."), ("-NONE-", "*"), ("$", "$")])
 nodes = st.recursive(
@@ -216,7 +215,7 @@ def test_repeats_all_counts_with_multiplicity() -> None:
     gold = ["S", ["VP", ["VP", ("VB", "a"), ["NP", ("NN", "b")]]]]
     prediction = ["S", ["VP", ("VB", "a"), ["NP", ["NP", ("NN", "b")]]]]
     report = score_trees(treebank_of([gold]), [predicted_system(predictions_of([prediction]))], [evalb])[0]
-    assert report.totals == Counts(matched=3, predicted=4, gold=4)
+    assert report.totals == MatchCounts(matched=3, predicted=4, gold=4)
 
 
 def test_every_choice_is_in_the_signature() -> None:
@@ -242,7 +241,7 @@ def test_a_treebank_with_other_tags_is_scored_by_letters() -> None:
     )[0]
     assert report.convention.tokens == "letters"
     assert "tokens:letters" in report.signature
-    assert report.totals == Counts(matched=1, predicted=2, gold=1)
+    assert report.totals == MatchCounts(matched=1, predicted=2, gold=1)
 
 
 def test_a_long_sentence_needs_no_recursion() -> None:
@@ -317,9 +316,15 @@ def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
     assert heights(set(plain)) == plain
     truth = set(all_heights(gold))
     inner = {span: value for span, value in plain.items() if span != (0, n)}
-    predicted, correct = compared_heights(set(plain), n, truth)
-    assert sorted(predicted) == sorted(inner.values())
-    assert sorted(correct) == sorted(value for span, value in inner.items() if span in truth)
+    rule = replace(CONVENTIONS["on-lstm"], name="custom", tokens="all")
+    system = predicted_system(predictions_of([prediction]))
+    with without_intervals():
+        (score,) = score_trees(treebank_of([gold]), [system], [rule], details=True)
+    expected = {
+        each: (sum(value == each and span in truth for span, value in inner.items()), list(inner.values()).count(each))
+        for each in sorted(inner.values())
+    }
+    assert score.by_height == expected
 
 
 @settings(deadline=None, max_examples=20)

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from treebank.base.tables import Cell, Column, Table, percent
-from treebank.core.baselines import BASELINES
+from treebank.core.baselines import BASELINES, HEAD_BASELINES
 from treebank.core.sentence import Treebank
 from treebank.core.tags import PENN_RULES, count_other_tags
-from treebank.evaluate.arcs import ROOT_WORD
 from treebank.evaluate.characters import WordScore
-from treebank.evaluate.compare import Comparison
+from treebank.evaluate.comparison import Comparison
 from treebank.evaluate.labels import LabelScores
 from treebank.evaluate.score import HeadScore, Runs, Score, TreeScore
-from treebank.evaluate.systems import HEAD_BASELINES
+from treebank.evaluate.uas import ROOT_WORD
 
 MAX_LABELS = 8  # columns of a table by label; the JSON output has all labels
 MAX_ARCS = 20  # rows of a table by relation or distance

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treebank.base.errors import SynparseError
-from treebank.evaluate.averaging import columns, statistic
-from treebank.evaluate.score import Score
+from treebank.evaluate.score import Score, columns, statistic
 from treebank.evaluate.statistics import paired_bootstrap, paired_permutation
 
 
