@@ -17,8 +17,9 @@ import numpy as np
 from induce.data.by_length import batches_by_cost
 from induce.data.loaders import pad
 from induce.data.normalization import RECIPES
+from induce.device import choose_device
 from induce.models.base import Model, has_channels
-from induce.parsing.load import choose_device, read_trained
+from induce.parsing.load import read_trained
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from treebank.base.errors import SynparseError

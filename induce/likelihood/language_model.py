@@ -9,8 +9,9 @@ from typing import Any
 from induce.data.batches import Batch, MaskedBatch, StreamBatch
 from induce.data.normalization import RECIPES
 from induce.data.tokens import split
+from induce.device import choose_device
 from induce.models.base import SentenceTooLong, scores_sentences, scores_words
-from induce.parsing.load import choose_device, read_trained
+from induce.parsing.load import read_trained
 from induce.parsing.parser import with_rule
 from induce.registry import LOADERS
 from induce.settings.run import kind_of

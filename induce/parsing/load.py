@@ -9,6 +9,7 @@ from typing import Any
 
 from induce import registry
 from induce.decoding import specification
+from induce.device import choose_device
 from induce.parsing.array_parser import ArrayParser
 from induce.parsing.ensemble import Ensemble, load_ensemble
 from induce.parsing.model_parser import ModelParser
@@ -104,16 +105,3 @@ def read_trained(run: str | os.PathLike[str]) -> Checkpoint:
         command = resume_command(whole_model(run), transfer=bool(checkpoint.facts.task_facts))
         raise SynparseError(f"{run}: this model has not been trained yet; resume with: {command}")
     return checkpoint
-
-
-def choose_device(device: str) -> str:
-    """``cpu`` or ``cuda``, with ``auto`` replaced by the GPU if there is one."""
-    import torch
-
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if device not in ("cpu", "cuda"):
-        raise SynparseError(f"there is no device {device!r}; use auto, cpu or cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise SynparseError("device cuda: torch finds no GPU here; use --device cpu")
-    return device

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -18,7 +17,7 @@ from treebank.base.arguments import check_count
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.dependency import Heads
-from treebank.core.sentence import Sentence
+from treebank.core.sentence import Sentence, Words, each_sentence
 from treebank.core.tree import Tree
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.io.streams import STANDARD_INPUT
@@ -26,9 +25,6 @@ from treebank.io.streams import STANDARD_INPUT
 FIRST_BLOCK, LARGEST_BLOCK = 16, 2048  # sentences read before the first trees come out, and at most at a time
 ROOT_COUNTED = {"root": "counted"}  # option of decoders of head distributions
 
-WHITE_SPACE = re.compile("[ \t\r\n]")  # ends words in files; other characters such as U+00A0 belong to words
-
-Words = str | Sequence[str] | Sentence
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -47,35 +43,6 @@ def block_of(number: int, size: int = FIRST_BLOCK, largest: int = LARGEST_BLOCK)
     while size < largest and number >= before + size:
         before, size = before + size, min(block_after(size), largest)
     return before + (number - before) // size * size, size
-
-
-def as_sentence(words: Words) -> Sentence:
-    """``words`` as a `Sentence`, with a string split at white space.
-
-    Raises TypeError for anything else, and SynparseError for words that are empty or contain white space.
-    """
-    if isinstance(words, Sentence):
-        return words
-    if isinstance(words, str):
-        return Sentence(tuple(filter(None, WHITE_SPACE.split(words))))
-    listed = tuple(words) if isinstance(words, Iterable) else (None,)
-    if not all(isinstance(word, str) for word in listed):
-        raise TypeError(f"a sentence is a string or a list of words, not {words!r}")
-    for word in listed:
-        if not word or WHITE_SPACE.search(word):
-            problem = f"the word {word!r} of a sentence is empty or contains white space"
-            raise SynparseError(f"{problem}; leave it out, split it, or write U+00A0 for a space")
-    return Sentence(listed)
-
-
-def each_sentence(sentences: Iterable[Words]) -> Iterator[Sentence]:
-    """Iterate over ``sentences``, where a single string counts as one sentence.
-
-    Raises TypeError if they are not iterable.
-    """
-    if not isinstance(sentences, Iterable):
-        raise TypeError(f"give a list of sentences, not {sentences!r}")
-    return map(as_sentence, [sentences] if isinstance(sentences, str | Sentence) else sentences)
 
 
 class ReadHeads(NamedTuple):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from induce.data.by_length import batches_by_cost
-from induce.parsing.load import choose_device
+from induce.device import choose_device
 from induce.parsing.model_parser import ModelParser
 from induce.registry import find_task
 from induce.settings.run import kind_of

@@ -10,6 +10,7 @@ from induce.data.corpus_checks import Watch
 from induce.data.prepared import PreparedText
 from induce.data.tokens import leaf
 from induce.data.vocabulary_choice import choose_vocabulary, joining_of
+from induce.device import choose_device
 from induce.registry import TASKS, load, teacher_entry
 from induce.settings.run import RunConfig
 from induce.storage.facts import RunFacts, TreesFacts
@@ -44,7 +45,6 @@ class RunData:
 
 def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop = lambda: False) -> RunData:
     """Texts and trees in memory. Raises KeyboardInterrupt if ``stop`` returns true while a teacher parses the text."""
-    from induce.parsing.load import choose_device
 
     if config.task_name:
         texts = names_of(sources.text), names_of(sources.dev)

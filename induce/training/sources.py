@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from induce.parsing.parser import as_sentence
 from induce.registry import MODELS, load, teacher_entry
 from induce.settings.run import RunConfig, entry_of
 from induce.storage.locate import PathType, locate
 from induce.storage.outputs import check_new_folder
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Sentence
+from treebank.core.sentence import Sentence, as_sentence
 from treebank.corpora.texts import files_of, read_input
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 

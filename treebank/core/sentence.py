@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from treebank.base.errors import SynparseError
 from treebank.core.annotation import Annotation, Surface
 from treebank.core.tree import Tree
 
 ROOT = -1  # the head of a word that has none
+WHITE_SPACE = re.compile("[ \t\r\n]")  # ends words in files; other characters such as U+00A0 belong to words
 
 
 class Location(NamedTuple):
@@ -53,6 +56,38 @@ class Sentence:
         """Sentence with the words, tags and brackets of ``tree``, without heads, and at the same location."""
         plain = tree.without_traces()
         return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, location=self.location)
+
+
+Words = str | Sequence[str] | Sentence
+
+
+def as_sentence(words: Words) -> Sentence:
+    """``words`` as a `Sentence`, with a string split at white space.
+
+    Raises TypeError for anything else, and SynparseError for words that are empty or contain white space.
+    """
+    if isinstance(words, Sentence):
+        return words
+    if isinstance(words, str):
+        return Sentence(tuple(filter(None, WHITE_SPACE.split(words))))
+    listed = tuple(words) if isinstance(words, Iterable) else (None,)
+    if not all(isinstance(word, str) for word in listed):
+        raise TypeError(f"a sentence is a string or a list of words, not {words!r}")
+    for word in listed:
+        if not word or WHITE_SPACE.search(word):
+            problem = f"the word {word!r} of a sentence is empty or contains white space"
+            raise SynparseError(f"{problem}; leave it out, split it, or write U+00A0 for a space")
+    return Sentence(listed)
+
+
+def each_sentence(sentences: Iterable[Words]) -> Iterator[Sentence]:
+    """Iterate over ``sentences``, where a single string counts as one sentence.
+
+    Raises TypeError if they are not iterable.
+    """
+    if not isinstance(sentences, Iterable):
+        raise TypeError(f"give a list of sentences, not {sentences!r}")
+    return map(as_sentence, [sentences] if isinstance(sentences, str | Sentence) else sentences)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import torch
 from induce.data.by_length import batches_by_cost
 from induce.data.vocabulary import FIRST
 from induce.decoding.distances import EVEN
-from induce.parsing.load import choose_device
+from induce.device import choose_device
 from induce.storage.checkpoint import Checkpoint, build_model
 from induce.storage.model_spec import system_name
 from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations, make_batch

@@ -11,11 +11,12 @@ import pytest
 from induce.layers import matrix_library
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
-from induce.parsing.parser import as_sentence, block_of
+from induce.parsing.parser import block_of
 from induce.parsing.writer import Job
 from induce.storage.builtin import GRAMMAR
 from tests.support import tiny
 from treebank.base.errors import SynparseError, TreebankError
+from treebank.core.sentence import as_sentence
 from treebank.io.read import DEFAULT_INPUT
 
 LONG = " ".join(["dog"] * 40)
