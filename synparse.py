@@ -38,9 +38,9 @@ from treebank.base.errors import SynparseError  # noqa: E402
 from treebank.base.version import VERSION as __version__  # noqa: E402
 
 if TYPE_CHECKING:
-    from induce.parsing.corpus import Corpus
-    from induce.parsing.ensemble import Ensemble
+    from induce.ensemble.ensemble import Ensemble
     from induce.parsing.model_parser import ModelParser
+    from induce.search.parsed_corpus import Corpus
     from induce.training.events import Event
     from induce.training.loop import Trainer
     from induce.training.sources import Text
@@ -84,7 +84,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """The class ``Corpus``, which is imported when it is used."""
     if name == "Corpus":
-        from induce.parsing.corpus import Corpus
+        from induce.search.parsed_corpus import Corpus
 
         return Corpus
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -167,7 +167,7 @@ def combine(members: str | Sequence[str], run: str, **options: Any) -> Ensemble:
     ``threshold``, ``sums``, ``pack``, ``overwrite``, ``decoder``, ``normalization``. Raises SynparseError if
     the members cannot be combined.
     """
-    from induce.parsing.combine import combine as make
+    from induce.ensemble.combine import combine as make
 
     check_type("run", run, (str, os.PathLike), STRING)
     return make(as_list(members, "members"), run, **plain_options(options))
@@ -266,7 +266,7 @@ def browse(source: Any, *, model: Any = None, **options: Any) -> str:
 
 def _corpus(source: Any, model: Any) -> Corpus:
     """``source`` as a corpus."""
-    from induce.parsing.corpus import Corpus
+    from induce.search.parsed_corpus import Corpus
 
     return source if isinstance(source, Corpus) else Corpus(source, model=model)
 

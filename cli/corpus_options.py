@@ -21,7 +21,7 @@ from cli.options import (
 from cli.text_call import TextCall
 
 if TYPE_CHECKING:
-    from induce.parsing.corpus import Corpus
+    from induce.search.parsed_corpus import Corpus
     from treebank.io.read import InputOptions
 
 
@@ -54,7 +54,7 @@ class CorpusOptions:
 
         Raises UsageError for a decoder or priors without a model.
         """
-        from induce.parsing.corpus import Corpus
+        from induce.search.parsed_corpus import Corpus
 
         parser = None
         if not self.model:

@@ -24,7 +24,7 @@ EXAMPLES = [
 def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str], measures: Sequence[str]) -> None:
     """Print BibTeX entries for this program, a model, treebanks, evaluation conventions and distances."""
     from induce.citation import citations, model_keys
-    from induce.parsing.state_trees import parse_source
+    from induce.states.state_trees import parse_source
     from induce.storage.checkpoint import find, read
     from induce.storage.model_spec import parse_model_spec
     from treebank.corpora.catalog import check_known

@@ -65,7 +65,7 @@ def combine(
     --output-dir, a pattern such as 'runs/seed-*', or baseline:right. MODEL@layer=2, MODEL@decoder=unbiased and
     MODEL@weight=2, separated by commas, choose the trees of a member and its weight.
     """
-    from induce.parsing.combine import combine as combined
+    from induce.ensemble.combine import combine as combined
 
     ensemble = combined(
         members,

@@ -105,7 +105,7 @@ def _of_states(
     file: str, distances: str | None, layer: int | None, decoder: str | None, priors: str | None
 ) -> Iterator[NumberedReading]:
     """Number, reading and decoder of each sentence in a file of states. Raises SynparseError."""
-    from induce.parsing.state_trees import read_states
+    from induce.states.state_trees import read_states
 
     readings, chosen = read_states(
         file, distances=distances, layer=layer or 0, decoder=decoder, priors=priors, tell=note

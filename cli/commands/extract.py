@@ -118,7 +118,7 @@ def _extract_values(
     reader = load(READERS[content])(run, device=device)
     results = reader.read(call.sentences(reader.input_options(input_options)))
     if content == STATES:
-        from induce.parsing.states_file import write_states
+        from induce.states.states_file import write_states
 
         with replacing(arrays) as stream:
             write_states(stream, results)

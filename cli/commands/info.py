@@ -46,7 +46,7 @@ def info(model: str | None, architecture: str | None) -> None:
 
 
 def _ensemble(run: Path) -> Iterator[str]:
-    from induce.parsing.ensemble_description import EnsembleDescription
+    from induce.ensemble.ensemble_description import EnsembleDescription
 
     description = EnsembleDescription.read(run)
     members = description.members

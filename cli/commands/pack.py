@@ -26,7 +26,7 @@ def pack(model: str | None, output: str, half: bool) -> None:
     --heads, pack the student, RUN/parts/student-1. The parts of the file are verified by their digests when it is
     opened. They contain text and numbers only, so opening a file from an unknown source cannot run code.
     """
-    from induce.parsing.ensemble_description import packable_model
+    from induce.ensemble.ensemble_description import packable_model
     from induce.storage.checkpoint import publish
     from induce.storage.model_spec import whole_model
     from induce.storage.outputs import check_output

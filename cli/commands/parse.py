@@ -34,7 +34,7 @@ from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
-    from induce.parsing.labels import Labeler
+    from induce.labels.labels import Labeler
     from induce.parsing.parser import Parser
     from induce.parsing.writer import Job
     from treebank.core.sentence import Sentence
@@ -167,10 +167,10 @@ def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count
 
     Without ``labels_of``, the texts ``paths`` are parsed twice. Raises SynparseError if one of them is a stream.
     """
-    from induce.data.phrase_labels import learn_labels
-    from induce.data.relation_labels import learn_relations
-    from induce.parsing.corpus import Corpus
-    from induce.parsing.labels import learn_from_output
+    from induce.labels.labels import learn_from_output
+    from induce.labels.phrase_labels import learn_labels
+    from induce.labels.relation_labels import learn_relations
+    from induce.search.parsed_corpus import Corpus
     from treebank.corpora.texts import files_of, read_input
 
     files = files_of(labels_of or paths)

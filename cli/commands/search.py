@@ -15,7 +15,7 @@ from cli.text_call import TextCall
 from cli.views import print_tables
 
 if TYPE_CHECKING:
-    from induce.parsing.corpus import Corpus
+    from induce.search.parsed_corpus import Corpus
     from treebank.search.output import Highlight
     from treebank.search.search import Query
 

@@ -14,9 +14,9 @@ from induce.data.loaders import pad
 from induce.data.normalization import Normalized
 from induce.likelihood.language_model import TextModel
 from induce.models.base import Model, has_layer_states
-from induce.parsing.model_states import sentence_states
-from induce.parsing.state_trees import MAX_STATE_WORDS
-from induce.parsing.states_file import SentenceStates
+from induce.states.model_states import sentence_states
+from induce.states.state_trees import MAX_STATE_WORDS
+from induce.states.states_file import SentenceStates
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 

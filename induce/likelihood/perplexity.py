@@ -11,12 +11,12 @@ from typing import Any
 from induce.data.sentences import MASKINGS
 from induce.data.tokens import TOKENS
 from induce.data.vocabulary import Vocabulary
+from induce.ensemble.ensemble_description import models_of
 from induce.likelihood.cache import Cache
 from induce.likelihood.comparison import COMPARISON_COLUMNS, COMPARISON_TITLE, TextComparison, compare_texts
 from induce.likelihood.language_model import LanguageModel
 from induce.likelihood.units import EncodedText, Units, concatenate, mean_nats, text_units
 from induce.models.language.next_word_model import NextWordModel
-from induce.parsing.ensemble_description import models_of
 from induce.parsing.parser import with_rule
 from induce.storage.model_spec import system_name
 from treebank.base.callbacks import ignore

@@ -10,10 +10,10 @@ from typing import Any
 from induce import registry
 from induce.decoding import specification
 from induce.device import choose_device
+from induce.ensemble.ensemble import Ensemble, load_ensemble
+from induce.ensemble.voters import ParserVoter
 from induce.parsing.array_parser import ArrayParser
-from induce.parsing.ensemble import Ensemble, load_ensemble
 from induce.parsing.model_parser import ModelParser
-from induce.parsing.voters import ParserVoter
 from induce.settings.run import LayerError, entry_of
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate

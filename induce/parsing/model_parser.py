@@ -20,9 +20,9 @@ from induce.impact import Impact
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
 from induce.parsing.parser import ROOT_COUNTED, Parser
 from induce.parsing.reading import Reading
-from induce.parsing.state_trees import IMPACT, StateSource
 from induce.parsing.text_check import TextCheck
 from induce.settings.run import check_layer, default_layer, entry_of, fitting_to, kind_of
+from induce.states.state_trees import IMPACT, StateSource
 from induce.storage.checkpoint import Checkpoint, build_model
 from induce.structures import Distances, Structure
 from treebank.base.callbacks import ignore
@@ -108,7 +108,7 @@ class ModelParser(Parser):
             raise SynparseError(problem)
         if config.task_name:
             raise SynparseError(f"model {self.name!r} has no distances {self.distances!r}: it has learned a task")
-        from induce.parsing.model_states import source_of_model
+        from induce.states.model_states import source_of_model
 
         return source_of_model(self.name, kind_of(config), config.model, self.distances, layer)
 
@@ -291,7 +291,7 @@ class ModelParser(Parser):
     def ask(self, batch: SentenceBatch) -> Structure:
         """The structure that the decoder reads."""
         from induce.models.base import Query
-        from induce.parsing.model_states import structure_of_states
+        from induce.states.model_states import structure_of_states
 
         if self.source:
             return structure_of_states(self.model, batch, self.source)

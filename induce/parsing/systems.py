@@ -26,7 +26,7 @@ from treebank.evaluate.systems import (
 )
 
 if TYPE_CHECKING:
-    from induce.parsing.ensemble import Ensemble
+    from induce.ensemble.ensemble import Ensemble
     from induce.parsing.model_parser import ModelParser
     from induce.parsing.parser import Parser
 

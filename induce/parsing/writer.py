@@ -12,9 +12,10 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from induce.data.phrase_labels import PhraseLabeler
-from induce.data.relation_labels import RelationLabeler
 from induce.decoding.specification import k_best_decoder
+from induce.labels.labels import Labeler, unlabeled
+from induce.labels.phrase_labels import PhraseLabeler
+from induce.labels.relation_labels import RelationLabeler
 from induce.parsing.json_lines import (
     Relations,
     confidence_notes,
@@ -24,7 +25,6 @@ from induce.parsing.json_lines import (
     tree_line,
     with_confidence_labels,
 )
-from induce.parsing.labels import Labeler, unlabeled
 from induce.parsing.output_batch import FinishedFiles, batches, remove_shards, report_finished
 from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.parser import Parser, block_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from induce.data.fragments import SpanSettings
 from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder, parse_priors
-from induce.parsing.ensemble import STRUCTURES
+from induce.ensemble.ensemble import STRUCTURES
 from induce.recipes.evidence import STRONGEST
 from induce.recipes.recipe import VOTE, Part, PartRun, Recipe
 from induce.registry import LOADERS, Output

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from induce.analysis.agreement import agreement, has_brackets
 from induce.data.fragments import words_learned
-from induce.parsing.combine import combine
+from induce.ensemble.combine import combine
 from induce.parsing.load import load_parser
 from induce.parsing.parser import with_rule
 from induce.recipes.check import check_recipe

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from induce.analysis.agreement import MIN_WORDS, Overlap, Parts, head_overlap, overall_agreement, tree_overlap
 from induce.analysis.sharpness import Sharpness, mean_sharpness, sentence_sharpness
-from induce.parsing.ensemble import Ensemble
+from induce.ensemble.ensemble import Ensemble
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Confidences
 from induce.reporting.sentence_pictures import confident_analysis

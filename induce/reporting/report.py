@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from induce.parsing.ensemble import Ensemble
+from induce.ensemble.ensemble import Ensemble
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.parser import common_rule, with_rule

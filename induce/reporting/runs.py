@@ -9,7 +9,7 @@ from typing import Any
 
 from induce.data.corpus_checks import Health
 from induce.data.tokens import TOKENS, leaf
-from induce.parsing.ensemble_description import EnsembleDescription
+from induce.ensemble.ensemble_description import EnsembleDescription
 from induce.parsing.model_parser import default_decoder
 from induce.setting import setting_text
 from induce.storage.checkpoint import Checkpoint, find, read

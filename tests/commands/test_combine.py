@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from induce.parsing.ensemble_description import EnsembleDescription
+from induce.ensemble.ensemble_description import EnsembleDescription
 from tests.support.calls import Caller
 
 

@@ -14,8 +14,8 @@ import torch
 
 from induce.decoding.neighbor_distances import MEASURES
 from induce.parsing.load import load_parser
-from induce.parsing.state_trees import StateSource, choose_source
-from induce.parsing.states_file import SentenceStates
+from induce.states.state_trees import StateSource, choose_source
+from induce.states.states_file import SentenceStates
 from tests.support.calls import Caller
 from tests.support.pages import fences
 from tests.support.tiny import sentences

@@ -12,8 +12,8 @@ import pytest
 from induce.decoding.impact import impact_of_states, separation
 from induce.decoding.neighbor_distances import MEASURES
 from induce.decoding.priors import Evidence, branching_gaps
-from induce.parsing.state_trees import StateSource
-from induce.parsing.states_file import StatesFile
+from induce.states.state_trees import StateSource
+from induce.states.states_file import StatesFile
 from tests.support.calls import Caller
 from tests.support.reference import REFERENCE, Fixture, fixtures, load
 from treebank.core.tree import Tree

@@ -21,9 +21,9 @@ import pytest
 
 from induce.data.corpus_facts import ARRAYS, BREAKS, FACTS, FORMAT, IDS, OFFSETS, WORDS, read_facts
 from induce.data.prepared import PreparedCorpus, prepare
+from induce.ensemble.ensemble_description import EnsembleDescription, Member
 from induce.family import seeds as family
 from induce.family.seeds import StoredFamily
-from induce.parsing.ensemble_description import EnsembleDescription, Member
 from induce.recipes.recipe import read_recipe
 from induce.recipes.recipe_job import RecipeJob
 from induce.storage.checkpoint import build_model

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from induce.data.induced_labels import MAX_SENTENCES, TokenClasses, label_names
+from induce.labels.induced_labels import MAX_SENTENCES, TokenClasses, label_names
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tags import is_word

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from induce.decoding.chart import mbr, mbr_nary, mbr_splits
 from induce.decoding.heads import mbr_heads
 from induce.decoding.heads_in_tree import heads_in_tree
-from induce.parsing import ensemble as ensembles
-from induce.parsing.combine import combine
-from induce.parsing.ensemble import Ensemble
+from induce.ensemble import ensemble as ensembles
+from induce.ensemble.combine import combine
+from induce.ensemble.ensemble import Ensemble
+from induce.ensemble.voters import head_votes, span_votes
 from induce.parsing.load import load_parser
-from induce.parsing.voters import head_votes, span_votes
 from induce.storage.lock import RunLock
 from tests.support import tiny
 from tests.support.calls import sealed_json

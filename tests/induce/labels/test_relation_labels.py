@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from induce.data.relation_labels import learn_relations, merge_types
+from induce.labels.relation_labels import learn_relations, merge_types
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Sentence
 

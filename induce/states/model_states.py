@@ -11,8 +11,8 @@ from induce.data.batches import SentenceBatch
 from induce.decoding.neighbor_distances import MEASURES
 from induce.impact import Impact
 from induce.models.base import Model, has_layer_states
-from induce.parsing.state_trees import IMPACT, StateSource, numbers, parse_source
-from induce.parsing.states_file import SentenceStates
+from induce.states.state_trees import IMPACT, StateSource, numbers, parse_source
+from induce.states.states_file import SentenceStates
 from induce.structures import Distances, Structure
 from treebank.base.errors import SynparseError
 

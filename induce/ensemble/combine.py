@@ -12,10 +12,10 @@ from pathlib import Path
 
 from induce.data.normalization import RECIPES
 from induce.decoding.specification import canonical_decoder, decoder_entry, decoders_of
-from induce.parsing.ensemble import Ensemble
-from induce.parsing.ensemble_description import COPIES, EnsembleDescription, Member
+from induce.ensemble.ensemble import Ensemble
+from induce.ensemble.ensemble_description import COPIES, EnsembleDescription, Member
+from induce.ensemble.voters import ParserVoter, Voter, make_voter
 from induce.parsing.load import load_parser, read_trained
-from induce.parsing.voters import ParserVoter, Voter, make_voter
 from induce.registry import Output
 from induce.storage.checkpoint import find
 from induce.storage.folders import TRAINER

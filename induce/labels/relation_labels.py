@@ -18,7 +18,7 @@ from itertools import islice
 
 import numpy as np
 
-from induce.data.induced_labels import MAX_SENTENCES, TokenClasses, label_names
+from induce.labels.induced_labels import MAX_SENTENCES, TokenClasses, label_names
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Sentence
 

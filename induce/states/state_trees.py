@@ -16,7 +16,7 @@ from induce.decoding.priors import Evidence
 from induce.impact import Impact
 from induce.parsing.applied_priors import AppliedPriors, requested_priors
 from induce.parsing.reading import Reading
-from induce.parsing.states_file import SentenceStates, StatesFile
+from induce.states.states_file import SentenceStates, StatesFile
 from induce.structures import Distances
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError, UnknownNameError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import synparse
-from induce.parsing.corpus import Corpus
+from induce.search.parsed_corpus import Corpus
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.tree import Tree
 

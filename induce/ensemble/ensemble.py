@@ -18,10 +18,10 @@ from induce.data.normalization import RECIPES
 from induce.decoding.chart import mbr_splits
 from induce.decoding.heads_in_tree import heads_in_tree
 from induce.decoding.specification import NO_PRIORS
-from induce.parsing.ensemble_description import EnsembleDescription, digest_of
+from induce.ensemble.ensemble_description import EnsembleDescription, digest_of
+from induce.ensemble.voters import Voter, Votes, make_voter
 from induce.parsing.parser import Parser, Words, common_rule
 from induce.parsing.reading import Reading
-from induce.parsing.voters import Voter, Votes, make_voter
 from induce.structures import HeadDistribution, SpanScores, Structure
 from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.callbacks import ignore

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from induce.data.phrase_labels import learn_labels
+from induce.labels.phrase_labels import learn_labels
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from induce.data.induced_labels import MAX_SENTENCES
-from induce.data.phrase_labels import NO_LABEL, PhraseLabeler, learn_labels
-from induce.data.relation_labels import RelationLabeler, learn_relations
+from induce.labels.induced_labels import MAX_SENTENCES
+from induce.labels.phrase_labels import NO_LABEL, PhraseLabeler, learn_labels
+from induce.labels.relation_labels import RelationLabeler, learn_relations
 from induce.parsing.parser import Parser, Words
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence

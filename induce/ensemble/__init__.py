@@ -1,0 +1,1 @@
+"""Ensembles: parsers whose members vote (optional; loaded through the registry)."""

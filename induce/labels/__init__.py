@@ -1,0 +1,1 @@
+"""Induced labels of phrases and arcs (optional; loaded through the registry)."""

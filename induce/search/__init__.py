@@ -1,0 +1,1 @@
+"""Corpora of treebanks and parsed text, for searching."""

@@ -1,0 +1,1 @@
+"""Distances from hidden states and attention (optional; loaded through the registry)."""
