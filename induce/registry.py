@@ -303,6 +303,27 @@ PRIORS: Registry[PriorEntry] = Registry(
     },
 )
 
+#: optional parts of parsing by name -> "module:object"; they are imported when they are used
+PARTS: Registry[str] = Registry(
+    "optional part",
+    {
+        "ensemble": "induce.ensemble.ensemble:load_ensemble",  # parser of a path that is an ensemble
+        "states": "induce.states.state_parser:StateParser",  # parser whose distances are read from hidden states
+        "labels": "induce.labels.labels:induce_labels",  # labeler of parsed text
+    },
+)
+
+
+def load_part(name: str) -> Any:
+    """The object of an optional part. Raises SynparseError if the part is not installed."""
+    location = PARTS.get(name)
+    try:
+        return load(location)
+    except ModuleNotFoundError as error:
+        if not error.name or not location.startswith(error.name):
+            raise
+        raise SynparseError(f"{name}: this part of synparse is not installed ({error.name})") from None
+
 
 def load(location: str) -> Any:
     """Import the object at ``"module:object"``. Raises SynparseError if there is no such module or object."""

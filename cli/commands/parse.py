@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,6 @@ from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
-    from induce.labels.labels import Labeler
     from induce.parsing.parser import Parser
     from induce.parsing.writer import Job
     from treebank.core.sentence import Sentence
@@ -167,26 +165,22 @@ def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count
 
     Without ``labels_of``, the texts ``paths`` are parsed twice. Raises SynparseError if one of them is a stream.
     """
-    from induce.labels.labels import learn_from_output
-    from induce.labels.phrase_labels import learn_labels
-    from induce.labels.relation_labels import learn_relations
-    from induce.search.parsed_corpus import Corpus
-    from treebank.corpora.texts import files_of, read_input
+    from induce.registry import load_part
+    from treebank.corpora.texts import files_of
 
-    files = files_of(labels_of or paths)
     on_bad = ignore if job.on_bad else None
-    with reading("learning labels", files, replace(job.input_options, notify=ignore)) as options:
-        if labels_of:
-            corpus = Corpus(labels_of, model=job.parser, input_options=options, on_bad=on_bad)
-            learn = learn_relations if job.parser.output == "heads" else learn_labels
-            labeler: Labeler = learn(corpus, labels=count, seed=seed)
-        else:
-            if not all(map(os.path.isfile, files)):
-                raise SynparseError("the text is read twice, so it cannot be a stream; name files or --labels-of")
-            job.parser.on_refused = on_bad
-            text = read_input(paths, input_options=options, on_bad=on_bad)
-            min_confidence = job.options.min_confidence
-            labeler = learn_from_output(job.parser, text, min_confidence=min_confidence, labels=count, seed=seed)
+    options = replace(job.input_options, notify=ignore)
+    with reading("learning labels", files_of(labels_of or paths), options) as input_options:
+        labeler = load_part("labels")(
+            job.parser,
+            paths,
+            labels_of,
+            input_options=input_options,
+            on_bad=on_bad,
+            min_confidence=job.options.min_confidence,
+            labels=count,
+            seed=seed,
+        )
     return replace(job, options=replace(job.options, labeler=labeler))
 
 

@@ -1,1 +1,1 @@
-"""Ensembles: parsers whose members vote (optional; loaded through the registry)."""
+"""Ensembles, parsers whose members vote: an optional part that the registry loads."""

@@ -19,7 +19,8 @@ from induce.decoding.chart import mbr_splits
 from induce.decoding.heads_in_tree import heads_in_tree
 from induce.decoding.specification import NO_PRIORS
 from induce.ensemble.ensemble_description import EnsembleDescription, digest_of
-from induce.ensemble.voters import Voter, Votes, make_voter
+from induce.ensemble.voters import ParserVoter, Voter, Votes, make_voter
+from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser, Words, common_rule
 from induce.parsing.reading import Reading
 from induce.structures import HeadDistribution, SpanScores, Structure
@@ -137,12 +138,30 @@ class Ensemble(Parser):
         return total / self.weights[members].sum()
 
 
-def load_ensemble(folder: Path, load: Callable[..., Parser], *, decoder: str | None = None) -> Ensemble:
-    """The ensemble in ``folder``.
+def load_ensemble(
+    folder: Path,
+    *,
+    device: str = "auto",
+    decoder: str | None = None,
+    layer: int | None = None,
+    distances: str | None = None,
+    priors: str | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Ensemble:
+    """The ensemble in ``folder``, with the options of `induce.parsing.load.load_parser`.
 
-    ``load`` makes a parser of a member. Raises SynparseError if a member is missing, or has changed since it was
-    combined.
+    Raises SynparseError if a member is missing or has changed since it was combined, and for options that only members
+    have.
     """
+    if layer is not None or distances is not None:
+        raise SynparseError(f"{folder}: an ensemble has no layers or distances; its members have: RUN@layer=2")
+    if priors not in (None, NO_PRIORS):
+        raise SynparseError(f"{folder}: an ensemble has no priors, its members have; --priors none is possible")
+    without = {"priors": NO_PRIORS} if priors else {}
+
+    def load(path: str, **options: Any) -> Parser:
+        return load_parser(path, device=device, **(options | without))
+
     description = EnsembleDescription.read(folder)
     recipe = RECIPES[description.normalization]
     voters = []
@@ -151,4 +170,9 @@ def load_ensemble(folder: Path, load: Callable[..., Parser], *, decoder: str | N
         if not member.baseline and digest_of(path) != member.sha256:
             raise SynparseError(f"{path}: this member has changed since {folder} was made; combine again")
         voters.append(make_voter(member, path, recipe, load))
-    return Ensemble(description, voters, decoder=decoder)
+    ensemble = Ensemble(description, voters, decoder=decoder)
+    ensemble.without_priors = bool(priors)
+    ensemble.tell = tell or ensemble.tell
+    for parser in [voter.parser for voter in voters if isinstance(voter, ParserVoter)][:1]:
+        parser.tell = ensemble.tell  # one member checks the text
+    return ensemble

@@ -1,1 +1,1 @@
-"""Induced labels of phrases and arcs (optional; loaded through the registry)."""
+"""Induced labels of phrases and arcs, an optional part that the registry loads."""

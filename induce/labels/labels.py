@@ -3,23 +3,70 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from induce.labels.induced_labels import MAX_SENTENCES
 from induce.labels.phrase_labels import NO_LABEL, PhraseLabeler, learn_labels
 from induce.labels.relation_labels import RelationLabeler, learn_relations
 from induce.parsing.parser import Parser, Words
+from induce.search.parsed_corpus import Corpus
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
+from treebank.corpora.texts import files_of, read_input
+from treebank.io.lines import OnBad
+from treebank.io.read import InputOptions
 
-Labeler = PhraseLabeler | RelationLabeler
+
+class OutputLabeler:
+    """Induced labels for the output of a parser: of the phrases of its trees, or of its arcs."""
+
+    def __init__(self, parser: Parser, labeler: PhraseLabeler | RelationLabeler) -> None:
+        self._parser, self._labeler, self.names = parser, labeler, labeler.names
+
+    def label(self, tree: Tree) -> Tree:
+        """The tree with induced labels. Raises SynparseError if the parser labels phrases itself."""
+        assert isinstance(self._labeler, PhraseLabeler)
+        return self._labeler.relabel(unlabeled(tree, self._parser))
+
+    def relations(self, words: Sequence[str], heads: Sequence[int]) -> tuple[str, ...]:
+        """The induced relation of each word to its head."""
+        assert isinstance(self._labeler, RelationLabeler)
+        return self._labeler.relations(words, heads)
+
+
+def induce_labels(
+    parser: Parser,
+    paths: Sequence[str],
+    labels_of: Sequence[str],
+    *,
+    input_options: InputOptions,
+    on_bad: OnBad | None,
+    min_confidence: float,
+    labels: int | None,
+    seed: int,
+) -> OutputLabeler:
+    """Labels for the output of ``parser``, learned from the trees or heads in ``labels_of``, or else in its output.
+
+    Without ``labels_of``, the texts ``paths`` are parsed twice. Raises SynparseError if one of them is a stream.
+    """
+    if labels_of:
+        corpus = Corpus(labels_of, model=parser, input_options=input_options, on_bad=on_bad)
+        learn = learn_relations if parser.output == "heads" else learn_labels
+        return OutputLabeler(parser, learn(corpus, labels=labels, seed=seed))
+    if not all(map(os.path.isfile, files_of(paths))):
+        raise SynparseError("the text is read twice, so it cannot be a stream; name files or --labels-of")
+    parser.on_refused = on_bad
+    text = read_input(paths, input_options=input_options, on_bad=on_bad)
+    labeler = learn_from_output(parser, text, min_confidence=min_confidence, labels=labels, seed=seed)
+    return OutputLabeler(parser, labeler)
 
 
 def learn_from_output(
     parser: Parser, sentences: Iterable[Words], *, min_confidence: float = -math.inf, labels: int | None, seed: int
-) -> Labeler:
+) -> PhraseLabeler | RelationLabeler:
     """Learn labels from the trees or heads that ``parser`` predicts for the first sentences of a text.
 
     Phrases with less than ``min_confidence`` are left out. Raises SynparseError if the parser labels phrases itself.

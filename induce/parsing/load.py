@@ -10,10 +10,9 @@ from typing import Any
 from induce import registry
 from induce.decoding import specification
 from induce.device import choose_device
-from induce.ensemble.ensemble import Ensemble, load_ensemble
-from induce.ensemble.voters import ParserVoter
 from induce.parsing.array_parser import ArrayParser
 from induce.parsing.model_parser import ModelParser
+from induce.parsing.parser import Parser
 from induce.settings.run import LayerError, entry_of
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
@@ -31,7 +30,7 @@ def load_parser(
     distances: str | None = None,
     priors: str | None = None,
     tell: Callable[[str], None] | None = None,
-) -> ModelParser | Ensemble:
+) -> Parser:
     """The parser of a trained model (its best checkpoint), a packed model or an ensemble.
 
     ``run`` is a model specification. Its options, ``decoder``, ``layer``, ``distances`` and ``priors`` come before the
@@ -44,21 +43,8 @@ def load_parser(
     if chosen["decoder"] is not None:
         specification.decoder_entry(chosen["decoder"])
     if locate(spec.path).type is PathType.ENSEMBLE:
-        if chosen["layer"] is not None or chosen["distances"] is not None:
-            raise SynparseError(f"{spec.path}: an ensemble has no layers or distances; its members have: RUN@layer=2")
-        if chosen["priors"] not in (None, specification.NO_PRIORS):
-            raise SynparseError(f"{spec.path}: an ensemble has no priors, its members have; --priors none is possible")
-        without = {"priors": specification.NO_PRIORS} if chosen["priors"] else {}
-
-        def load_member(path: str, **options: Any) -> ModelParser | Ensemble:
-            return load_parser(path, device=device, **(options | without))
-
-        ensemble = load_ensemble(Path(spec.path), load_member, decoder=chosen["decoder"])
-        ensemble.without_priors = chosen["priors"] == specification.NO_PRIORS
-        ensemble.tell = tell or ensemble.tell
-        for parser in [voter.parser for voter in ensemble.voters if isinstance(voter, ParserVoter)][:1]:
-            parser.tell = ensemble.tell  # one member checks the text
-        return ensemble
+        parser: Parser = registry.load_part("ensemble")(Path(spec.path), device=device, tell=tell, **chosen)
+        return parser
     parser = load_model_parser(spec.path, device=device, **chosen)
     parser.tell = tell or parser.tell
     return parser
@@ -69,10 +55,13 @@ def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **op
     spec, chosen = _spec_and_options(run, **options)
     checkpoint = read_trained(spec.path)
     task = checkpoint.config.task_name
+    reads_states = (chosen.get("distances") or "lm") not in ("lm", *entry_of(checkpoint.config).sets)
     try:
-        if device in ("auto", "cpu") and not task and entry_of(checkpoint.config).arrays:
+        if device in ("auto", "cpu") and not task and entry_of(checkpoint.config).arrays and not reads_states:
             return ArrayParser(checkpoint, device="cpu", **chosen)
         parser: type[ModelParser] = registry.load(registry.TASKS.get(task).parser) if task else ModelParser
+        if reads_states:
+            parser = registry.load_part("states")
         return parser(checkpoint, device=choose_device(device), **chosen)
     except LayerError as error:
         raise SynparseError(f"{spec.path}: {error}") from None

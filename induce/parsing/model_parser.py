@@ -16,15 +16,13 @@ from induce.data.punctuation import NOTHING, gaps
 from induce.data.tokens import leaf, split
 from induce.decoding import specification
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
-from induce.impact import Impact
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
 from induce.parsing.parser import ROOT_COUNTED, Parser
 from induce.parsing.reading import Reading
 from induce.parsing.text_check import TextCheck
 from induce.settings.run import check_layer, default_layer, entry_of, fitting_to, kind_of
-from induce.states.state_trees import IMPACT, StateSource
 from induce.storage.checkpoint import Checkpoint, build_model
-from induce.structures import Distances, Structure
+from induce.structures import Structure
 from treebank.base.callbacks import ignore
 from treebank.base.errors import SynparseError, TreebankError, out_of_memory
 from treebank.core.sentence import Sentence
@@ -41,7 +39,6 @@ class ModelParser(Parser):
 
     layer: int
     distances: str
-    source: StateSource | None  # of distances that are read from hidden states, attention or masked words
 
     def __init__(
         self,
@@ -65,8 +62,8 @@ class ModelParser(Parser):
         self.estimates_root = kind.estimates_root
         self.head_style = config.parse.head_style
         self.distances = distances or config.parse.distances
-        self._choose_layer(layer)
-        self.choose(decoder or ("" if self.source else config.parse.decoder))
+        self.choose_layer(layer)
+        self.choose(decoder or self.default_decoder)
         self.recipe = RECIPES[config.data.normalization]
         self.marks = config.loader_name in ("fragments", "spans")
         self.joining = frozenset(checkpoint.facts.joining)
@@ -86,42 +83,31 @@ class ModelParser(Parser):
         """Class of the model, or of its encoder if it learned a task."""
         return kind_of(self.checkpoint.config)
 
-    def _choose_layer(self, layer: int | None) -> None:
-        """Set the layer, and ``source`` if the distances are read from states.
-
-        Raises LayerError if the model does not have the layer, and SynparseError if its states do not.
-        """
-        config, self.source = self.checkpoint.config, None
-        if self.distances not in ("lm", *entry_of(config).sets):
-            self.source = self._source(layer)
-            self.layer = self.source.layer
-            self.gives = (Impact,) if self.source.measure == IMPACT else (Distances,)
-            return
+    def choose_layer(self, layer: int | None) -> None:
+        """Set the layer. Raises LayerError if the model does not have it."""
+        config = self.checkpoint.config
         self.layer = layer if layer is not None else default_layer(config, self.distances)
         check_layer(config, self.layer)
 
-    def _source(self, layer: int | None) -> StateSource:
-        """The source of the distances in states. Raises SynparseError if the model does not have it."""
-        config = self.checkpoint.config
-        if self.distances == "syd":
-            problem = f"model {self.name!r} has no distances {self.distances!r}: it does not learn from trees"
-            raise SynparseError(problem)
-        if config.task_name:
-            raise SynparseError(f"model {self.name!r} has no distances {self.distances!r}: it has learned a task")
-        from induce.states.model_states import source_of_model
-
-        return source_of_model(self.name, kind_of(config), config.model, self.distances, layer)
+    @property
+    def default_decoder(self) -> str:
+        """The decoder of the settings, or "" for the default of the structure."""
+        return self.checkpoint.config.parse.decoder
 
     @property
     def decoded(self) -> str:
         """``model:onlstm|checkpoint:3f2a91c0|decoder:biased|layer:2``: the digest is that of the weights."""
-        entry = entry_of(self.checkpoint.config)
-        parts = [self.checkpoint.identity, f"decoder:{self.decoder}"]
-        parts += [f"layer:{self.layer}"] if entry.layered or (self.source and self.layer) else []
-        parts += [f"distances:{self.distances}"] if entry.sets or self.source else []
+        parts = [self.checkpoint.identity, f"decoder:{self.decoder}", *self.source_parts]
         has_priors = any(prior.reads is self.structure for prior in registry.PRIORS.values())
         parts += [f"priors:{self.priors}"] if has_priors else []
         return "|".join(parts) + self._stated_style
+
+    @property
+    def source_parts(self) -> list[str]:
+        """The parts of a signature that name the layer and the set of distances, if the model has several."""
+        entry = entry_of(self.checkpoint.config)
+        parts = [f"layer:{self.layer}"] if entry.layered else []
+        return [*parts, f"distances:{self.distances}"] if entry.sets else parts
 
     @property
     def priors(self) -> AppliedPriors:
@@ -131,7 +117,7 @@ class ModelParser(Parser):
     @property
     def max_length(self) -> int | None:
         """Words of the longest sentence that it parses, or None."""
-        limit: int | None = self.source.max_length if self.source else self.model.max_length
+        limit: int | None = self.model.max_length
         return limit
 
     @property
@@ -291,10 +277,7 @@ class ModelParser(Parser):
     def ask(self, batch: SentenceBatch) -> Structure:
         """The structure that the decoder reads."""
         from induce.models.base import Query
-        from induce.states.model_states import structure_of_states
 
-        if self.source:
-            return structure_of_states(self.model, batch, self.source)
         symbols = self.priors.need_symbols
         query = Query(self.structure, self.layer, self.distances, symbols=symbols, trees=self.tree_count)
         return self.model.structure(batch, query)

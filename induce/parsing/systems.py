@@ -26,8 +26,6 @@ from treebank.evaluate.systems import (
 )
 
 if TYPE_CHECKING:
-    from induce.ensemble.ensemble import Ensemble
-    from induce.parsing.model_parser import ModelParser
     from induce.parsing.parser import Parser
 
 Watched = Callable[[str, Iterable[Any], int], Iterable[Any]]
@@ -74,7 +72,7 @@ def _watched(system: System, watched: Watched) -> System:
     return replace(system, predict=counted(system.predict), predict_text=counted(system.predict_text))
 
 
-def system_of(parser: ModelParser | Ensemble, folder: str, *, alone: bool) -> System:
+def system_of(parser: Parser, folder: str, *, alone: bool) -> System:
     """System for the parser of a folder, named after its model, followed by the folder if it is not ``alone``.
 
     Raises SynparseError for heads over characters, because the heads of a treebank are over words.

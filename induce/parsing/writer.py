@@ -10,12 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from induce.decoding.specification import k_best_decoder
-from induce.labels.labels import Labeler, unlabeled
-from induce.labels.phrase_labels import PhraseLabeler
-from induce.labels.relation_labels import RelationLabeler
 from induce.parsing.json_lines import (
     Relations,
     confidence_notes,
@@ -46,6 +43,18 @@ SUFFIXES = {"brackets": ".trees", "jsonl": ".jsonl", "conllu": ".conllu"}
 PART_SUFFIX = ".part"  # of an incomplete output file
 
 Draw = Callable[[Sentence], str]  # picture of a sentence with a predicted tree or heads
+
+
+class Labeler(Protocol):
+    """Labels for predicted trees and heads."""
+
+    names: Sequence[str]
+
+    def label(self, tree: Tree) -> Tree:
+        """The tree with labels of its phrases."""
+
+    def relations(self, words: Sequence[str], heads: Sequence[int]) -> Sequence[str]:
+        """The relation of each word to its head."""
 
 
 @dataclass(frozen=True)
@@ -178,14 +187,12 @@ class Job:
 
     def _labeled(self, tree: Tree) -> Tree:
         """The tree with induced labels, if the options have any."""
-        labeler = self.options.labeler
-        return labeler.relabel(unlabeled(tree, self.parser)) if isinstance(labeler, PhraseLabeler) else tree
+        return self.options.labeler.label(tree) if self.options.labeler else tree
 
     @property
     def _relations(self) -> Relations | None:
         """The function that gives the relations of heads, if the options have any."""
-        labeler = self.options.labeler
-        return labeler.relations if isinstance(labeler, RelationLabeler) else None
+        return self.options.labeler.relations if self.options.labeler else None
 
     def _lines_of_heads(self, sentences: Iterable[Sentence], source: SentenceBuffer, first: int) -> Iterator[str]:
         writer = ConlluWriter(first, predicted=True)

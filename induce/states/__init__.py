@@ -1,1 +1,1 @@
-"""Distances from hidden states and attention (optional; loaded through the registry)."""
+"""Distances from hidden states and attention, an optional part that the registry loads."""

@@ -274,7 +274,7 @@ def test_packed_ensemble_is_replaced_completely_or_not_at_all(
     expected = list(map(str, load_parser(folder).parse(TEXT[:9])))
     for step in ("combine._copy", "combine.sync", "ensemble_description.write_metadata"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"induce.parsing.{step}", full)
+            patch.setattr(f"induce.ensemble.{step}", full)
             with pytest.raises(OSError, match="No space"):
                 combine([f"{runs / 'onlstm'}@weight=2"], str(folder), pack=True, overwrite=True)
         assert list(map(str, load_parser(folder).parse(TEXT[:9]))) == expected

@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-<<<<<<<< HEAD:tests/induce/reporting/test_sentence_pictures.py
 from induce.reporting.sentence_pictures import analysis_of_line, chosen_numbers, pictures
-========
-from induce.reporting.pictures import analysis_of_line, chosen_numbers, pictures
->>>>>>>> b3645f3a (induce: move ensembles, states, labels, pictures and corpora out of parsing):tests/induce/reporting/test_pictures.py
 from treebank.base.errors import UsageError
 from treebank.core.sentence import ROOT
 
