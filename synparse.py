@@ -40,6 +40,7 @@ from treebank.base.version import VERSION as __version__  # noqa: E402
 if TYPE_CHECKING:
     from induce.ensemble.ensemble import Ensemble
     from induce.parsing.model_parser import ModelParser
+    from induce.parsing.parser import Parser
     from induce.search.parsed_corpus import Corpus
     from induce.training.events import Event
     from induce.training.loop import Trainer
@@ -145,7 +146,7 @@ def trainer(
     return prepare_run(RunRequest(run=run, **plain_options(options)))
 
 
-def load(run: str | os.PathLike[str] | None = None, **options: Any) -> ModelParser | Ensemble:
+def load(run: str | os.PathLike[str] | None = None, **options: Any) -> Parser:
     """The parser of the model or ensemble in the folder ``run``.
 
     Without ``run``, the model is that of $SYNPARSE_MODEL, else that in ./synparse-model, else the built-in model of

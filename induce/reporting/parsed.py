@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from induce.analysis.agreement import MIN_WORDS, Overlap, Parts, head_overlap, overall_agreement, tree_overlap
 from induce.analysis.sharpness import Sharpness, mean_sharpness, sentence_sharpness
-from induce.ensemble.ensemble import Ensemble
-from induce.parsing.model_parser import ModelParser
+from induce.parsing.parser import Parser
 from induce.parsing.reading import Confidences
 from induce.reporting.sentence_pictures import confident_analysis
 from treebank.core.sentence import ROOT, Sentence
@@ -32,13 +31,13 @@ class Parsed:
 
     name: str
     run: str
-    parser: ModelParser | Ensemble
+    parser: Parser
     analyses: list[Analysis] = field(default_factory=list)
     confidences: list[Confidences] = field(default_factory=list)
     sharpness: Sharpness | None = None
 
     @classmethod
-    def of(cls, parser: ModelParser | Ensemble, sentences: Sequence[Sentence], *, name: str, run: str) -> Parsed:
+    def of(cls, parser: Parser, sentences: Sequence[Sentence], *, name: str, run: str) -> Parsed:
         """The analyses of ``sentences``, which are read once."""
         analyses, confidences, measures = [], [], []
         for reading in parser.read(sentences):

@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from induce.ensemble.ensemble import Ensemble
 from induce.parsing.load import load_parser
-from induce.parsing.model_parser import ModelParser
-from induce.parsing.parser import common_rule, with_rule
+from induce.parsing.parser import Parser, common_rule, with_rule
 from induce.parsing.systems import check_words, system_of
 from induce.reporting import sections
 from induce.reporting.calibration import calibration
@@ -109,7 +107,7 @@ class Report:
         return treebank
 
     @cached_property
-    def parsers(self) -> dict[str, ModelParser | Ensemble]:
+    def parsers(self) -> dict[str, Parser]:
         """The parser of each model."""
         return {run: load_parser(run, tell=self.tell, **self.parsing) for run in self.runs}
 
