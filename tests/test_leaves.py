@@ -17,7 +17,9 @@ LEAVES = (
     "treebank/search",
     "induce/analysis",
     "induce/distillation",
+    "induce/ensemble",
     "induce/family",
+    "induce/labels",
     "induce/likelihood",
     "induce/models/autoencoders",
     "induce/models/dependency",
@@ -27,6 +29,8 @@ LEAVES = (
     "induce/models/masked",
     "induce/recipes",
     "induce/reporting",
+    "induce/search",
+    "induce/states",
     "induce/tasks",
 )
 TREES = "(S (NP (DT the) (NN cat)) (VP (VBD sat)))\n(S (NP (DT a) (NN dog)) (VP (VBD saw) (NP (PRP it))))\n"
