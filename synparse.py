@@ -33,9 +33,9 @@ except ImportError as _problem:
         raise
     sys.exit(f"synparse: {_problem}")
 
+from treebank.base import VERSION as __version__  # noqa: E402
 from treebank.base.arguments import STRING, as_list, check_minutes, check_type, plain_options  # noqa: E402
 from treebank.base.errors import SynparseError  # noqa: E402
-from treebank.base.version import VERSION as __version__  # noqa: E402
 
 if TYPE_CHECKING:
     from induce.ensemble.ensemble import Ensemble
@@ -222,7 +222,7 @@ def report(*runs: str | os.PathLike[str], gold: Any = None, **options: Any) -> s
 
 def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Iterator[Sentence]:
     """Sentences of a text or a treebank in any format, or of a list of them, with their annotation."""
-    from treebank.corpora.texts import read_input
+    from treebank.corpora.catalog import read_input
 
     return read_input(as_list(path, "path"))
 

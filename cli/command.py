@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from treebank.base.registry import nearest
+from treebank.base.arguments import nearest
 
 GROUP_SETTINGS = {"help_option_names": ["-h", "--help"]}
 COMMAND_SETTINGS = {"help_option_names": ["--help"]}  # -h prints the brief help

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from textwrap import fill
 from typing import IO, TYPE_CHECKING, Any
 
-from treebank.base.atomic_write import begin, finish, real
 from treebank.base.errors import SynparseError, placed
+from treebank.base.files import begin, finish, real
 from treebank.io.compression import COMPRESSED
 from treebank.io.output_path import STANDARD_OUTPUT, check_output
 

@@ -38,7 +38,7 @@ class TextCall:
         replace a file that is read.
         """
         from induce.storage.outputs import check_output, check_output_folder
-        from treebank.corpora.texts import files_of
+        from treebank.corpora.catalog import files_of
 
         self.paths, self.output = input_paths(texts), output
         self._positions = FilePositions(files_of(self.paths, trees=(trees and not models) or None))
@@ -58,7 +58,7 @@ class TextCall:
 
     def sentences(self, input_options: InputOptions) -> Iterator[Sentence]:
         """The sentences of the texts, counted as they are read."""
-        from treebank.corpora.texts import read_input
+        from treebank.corpora.catalog import read_input
 
         return read_input(self.paths, input_options=self.counted(input_options))
 

@@ -13,7 +13,7 @@ from typing import Literal
 import click
 
 from cli.output import open_output, wrapped
-from treebank.base.json_text import json_text
+from treebank.base.metadata import json_text
 from treebank.base.tables import Result, Table
 from treebank.base.terminal_text import printable
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from induce.decoding.neighbor_distances import MEASURES
 from induce.impact import Impact
-from treebank.base.version import VERSION
+from treebank.base import VERSION
 
 if TYPE_CHECKING:
     from induce.storage.checkpoint import Checkpoint

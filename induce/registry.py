@@ -21,8 +21,8 @@ from induce.structures import (
     StackDecisions,
     Structure,
 )
+from treebank.base.arguments import Registry
 from treebank.base.errors import SynparseError, UsageError
-from treebank.base.registry import Registry
 
 if TYPE_CHECKING:
     from induce.data.batches import Batch

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
 from typing import Any
 
+from treebank.base.arguments import nearest
 from treebank.base.errors import UnknownNameError, UsageError
 from treebank.base.metadata import abbreviate
-from treebank.base.registry import nearest
 
 BY_GRADIENTS = "optimizer.name!=none"  # condition: the model learns by gradients
 

@@ -249,6 +249,6 @@ def test_commands_about_files_do_not_load_torch(tmp_path: Path) -> None:
 def test_the_version_is_the_same_everywhere() -> None:
     import tomllib
 
-    from treebank.base.version import VERSION
+    from treebank.base import VERSION
 
     assert tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"] == VERSION

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from treebank.base.atomic_write import write_whole
+from treebank.base.files import write_whole
 from treebank.io.read import InputOptions, read_sentences
 
 TEXTS = ("raw/brown_sample.txt", "raw/en_ewt_train.txt", "raw/wikitext2/valid.txt")

@@ -9,7 +9,7 @@ import click
 
 from cli.output import drawing, open_output
 from cli.views import show as show_result
-from treebank.base.json_text import json_text
+from treebank.base.metadata import json_text
 
 if TYPE_CHECKING:
     from treebank.evaluate.evaluate import Evaluation

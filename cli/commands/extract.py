@@ -12,9 +12,9 @@ from cli.command import command, option
 from cli.options import OUTPUT, default_model, model_option, note, output_option, parsing_options, reading_options
 from cli.text_call import TextCall
 from induce.registry import DECODERS, load
-from treebank.base.atomic_write import replacing, write_whole
 from treebank.base.errors import NotANumberError
-from treebank.base.json_text import has_nan, json_text
+from treebank.base.files import replacing, write_whole
+from treebank.base.metadata import has_nan, json_text
 
 if TYPE_CHECKING:
     from induce.analysis.extraction import SentenceVector

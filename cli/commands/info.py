@@ -14,8 +14,8 @@ from cli.command import command, option
 from cli.commands.data import treebank_lines
 from cli.options import MODEL
 from cli.output import wrapped
+from treebank.base import VERSION
 from treebank.base.terminal_text import printable
-from treebank.base.version import VERSION
 
 PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors")
 EXAMPLES = [

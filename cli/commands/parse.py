@@ -29,7 +29,7 @@ from cli.output import drawing
 from cli.progress import reading
 from cli.text_call import TextCall
 from induce.storage import builtin
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count
     Without ``labels_of``, the texts ``paths`` are parsed twice. Raises SynparseError if one of them is a stream.
     """
     from induce.registry import load_part
-    from treebank.corpora.texts import files_of
+    from treebank.corpora.catalog import files_of
 
     on_bad = ignore if job.on_bad else None
     options = replace(job.input_options, notify=ignore)

@@ -25,7 +25,7 @@ from cli.text_call import TextCall
 from cli.views import FORMATS, show
 from induce.storage import builtin
 from treebank.base.errors import SynparseError
-from treebank.base.json_text import json_text
+from treebank.base.metadata import json_text
 
 if TYPE_CHECKING:
     from induce.likelihood.cache import Cache

@@ -22,9 +22,9 @@ from induce.models.base import Model, has_channels
 from induce.parsing.load import read_trained
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
+from treebank.base import VERSION
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
-from treebank.base.version import VERSION
 from treebank.core.dependency import delete
 from treebank.core.relations import RULES, with_relations
 from treebank.core.sentence import ROOT, Sentence

@@ -20,9 +20,9 @@ from induce.data.tokens import SPACE
 from induce.decoding.distances import EVEN
 from induce.parsing.model_parser import ModelParser
 from induce.structures import Distances
+from treebank.base import VERSION
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Column, Table
-from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
 

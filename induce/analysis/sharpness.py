@@ -16,9 +16,9 @@ from induce.analysis.sweep import model_scores
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
 from induce.storage.model_spec import system_name
+from treebank.base import VERSION
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
-from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
 
 MIN_WORDS = 3  # a shorter sentence has one binary tree only

@@ -9,7 +9,7 @@ from typing import Any
 
 from induce.data.normalization import RECIPES
 from induce.data.tokens import TOKENS
-from treebank.base.digest import FileFacts
+from treebank.base.files import FileFacts
 from treebank.base.metadata import FileFormat, read_metadata
 from treebank.tokenize import TOKENIZATIONS
 

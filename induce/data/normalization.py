@@ -1,7 +1,7 @@
 """Named recipes that turn the words of a sentence into the forms that a model reads.
 
 A recipe drops some words (punctuation) and rewrites others (case, digits). It also gives the indices of the remaining
-words, so that `treebank.core.restore` can add the dropped ones to a decoded tree.
+words, so that `treebank.core.dependency` can add the dropped ones to a decoded tree.
 """
 
 from __future__ import annotations

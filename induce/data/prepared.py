@@ -33,9 +33,8 @@ from induce.data.normalization import RECIPES
 from induce.data.punctuation import SINGLE, Singles, joining_marks
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
-from treebank.base.atomic_write import finish, own_name, sync
-from treebank.base.digest import describe_file, digest_bytes
 from treebank.base.errors import SynparseError, placed
+from treebank.base.files import describe_file, digest_bytes, finish, own_name, sync
 from treebank.base.metadata import metadata_bytes
 from treebank.core.sentence import Sentence
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from induce.registry import DECODERS, PRIORS, DecoderEntry, DecoderOption, Output, load
 from induce.structures import Distances, Structure
+from treebank.base.arguments import canonical
 from treebank.base.errors import SynparseError, UsageError
-from treebank.base.registry import canonical
 
 NO_PRIORS = "none"
 

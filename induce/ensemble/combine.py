@@ -24,9 +24,9 @@ from induce.storage.lock import RunLock
 from induce.storage.model_spec import ModelSpec, expand_models, parse_model_spec
 from induce.storage.run_folder import check_type
 from induce.structures import HeadDistribution
-from treebank.base.atomic_write import sync
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError, placed
+from treebank.base.files import sync
 
 DECODERS: dict[Output, str] = {"trees": "mbr", "heads": "mbr-heads"}
 SUMS: dict[Output, bool] = {"trees": False, "heads": True}  # the better way to vote for each output

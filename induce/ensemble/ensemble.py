@@ -25,7 +25,7 @@ from induce.parsing.parser import Parser, Words, common_rule
 from induce.parsing.reading import Reading
 from induce.structures import HeadDistribution, SpanScores, Structure
 from induce.workers.pool import map_in_workers, worker_count
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 

@@ -14,8 +14,8 @@ from induce.storage.checkpoint import find
 from induce.storage.folders import FACTS_FILE, VOCABULARY, WEIGHTS
 from induce.storage.locate import ENSEMBLE, PathType, locate
 from induce.storage.model_spec import ModelSpec
-from treebank.base.digest import digest_files, digest_json
 from treebank.base.errors import SynparseError
+from treebank.base.files import digest_files, digest_json
 from treebank.base.metadata import FileFormat, encode, read_metadata, write_metadata
 from treebank.io.parsed_folder import parsed_files
 

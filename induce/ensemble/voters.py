@@ -16,9 +16,9 @@ from induce.parsing.parser import Parser
 from induce.registry import Output
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import BASELINE, ModelSpec
+from treebank.base.arguments import nearest
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.metadata import MetadataError
-from treebank.base.registry import nearest
 from treebank.core.baselines import BASELINES, HEAD_BASELINES
 from treebank.core.dependency import delete
 from treebank.core.sentence import ROOT, Sentence

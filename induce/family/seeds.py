@@ -19,7 +19,7 @@ from induce.training.parallel import Task, train_tasks
 from induce.training.request import RunRequest, Stop
 from induce.training.run import load_data
 from induce.workers.pool import cores, worker_count
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.metadata import FileFormat, read_metadata, write_metadata
 

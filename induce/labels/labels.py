@@ -15,7 +15,7 @@ from induce.search.parsed_corpus import Corpus
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
-from treebank.corpora.texts import files_of, read_input
+from treebank.corpora.catalog import files_of, read_input
 from treebank.io.lines import OnBad
 from treebank.io.read import InputOptions
 

@@ -18,10 +18,10 @@ from induce.likelihood.sentences import Counted, SentenceLikelihood, SentenceSco
 from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser
 from induce.storage.model_spec import system_name
+from treebank.base import VERSION
 from treebank.base.tables import Cell, Column, Table
-from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
-from treebank.corpora.texts import read_input
+from treebank.corpora.catalog import read_input
 from treebank.evaluate.score import Runs, runs_of
 from treebank.evaluate.statistics import wilson_interval
 

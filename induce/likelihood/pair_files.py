@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treebank.base.errors import SynparseError
-from treebank.base.json_text import parse_json
+from treebank.base.metadata import parse_json
 from treebank.core.sentence import Sentence
 from treebank.io.compression import open_zip
 from treebank.io.lines import member_lines, open_lines

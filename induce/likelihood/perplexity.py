@@ -19,13 +19,12 @@ from induce.likelihood.units import EncodedText, Units, concatenate, mean_nats, 
 from induce.models.language.next_word_model import NextWordModel
 from induce.parsing.parser import with_rule
 from induce.storage.model_spec import system_name
-from treebank.base.callbacks import ignore
+from treebank.base import VERSION
+from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
-from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
-from treebank.corpora.catalog import is_name
-from treebank.corpora.texts import read_input
+from treebank.corpora.catalog import is_name, read_input
 from treebank.evaluate.score import Runs, runs_of
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 

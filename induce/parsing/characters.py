@@ -7,9 +7,8 @@ from itertools import accumulate, chain
 
 from induce.data.normalization import Normalized
 from induce.parsing.model_parser import ModelParser
-from treebank.core.annotation import Surface
-from treebank.core.restore import restore
-from treebank.core.sentence import Sentence
+from treebank.core.dependency import restore
+from treebank.core.sentence import Sentence, Surface
 from treebank.core.tree import Tree
 from treebank.io.text import split_words
 from treebank.tokenize import tokenization

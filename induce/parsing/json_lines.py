@@ -8,7 +8,7 @@ from typing import Any
 
 from induce.parsing.parser import ReadHeads
 from induce.parsing.reading import Confidences, ConfidentTree, ScoredHeads, ScoredTree, mean_confidence
-from treebank.base.json_text import json_text
+from treebank.base.metadata import json_text
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 

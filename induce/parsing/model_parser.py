@@ -23,7 +23,7 @@ from induce.parsing.text_check import TextCheck
 from induce.settings.run import check_layer, default_layer, entry_of, fitting_to, kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from induce.structures import Structure
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, TreebankError, out_of_memory
 from treebank.core.sentence import Sentence
 

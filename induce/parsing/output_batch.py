@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 
-from treebank.base.atomic_write import finish_all
+from treebank.base.files import finish_all
 
 MAX_FILES = 256
 MAX_BYTES = 1 << 20  # of input in `batches`, of output in `FinishedFiles`

@@ -15,11 +15,9 @@ from typing import Any
 
 from induce.storage.lock import NAME as LOCK
 from induce.storage.lock import RunLock
-from treebank.base.atomic_write import PART
-from treebank.base.digest import digest_file
 from treebank.base.errors import SynparseError
-from treebank.base.metadata import write_metadata
-from treebank.base.records import append_records, read_records
+from treebank.base.files import PART, digest_file
+from treebank.base.metadata import append_records, read_records, write_metadata
 from treebank.io.parsed_folder import FORMAT, NOTE, BatchNote, read_note
 
 TEXTS = "synparse-texts.jsonl"

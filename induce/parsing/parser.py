@@ -13,8 +13,7 @@ from induce.decoding import specification
 from induce.parsing.reading import Confidences, ConfidentTree, Reading, ScoredHeads, ScoredTree
 from induce.storage.facts import RunFacts
 from induce.structures import Structure
-from treebank.base.arguments import check_count
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import check_count, ignore
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.dependency import Heads
 from treebank.core.sentence import Sentence, Words, each_sentence

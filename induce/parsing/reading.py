@@ -14,8 +14,7 @@ from induce.decoding.specification import decoder, decoder_entry, decoders_of
 from induce.ranked_trees import RankedTrees
 from induce.registry import DECODERS
 from induce.structures import Brackets, Structure
-from treebank.core.dependency import Heads, delete
-from treebank.core.restore import restore, restore_heads
+from treebank.core.dependency import Heads, delete, restore, restore_heads
 from treebank.core.tree import Tree
 from treebank.io.jsonl import words_and_indices
 

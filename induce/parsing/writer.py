@@ -27,10 +27,10 @@ from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.parser import Parser, block_of
 from induce.parsing.reading import ConfidentTree, ScoredTree
 from treebank.base.errors import TreebankError, UsageError, placed
-from treebank.base.quantities import quantity
+from treebank.base.terminal_text import quantity
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
-from treebank.corpora.texts import read_input
+from treebank.corpora.catalog import read_input
 from treebank.io.conllu_writer import ConlluWriter
 from treebank.io.expand import expand
 from treebank.io.lines import OnBad

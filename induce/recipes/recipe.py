@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from induce.settings.presets import sets_seed
+from treebank.base.arguments import nearest
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.metadata import decode
-from treebank.base.registry import nearest
 
 SHIPPED = Path(__file__).parent
 VOTE = "vote"  # of all parts, as a teacher

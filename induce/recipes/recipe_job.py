@@ -21,7 +21,7 @@ from induce.storage.run_folder import check_type, clear, resumable
 from induce.training.job import StoredJob, StoredRequest, part_request
 from induce.training.request import RunRequest
 from induce.training.sources import is_corpus
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.metadata import FileFormat, read_metadata, write_metadata
 

@@ -32,9 +32,9 @@ from induce.training.run import check_fits, load_data
 from induce.training.run_data import RunData, load_run_data
 from induce.training.sources import read_text
 from induce.workers.pool import worker_count
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import UsageError
-from treebank.base.quantities import quantity
+from treebank.base.terminal_text import quantity
 from treebank.corpora.sample import sample_treebank
 
 MIN_MINUTES = 0.01  # of a part, which stores its model in any case

@@ -12,11 +12,11 @@ from importlib.resources import files
 from induce.reporting.corpus_data import CorpusData, with_documents
 from induce.reporting.markup import STYLE as TABLE_STYLE
 from induce.reporting.markup import note
+from treebank.base import VERSION
 from treebank.base.arguments import check_count
 from treebank.base.errors import SynparseError
-from treebank.base.json_text import json_text
-from treebank.base.quantities import quantity
-from treebank.base.version import VERSION
+from treebank.base.metadata import json_text
+from treebank.base.terminal_text import quantity
 from treebank.core.sentence import Sentence
 from treebank.draw.page import ink_rules, style
 from treebank.draw.scene import LIGHT

@@ -18,14 +18,12 @@ from induce.reporting.markup import command, note, report_page
 from induce.reporting.parsed import Compared, Parsed
 from induce.reporting.runs import RunStory
 from induce.storage.model_spec import expand_models, system_name
-from treebank.base.arguments import check_count, check_type
-from treebank.base.callbacks import ignore
+from treebank.base import VERSION
+from treebank.base.arguments import check_count, check_type, ignore
 from treebank.base.errors import SynparseError
-from treebank.base.version import VERSION
 from treebank.core.baselines import HEAD_BASELINES
 from treebank.core.sentence import Treebank
-from treebank.corpora.catalog import bound_of, load_gold, up_to
-from treebank.corpora.texts import read_input
+from treebank.corpora.catalog import bound_of, load_gold, read_input, up_to
 from treebank.evaluate.comparison import compare_all
 from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
 from treebank.evaluate.systems import System, head_predictions, tree_predictions

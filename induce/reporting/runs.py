@@ -16,7 +16,7 @@ from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import parse_model_spec
 from induce.storage.run_folder import LOG
-from treebank.base.json_text import finite, parse_json
+from treebank.base.metadata import finite, parse_json
 
 
 @dataclass(frozen=True)

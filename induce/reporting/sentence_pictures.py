@@ -12,8 +12,7 @@ from treebank.base.errors import SynparseError, TreebankError, UsageError
 from treebank.core.head_rules import DEFAULT_RULES, find_rules
 from treebank.core.relations import with_relations
 from treebank.core.sentence import Location, Sentence, Treebank
-from treebank.corpora.catalog import is_name
-from treebank.corpora.texts import files_of, read_input
+from treebank.corpora.catalog import files_of, is_name, read_input
 from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted, of_json, read_analyses, spread, spread_square
 from treebank.io.expand import expand

@@ -13,8 +13,7 @@ from treebank.base.arguments import STRING, check_count, plain_options
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
-from treebank.corpora.catalog import is_name
-from treebank.corpora.texts import read_input
+from treebank.corpora.catalog import is_name, read_input
 from treebank.io.expand import expand
 from treebank.io.formats import TEXT, detect
 from treebank.io.lines import OnBad

@@ -25,9 +25,9 @@ from induce.settings.run import (
     model_settings,
     value_of,
 )
+from treebank.base.arguments import canonical, nearest
 from treebank.base.errors import SynparseError, UnknownNameError, UsageError
 from treebank.base.metadata import abbreviate
-from treebank.base.registry import canonical, nearest
 
 DEFAULT_MODEL = "onlstm"
 DEFAULT_COMPONENTS = {"task": "", "loader": "stream", "optimizer": "adam"}  # of a preset that names no other

@@ -16,8 +16,8 @@ from induce.decoding.specification import decoder_entry, decoders_of, fitting_de
 from induce.registry import LOADERS, OPTIMIZERS, PRIORS, TASKS, ModelEntry, load, models_of
 from induce.setting import BY_GRADIENTS, check_values, choice, count, limited, make_settings, setting
 from induce.structures import Structure
+from treebank.base.arguments import Registry
 from treebank.base.errors import SynparseError, UsageError
-from treebank.base.registry import Registry
 
 
 @dataclass(frozen=True, kw_only=True)

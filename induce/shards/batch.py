@@ -23,9 +23,9 @@ from induce.shards.manifest import Manifest, Result, join, shard_path
 from induce.shards.shard import SHARD_BYTES, Shard, shards_of
 from induce.workers.pool import Pool, WorkerDiedError, cores
 from induce.workers.ray import RayPool
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, TreebankError, placed
-from treebank.base.quantities import quantity
+from treebank.base.terminal_text import quantity
 from treebank.io.read import InputOptions
 from treebank.tokenize import NONE
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from induce.parsing.output_batch import SHARDS_SUFFIX
 from induce.shards.shard import Shard
-from treebank.base.digest import copy_with_digest, digest_file
 from treebank.base.errors import SynparseError, placed
-from treebank.base.records import append_records, read_records
+from treebank.base.files import copy_with_digest, digest_file
+from treebank.base.metadata import append_records, read_records
 
 NAME = "synparse-shards.jsonl"
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from induce.parsing.parser import block_of
-from treebank.base.digest import digest_bytes, digest_file
 from treebank.base.errors import SynparseError, TreebankError
+from treebank.base.files import digest_bytes, digest_file
 from treebank.io.compression import compression
 from treebank.io.lines import report_damage
 from treebank.io.read import InputOptions, is_plain_text

@@ -18,9 +18,8 @@ from induce.parsing.applied_priors import AppliedPriors, requested_priors
 from induce.parsing.reading import Reading
 from induce.states.states_file import SentenceStates, StatesFile
 from induce.structures import Distances
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore, nearest
 from treebank.base.errors import SynparseError, UnknownNameError
-from treebank.base.registry import nearest
 
 IMPACT = Impact.name
 SIMILARITY = "cos"  # the published measure with the wrong sign, which is used only if it is named

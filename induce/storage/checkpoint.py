@@ -24,21 +24,21 @@ from induce.storage.folders import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS, sav
 from induce.storage.locate import CHECKPOINTS, PathType, locate
 from induce.storage.model_spec import BASELINE
 from induce.storage.packed import unpack, write_packed
-from treebank.base.digest import FileFacts, describe
+from treebank.base import VERSION
 from treebank.base.errors import SynparseError, UnknownNameError
-from treebank.base.json_text import json_text
+from treebank.base.files import FileFacts, describe
 from treebank.base.metadata import (
     MetadataError,
     abbreviate,
     decode,
     encode,
+    json_text,
     one_line,
     open_regular,
     read_bounded,
     read_sealed,
     seal,
 )
-from treebank.base.version import VERSION
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from treebank.base.atomic_write import make_alike, sync
 from treebank.base.errors import SynparseError, placed
+from treebank.base.files import make_alike, sync
 
 NEW, OLD = ".new", ".old"
 FACTS_FILE, VOCABULARY, WEIGHTS, TRAINER = "checkpoint.json", "vocabulary.txt", "weights.safetensors", "trainer.pt"

@@ -12,7 +12,7 @@ from induce.data.corpus_facts import FACTS as CORPUS
 from induce.storage import builtin
 from induce.storage.folders import FILES, SEAL, is_whole, versions
 from induce.storage.packed import is_packed
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.io.parsed_folder import NOTE
 
 DEFAULT_FOLDER = "synparse-model"

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from induce.storage.locate import FAMILY, locate
+from treebank.base.arguments import nearest
 from treebank.base.errors import SynparseError, UnknownNameError
-from treebank.base.registry import nearest
 
 BASELINE = "baseline:"
 MAX_WEIGHT = 1e9

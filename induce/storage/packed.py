@@ -17,9 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from treebank.base.atomic_write import replacing
-from treebank.base.digest import FileFacts, copy_with_digest, describe_file, digest_file
 from treebank.base.errors import SynparseError, placed
+from treebank.base.files import FileFacts, copy_with_digest, describe_file, digest_file, replacing
 from treebank.base.metadata import FileFormat, MetadataError, metadata_bytes, one_line, parse_metadata
 
 PARTS = ("checkpoint.json", "vocabulary.txt", "weights.safetensors")

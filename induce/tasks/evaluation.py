@@ -18,9 +18,9 @@ from induce.storage.model_spec import system_name
 from induce.tasks.base import CLOSE, OPEN
 from induce.tasks.examples import Examples, ExpressionLoader
 from induce.tasks.results import TaskEvaluation
+from treebank.base import VERSION
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
-from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.evaluate.conventions import CONVENTIONS

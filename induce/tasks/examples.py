@@ -14,8 +14,8 @@ from induce.registry import find_task
 from induce.settings.run import RunConfig
 from induce.tasks.base import Example, Task, joins
 from induce.tasks.batches import LabelledBatch, Side
-from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
+from treebank.base.files import digest_bytes
 
 TENTHS = 10  # parts of a pass within which expressions are sorted by length
 

@@ -33,7 +33,7 @@ def add_tasks() -> None:
     """Add the tasks and all that they need to the registry."""
     # imported here because the registry calls this function at the end of its own import
     from induce.registry import LOADERS, MODELS, PRESET_PACKAGES, TASKS, LoaderEntry, ModelEntry, TaskEntry
-    from treebank.base.registry import Registry
+    from treebank.base.arguments import Registry
 
     def models(folder: str, locations: dict[str, str]) -> dict[str, ModelEntry]:
         return {name: ModelEntry(f"induce.tasks.{folder}.{location}") for name, location in locations.items()}

@@ -11,9 +11,9 @@ from induce.settings.run import RunConfig
 from induce.storage.run_folder import resume_command
 from induce.training.corpora import prepared_rule
 from induce.training.sources import Sources, Text, is_corpus
+from treebank.base.arguments import canonical
 from treebank.base.errors import SynparseError, UsageError
-from treebank.base.registry import canonical
-from treebank.corpora.texts import files_of
+from treebank.corpora.catalog import files_of
 from treebank.io.read import InputOptions
 from treebank.tokenize import NONE
 

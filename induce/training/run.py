@@ -20,7 +20,7 @@ from induce.storage.run_folder import check_free, clear, has_begun, resumable, s
 from induce.training.request import RunRequest, Stop, continued, resolved_config
 from induce.training.run_data import RunData, load_run_data
 from induce.training.sources import Sources
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from induce.storage.locate import PathType, locate
 from induce.storage.outputs import check_new_folder
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence, as_sentence
-from treebank.corpora.texts import files_of, read_input
+from treebank.corpora.catalog import files_of, read_input
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 
 Text = str | Sequence[str]  # a path, a pattern, or a sentence as a list of words

@@ -20,8 +20,7 @@ from induce.training.learners import not_finite
 from induce.training.position import Position
 from induce.training.seeding import random_state, restore_random_state
 from treebank.base.errors import SynparseError, placed
-from treebank.base.json_text import json_text
-from treebank.base.metadata import MetadataError, encode, one_line
+from treebank.base.metadata import MetadataError, encode, json_text, one_line
 
 if TYPE_CHECKING:
     from induce.data.loaders import Loader

@@ -102,7 +102,7 @@ def test_where_the_text_comes_from(call: Caller, lstm: Path, monkeypatch: pytest
         again = call.json("perplexity", *source)["scores"][0]
         assert again["nats"] == plain["nats"], source
     sample = Treebank("sample-test", sentences(30))
-    monkeypatch.setattr("treebank.corpora.texts.sample_treebank", {"test": sample}.get)
+    monkeypatch.setattr("treebank.corpora.catalog.sample_treebank", {"test": sample}.get)
     assert "|data:sample|" in call.result("perplexity", "sample", "--batch-size", "20")
 
 

@@ -20,8 +20,8 @@ from induce.parsing import output_lock as claim
 from induce.parsing import writer as writing
 from induce.parsing.writer import parse_into
 from tests.support.file_faults import Faults, Killed
-from treebank.base.atomic_write import PART
 from treebank.base.errors import SynparseError
+from treebank.base.files import PART
 from treebank.io import streams
 from treebank.io.parsed_folder import NOTE
 from treebank.io.read import InputOptions, read_sentences

@@ -34,8 +34,8 @@ from induce.training.request import RunRequest
 from induce.training.run import make_run
 from induce.training.state import save_last
 from tests.support.tiny import corpora, settings
-from treebank.base.digest import describe_file
 from treebank.base.errors import SynparseError
+from treebank.base.files import describe_file
 from treebank.base.metadata import read_metadata, seal, write_metadata
 from treebank.core.sentence import Sentence
 from treebank.io.parsed_folder import FORMAT as BATCH_FORMAT

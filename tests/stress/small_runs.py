@@ -13,7 +13,7 @@ from induce.storage.folders import whole
 from induce.storage.lock import NAME as LOCK
 from tests.support.calls import set_options
 from tests.support.tiny import SETTINGS, sentences, with_trees
-from treebank.base.atomic_write import PART
+from treebank.base.files import PART
 
 TASKS = {
     "listops": ["task.expressions=80", "task.longest=10", "loader.batch_size=20", "model.slot_size=6"],

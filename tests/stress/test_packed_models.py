@@ -23,8 +23,8 @@ from induce.parsing.load import load_parser
 from induce.storage.packed import MANIFEST, PARTS
 from tests.robustness.test_metadata_files import mutated_values
 from tests.support.calls import toy_text
-from treebank.base.digest import describe_file
 from treebank.base.errors import SynparseError
+from treebank.base.files import describe_file
 from treebank.base.metadata import seal
 from treebank.core.sentence import Sentence
 

@@ -20,7 +20,7 @@ from cli.main import run
 from tests.support.fork_server import Call
 from tests.support.reference import ROOT
 from tests.support.tiny import SETTINGS, sentences
-from treebank.base.digest import describe
+from treebank.base.files import describe
 from treebank.base.metadata import encode, seal
 
 ENVIRONMENT = {

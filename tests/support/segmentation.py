@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from treebank.core.annotation import Annotation
+from treebank.core.sentence import Annotation
 
 Spans = set[tuple[int, int]]
 

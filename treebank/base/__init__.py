@@ -1,1 +1,3 @@
-"""Errors, atomic file writing and JSON text."""
+"""Errors, arguments, files, metadata, tables, and the version that every score and every model carries."""
+
+VERSION = "0.1.0"

@@ -1,4 +1,4 @@
-"""Metadata files: JSON objects with a format number and a digest, read into frozen dataclasses.
+"""JSON text, metadata files and records: JSON objects with a digest, read into frozen dataclasses.
 
 The fields of the dataclass are the schema: names, types and defaults. Its ``__post_init__`` checks ranges and raises
 ValueError. A file with another digest, an unknown or missing field, or a value of another type is refused.
@@ -11,16 +11,58 @@ import math
 import os
 import stat
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any, BinaryIO, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from treebank.base.atomic_write import write_whole
-from treebank.base.digest import digest_json
-from treebank.base.errors import SynparseError
-from treebank.base.json_text import finite, json_text
-from treebank.base.registry import nearest
-from treebank.base.version import VERSION
+from treebank.base import VERSION
+from treebank.base.arguments import nearest
+from treebank.base.errors import SynparseError, placed
+from treebank.base.files import digest_json, write_whole
+
+# --- JSON text
+
+
+def json_text(value: Any, *, indent: int | None = None, compact: bool = False) -> str:
+    """``value`` as JSON in one line, or indented. NaN and infinities become null. All other numbers are exact.
+
+    ``compact``: without spaces between the values.
+    A character that represents an invalid byte in the name of a file is written as an escape sequence.
+    """
+    separators = (",", ":") if compact else None
+    try:
+        text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # a number that is not finite
+        text = json.dumps(finite(value), indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def parse_json(data: str | bytes) -> Any:
+    """The value of JSON text. Raises ValueError for malformed text and for text that is nested too deeply."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def finite(value: Any) -> Any:
+    """``value`` with infinities and NaN, which JSON lacks, replaced by None, also inside lists and dictionaries."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: finite(part) for key, part in value.items()}
+    return [finite(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def has_nan(value: Any) -> bool:
+    """Whether ``value`` contains NaN at any depth."""
+    if isinstance(value, float):
+        return math.isnan(value)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return any(map(has_nan, parts))
+
+
+# --- metadata
 
 MAX_BYTES = 1 << 26
 MAX_INTEGER = 1 << 53  # greater whole numbers are not exact as floats
@@ -215,3 +257,43 @@ def _decode(name: str, expected: Any, value: Any) -> Any:
     if (origin is Literal and value in arguments) or (isinstance(expected, type) and type(value) is expected):
         return value
     raise ValueError(f"{name!r} cannot be {abbreviate(value)}")
+
+
+# --- records: append-only files of JSON lines, each with a digest, which survive a kill at any moment
+
+
+def append_records(path: str | os.PathLike[str], records: Iterable[Any], *, synced: bool = True) -> None:
+    """Append dataclasses to a file of records and, if ``synced``, wait until they are on the disk.
+
+    Without ``synced``, the records survive a kill of the process, but perhaps not a power failure.
+    """
+    lines = [json.dumps(seal(encode(record)), ensure_ascii=True).encode("ascii") + b"\n" for record in records]
+    if not lines:
+        return
+    with placed(path), open(path, "ab") as stream:
+        stream.write(b"".join(lines))
+        stream.flush()
+        if synced:
+            os.fsync(stream.fileno())
+
+
+def read_records(path: str | os.PathLike[str], record: type[Record], *, remedy: str) -> list[Record]:
+    """The records in a file, none if it does not exist. An incomplete last line is removed from the file.
+
+    Raises SynparseError, with the ``remedy``, for a damaged line.
+    """
+    if not os.path.exists(path):
+        return []
+    with placed(path), open(path, "rb") as stream:
+        content = stream.read()
+    complete = content[: content.rfind(b"\n") + 1]
+    records = []
+    for number, line in enumerate(complete.splitlines(), 1):
+        try:
+            records.append(decode(record, unseal(json.loads(line))))
+        except (ValueError, RecursionError) as error:
+            problem = f"this line is damaged ({one_line(error)})"
+            raise SynparseError(f"{os.fspath(path)}:{number}: {problem}; {remedy}") from None
+    if len(complete) < len(content):
+        os.truncate(path, len(complete))
+    return records

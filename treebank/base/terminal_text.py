@@ -1,4 +1,4 @@
-"""Text on a terminal: its width, and control characters shown instead of sent."""
+"""Text for people: control characters shown instead of sent, width on a terminal, numbers with nouns."""
 
 from __future__ import annotations
 
@@ -21,3 +21,12 @@ def columns(text: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(text) if text.isprintable() else len(text)
+
+
+def quantity(count: int, noun: str) -> str:
+    """A count with its noun in the singular or plural.
+
+    >>> quantity(1, "shard"), quantity(2000, "shard")
+    ('1 shard', '2,000 shards')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
 from treebank.convert.concat_syn import ConcatSyn, count_forms
 from treebank.convert.losses import Losses
@@ -15,7 +15,7 @@ from treebank.convert.word_alignment import WordAlignment
 from treebank.core.head_rules import DEFAULT_RULES
 from treebank.core.relations import with_relations
 from treebank.core.sentence import Sentence
-from treebank.corpora.texts import files_of, read_input
+from treebank.corpora.catalog import files_of, read_input
 from treebank.io.formats import WRITERS
 from treebank.io.lines import OnBad
 from treebank.io.read import DEFAULT_INPUT, InputOptions

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Literal
 
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.core.dependency import delete
 from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tags import bare_label, tags_are_penn, word_mask

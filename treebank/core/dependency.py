@@ -1,4 +1,4 @@
-"""Properties of dependency trees given as heads, and deletion of words. Without recursion.
+"""Heads: properties of dependency trees, deletion of words, and structures restored over deleted words. No recursion.
 
 ``heads[i]`` is the index of word i's head, ``ROOT`` for a root.
 """
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import compress
 
 from treebank.core.sentence import ROOT
+from treebank.core.tree import Tree
 
 Heads = tuple[int, ...]
 
@@ -50,3 +51,79 @@ def delete(heads: Sequence[int], mask: Sequence[bool]) -> Heads:
     new = {ROOT: ROOT} | {i: index for index, i in enumerate(compress(range(len(mask)), mask))}
     left = [(i, above.get(heads[i], heads[i])) for i in new if i != ROOT]
     return tuple(ROOT if head == i else new[head] for i, head in left)
+
+
+# --- structures over some words of a sentence, extended to all of its words
+
+
+def restore(tree: Tree, words: Sequence[str], indices: Sequence[int], *, tag: str = "W") -> Tree:
+    """The tree over all ``words``, given the ``tree`` over the words at ``indices``.
+
+    A dropped word becomes a child of the lowest phrase that covers the kept words on both sides of it; before the
+    first kept word or after the last, of the outermost bracket over the whole sentence. Deleting the dropped words
+    gives the brackets of ``tree`` again. With no kept words the result is one flat bracket; with no words, no tree.
+    """
+    if len(tree) != len(indices):
+        raise ValueError(f"a tree of {len(tree)} words for {len(indices)} kept ones")
+    if not indices:
+        return Tree.from_spans(words, (), tag=tag)
+    if len(indices) == len(words):
+        return tree.with_words(words)
+    tags = [tag] * len(words)
+    for i, tree_tag in zip(indices, tree.tags, strict=True):
+        tags[i] = tree_tag
+    # A phrase reaches from its first kept word to its last, hence over exactly what was dropped between them.
+    spans = [(indices[start], indices[end - 1] + 1) for start, end in tree.spans]
+    if spans and tree.spans[0] == (0, len(indices)):
+        spans[0] = (0, len(words))
+    return Tree(tuple(words), tuple(tags), tuple(spans), tree.labels)
+
+
+def restore_heads(heads: Sequence[int], indices: Sequence[int], count: int) -> Heads:
+    """The heads of ``count`` words, given the ``heads`` of the words at ``indices``.
+
+    The head of a dropped word is the lowest kept word whose subtree contains the kept words on both sides of the
+    dropped one; before the first kept word and after the last, it is the root. Thus no new arc crosses another one. If
+    the heads do not form a tree, the head is the kept word before the dropped one, else the one after it. If no word is
+    kept, the first word is the root.
+    """
+    if len(heads) != len(indices):
+        raise ValueError(f"heads of {len(heads)} words for {len(indices)} kept ones")
+    if not indices:
+        return (ROOT, *([0] * (count - 1)))[:count]
+    restored = [ROOT] * count
+    for word, head in zip(indices, heads, strict=True):
+        restored[word] = ROOT if head == ROOT else indices[head]
+    depths = _depths(heads) if len(indices) < count and is_tree(heads) else []
+    for left, start, end in zip(range(-1, len(indices)), [-1, *indices], [*indices, count], strict=True):
+        if end - start > 1:
+            head = _between(heads, left, depths) if depths else max(left, 0)
+            restored[start + 1 : end] = [indices[head]] * (end - start - 1)
+    return tuple(restored)
+
+
+def _depths(heads: Sequence[int]) -> list[int]:
+    """The depth of each word of a tree, which is 1 for the root."""
+    depths = [0] * len(heads)
+    for word in range(len(heads)):
+        path = []
+        while word != ROOT and not depths[word]:
+            path.append(word)
+            word = heads[word]
+        above = 0 if word == ROOT else depths[word]
+        for depth, passed in enumerate(reversed(path), above + 1):
+            depths[passed] = depth
+    return depths
+
+
+def _between(heads: Sequence[int], left: int, depths: Sequence[int]) -> int:
+    """The lowest word whose subtree contains the word ``left`` and the next word, or the root at an edge."""
+    if not 0 <= left < len(heads) - 1:
+        return heads.index(ROOT)
+    first, second = left, left + 1
+    while first != second:
+        if depths[first] >= depths[second]:
+            first = heads[first]
+        else:
+            second = heads[second]
+    return first

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from treebank.base.arguments import nearest
 from treebank.base.errors import UnknownNameError
-from treebank.base.registry import nearest
 from treebank.core.dependency import Heads
 from treebank.core.sentence import ROOT
 from treebank.core.tags import ALL_PUNCTUATION_TAGS, PENN_TAGS, UNIVERSAL_PUNCTUATION, bare_label, is_word

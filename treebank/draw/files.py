@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from treebank.base.atomic_write import write_whole
 from treebank.base.errors import SynparseError
+from treebank.base.files import write_whole
 from treebank.draw.latex import document
 from treebank.draw.layout import scene_of
 from treebank.draw.page import page

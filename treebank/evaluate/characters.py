@@ -14,8 +14,7 @@ from itertools import accumulate, chain, compress, pairwise
 from typing import Any
 
 from treebank.base.errors import SynparseError
-from treebank.core.annotation import Surface
-from treebank.core.sentence import Sentence, Treebank
+from treebank.core.sentence import Sentence, Surface, Treebank
 from treebank.core.tags import short_sentences
 from treebank.core.tree import Span, Tree
 from treebank.evaluate.align import align, check_has_trees, mismatch, plain, readings, within_limit

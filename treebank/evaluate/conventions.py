@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
+from treebank.base.arguments import nearest
 from treebank.base.errors import UnknownNameError, UsageError
-from treebank.base.registry import nearest
 from treebank.core.sentence import Treebank
 from treebank.core.tags import PENN_RULES, has_penn_tags
 

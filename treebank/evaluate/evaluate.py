@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from treebank.base.arguments import check_count
+from treebank.base.arguments import check_count, nearest
 from treebank.base.errors import SynparseError, TreebankError, UnknownNameError, UsageError
-from treebank.base.registry import nearest
 from treebank.base.tables import Table
 from treebank.core.baselines import HEAD_BASELINES
 from treebank.core.head_rules import find_rules

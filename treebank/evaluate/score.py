@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from treebank.base.version import VERSION
+from treebank.base import VERSION
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Span, Tree
 from treebank.evaluate.align import TreeView

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol
 
+from treebank.base.arguments import nearest
 from treebank.base.errors import SynparseError, TreebankError, UnknownNameError
-from treebank.base.registry import nearest
 from treebank.core.baselines import BASELINES, HEAD_BASELINES, SEEDED
 from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.core.tree import Tree

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
 
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import diagnose, parse, root_offsets, scan, scan_regular, shorten
 from treebank.core.sentence import Location, Sentence

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from sys import intern
 
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
-from treebank.core.annotation import Annotation
 from treebank.core.brackets import shorten
-from treebank.core.sentence import ROOT, Location, Sentence
+from treebank.core.sentence import ROOT, Annotation, Location, Sentence
 from treebank.io.damage import OTHER_TEXT, OUTER_SPACE, DamageSigns
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source

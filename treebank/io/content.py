@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Sequence
 
-from treebank.base.json_text import parse_json
+from treebank.base.metadata import parse_json
 
 Lines = Sequence[str]  # the first lines of a file that are not blank, without the last one, which may be incomplete
 

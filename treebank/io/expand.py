@@ -8,8 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from treebank.base.atomic_write import PART
 from treebank.base.errors import SynparseError, TreebankError
+from treebank.base.files import PART
 from treebank.io.compression import DAMAGED
 from treebank.io.content import is_binary
 from treebank.io.formats import TEXT, TREEBANK_SUFFIXES, XML_FORMATS, Format, detect, format_by_suffix, suffix_of

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.base.json_text import parse_json
+from treebank.base.metadata import parse_json
+from treebank.core.dependency import restore
 from treebank.core.distances import spans_from_distances
-from treebank.core.restore import restore
 from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tree import Tree
 from treebank.io.content import PAIR_KEYS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, shorten
 from treebank.core.sentence import Location, Sentence

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import quoteattr
 
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import shorten
 from treebank.core.sentence import Location, Sentence

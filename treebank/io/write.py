@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from treebank.base.errors import TreebankError
-from treebank.base.json_text import json_text
+from treebank.base.metadata import json_text
 from treebank.core.distances import distances_from_tree, path_lengths
 from treebank.core.relations import with_relations
 from treebank.core.sentence import Sentence

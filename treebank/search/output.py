@@ -10,7 +10,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from treebank.base.errors import TreebankError, UsageError
-from treebank.base.json_text import json_text
+from treebank.base.metadata import json_text
 from treebank.base.tables import Column, Table
 from treebank.base.terminal_text import columns, printable
 from treebank.core.sentence import Sentence

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from treebank.base.registry import Registry
-from treebank.core.annotation import Surface
+from treebank.base.arguments import Registry
+from treebank.core.sentence import Surface
 from treebank.tokenize.english import english_spans
 from treebank.tokenize.segmenters import SEGMENTERS, character_spans, segmented
 from treebank.tokenize.sentences import sentence_spans

@@ -13,7 +13,7 @@ from cli.options import OUTPUT, SCORING, device_option, format_option, models_op
 from cli.output import open_output
 from cli.progress import Counter
 from cli.views import FORMATS, show
-from treebank.base.json_text import json_text
+from treebank.base.metadata import json_text
 
 if TYPE_CHECKING:
     from treebank.io.read import InputOptions
@@ -74,7 +74,7 @@ def agreement(
     from induce.parsing.parser import with_rule
     from induce.storage.model_spec import expand_models
     from induce.storage.outputs import check_output
-    from treebank.corpora.texts import read_input
+    from treebank.corpora.catalog import read_input
 
     if select:
         check_output(select, inputs=[*text, *predicted], models=models)

@@ -65,7 +65,7 @@ def channels(
     """
     from induce.analysis.channels import ChannelComparison, correlate_channels
     from induce.storage.model_spec import expand_models
-    from treebank.corpora.texts import files_of, read_input
+    from treebank.corpora.catalog import files_of, read_input
     from treebank.io.read import DEFAULT_INPUT
 
     folders = [folder for group in expand_models(default_models(models)).values() for folder in group]

@@ -42,8 +42,7 @@ def gaps(
         raise click.UsageError("give a TEXT, for the ends of words, or --gold, for the ends of chunks")
     from induce.analysis.gaps import chunk_boundaries, word_boundaries
     from induce.parsing.load import load_model_parser
-    from treebank.corpora.catalog import load_gold
-    from treebank.corpora.texts import read_input
+    from treebank.corpora.catalog import load_gold, read_input
 
     folder = default_model(model)
     parser = load_model_parser(folder, **parsing)

@@ -45,7 +45,7 @@ def grammar(
     it.
     """
     from induce.analysis.induced_grammar import describe_grammar, describe_rules, is_pcfg
-    from treebank.corpora.texts import files_of, read_input
+    from treebank.corpora.catalog import files_of, read_input
 
     if is_pcfg(run := default_model(model, built_in=builtin.GRAMMAR)):
         if text or member > 1:

@@ -12,7 +12,7 @@ from cli.command import command, option
 from cli.options import SCORING, default_models, format_option, models_option, parsing_options, reading_options
 from cli.views import FORMATS, show
 from treebank.base.errors import SynparseError
-from treebank.base.json_text import parse_json
+from treebank.base.metadata import parse_json
 
 if TYPE_CHECKING:
     from treebank.io.read import InputOptions
@@ -56,7 +56,7 @@ def sharpness(
     from induce.analysis.sharpness import SharpnessReport, measure, scores_of, with_scores
     from induce.parsing.load import load_model_parser
     from induce.storage.model_spec import expand_models
-    from treebank.corpora.texts import read_input
+    from treebank.corpora.catalog import read_input
 
     folders = [folder for group in expand_models(default_models(models)).values() for folder in group]
     results = []

@@ -9,7 +9,7 @@ from cli.options import format_option, note
 from cli.plot_options import check_plot, plot_option
 from cli.views import FORMATS, show
 from treebank.base.errors import SynparseError
-from treebank.base.json_text import parse_json
+from treebank.base.metadata import parse_json
 
 EXAMPLES = [
     ("synparse analyze sweep scores.json --setting train.seed", "Print one row per seed."),

@@ -23,8 +23,8 @@ from induce.tasks.craft.observation import FEATURES, observe
 from induce.tasks.craft.sketches import goals_of, read_sketch, read_sketches, treasure_of
 from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map, write_maps
 from induce.tasks.examples import LengthLoader, set_aside
-from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
+from treebank.base.files import digest_bytes
 from treebank.core.sentence import Location
 from treebank.io.expand import expand
 from treebank.io.lines import open_lines

@@ -26,9 +26,9 @@ from induce.tasks.craft.sketches import SUBTASKS, read_sketches
 from induce.tasks.craft.world import ACTIONS
 from induce.tasks.evaluation import read_runs
 from induce.tasks.results import TaskEvaluation
+from treebank.base import VERSION
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
-from treebank.base.version import VERSION
 
 GENERATED = 300  # demonstrations, if no file is given
 WORLDS = 100  # for each task and option

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from induce.tasks.craft.world import COLLECTED, KIND, RINGS, Treasure
+from treebank.base.arguments import nearest
 from treebank.base.errors import SynparseError, UnknownNameError
-from treebank.base.registry import nearest
 
 
 class Subtask(NamedTuple):

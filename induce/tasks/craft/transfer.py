@@ -35,8 +35,8 @@ from induce.training.position import Clock, Position
 from induce.training.request import check_kept
 from induce.training.state import Content, append_event, cut_log, resume_error, store_checkpoint
 from induce.training.time_limit import Limits, never
-from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
+from treebank.base.files import digest_bytes
 from treebank.base.metadata import encode
 
 if TYPE_CHECKING:

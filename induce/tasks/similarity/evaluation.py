@@ -18,10 +18,10 @@ from induce.storage.model_spec import system_name
 from induce.tasks.results import TaskEvaluation
 from induce.tasks.similarity.pairs import RatedPair, Similarity
 from induce.tasks.similarity.training import cut_words
-from treebank.base.digest import digest_bytes
+from treebank.base import VERSION
 from treebank.base.errors import SynparseError
+from treebank.base.files import digest_bytes
 from treebank.base.tables import Cell, Column, Table
-from treebank.base.version import VERSION
 
 BASELINE = "bag-of-words"
 

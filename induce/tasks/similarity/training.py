@@ -21,8 +21,8 @@ from induce.settings.run import RunConfig
 from induce.tasks.batches import RatedBatch
 from induce.tasks.examples import LengthLoader, set_aside
 from induce.tasks.similarity.pairs import RatedPair, Similarity
-from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError
+from treebank.base.files import digest_bytes
 from treebank.core.sentence import Sentence
 from treebank.tokenize import tokenization
 

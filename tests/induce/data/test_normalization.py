@@ -12,8 +12,7 @@ from induce.data.normalization import RECIPES, Normalized
 from induce.settings.presets import load_preset
 from tests.support.dependency_trees import is_projective
 from treebank.base.errors import SynparseError
-from treebank.core.dependency import delete, is_tree
-from treebank.core.restore import restore, restore_heads
+from treebank.core.dependency import delete, is_tree, restore, restore_heads
 from treebank.core.sentence import ROOT
 from treebank.core.tags import WORD_TAGS, is_word
 from treebank.core.tree import Tree

@@ -11,8 +11,18 @@ from typing import Any, Literal
 import pytest
 
 from treebank.base.errors import SynparseError
-from treebank.base.metadata import FileFormat, MetadataError, decode, encode, read_metadata, write_metadata
-from treebank.base.records import append_records, read_records
+from treebank.base.metadata import (
+    FileFormat,
+    MetadataError,
+    append_records,
+    decode,
+    encode,
+    has_nan,
+    json_text,
+    read_metadata,
+    read_records,
+    write_metadata,
+)
 
 
 @dataclass(frozen=True)
@@ -111,3 +121,10 @@ def test_records_survive_a_torn_last_line(tmp_path: Path) -> None:
     path.write_bytes(whole.replace(b'"b"', b'"c"'))
     with pytest.raises(SynparseError, match=r"records\.jsonl:2: this line is damaged .*; remove it"):
         read_records(path, Note, remedy="remove it")
+
+
+def test_numbers_that_are_not_finite_become_null() -> None:
+    value = {"a": [1.5, math.nan, {"b": math.inf}], "c": 0.1 + 0.2}
+    assert json.loads(json_text(value)) == {"a": [1.5, None, {"b": None}], "c": 0.1 + 0.2}
+    assert has_nan(value)
+    assert not has_nan({"a": [1, "NaN", math.inf]})

@@ -9,7 +9,7 @@ import pytest
 from tests.support.reference import SHARED
 from tests.support.ud_rules import violations
 from treebank.convert.convert import Conversion, Treebanks, convert
-from treebank.core.restore import restore_heads
+from treebank.core.dependency import restore_heads
 from treebank.core.sentence import ROOT
 from treebank.io.conllu import read_conllu
 from treebank.io.conllu_writer import ConlluWriter

@@ -144,7 +144,7 @@ def test_link_to_a_missing_file_is_an_error(tmp_path: Path) -> None:
 
 def test_reading_trees_loads_no_heavy_library() -> None:
     code = (
-        "import sys; from treebank.io.read import read_sentences; import treebank.core.restore\n"
+        "import sys; from treebank.io.read import read_sentences; import treebank.core.dependency\n"
         "list(read_sentences(['tests/data/brackets/penn.mrg']))\n"
         "assert not {'torch', 'nltk', 'numpy', 'regex'} & set(sys.modules)"
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.reference import SHARED
 from tests.support.segmentation import agreement, raw_gold, segmentation_spans
 from treebank.base.errors import SynparseError
-from treebank.core.annotation import Annotation
+from treebank.core.sentence import Annotation
 from treebank.io.conllu import read_conllu
 from treebank.tokenize import TOKENIZATIONS, tokenization, tokenize
 from treebank.tokenize.sentences import sentence_spans

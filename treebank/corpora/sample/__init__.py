@@ -6,7 +6,7 @@ import lzma
 from functools import cache
 from importlib.resources import files
 
-from treebank.base.registry import Registry
+from treebank.base.arguments import Registry
 from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.core.tree import Tree
 

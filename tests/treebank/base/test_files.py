@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.groups import another_group
-from treebank.base.atomic_write import replacing, write_whole
 from treebank.base.errors import SynparseError
+from treebank.base.files import replacing, write_whole
 
 
 def test_permissions_and_links_are_preserved(tmp_path: Path) -> None:
