@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from induce.search.parsed_corpus import Corpus
     from induce.training.events import Event
     from induce.training.loop import Trainer
-    from induce.training.sources import Text
+    from induce.training.request import Text
     from treebank.core.sentence import Sentence
     from treebank.draw.notebook import Drawing
     from treebank.evaluate.evaluate import Evaluation

@@ -81,8 +81,8 @@ class PriorEntry:
 class TeacherEntry:
     """A source of structures that a model learns besides the words of its text (``--teacher``)."""
 
-    check: str  # "module:function" from sources and settings, which raises SynparseError if they do not fit
-    supervise: str  # "module:function" from sources, settings and device to a `Supervision`
+    check: str  # "module:function" from request and settings, which raises SynparseError if they do not fit
+    supervise: str  # "module:function" from request and settings to a `Supervision`
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from induce.distillation.span_information import Words, nearest_sentences, span_
 from induce.distillation.teachers import REWARDS, check_teachers
 from induce.settings.run import RunConfig, kind_of
 from induce.training.corpora import Supervision
-from induce.training.sources import Sources
+from induce.training.request import RunRequest
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
 from treebank.io.source import Source
@@ -23,10 +23,10 @@ from treebank.io.source import Source
 SEMINFO = "seminfo"
 
 
-def check_rewards(sources: Sources, config: RunConfig) -> None:
+def check_rewards(request: RunRequest, config: RunConfig) -> None:
     """Raise SynparseError if the model cannot learn rewards of spans, or if their file is missing."""
-    check_teachers(sources, config)
-    names = sources.teachers
+    check_teachers(request, config)
+    names = request.teachers
     for name in (name for name in names if name.partition(":")[0] == SEMINFO):
         if SpanRewardBatch not in kind_of(config).reads:
             raise SynparseError(f"--teacher {name}: only grammars such as npcfg learn rewards of spans")
@@ -37,9 +37,9 @@ def check_rewards(sources: Sources, config: RunConfig) -> None:
             raise SynparseError(f"{path or name}: there is no such file of paraphrases")
 
 
-def supervise(sources: Sources, config: RunConfig, device: str) -> Supervision:
-    """The rewards of spans that the only teacher in ``sources`` stands for."""
-    return Supervision(REWARDS, reward_references(sources.teachers[0], config))
+def supervise(request: RunRequest, config: RunConfig) -> Supervision:
+    """The rewards of spans that the only teacher in ``request`` stands for."""
+    return Supervision(REWARDS, reward_references(request.teachers[0], config))
 
 
 def reward_references(name: str, config: RunConfig) -> Callable[[Iterable[Sentence]], Iterator[SentenceRewards]]:

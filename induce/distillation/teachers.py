@@ -22,7 +22,7 @@ from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import parse_model_spec
 from induce.structures import HeadDistribution
 from induce.training.corpora import Supervision
-from induce.training.sources import Sources, read_text
+from induce.training.request import RunRequest, read_text
 from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Sentence, Treebank
@@ -76,7 +76,7 @@ class Teacher:
         return not source.startswith(PARSED) or f"{GOLD} {self.output}" in source
 
 
-def check_teachers(sources: Sources, config: RunConfig) -> None:
+def check_teachers(request: RunRequest, config: RunConfig) -> None:
     """Raise SynparseError if the model of ``config`` cannot learn from teachers."""
     name, entry, reading = config.model_name, entry_of(config), config.loader_name
     if config.data.token == "character":
@@ -94,17 +94,17 @@ def check_teachers(sources: Sources, config: RunConfig) -> None:
         raise SynparseError("model.start=random learns no initial trees; leave it or --teacher out")
 
 
-def supervise(sources: Sources, config: RunConfig, device: str) -> Supervision:
+def supervise(request: RunRequest, config: RunConfig) -> Supervision:
     """The trees or heads of the teachers: in a treebank for models that learn from one, else as references."""
     entry = entry_of(config)
-    if entry.needs_teacher and (sources.dev or sources.sample):
-        check_development(sources.teachers)
+    if entry.needs_teacher and (request.dev or request.sample):
+        check_development(request.teachers)
     output = entry.teacher_output or "trees"
-    teachers = [Teacher(name, output, device=device) for name in sources.teachers]
+    teachers = [Teacher(name, output, device=request.device) for name in request.teachers]
     annotation = annotation_type(teachers)
     if entry.learns_trees:
-        options = replace(sources.input_options, tokenize=config.data.tokenization)
-        return Supervision(annotation, treebank=parse_with_teacher(teachers, sources, options))
+        options = replace(request.input_options, tokenize=config.data.tokenization)
+        return Supervision(annotation, treebank=parse_with_teacher(teachers, request, options))
     return Supervision(annotation, head_references(teachers) if output == "heads" else tree_references(teachers))
 
 
@@ -120,7 +120,7 @@ def head_references(teachers: Sequence[Teacher]) -> Callable[[Iterable[Sentence]
     )
 
 
-def parse_with_teacher(teachers: Sequence[Teacher], sources: Sources, options: InputOptions) -> Treebank:
+def parse_with_teacher(teachers: Sequence[Teacher], request: RunRequest, options: InputOptions) -> Treebank:
     """The training text with the trees of the only teacher, for models that learn from a treebank.
 
     Raises SynparseError for several teachers, or without a text.
@@ -128,9 +128,9 @@ def parse_with_teacher(teachers: Sequence[Teacher], sources: Sources, options: I
     teacher, *others = teachers
     if others:
         raise SynparseError(f"{others[0].name}: this model learns from one teacher; give --teacher once")
-    if not sources.text:
+    if not request.text:
         raise SynparseError(f"{teacher.name}: a teacher parses the training text; name a TEXT")
-    text = [replace(sentence, tree=None, heads=(), relations=()) for sentence in read_text(sources.text, options)]
+    text = [replace(sentence, tree=None, heads=(), relations=()) for sentence in read_text(request.text, options)]
     text = [sentence for sentence in text if sentence.words]
     trees = teacher.predictions(text)
     return Treebank(teacher.name, [replace(sentence, tree=tree) for sentence, tree in zip(text, trees, strict=True)])

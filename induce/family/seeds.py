@@ -14,8 +14,7 @@ from pathlib import Path
 from induce.storage.locate import FAMILY, PathType
 from induce.storage.run_folder import check_type
 from induce.training.events import Event
-from induce.training.job import StoredJob, StoredRequest, part_request
-from induce.training.parallel import Task, train_tasks
+from induce.training.parallel import StoredJob, Task, part_request, train_tasks
 from induce.training.request import RunRequest, Stop
 from induce.training.run import load_data
 from induce.workers.pool import cores, worker_count
@@ -73,7 +72,7 @@ def train_family(
     check_type(folder, PathType.FAMILY)
     stored = _family_to_resume(folder, request, seeds)
     if stored:
-        request, seeds = stored.request.resumed(request), seeds or stored.seeds
+        request, seeds = stored.request.resumed_by(request), seeds or stored.seeds
     new = [replace(request, run=str(folder / f"seed-{seed}"), seed=seed) for seed in seeds]
     runs = [part_request(run, changes) for run in new]
     data = load_data(runs[0], report, stop)
@@ -85,7 +84,7 @@ def train_family(
         report(line)
     folder.mkdir(parents=True, exist_ok=True)
     family = StoredFamily(
-        request=StoredRequest.of(request),
+        request=request.stored(),
         seeds=tuple(dict.fromkeys([*(stored.seeds if stored else ()), *seeds])),
         text_sha256=data.training.sha256,
         dev_sha256=data.development.sha256,

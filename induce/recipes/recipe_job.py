@@ -18,9 +18,8 @@ from induce.storage.facts import RunFacts
 from induce.storage.locate import ENSEMBLE, PLAN, PathType
 from induce.storage.model_spec import ModelSpec
 from induce.storage.run_folder import check_type, clear, resumable
-from induce.training.job import StoredJob, StoredRequest, part_request
-from induce.training.request import RunRequest
-from induce.training.sources import is_corpus
+from induce.training.parallel import StoredJob, part_request
+from induce.training.request import RunRequest, is_corpus
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.metadata import FileFormat, read_metadata, write_metadata
@@ -88,7 +87,7 @@ class RecipeJob:
         if (request.seed or 0) > MAX_SEED:
             raise UsageError(f"--seed {request.seed}: a recipe takes seeds up to {MAX_SEED}")
         if stored:
-            job = cls(replace(stored, minutes=limit), stored.request.resumed(request), report)
+            job = cls(replace(stored, minutes=limit), stored.request.resumed_by(request), report)
             done = tuple(name for name in stored.done if resumable(job.run_folder(name)))  # the others were deleted
             job.plan.done = done
             job.plan.seconds = 0.0 if minutes or done != stored.done else stored.seconds
@@ -104,7 +103,7 @@ class RecipeJob:
         if exists and not (request.overwrite and path.exists()):
             raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or use --resume")
         request = replace(request, resume=False, seed=request.seed or 1)
-        plan = RecipePlan(request=StoredRequest.of(request), recipe=recipe, minutes=limit)
+        plan = RecipePlan(request=request.stored(), recipe=recipe, minutes=limit)
         return cls(plan, request, report)
 
     def begin(self) -> None:

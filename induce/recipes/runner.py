@@ -27,10 +27,9 @@ from induce.recipes.schedule import SLACK, Schedule, fit_passes
 from induce.settings.run import entry_of
 from induce.training.events import Event, Finished
 from induce.training.parallel import Task, train_tasks
-from induce.training.request import RunRequest, Stop, resolved_config, unchangeable
+from induce.training.request import RunRequest, Stop, read_text, resolved_config, unchangeable
 from induce.training.run import check_fits, load_data
 from induce.training.run_data import RunData, load_run_data
-from induce.training.sources import read_text
 from induce.workers.pool import worker_count
 from treebank.base.arguments import ignore
 from treebank.base.errors import UsageError
@@ -151,7 +150,7 @@ def _read_text(job: RecipeJob, stop: Stop) -> RunData:
     config = resolved_config(request)
     request.check(config)
     check_fits(config)
-    return load_run_data(config, request, request.device, stop)
+    return load_run_data(config, request, stop)
 
 
 def _report_shares(job: RecipeJob) -> None:

@@ -1,4 +1,4 @@
-"""Corpora of a training run, read from its sources, and prepared corpora on disk."""
+"""Corpora of a training run, read from its request, and prepared corpora on disk."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from induce.data.corpus import Reference, read_corpora
-from induce.data.corpus_facts import read_facts
 from induce.data.prepared import PreparedCorpus, prepare
 from induce.data.tokens import leaf
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig, entry_of
 from induce.storage.outputs import check_new_folder
-from induce.training.sources import Sources, Text, is_corpus, names_of, read_text
+from induce.training.request import RunRequest, is_corpus, names_of, read_text
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import BASELINES
 from treebank.core.sentence import Sentence
@@ -43,17 +42,17 @@ class Supervision:
     treebank: Treebank | None = None
 
 
-def load_trees(config: RunConfig, sources: Sources) -> Treebank | None:
+def load_trees(config: RunConfig, request: RunRequest) -> Treebank | None:
     """Treebank that the model learns trees from, or None if it does not.
 
     Without text and trees, this is the built-in sample. Raises SynparseError for a sentence without a tree.
     """
-    if not entry_of(config).learns_trees or sources.teachers:
+    if not entry_of(config).learns_trees or request.teachers:
         return None
-    if sources.sample:
+    if request.sample:
         return sample_treebank("train")
-    is_sample = sources.trees == SAMPLE and is_name(SAMPLE)
-    treebank = sample_treebank("train") if is_sample else load_gold(str(sources.trees))
+    is_sample = request.trees == SAMPLE and is_name(SAMPLE)
+    treebank = sample_treebank("train") if is_sample else load_gold(str(request.trees))
     for sentence in treebank.sentences:
         if sentence.tree is None:
             raise SynparseError(f"{sentence.location}: this sentence has no tree to learn from")
@@ -62,7 +61,7 @@ def load_trees(config: RunConfig, sources: Sources) -> Treebank | None:
 
 def load_corpora(
     config: RunConfig,
-    sources: Sources,
+    request: RunRequest,
     treebank: Treebank | None,
     references: References | None = None,
     watch: Watch | None = None,
@@ -73,48 +72,43 @@ def load_corpora(
     yields the trees or heads of teachers for each sentence. For separate development text, it is called only if the
     model learns from teachers alone. ``watch`` describes the sentences while they are read.
     """
-    if any(map(is_corpus, sources.text)):
-        return _prepared(config, sources)
-    options = replace(sources.input_options, tokenize=config.data.tokenization)
+    if any(map(is_corpus, request.text)):
+        return _prepared(config, request)
+    options = replace(request.input_options, tokenize=config.data.tokenization)
     recipe, token = config.data.normalization, leaf(config.data.token)
-    sample = not sources.text and (treebank is None or treebank.name == "sample-train")
-    share = 0.0 if sources.dev or sample else config.data.development_share
-    sentences = _training(config, sources, treebank, sample, options)
+    sample = not request.text and (treebank is None or treebank.name == "sample-train")
+    share = 0.0 if request.dev or sample else config.data.development_share
+    sentences = _training(config, request, treebank, sample, options)
     if watch is not None and not sample:
         sentences = watch.sentences(sentences)
     learns = treebank is not None
     training, held_out = read_corpora(
         sentences, recipe, token=token, development_share=share, with_trees=learns, references=references
     )
-    if not sources.dev and not sample:
+    if not request.dev and not sample:
         return training, held_out
-    sentences = read_text(sources.dev, options, part="dev") if sources.dev else sample_treebank("dev").sentences
+    sentences = read_text(request.dev, options, part="dev") if request.dev else sample_treebank("dev").sentences
     dev_references = references if entry_of(config).needs_teacher else None
     development, _ = read_corpora(sentences, recipe, token=token, references=dev_references)
-    if sources.dev and not development.words:
-        raise SynparseError(f"{' '.join(names_of(sources.dev))}: the development text holds no words")
+    if request.dev and not development.words:
+        raise SynparseError(f"{' '.join(names_of(request.dev))}: the development text holds no words")
     return training, development
 
 
-def _prepared(config: RunConfig, sources: Sources) -> tuple[TrainingData, TrainingData]:
-    """Training and development part of a corpus on disk, or all of it for training if ``sources.dev`` is given."""
+def _prepared(config: RunConfig, request: RunRequest) -> tuple[TrainingData, TrainingData]:
+    """Training and development part of a corpus on disk, or all of it for training if ``request.dev`` is given."""
     data = config.data
     if data.text_share < 1:
-        raise SynparseError(f"{sources.text[0]}: a prepared corpus is learned from whole, without data.text_share")
-    corpus = PreparedCorpus.read(str(sources.text[0]))
+        raise SynparseError(f"{request.text[0]}: a prepared corpus is learned from whole, without data.text_share")
+    corpus = PreparedCorpus.read(str(request.text[0]))
     corpus.check(normalization=data.normalization, token=leaf(data.token), tokenization=data.tokenization)
-    training, held_out = corpus.split(0.0 if sources.dev else data.development_share)
-    if not sources.dev:
+    training, held_out = corpus.split(0.0 if request.dev else data.development_share)
+    if not request.dev:
         return training, held_out
-    options = replace(sources.input_options, tokenize=data.tokenization)
+    options = replace(request.input_options, tokenize=data.tokenization)
     return training, read_corpora(
-        read_text(sources.dev, options, part="dev"), data.normalization, token=leaf(data.token)
+        read_text(request.dev, options, part="dev"), data.normalization, token=leaf(data.token)
     )[0]
-
-
-def prepared_rule(text: Sequence[Text]) -> str:
-    """Tokenization rule of a corpus on disk, or an empty string for other text."""
-    return read_facts(str(text[0])).tokenization if text and is_corpus(text[0]) else ""
 
 
 def prepare_text(
@@ -145,13 +139,13 @@ def prepare_text(
 
 
 def _training(
-    config: RunConfig, sources: Sources, treebank: Treebank | None, sample: bool, options: InputOptions
+    config: RunConfig, request: RunRequest, treebank: Treebank | None, sample: bool, options: InputOptions
 ) -> Iterable[Sentence]:
     """Training sentences: those of the text, without trees, followed by those of ``treebank``."""
     if treebank is None:
-        text: Iterable[Sentence] = sample_treebank("train").sentences if sample else read_text(sources.text, options)
+        text: Iterable[Sentence] = sample_treebank("train").sentences if sample else read_text(request.text, options)
         return spread(text, config.data.text_share)
-    plain = spread(read_text(sources.text, options), config.data.text_share)
+    plain = spread(read_text(request.text, options), config.data.text_share)
     annotated = supervised(treebank.sentences, config.data, seed=config.train.seed)
     return chain((replace(sentence, tree=None) for sentence in plain), annotated)
 

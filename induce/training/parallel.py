@@ -1,18 +1,50 @@
-"""Several trainings at a time, each in a worker process that shares the text in the memory of this process."""
+"""Jobs of several trainings, each in a worker process that shares the text in the memory of this process.
+
+A job stores its request and the digests of its texts in a metadata file. Each of its trainings is an ordinary run.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
+from pathlib import Path
 
+from induce.storage.run_folder import has_begun
 from induce.training.events import Event
-from induce.training.request import RunRequest, Stop
+from induce.training.request import RunRequest, Stop, is_changeable
 from induce.training.run import prepare_run
 from induce.training.run_data import RunData
+from induce.training.state import check_text
 from induce.workers.pool import Pool, WorkerDiedError
 from treebank.base.errors import SynparseError
+
+
+@dataclass(kw_only=True)
+class StoredJob:
+    """Fields that the metadata files of all jobs have."""
+
+    request: RunRequest  # as `RunRequest.stored` returns it
+    text_sha256: str = ""  # of the training text, "" if it has not been read
+    dev_sha256: str = ""  # of the development text
+
+    def check_texts(self, folder: Path, data: RunData) -> None:
+        """Raises SynparseError if ``data`` are not the texts and trees that the job in ``folder`` began with."""
+        source = data.facts.learned_from
+        check_text(folder, "training", data.training.sha256, self.text_sha256, source)
+        check_text(folder, "development", data.development.sha256, self.dev_sha256, source)
+
+
+def part_request(request: RunRequest, changes: Sequence[str] = ()) -> RunRequest:
+    """``request`` of a new run or, if the job is resumed and the run has begun, one that resumes the run.
+
+    A resumed run keeps its settings, except for the ``changes`` that it can take.
+    """
+    if not (request.resume and has_begun(Path(request.run))):
+        return replace(request, resume=False)
+    paths = {name: getattr(request, name) for name in ("run", "text", "dev", "teachers", "device")}
+    return RunRequest(resume=True, settings=tuple(filter(is_changeable, changes)), **paths)
 
 
 @dataclass(frozen=True)

@@ -1,51 +1,172 @@
-"""Request of a user for a training run, and the settings and sources that follow from it."""
+"""Request of a user for a training run: its sources and settings, and what may change when it is resumed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from induce.data.corpus_facts import read_facts
+from induce.registry import MODELS, load, teacher_entry
 from induce.settings.presets import changed, resolve, with_seed
-from induce.settings.run import RunConfig
+from induce.settings.run import RunConfig, entry_of
+from induce.storage.locate import PathType, locate
+from induce.storage.outputs import check_new_folder
 from induce.storage.run_folder import resume_command
-from induce.training.corpora import prepared_rule
-from induce.training.sources import Sources, Text, is_corpus
 from treebank.base.arguments import canonical
 from treebank.base.errors import SynparseError, UsageError
-from treebank.corpora.catalog import files_of
-from treebank.io.read import InputOptions
+from treebank.core.sentence import Sentence, as_sentence
+from treebank.corpora.catalog import files_of, read_input
+from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
 
 if TYPE_CHECKING:
     from induce.storage.checkpoint import Checkpoint
-    from induce.storage.facts import RunFacts
 
 CHANGEABLE = ("train.epochs", "optimizer.learning_rate")  # settings that may change on resume
 DEVELOPMENT_SHARE = "data.development_share"
+STORED_INPUT = ("tokenize", "paragraphs", "form", "encoding")  # fields of `InputOptions` that are stored
+KEPT = ("trees", "teachers", "model", "preset", "task", "seed")  # fields of a request that cannot change on resume
+OPTION_NAMES = {
+    "text": "TEXT",
+    "teachers": "--teacher",
+    "task": "task",
+    "tokenize": "--tokenizer",
+    "form": "--input-format",
+}
 Stop = Callable[[], bool]
+Text = str | Sequence[str]  # a path, a pattern, or a sentence as a list of words
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRequest(Sources):
-    """Request of a user for a training run. None and empty values stand for the default."""
+class RunRequest:
+    """Request of a user for a training run. None and empty values stand for the default.
 
-    run: str
+    ``text`` and ``dev`` are paths, or in a program lists of words. Without ``text`` and ``trees``, the run uses the
+    built-in sample. ``teachers`` are models, files of trees or heads, or other sources that a model learns from.
+    """
+
+    run: str = ""
+    text: tuple[Text, ...] = ()
+    dev: tuple[Text, ...] = ()
+    trees: str | None = None
+    teachers: tuple[str, ...] = ()
+    input_options: InputOptions = DEFAULT_INPUT
     model: str | None = None
     preset: str | None = None
-    settings: Sequence[str] = ()
+    settings: tuple[str, ...] = ()
     task: str = ""
     seed: int | None = None
     resume: bool = False
     overwrite: bool = False
     device: str = "auto"
 
+    def __post_init__(self) -> None:
+        for name in ("text", "dev", "teachers", "settings"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))  # lists of a program
+
+    @property
+    def sample(self) -> bool:
+        """Whether the run uses the built-in sample."""
+        return not self.text and not self.trees
+
     @property
     def changes(self) -> list[str]:
         """All changes ``table.key=value``: the tokenization first, the seed last."""
-        rule = self.input_options.tokenize or prepared_rule(self.text)
+        prepared = read_facts(str(self.text[0])).tokenization if self.text and is_corpus(self.text[0]) else ""
+        rule = self.input_options.tokenize or prepared
         first = [f"data.tokenization={rule.removesuffix(NONE)}"] if rule else []
         return [*first, *with_seed(self.settings, self.seed)]
+
+    def check(self, config: RunConfig) -> None:
+        """Raise SynparseError if the sources do not suit the model, or if a path does not exist."""
+        self.check_model(config)
+        texts = [path for path in self.text if not is_corpus(path)]
+        files_of([path for path in (*texts, *self.dev) if isinstance(path, str)])
+
+    def check_model(self, config: RunConfig) -> None:
+        """Raise SynparseError if the sources do not suit the model: some models learn from trees and others cannot."""
+        name, entry = config.model_name, entry_of(config)
+        if self.trees and not entry.learns_trees:
+            learners = " and ".join(name for name, entry in MODELS.items() if entry.learns_trees)
+            raise SynparseError(f"model {name!r} learns from plain text alone; --trees is for {learners}")
+        if self.text and not self.trees and not self.teachers and entry.learns_trees:
+            raise SynparseError(
+                f"model {name!r} also learns from trees; give them with --trees TREEBANK, or a model with --teacher"
+            )
+        if self.trees and self.teachers:
+            raise SynparseError("--trees and --teacher exclude each other: a model learns from one type of trees")
+        if entry.needs_teacher and not self.teachers:
+            source = f"{entry.teacher_output} of another model"
+            raise SynparseError(f"model {name!r} learns from {source}; name it with --teacher MODEL")
+        if self.teachers:
+            load(teacher_entry(self.teachers).check)(self, config)
+        prepared = [path for path in self.text if is_corpus(path)]
+        if prepared and (len(self.text) > 1 or self.trees or self.teachers or config.task_name):
+            raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
+
+    def check_output(self, config: RunConfig) -> None:
+        """Raise SynparseError if the run folder would replace a file of the sources or settings."""
+        paths = [path for path in (*self.text, *self.dev) if isinstance(path, str)]
+        vocabulary = [config.data.vocabulary] if config.data.vocabulary else []
+        check_new_folder(self.run, inputs=[*paths, *vocabulary], gold=self.trees, models=self.teachers)
+
+    def stored(self) -> RunRequest:
+        """The request as a job stores it: without its folder and device, which may change, and without sentences."""
+        reading = InputOptions(**{name: getattr(self.input_options, name) for name in STORED_INPUT})
+        texts = {name: tuple(text for text in getattr(self, name) if isinstance(text, str)) for name in ("text", "dev")}
+        return replace(self, **texts, run="", input_options=reading, resume=False, overwrite=False, device="auto")
+
+    def resumed_by(self, request: RunRequest) -> RunRequest:
+        """``request`` with the values of this stored one, and with its own texts, because their files may have moved.
+
+        Settings that a resumed run can take are added. Raises UsageError for other settings, and for another value than
+        the stored one; texts are compared by their content when they are read.
+        """
+        requested = request.stored()
+        changes = requested.settings if requested.settings != self.settings else ()
+        names = [*KEPT, *(name for name in ("text", "dev") if not getattr(self, name))]
+        pairs = {name: (getattr(requested, name) or None, getattr(self, name)) for name in names}
+        for name in STORED_INPUT:
+            pairs[name] = (getattr(requested.input_options, name) or None, getattr(self.input_options, name))
+        check_kept({OPTION_NAMES.get(name, f"--{name}"): pair for name, pair in pairs.items()}, changes)
+        kept = {name: getattr(request, name) for name in ("run", "resume", "overwrite", "device")}
+        reading = {name: getattr(self.input_options, name) for name in STORED_INPUT}
+        return replace(
+            self,
+            **kept,
+            text=texts_of(request.text, self.text),
+            dev=texts_of(request.dev, self.dev),
+            settings=self.settings + changes,
+            input_options=replace(request.input_options, **reading),
+        )
+
+
+def names_of(text: Sequence[Text]) -> list[str]:
+    """Paths in ``text``, and one name for all lists of words."""
+    paths = [path for path in text if isinstance(path, str)]
+    return paths if len(paths) == len(text) else [*paths, f"{len(text) - len(paths)} sentences of a program"]
+
+
+def is_corpus(text: Text) -> bool:
+    """Whether ``text`` is the path of a prepared corpus."""
+    return isinstance(text, str) and locate(text).type is PathType.CORPUS
+
+
+def read_text(
+    text: Sequence[Text], options: InputOptions = DEFAULT_INPUT, *, part: str = "train"
+) -> Iterator[Sentence]:
+    """Sentences of files and treebanks, followed by those given as lists of words.
+
+    ``part`` is the part of the built-in sample that is read under the name ``sample``. Raises SynparseError for a word
+    that is empty or contains white space.
+    """
+    paths = [path for path in text if isinstance(path, str)]
+    if paths:
+        yield from read_input(paths, input_options=options, part=part)
+    for words in text:
+        if not isinstance(words, str):
+            yield as_sentence(words)
 
 
 def unchangeable(option: str, stored: object) -> UsageError:
@@ -74,39 +195,34 @@ def resolved_config(request: RunRequest) -> RunConfig:
     )
 
 
-def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, Sources]:
-    """Settings and data of a resumed run. Raises UsageError if others than `CHANGEABLE` would change."""
+def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, RunRequest]:
+    """Settings and request of a resumed run. Raises UsageError if others than `CHANGEABLE` would change."""
     if checkpoint.facts.task_facts:
         command = resume_command(request.run, transfer=True)
         raise SynparseError(f"{request.run}: this run is a transfer; resume it with: {command}")
-    config = checkpoint.config
-    if not _requests(request, config):
-        _check_unchanged(request, config)
+    config, facts, options = checkpoint.config, checkpoint.facts, request.input_options
+    if not _begins(request, config):
+        kept = {
+            "--model": (request.model and canonical((config.model_name,), request.model), config.model_name),
+            "--preset": (request.preset and canonical((config.preset,), request.preset), config.preset),
+            "--seed": (request.seed, config.train.seed),
+            "task": (request.task or None, config.task_name),
+            "--tokenizer": (options.tokenize or None, config.data.tokenization),
+        }
+        check_kept(kept, request.settings)
         config = changed(config, request.settings)
-    facts = checkpoint.facts
-    sources = Sources(
-        texts_of(request.text, facts.texts),
-        texts_of(request.dev, facts.development_texts),
-        request.trees or (facts.trees.name if facts.trees else None),
-        _input_options(facts, request.input_options),
-        tuple(request.teachers) or facts.teachers,
+    reading = {name: getattr(options, name) or getattr(facts, name) for name in ("paragraphs", "form", "encoding")}
+    return config, replace(
+        request,
+        text=texts_of(request.text, facts.texts),
+        dev=texts_of(request.dev, facts.development_texts),
+        trees=request.trees or (facts.trees.name if facts.trees else None),
+        input_options=replace(options, **reading),
+        teachers=request.teachers or facts.teachers,
     )
-    return config, sources
 
 
-def texts_of(requested: Sequence[Text], stored: Sequence[str]) -> Sequence[Text]:
-    """The ``requested`` texts, else the ``stored`` ones. Raises SynparseError if a stored path has no file."""
-    if requested:
-        return tuple(requested)
-    try:
-        files_of([path for path in stored if not is_corpus(path)])
-    except SynparseError as error:
-        remedy = "resume in the folder where training began, or give TEXT (and --dev) again"
-        raise SynparseError(f"{error}; the run keeps paths as they were given: {remedy}") from None
-    return tuple(stored)
-
-
-def _requests(request: RunRequest, config: RunConfig) -> bool:
+def _begins(request: RunRequest, config: RunConfig) -> bool:
     """Whether a new run would have the settings ``config``, so that the call that began a run can also resume it."""
     try:
         return resolved_config(request).as_dict() == config.as_dict()
@@ -114,16 +230,16 @@ def _requests(request: RunRequest, config: RunConfig) -> bool:
         return False
 
 
-def _check_unchanged(request: RunRequest, config: RunConfig) -> None:
-    """Raises UsageError for an option that changes a setting that a run keeps."""
-    options = {
-        "--model": (request.model and canonical((config.model_name,), request.model), config.model_name),
-        "--preset": (request.preset and canonical((config.preset,), request.preset), config.preset),
-        "--seed": (request.seed, config.train.seed),
-        "task": (request.task or None, config.task_name),
-        "--tokenizer": (request.input_options.tokenize or None, config.data.tokenization),
-    }
-    check_kept(options, request.settings)
+def texts_of(requested: Sequence[Text], stored: Sequence[Text]) -> tuple[Text, ...]:
+    """The ``requested`` texts, else the ``stored`` ones. Raises SynparseError if a stored path has no file."""
+    if requested:
+        return tuple(requested)
+    try:
+        files_of([path for path in stored if isinstance(path, str) and not is_corpus(path)])
+    except SynparseError as error:
+        remedy = "resume in the folder where training began, or give TEXT (and --dev) again"
+        raise SynparseError(f"{error}; the run keeps paths as they were given: {remedy}") from None
+    return tuple(stored)
 
 
 def check_kept(options: Mapping[str, tuple[Any, Any]], settings: Sequence[str]) -> None:
@@ -137,13 +253,3 @@ def check_kept(options: Mapping[str, tuple[Any, Any]], settings: Sequence[str]) 
     for change in settings:
         if not is_changeable(change):
             raise UsageError(f"--set {change}: on --resume only {' and '.join(CHANGEABLE)} can change")
-
-
-def _input_options(facts: RunFacts, options: InputOptions) -> InputOptions:
-    """Input options of a resumed run: those of the request, else those that the run began with."""
-    return replace(
-        options,
-        paragraphs=options.paragraphs or facts.paragraphs,
-        form=options.form or facts.form,
-        encoding=options.encoding or facts.encoding,
-    )

@@ -19,7 +19,6 @@ from induce.storage.lock import RunLock
 from induce.storage.run_folder import check_free, clear, has_begun, resumable, settle_run
 from induce.training.request import RunRequest, Stop, continued, resolved_config
 from induce.training.run_data import RunData, load_run_data
-from induce.training.sources import Sources
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
 
@@ -41,8 +40,8 @@ def load_data(request: RunRequest, report: Callable[[str], None] = ignore, stop:
     """
     from induce.training.distributed import ALONE
 
-    _, config, sources = _plan(request, report, ALONE)
-    return load_run_data(config, sources, request.device, stop)
+    _, config, request = _plan(request, report, ALONE)
+    return load_run_data(config, request, stop)
 
 
 def prepare_run(
@@ -69,8 +68,8 @@ def prepare_run(
     if lock:
         settle_run(folder)
     group.wait()
-    checkpoint, config, sources = _plan(request, report, group)
-    data = data or load_run_data(config, sources, request.device)
+    checkpoint, config, request = _plan(request, report, group)
+    data = data or load_run_data(config, request)
     run = make_run(
         config,
         data.training,
@@ -212,19 +211,19 @@ def _loader(config: RunConfig, corpus: Any, device: str, *, held_out: bool = Fal
 
 def _plan(
     request: RunRequest, report: Callable[[str], None], group: ProcessGroup
-) -> tuple[Checkpoint | None, RunConfig, Sources]:
-    """The checkpoint of a resumed run. Settings and sources, after all checks that need no text."""
+) -> tuple[Checkpoint | None, RunConfig, RunRequest]:
+    """The checkpoint of a resumed run, the settings, and the complete request, after all checks that need no text."""
     folder = Path(request.run)
     stored = _stored(folder, request, report) if request.resume else None
-    config, sources = continued(stored, request) if stored else (resolved_config(request), request)
-    sources.check(config)
-    if group.size > 1 and "-" in (*sources.text, *sources.dev):
+    config, request = continued(stored, request) if stored else (resolved_config(request), request)
+    request.check(config)
+    if group.size > 1 and "-" in (*request.text, *request.dev):
         raise SynparseError("standard input can be read by one process alone; give the text as a file")
     if stored is None:
         check_fits(config)
         if group.first:
             check_free(folder, overwrite=request.overwrite)
-            sources.check_output(request.run, config)
+            request.check_output(config)
         if config.data.vocabulary:
             Vocabulary.from_list(config.data.vocabulary)
     else:
@@ -232,7 +231,7 @@ def _plan(
             check_fits(config)
         except SynparseError as error:
             raise SynparseError(f"{stored.folder}: {error}") from None
-    return stored, config, sources
+    return stored, config, request
 
 
 def _stored(folder: Path, request: RunRequest, report: Callable[[str], None]) -> Checkpoint | None:

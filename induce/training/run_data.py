@@ -15,8 +15,7 @@ from induce.registry import TASKS, load, teacher_entry
 from induce.settings.run import RunConfig
 from induce.storage.facts import RunFacts, TreesFacts
 from induce.training.corpora import load_corpora, load_trees
-from induce.training.request import Stop
-from induce.training.sources import Sources, names_of
+from induce.training.request import RunRequest, Stop, names_of
 
 if TYPE_CHECKING:
     from induce.data.training_data import TrainingData
@@ -43,43 +42,43 @@ class RunData:
         return self.training.encode(vocabulary, joining)
 
 
-def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop = lambda: False) -> RunData:
+def load_run_data(config: RunConfig, request: RunRequest, stop: Stop = lambda: False) -> RunData:
     """Texts and trees in memory. Raises KeyboardInterrupt if ``stop`` returns true while a teacher parses the text."""
 
     if config.task_name:
-        texts = names_of(sources.text), names_of(sources.dev)
+        texts = names_of(request.text), names_of(request.dev)
         training, development = load(TASKS.get(config.task_name).examples)(config, *texts)
-        return RunData(training, development, _facts(sources, None, ""), config, choose_device(device), ())
-    treebank, references, remaining, annotation = load_trees(config, sources), None, sources, ""
-    if sources.teachers:
-        supervision = load(teacher_entry(sources.teachers).supervise)(sources, config, device)
+        return RunData(training, development, _facts(request, None, ""), config, choose_device(request.device), ())
+    treebank, references, remaining, annotation = load_trees(config, request), None, request, ""
+    if request.teachers:
+        supervision = load(teacher_entry(request.teachers).supervise)(request, config)
         annotation = supervision.annotation
         if supervision.treebank:
-            treebank, remaining = supervision.treebank, replace(sources, text=())  # the text comes with its trees
+            treebank, remaining = supervision.treebank, replace(request, text=())  # the text comes with its trees
         else:
             references = _stoppable(supervision.references, stop)
     watch = Watch()
     training, development = load_corpora(config, remaining, treebank, references, watch)
-    facts = replace(_facts(sources, None if annotation else treebank, config.data.trees), annotation=annotation)
+    facts = replace(_facts(request, None if annotation else treebank, config.data.trees), annotation=annotation)
     if watch.health.sentences:
         facts = replace(facts, health=watch.health.to_json())
     notes = list(watch.health.report(token=leaf(config.data.token))) if watch.health.sentences else []
     if isinstance(training, PreparedText):
         facts, notes = replace(facts, health=training.corpus.facts.health), list(training.corpus.facts.notes)
-    return RunData(training, development, facts, config, choose_device(device), notes)
+    return RunData(training, development, facts, config, choose_device(request.device), notes)
 
 
-def _facts(sources: Sources, treebank: Treebank | None, trees: str) -> RunFacts:
+def _facts(request: RunRequest, treebank: Treebank | None, trees: str) -> RunFacts:
     """Facts about the data of a run. ``trees`` is the type of the trees of ``treebank``."""
-    name = sources.trees or "sample"
+    name = request.trees or "sample"
     about = TreesFacts(name=name, note=treebank.note, kind=trees, sentences=len(treebank)) if treebank else None
     return RunFacts(
-        texts=tuple(names_of(sources.text)),
-        development_texts=tuple(names_of(sources.dev)),
-        paragraphs=sources.input_options.paragraphs,
-        form=sources.input_options.form,
-        encoding=sources.input_options.encoding,
-        teachers=tuple(sources.teachers),
+        texts=tuple(names_of(request.text)),
+        development_texts=tuple(names_of(request.dev)),
+        paragraphs=request.input_options.paragraphs,
+        form=request.input_options.form,
+        encoding=request.input_options.encoding,
+        teachers=request.teachers,
         trees=about,
     )
 

@@ -29,7 +29,6 @@ from induce.recipes.recipe_job import RecipeJob
 from induce.storage.checkpoint import build_model
 from induce.storage.checkpoint import read as read_checkpoint
 from induce.storage.packed import MANIFEST, PARTS, unpack, write_packed
-from induce.training.job import StoredRequest
 from induce.training.request import RunRequest
 from induce.training.run import make_run
 from induce.training.state import save_last
@@ -66,7 +65,7 @@ class Stored:
 
 
 def family_file(folder: Path) -> Stored:
-    request = StoredRequest(text=("a.txt",), settings=("train.epochs=2",))
+    request = RunRequest(text=("a.txt",), settings=("train.epochs=2",))
     write_metadata(folder / "family.json", StoredFamily(request=request, seeds=(1, 2, 7)), family.FORMAT)
     return Stored(folder / "family.json", lambda: read_metadata(folder / "family.json", StoredFamily, family.FORMAT))
 

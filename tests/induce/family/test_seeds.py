@@ -14,7 +14,6 @@ from induce.family.seeds import StoredFamily, parse_seeds, train_family
 from induce.storage.checkpoint import find, read
 from induce.training import parallel
 from induce.training.events import Finished, Progress
-from induce.training.job import StoredRequest
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run
 from tests.support.calls import Caller
@@ -117,7 +116,7 @@ def test_seeds_join_a_resumed_family(text: str, tmp_path: Path, monkeypatch: pyt
 def describe(run: Path, text: str, *seeds: int) -> None:
     """Write the description of a family without its runs."""
     run.mkdir()
-    stored = StoredFamily(request=StoredRequest.of(request(run, text)), seeds=seeds)
+    stored = StoredFamily(request=request(run, text).stored(), seeds=seeds)
     write_metadata(run / "family.json", stored, family.FORMAT)
 
 

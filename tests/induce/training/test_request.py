@@ -1,4 +1,4 @@
-"""Requests of jobs of several runs: what is stored, and what may change when they are resumed."""
+"""Requests: what a job of several runs stores, and what may change when it is resumed."""
 
 from __future__ import annotations
 
@@ -6,25 +6,29 @@ from dataclasses import replace
 
 import pytest
 
-from induce.training.job import StoredRequest
 from induce.training.request import RunRequest
 from treebank.base.errors import UsageError
 from treebank.io.read import InputOptions
 
-STORED = StoredRequest(text=(__file__,), settings=("train.epochs=1", "model.layers=2"), seed=4, paragraphs=True)
+STORED = RunRequest(
+    text=(__file__,),
+    settings=("train.epochs=1", "model.layers=2"),
+    seed=4,
+    input_options=InputOptions(paragraphs=True),
+)
 RESUMED = RunRequest(run="run", resume=True)
 
 
 def test_resumed_request_has_the_stored_values() -> None:
-    resumed = STORED.resumed(RESUMED)
+    resumed = STORED.resumed_by(RESUMED)
     assert resumed.input_options.paragraphs
     assert (resumed.text, resumed.seed, resumed.settings) == (STORED.text, 4, STORED.settings)
-    assert StoredRequest.of(resumed) == STORED
-    assert STORED.resumed(replace(resumed, resume=True)) == resumed
+    assert resumed.stored() == STORED
+    assert STORED.resumed_by(replace(resumed, resume=True)) == resumed
 
 
 def test_settings_that_can_change_are_added() -> None:
-    changed = STORED.resumed(replace(RESUMED, settings=("train.epochs=3",)))
+    changed = STORED.resumed_by(replace(RESUMED, settings=("train.epochs=3",)))
     assert changed.settings == ("train.epochs=1", "model.layers=2", "train.epochs=3")
 
 
@@ -40,4 +44,4 @@ def test_settings_that_can_change_are_added() -> None:
 )
 def test_other_changes_are_refused(change: dict[str, object], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
-        STORED.resumed(replace(RESUMED, **change))  # type: ignore[arg-type]
+        STORED.resumed_by(replace(RESUMED, **change))  # type: ignore[arg-type]
