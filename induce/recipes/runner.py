@@ -25,11 +25,11 @@ from induce.recipes.recipe import VOTE, PartRun, Recipe, read_recipe, recipe_for
 from induce.recipes.recipe_job import RecipeJob, Report
 from induce.recipes.schedule import SLACK, Schedule, fit_passes
 from induce.settings.run import entry_of
+from induce.training.corpora import RunData, load_run_data
 from induce.training.events import Event, Finished
 from induce.training.parallel import Task, train_tasks
 from induce.training.request import RunRequest, Stop, read_text, resolved_config, unchangeable
 from induce.training.run import check_fits, load_data
-from induce.training.run_data import RunData, load_run_data
 from induce.workers.pool import worker_count
 from treebank.base.arguments import ignore
 from treebank.base.errors import UsageError

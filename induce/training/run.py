@@ -17,8 +17,8 @@ from induce.settings.run import RunConfig, decodable, entry_of, kind_of, model_s
 from induce.storage.facts import RunFacts, TextFacts
 from induce.storage.lock import RunLock
 from induce.storage.run_folder import check_free, clear, has_begun, resumable, settle_run
+from induce.training.corpora import RunData, load_run_data
 from induce.training.request import RunRequest, Stop, continued, resolved_config
-from induce.training.run_data import RunData, load_run_data
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
 
