@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from treebank.base.errors import SynparseError
 from treebank.base.files import write_whole
 from treebank.draw.latex import document
-from treebank.draw.layout import scene_of
 from treebank.draw.page import page
+from treebank.draw.panels import scene_of
 from treebank.draw.picture import Picture
 from treebank.draw.scene import Scene
 from treebank.draw.svg import column, svg

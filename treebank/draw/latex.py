@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from treebank.core.sentence import ROOT
 from treebank.core.tree import Tree
-from treebank.draw.branches import BARE_LABELS, BARE_TAGS, TOP, Branches, visible
 from treebank.draw.picture import GOLD, Marked, Picture
 from treebank.draw.scene import LIGHT, Ink
+from treebank.draw.tree_layout import BARE_LABELS, BARE_TAGS, TOP, Branches, visible
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

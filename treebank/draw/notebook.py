@@ -13,8 +13,8 @@ from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tree import Tree
 from treebank.draw.files import write_pictures
 from treebank.draw.latex import blocks
-from treebank.draw.layout import scene_of
 from treebank.draw.page import figure, ink_rules
+from treebank.draw.panels import scene_of
 from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted
 from treebank.draw.scene import DARK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from treebank.draw.layout import scene_of
+from treebank.draw.panels import scene_of
 from treebank.draw.picture import Picture
 from treebank.draw.scene import DARK, LIGHT, Ink
 from treebank.draw.svg import escaped, svg

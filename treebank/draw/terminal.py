@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from enum import IntFlag
 from itertools import accumulate
 
 from treebank.base.terminal_text import columns, printable
 from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tree import Tree
-from treebank.draw.arcs import Arc, arcs_of, levels_of
-from treebank.draw.branches import BARE_LABELS, BARE_TAGS, Branches, visible
-from treebank.draw.constituents import make_room
-from treebank.draw.grid import Grid, Piece, Side
+from treebank.draw.arc_layout import Arc, arcs_of, levels_of
 from treebank.draw.measure import runs_right_to_left
+from treebank.draw.panels import shares
 from treebank.draw.picture import GOLD, Analysis, Marked, Picture, plain_words
 from treebank.draw.scene import Ink
-from treebank.draw.strips import shares
+from treebank.draw.tree_layout import BARE_LABELS, BARE_TAGS, Branches, make_room, visible
 
 #: styles of rich; the marks make the same distinction without color
 STYLES = {
@@ -35,7 +34,102 @@ LEGEND = {Ink.SHARED: "in gold and predicted", Ink.MISSED: "in gold only", Ink.E
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 SHADES = "·░▒▓█"
 MAX_ARC_WORDS = 200  # longer sentences are drawn as a table of heads
+LEFT_TO_RIGHT_MARK = "\u200e"  # keeps the words around it in their columns in terminals that reorder scripts
 MAX_BAR = 12  # columns of the bar of a distance next to a rotated tree
+
+
+class Side(IntFlag):
+    """The sides on which a line leaves its cell."""
+
+    UP = 1
+    DOWN = 2
+    LEFT = 4
+    RIGHT = 8
+
+
+_GLYPHS = " │││─┘┐┤─└┌├─┴┬┼"  # by the sum of the sides
+_EXCHANGED = {Side.LEFT: Side.RIGHT, Side.RIGHT: Side.LEFT}
+Piece = tuple[str, Ink]
+
+
+@dataclass
+class Grid:
+    """Cells by row and column. A text hides the lines."""
+
+    lines: dict[tuple[int, int], tuple[int, Ink]] = field(default_factory=dict)
+    texts: dict[tuple[int, int], Piece] = field(default_factory=dict)
+
+    def line(self, row: int, column: int, sides: int, ink: Ink) -> None:
+        """Add a line that leaves the cell on these sides."""
+        before, _ = self.lines.get((row, column), (0, ink))
+        self.lines[row, column] = before | sides, ink
+
+    def across(self, row: int, start: int, end: int, ink: Ink) -> None:
+        """A line from one column to another."""
+        start, end = min(start, end), max(start, end)
+        for column in range(start, end + 1):
+            sides = Side.LEFT * (column > start) | Side.RIGHT * (column < end)
+            self.line(row, column, sides, ink)
+
+    def down(self, column: int, start: int, end: int, ink: Ink) -> None:
+        """A line from one row to another."""
+        start, end = min(start, end), max(start, end)
+        for row in range(start, end + 1):
+            self.line(row, column, Side.UP * (row > start) | Side.DOWN * (row < end), ink)
+
+    def text(self, row: int, column: int, text: str, ink: Ink = Ink.PLAIN) -> None:
+        """Write ``text`` from this column on."""
+        if text:
+            self.texts[row, column] = text, ink
+
+    @property
+    def height(self) -> int:
+        return max((row for row, _ in [*self.lines, *self.texts]), default=-1) + 1
+
+    @property
+    def width(self) -> int:
+        ends = [column + columns(text) for (_, column), (text, _) in self.texts.items()]
+        return max([*ends, *(column + 1 for _, column in self.lines)], default=0)
+
+    def mirrored(self) -> Grid:
+        """The grid with left and right exchanged. Texts stay readable."""
+        width, other = self.width, Grid()
+        for (row, column), (sides, ink) in self.lines.items():
+            swapped = sides & ~(Side.LEFT | Side.RIGHT)
+            for side, opposite in _EXCHANGED.items():
+                swapped |= opposite if sides & side else 0
+            other.lines[row, width - 1 - column] = swapped, ink
+        for (row, column), (text, ink) in self.texts.items():
+            other.texts[row, width - column - columns(text)] = text, ink
+        return other
+
+    def rows(self) -> Iterator[list[Piece]]:
+        """Each row as pieces of one ink, from left to right, without spaces at the end."""
+        by_row: dict[int, dict[int, Piece]] = {}
+        for (row, column), (sides, ink) in self.lines.items():
+            by_row.setdefault(row, {})[column] = _GLYPHS[sides], ink
+        for (row, column), (text, ink) in self.texts.items():
+            cells = by_row.setdefault(row, {})
+            for hidden in range(column, column + columns(text)):
+                cells.pop(hidden, None)
+            cells[column] = text, ink
+        for row in range(self.height):
+            yield _pieces(by_row.get(row, {}))
+
+
+def _pieces(cells: dict[int, Piece]) -> list[Piece]:
+    pieces: list[Piece] = []
+    at = 0
+    for column, (text, ink) in sorted(cells.items()):
+        blanks = " " * (column - at)
+        at = column + columns(text)
+        if runs_right_to_left([text]):
+            text = f"{LEFT_TO_RIGHT_MARK}{text}{LEFT_TO_RIGHT_MARK}"
+        if pieces and pieces[-1][1] == ink:
+            pieces[-1] = pieces[-1][0] + blanks + text, ink
+        else:
+            pieces.append((blanks + text, ink))
+    return pieces
 
 
 def drawn(picture: Picture, width: int) -> Iterator[list[Piece]]:

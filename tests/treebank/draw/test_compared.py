@@ -9,10 +9,9 @@ import pytest
 
 from tests.treebank.draw.examples import GOLD, PREDICTED, compared, compared_heads
 from treebank.core.tree import Tree
-from treebank.draw.layout import LEGEND, scene_of
+from treebank.draw.panels import LEGEND, draw_probabilities, scene_of
 from treebank.draw.picture import Analysis, Picture
 from treebank.draw.scene import DARK, DASHES, LIGHT, Box, Ink
-from treebank.draw.strips import draw_probabilities
 from treebank.draw.svg import svg
 from treebank.draw.terminal import plain
 

@@ -17,8 +17,8 @@ from treebank.base.errors import SynparseError
 from treebank.core.tree import Tree
 from treebank.draw.files import write_pictures
 from treebank.draw.latex import document, escaped
-from treebank.draw.layout import scene_of
 from treebank.draw.page import page
+from treebank.draw.panels import scene_of
 from treebank.draw.picture import Analysis, Picture
 from treebank.draw.svg import svg
 

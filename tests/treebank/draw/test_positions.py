@@ -8,7 +8,7 @@ from random import Random
 from tests.support.browser import measured, needs_fonts, outside, overlaps, struck
 from tests.treebank.draw.examples import GOLD, HEADS, RELATIONS, SCRIPTS, compared, compared_heads, random_tree
 from treebank.core.tree import Tree
-from treebank.draw.layout import scene_of
+from treebank.draw.panels import scene_of
 from treebank.draw.picture import Analysis, Picture
 from treebank.draw.scene import Text
 from treebank.draw.svg import svg

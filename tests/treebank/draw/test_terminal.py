@@ -9,9 +9,8 @@ from rich.cells import cell_len
 
 from tests.treebank.draw.examples import GOLD, HEADS, PREDICTED, SCRIPTS, compared, compared_heads, random_tree
 from treebank.core.tree import Tree
-from treebank.draw.grid import LEFT_TO_RIGHT_MARK
 from treebank.draw.picture import Analysis, Picture
-from treebank.draw.terminal import plain
+from treebank.draw.terminal import LEFT_TO_RIGHT_MARK, plain
 
 
 def picture(tree: Tree, **numbers: object) -> Picture:

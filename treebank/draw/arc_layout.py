@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from treebank.core.sentence import ROOT
 from treebank.draw.measure import em_width
-from treebank.draw.scene import Ink, Scene, Stroke, Text
+from treebank.draw.scene import Ink, Point, Scene, Stroke, Text
 
 SMALL = 11.0  # pixels, size of relations
 LABELLED_STEP, BARE_STEP = 20.0, 13.0  # pixels from one arc to the next above it
@@ -80,30 +80,30 @@ def draw_arcs(arcs: Sequence[Arc], words: Sequence[float], width: float, *, belo
     step = LABELLED_STEP if any(arc.relation for arc in arcs) else BARE_STEP
     height = (max(levels, default=0) + 0.5) * step + 10
     scene = Scene(width, height)
+
+    def put(points: Sequence[Point], ink: Ink, *, filled: bool = False) -> None:
+        """Add a line whose y are distances from the words."""
+        placed = tuple((x, y if below else height - y) for x, y in points)
+        scene.items.append(Stroke(placed, ink, radius=0.0 if filled else RADIUS, filled=filled))
+
     for arc, level in zip(arcs, levels, strict=True):
+        top = level * step
         if arc.head == ROOT:
-            x = words[arc.word]
-            points: tuple[tuple[float, float], ...] = ((x, level * step + 6), (x, 1.0))
+            left = right = tip = words[arc.word]
+            put(((tip, top + 6), (tip, 1.0)), arc.ink)
         else:
             left, right = words[arc.left] + ends[arc][0], words[arc.right] + ends[arc][1]
-            points = ((left, 1.0), (left, level * step), (right, level * step), (right, 1.0))
-            if arc.word == arc.left:
-                points = points[::-1]
-        scene.items.append(Stroke(_placed(points, height, below), arc.ink, radius=RADIUS))
-        scene.items.append(_arrow(points[-1], height, arc.ink, below))
-        if arc.relation:
-            scene.items.append(_relation(arc, points, height, below))
+            tip = left if arc.word == arc.left else right
+            corners = ((left, 1.0), (left, top), (right, top), (right, 1.0))
+            put(corners[::-1] if arc.word == arc.left else corners, arc.ink)
+        put(((tip, 0.0), (tip - 3.2, 7.5), (tip + 3.2, 7.5)), arc.ink, filled=True)
+        if arc.relation and arc.head == ROOT:  # next to the arrow
+            y = top - 2 + SMALL if below else height - top + 2
+            scene.items.append(Text(tip + 4, y, arc.relation, arc.ink, SMALL, "start", kind="relation"))
+        elif arc.relation:
+            y = top + 1 + SMALL if below else height - top - 3
+            scene.items.append(Text((left + right) / 2, y, arc.relation, arc.ink, SMALL, kind="relation"))
     return scene
-
-
-def _relation(arc: Arc, points: Sequence[tuple[float, float]], height: float, below: bool) -> Text:
-    """The name of the relation on its arc, or next to the arrow of a root."""
-    if arc.head == ROOT:
-        x, y = points[0][0] + 4, points[0][1] - 8
-        baseline = y if below else height - y
-        return Text(x, baseline + (SMALL if below else 0), arc.relation, arc.ink, SMALL, "start", kind="relation")
-    x, y = (points[1][0] + points[2][0]) / 2, points[1][1] + 3
-    return Text(x, y + SMALL - 2 if below else height - y, arc.relation, arc.ink, SMALL, kind="relation")
 
 
 def _slots(arcs: Sequence[Arc]) -> dict[Arc, tuple[float, float]]:
@@ -119,13 +119,3 @@ def _slots(arcs: Sequence[Arc]) -> dict[Arc, tuple[float, float]]:
             leftward[arc.right] += 1
             slots[arc] = APART * rightward[arc.left], -APART * leftward[arc.right]
     return slots
-
-
-def _placed(points: Sequence[tuple[float, float]], height: float, below: bool) -> tuple[tuple[float, float], ...]:
-    """Points of the scene from points whose y is the distance from the words."""
-    return tuple((x, y if below else height - y) for x, y in points)
-
-
-def _arrow(tip: tuple[float, float], height: float, ink: Ink, below: bool) -> Stroke:
-    x, y = tip
-    return Stroke(_placed(((x, y - 1), (x - 3.2, y + 6.5), (x + 3.2, y + 6.5)), height, below), ink, filled=True)

@@ -7,16 +7,79 @@ label.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
-from treebank.draw.branches import BARE_LABELS, BARE_TAGS, TOP, Branches, visible
+from treebank.core.tree import Tree
 from treebank.draw.measure import em_width
 from treebank.draw.scene import Ink, Scene, Stroke, Text
 
+BARE_LABELS = frozenset({"", "X", "·"})  # of brackets that have no name
+BARE_TAGS = frozenset({"", "W"})  # of words that have no tag
+TOP = -1  # the parent of a node without a bracket around it
 SIZE, SMALL = 16.0, 12.0  # pixels: size of words, and of labels, tags and notes
 GAP = 14.0  # between two words
 LABELLED_STEP, BARE_STEP = 38.0, 24.0  # from one level to the next
 DEEP = 40  # levels; more are drawn closer together
 ROUNDS = 30  # of making room for labels; each at least halves the missing width
+
+
+@dataclass(frozen=True)
+class Branches:
+    """The brackets and words of ``tree``, numbered: bracket k is k, word i is ``len(tree.spans) + i``."""
+
+    tree: Tree
+
+    @cached_property
+    def parents(self) -> list[int]:
+        """The bracket around each bracket, then around each word, or ``TOP`` without one."""
+        parents = [TOP] * (len(self.tree.spans) + len(self.tree))
+        for k, below in enumerate(self.children):
+            for node in below:
+                parents[node] = k
+        return parents
+
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """The brackets and words directly below each bracket, from left to right."""
+        return self.tree.children()[:-1]
+
+    @cached_property
+    def depths(self) -> list[int]:
+        """Number of brackets around each bracket."""
+        depths: list[int] = []
+        for parent in self.parents[: len(self.tree.spans)]:
+            depths.append(0 if parent == TOP else depths[parent] + 1)
+        return depths
+
+    @cached_property
+    def levels(self) -> int:
+        """Maximum number of nested brackets."""
+        return max(self.depths, default=-1) + 1
+
+    @cached_property
+    def labelled(self) -> bool:
+        """Whether any bracket has a label."""
+        return any(label not in BARE_LABELS for label in self.tree.labels)
+
+    def start(self, node: int) -> int:
+        """The first word of a bracket, or the word itself."""
+        count = len(self.tree.spans)
+        return node - count if node >= count else self.tree.spans[node][0]
+
+    def middles(self, words: Sequence[float]) -> list[float]:
+        """Horizontal position of each bracket, given those of the words: midway between its outermost children."""
+        count = len(self.tree.spans)
+        positions = [0.0] * count + list(words)
+        for k in reversed(range(count)):  # children come after their parents
+            children = self.children[k]
+            positions[k] = (positions[children[0]] + positions[children[-1]]) / 2
+        return positions[:count]
+
+
+def visible(name: str, bare: frozenset[str]) -> str:
+    """``name``, or "" if it is one of the ``bare`` names."""
+    return "" if name in bare else name
 
 
 def word_widths(words: Sequence[str], tags: Sequence[str]) -> list[float]:
@@ -65,7 +128,9 @@ def make_room(branches: Branches, widths: list[float], halves: Sequence[float]) 
 def draw_tree(branches: Branches, words: Sequence[float], width: float, inks: Sequence[Ink], below: float) -> Scene:
     """The brackets over words with middles at ``words``. Edges end ``below`` pixels under the lowest bracket."""
     tree = branches.tree
-    step = _step(branches)
+    step = LABELLED_STEP if branches.labelled else BARE_STEP
+    if branches.levels > DEEP:
+        step = max(step * DEEP / branches.levels, 22.0 if branches.labelled else 7.0)
     size = SMALL if branches.labelled else 0.0
     bottom = branches.levels * step + below
     scene = Scene(width, bottom)
@@ -84,15 +149,7 @@ def draw_tree(branches: Branches, words: Sequence[float], width: float, inks: Se
             ink = Ink.PLAIN if inks[k] == Ink.FAINT else inks[k]
             scene.items.append(Text(positions[k], depths[k] * step + SMALL, name, ink, SMALL))
         else:
-            scene.items.append(_dot(positions[k], depths[k] * step + size + 5, inks[k]))
+            x, y = positions[k], depths[k] * step + size + 5  # a small diamond
+            diamond = ((x - 2.6, y), (x, y - 2.6), (x + 2.6, y), (x, y + 2.6))
+            scene.items.append(Stroke(diamond, inks[k], filled=True))
     return scene
-
-
-def _step(branches: Branches) -> float:
-    step = LABELLED_STEP if branches.labelled else BARE_STEP
-    return step if branches.levels <= DEEP else max(step * DEEP / branches.levels, 22.0 if branches.labelled else 7.0)
-
-
-def _dot(x: float, y: float, ink: Ink) -> Stroke:
-    """A small diamond for a bracket without a label."""
-    return Stroke(((x - 2.6, y), (x, y - 2.6), (x + 2.6, y), (x, y + 2.6)), ink, filled=True)
