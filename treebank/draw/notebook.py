@@ -11,9 +11,8 @@ from typing import Any
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tree import Tree
-from treebank.draw.files import write_pictures
+from treebank.draw.files import figure, ink_rules, write_pictures
 from treebank.draw.latex import blocks
-from treebank.draw.page import figure, ink_rules
 from treebank.draw.panels import scene_of
 from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted
@@ -33,11 +32,7 @@ class Drawing:
 
     def _repr_html_(self) -> str:
         """All pictures, in the light or dark style of the page."""
-        lines = [
-            line
-            for number, picture in enumerate(self.pictures)
-            for line in figure(picture, f"synparse-{id(self)}-{number}")
-        ]
+        lines = [figure(picture, f"synparse-{id(self)}-{number}") for number, picture in enumerate(self.pictures)]
         dark = f"@media (prefers-color-scheme: dark) {{\n{ink_rules(DARK)}}}"
         return f"<style>.synparse .scroll {{ overflow-x: auto; }}\n{dark}</style>\n" + (
             '<div class="synparse">\n' + "\n".join(lines) + "\n</div>"

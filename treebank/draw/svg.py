@@ -13,9 +13,14 @@ PAPER = "#ffffff"
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+def without_invalid(text: str) -> str:
+    """``text`` with U+FFFD for characters that are invalid in XML and HTML."""
+    return _NOT_IN_XML.sub("\ufffd", text)
+
+
 def escaped(text: str) -> str:
     """``text`` escaped for XML and HTML. Invalid characters become U+FFFD."""
-    return escape(_NOT_IN_XML.sub("\ufffd", text), {'"': "&quot;"})
+    return escape(without_invalid(text), {'"': "&quot;"})
 
 
 def svg(scene: Scene, *, inks: Mapping[Ink, str] = LIGHT, paper: str = PAPER, name: str = "picture") -> str:

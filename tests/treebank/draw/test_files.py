@@ -15,9 +15,8 @@ from tests.support.html_page import Page
 from tests.treebank.draw.examples import GOLD, HEADS, RELATIONS, compared, compared_heads
 from treebank.base.errors import SynparseError
 from treebank.core.tree import Tree
-from treebank.draw.files import write_pictures
+from treebank.draw.files import page, write_pictures
 from treebank.draw.latex import document, escaped
-from treebank.draw.page import page
 from treebank.draw.panels import scene_of
 from treebank.draw.picture import Analysis, Picture
 from treebank.draw.svg import svg
