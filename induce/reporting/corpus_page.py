@@ -1,87 +1,40 @@
 """One page of a corpus: search, pictures, phrases and downloads. It needs no network and no other file.
 
-Python counts the phrases and writes the sentences as numbers (`corpus_data`). The scripts in ``browse/``, which become
-one script of the page, search and draw them.
+Python counts the phrases and writes the sentences as numbers. The scripts in ``browse/``, which become one script of
+the page, search and draw them.
+
+Words, and the labels, tags and relations, are numbered, the most frequent first. Each sentence is a list of nine
+values: the number of its document, its line, words, tags, brackets, their labels, heads, relations and universal tags.
+Values that are the same for all words or brackets are written once. Brackets are in pre-order, each as the distance of
+its start from that of the bracket before and its length. Heads count from 1, and 0 is the root. Missing values are
+null, or left out at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib.resources import files
+from typing import Any
 
-from induce.reporting.corpus_data import CorpusData, with_documents
-from induce.reporting.markup import STYLE as TABLE_STYLE
-from induce.reporting.markup import note
 from treebank.base import VERSION
 from treebank.base.arguments import check_count
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import json_text
 from treebank.base.terminal_text import quantity
 from treebank.core.sentence import Sentence
-from treebank.draw.page import ink_rules, style
+from treebank.draw.files import ink_rules, render
 from treebank.draw.scene import LIGHT
-from treebank.draw.svg import escaped
-from treebank.search.phrases import PhraseFilter, PhraseRow, PhraseTable, count_phrases
+from treebank.search.phrases import PhraseFilter, PhraseRow, count_phrases, document_of
 from treebank.search.search import draw_sample
 
+MAX_SENTENCES = 50_000  # of a page; a browser takes seconds to read more
 MAX_PHRASES = 2_000  # rows of the table
 SCRIPTS = ("sentences", "pattern_reader", "tree_patterns", "head_patterns", "search", "pictures", "downloads", "page")
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"  # the browser loads nothing else
-STYLE = """
-svg text { font-family: system-ui, sans-serif; text-anchor: middle; }
-svg path:not(.filled) { fill: none; stroke-width: 1.4; stroke-linejoin: round; }
-h2:focus { outline: none; }
-button, input, select { font: inherit; padding: 0.25rem 0.6rem; min-height: 2rem; box-sizing: border-box; }
-button { cursor: pointer; } input[type=number] { width: 4.5rem; } select { max-width: 18rem; }
-input[type=checkbox] { min-height: 0; }
-nav { display: flex; gap: 0.4rem; border-bottom: 1px solid #ccc; padding-bottom: 0.6rem; }
-nav [aria-current] { font-weight: 600; box-shadow: inset 0 -3px #0063a6; }
-form > div { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; align-items: center; margin: 0.5rem 0; }
-.pair { display: flex; gap: 0.6rem; }
-label { display: flex; gap: 0.4rem; align-items: center; min-width: 0; max-width: 100%; }
-label select, label.query input { flex: 1 1 auto; min-width: 0; } label.query { flex: 1 1 20rem; }
-.problem { color: #a40000; font-weight: 600; margin: 0; } .problem:empty { display: none; }
-[aria-invalid] { outline: 2px solid #a40000; } #hint { margin: 0; }
-.status { font-weight: 600; } .tools { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; align-items: center; }
-.results { list-style: none; padding: 0; margin: 0.5rem 0; }
-.results li { border-top: 1px solid #ccc; padding: 0.5rem 0; }
-.sentence { margin: 0; overflow-wrap: anywhere; } mark { background: #ffe58a; color: inherit; border-radius: 2px; }
-.detail { margin: 0.2rem 0 0; color: #555; font-size: 0.9rem; overflow-wrap: anywhere; }
-.detail button { padding: 0.05rem 0.5rem; min-height: 1.6rem; }
-.link { border: 0; background: none; color: #0063a6; text-decoration: underline; padding: 0; min-height: 1.6rem; }
-.link { text-align: start; overflow-wrap: anywhere; }
-thead .link { color: inherit; text-decoration: none; font-weight: 600; white-space: nowrap; }
-tbody th { font-weight: 400; }
-[aria-sort=ascending] button::after { content: " \\25B2"; } [aria-sort=descending] button::after { content: " \\25BC"; }
-@media (prefers-color-scheme: dark) {
-  nav, .results li { border-color: #444; } nav [aria-current] { box-shadow: inset 0 -3px #63b5f0; }
-  .problem { color: #ff9d94; } [aria-invalid] { outline-color: #ff9d94; }
-  mark { background: #6b5500; } .detail { color: #b5b5b5; } .link { color: #63b5f0; }
-}
-@media print { form, nav, .tools, button { display: none; } }
-"""
-_OF_PHRASES = "The share of a phrase is the share of the occurrences of its words that are a phrase."
-_OF_ARCS = "The share of an arc is the share of the pairs of its words, in this order in a sentence, that are an arc."
-SHARES = {"Phrases": _OF_PHRASES, "Arcs": _OF_ARCS, "Phrases and arcs": f"{_OF_PHRASES} {_OF_ARCS}"}
-HELP = """
-<details><summary>How to search</summary>
-<ul>
-<li>Words are whole words in this order. Capitals make no difference unless <em>Match case</em> is on.</li>
-<li>A regular expression has the syntax of JavaScript. It is matched with the words of a sentence, separated by single
-spaces, and the words that the match touches are the result.</li>
-<li>A pattern for trees names a node and its relations, such as <code>NP &lt; (PP &lt;&lt; of)</code>. Nodes are
-labels, tags and words, <code>"quoted text"</code> or <code>/regular expressions/</code>, both with <code>i@</code>
-before them to ignore case, or <code>*</code> for any. Relations are <code>&lt; &gt; &lt;&lt; &gt;&gt; &lt;, &gt;, &lt;-
-&gt;- &lt;: &gt;: . , .. ,, $ $. $, $.. $,,</code></li>
-<li>A pattern for heads has words in braces, such as <code>{upos=VERB} &gt;obj {distance&gt;3}</code>. Relations are
-<code>&gt; &lt; &gt;&gt; &lt;&lt; . , .. ,, $ $.. $,,</code></li>
-<li>Relations are combined by <code>! &amp; |</code> and brackets. Patterns find what <code>synparse search</code>
-finds, which has more: names, macros and further relations.</li>
-<li>A label restricts the results to phrases or words with this label, tag or relation. Without a search, it finds all
-of them.</li>
-</ul>
-</details>
-"""
+COLUMNS = ("Words", "Label", "Count", "Documents", "Share", "Confidence")
+
+Numbers = list[int] | int | None  # a number for each part, the same number for all, or missing
 
 
 def corpus_page(
@@ -89,8 +42,7 @@ def corpus_page(
 ) -> str:
     """The page of ``sentences``, or of a random ``sample`` of this size.
 
-    ``title`` is the heading. Raises SynparseError if there are no sentences or more than `MAX_SENTENCES` of
-    `corpus_data`.
+    ``title`` is the heading. Raises SynparseError if there are no sentences or more than `MAX_SENTENCES`.
     """
     if sample is not None:
         check_count("sample", sample)
@@ -99,114 +51,29 @@ def corpus_page(
     phrases = count_phrases([data.collect(sentences)], PhraseFilter(limit=MAX_PHRASES))
     if not data.rows:
         raise SynparseError("there are no sentences for a page; name files with trees or heads")
-    return _page(title, data, phrases)
-
-
-def _page(title: str, data: CorpusData, phrases: PhraseTable) -> str:
-    parts = _parts(data)
     content = data.to_json() | {"phrases": [_row(row) for row in phrases.rows]}
-    packed = json_text(content, compact=True).replace("<", "\\u003c")  # no text can end the script
-    folder = files("induce.reporting") / "browse"
-    script = "\n".join((folder / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>{escaped(title)}</title>
-<style>{ink_rules(LIGHT)}{style()}{TABLE_STYLE}{STYLE}</style>
-</head>
-<body>
-<a class="skip" href="#main">To the content</a>
-<h1>{escaped(title)}</h1>
-{note(_summary(data))}
-<noscript><p>This page needs JavaScript, which is switched off in this browser.</p></noscript>
-<main id="main" hidden>
-<nav aria-label="Views">
-<button type="button" value="sentences" aria-current="true">Sentences</button>
-<button type="button" value="phrases">{parts}</button>
-</nav>
-{_sentences(data)}
-{_phrases(parts, phrases)}
-</main>
-<footer>
-{note(f"Written by synparse {VERSION}.")}
-</footer>
-<script type="application/json" id="corpus">{packed}</script>
-<script>
-{script}</script>
-</body>
-</html>"""
-
-
-def _parts(data: CorpusData) -> str:
-    """The name of the table: phrases of trees, arcs between words and their heads, or both."""
-    return "Phrases and arcs" if data.has_trees and data.has_heads else "Arcs" if data.has_heads else "Phrases"
-
-
-def _summary(data: CorpusData) -> str:
     counts = ((len(data.rows), "sentence"), (data.word_count, "word"), (len(data.documents), "document"))
-    texts = [quantity(count, noun) for count, noun in counts]
-    return f"{texts[0]} and {texts[1]} in {texts[2]}. This page needs no network."
-
-
-def _sentences(data: CorpusData) -> str:
-    """The section with the form for searching and the results."""
-    exports = [("brackets", "brackets")] * data.has_trees + [("conllu", "CoNLL-U")] * data.has_heads
-    groups = (("Phrases", data.phrase_labels), ("Words", data.tags), ("Relations", data.relations))
-    labels = "".join(_group(name, _options(sorted(names - {""}))) for name, names in groups if names - {""})
-    return f"""<section id="sentences" aria-labelledby="sentences-h">
-<h2 id="sentences-h" tabindex="-1">Sentences</h2>
-<form id="search" role="search" aria-label="Sentences">
-<div>
-<label>Search for <select id="mode"><option value="words">words</option>
-<option value="expression">regular expression</option><option value="pattern">pattern</option></select></label>
-<label class="query">Text <input id="query" type="search" autocomplete="off" spellcheck="false" dir="auto"
-aria-describedby="hint problem"></label>
-<label><input id="case" type="checkbox"> Match case</label>
-</div>
-<p id="hint" class="note"></p>
-<p id="problem" class="problem" role="alert"></p>
-<div>
-<label>Label <select id="label"><option value="">any</option>{labels}</select></label>
-<span class="pair"><label>Words from <input id="shortest" type="number" min="1"></label>
-<label>to <input id="longest" type="number" min="1"></label></span>
-{_documents(data)}
-<span class="pair"><button type="submit">Search</button>
-<button type="button" id="clear">Clear</button></span>
-</div>
-</form>
-{HELP}
-<div class="tools">
-<p id="status" class="status" role="status"></p>
-<label>Download as <select id="format">
-{"".join(f'<option value="{value}">{name}</option>' for value, name in (*exports, ("csv", "CSV")))}
-</select></label>
-<button type="button" id="download">Download these sentences</button>
-</div>
-<ol id="results" class="results" role="list" aria-label="Results"></ol>
-<button type="button" id="more"></button>
-</section>"""
-
-
-def _group(name: str, options: str) -> str:
-    return f'<optgroup label="{name}">{options}</optgroup>'
-
-
-def _options(names: Iterable[str]) -> str:
-    return "".join(f"<option>{escaped(name)}</option>" for name in names)
-
-
-def _documents(data: CorpusData) -> str:
-    """The choice of a document, if there are several."""
-    if len(data.documents) < 2:
-        return ""
-    options = "".join(
-        f'<option value="{number}">{escaped(": ".join(filter(None, document)))}</option>'
-        for number, document in enumerate(data.documents)
+    sentence_count, word_count, document_count = (quantity(count, noun) for count, noun in counts)
+    has_confidence = any(row.frequencies[0].confidence is not None for row in phrases.rows)
+    groups = {"Phrases": data.phrase_labels, "Words": data.tags, "Relations": data.relations}
+    folder = files("induce.reporting") / "browse"
+    return render(
+        "browse.html",
+        "induce.reporting",
+        title=title,
+        light=ink_rules(LIGHT),
+        summary=f"{sentence_count} and {word_count} in {document_count}.",
+        parts="Phrases and arcs" if data.has_trees and data.has_heads else "Arcs" if data.has_heads else "Phrases",
+        has_trees=data.has_trees,
+        has_heads=data.has_heads,
+        label_groups={name: sorted(names - {""}) for name, names in groups.items()},
+        documents=data.documents,
+        phrases=phrases,
+        columns=COLUMNS[: None if has_confidence else -1],
+        version=VERSION,
+        corpus=json_text(content, compact=True).replace("<", "\\u003c"),  # no text can end the script
+        script="\n".join((folder / f"{name}.js").read_text("utf-8") for name in SCRIPTS),
     )
-    return f'<label>Document <select id="document"><option value="">any</option>{options}</select></label>'
 
 
 def _row(row: PhraseRow) -> list[object]:
@@ -216,41 +83,127 @@ def _row(row: PhraseRow) -> list[object]:
     return [row.words, row.label, frequency.count, frequency.documents, *numbers]
 
 
-def _phrases(parts: str, phrases: PhraseTable) -> str:
-    """The section with the table of frequent phrases."""
-    columns = ["Words", "Label", "Count", "Documents", "Share"]
-    if any(row.frequencies[0].confidence is not None for row in phrases.rows):
-        columns.append("Confidence")
-    heads = "".join(
-        f'<th scope="col"{" class=text" if column in columns[:2] else ""}>'
-        f'<button type="button" class="link">{column}</button></th>'
-        for column in columns
-    )
-    about = (
-        f"{parts} of two or more words that occur at least twice. {SHARES[parts]} Choose words to see their sentences, "
-        "and the name of a column to sort."
-    )
-    if phrases.omitted:
-        about += f" {phrases.omitted:,} less frequent rows are left out; synparse phrases lists them."
-    labels = _options(sorted({row.label for row in phrases.rows} - {""}))
-    return f"""<section id="phrases" aria-labelledby="phrases-h" hidden>
-<h2 id="phrases-h">{parts}</h2>
-{note(about)}
-<form id="phrase-form" role="search" aria-label="{parts}">
-<div>
-<label>Containing <input id="phrase-text" type="search" autocomplete="off" spellcheck="false" dir="auto"></label>
-<label>Label <select id="phrase-label"><option value="">any</option>{labels}</select></label>
-</div>
-</form>
-<div class="tools">
-<p id="phrase-status" class="status" role="status"></p>
-<button type="button" id="phrase-download">Download this table</button>
-</div>
-<div class="scroll" tabindex="0" role="group" aria-labelledby="phrases-h">
-<table>
-<thead><tr>{heads}</tr></thead>
-<tbody id="phrase-rows"></tbody>
-</table>
-</div>
-<button type="button" id="more-phrases"></button>
-</section>"""
+class CorpusData:
+    """Content of the page of ``synparse browse``: sentences with words, trees and heads, added one by one."""
+
+    def __init__(self) -> None:
+        self.words, self.labels = Numbering(), Numbering()
+        self.documents: list[tuple[str, str]] = []
+        self.rows: list[list[Any]] = []
+        self.word_count = 0
+        self.phrase_labels, self.tags, self.relations = set[str](), set[str](), set[str]()
+        self.has_trees = self.has_heads = False
+        self._document = ("", "")
+
+    def collect(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Add ``sentences`` and yield each of them. Sentences without words are left out.
+
+        Raises SynparseError if there are more than `MAX_SENTENCES`.
+        """
+        for sentence in sentences:
+            if not sentence.words:
+                continue
+            if len(self.rows) == MAX_SENTENCES:
+                raise SynparseError(
+                    f"more than {MAX_SENTENCES:,} sentences, which is the limit of a page; choose some at random with "
+                    f"--sample {MAX_SENTENCES}, or write those of interest to a file with synparse search"
+                )
+            self.add(sentence)
+            yield sentence
+
+    def add(self, sentence: Sentence) -> None:
+        """Add one sentence."""
+        self._document = document_of(sentence, self._document)
+        if not self.documents or self.documents[-1] != self._document:
+            self.documents.append(self._document)
+        tree = sentence.tree
+        words, tags = (sentence.words, sentence.tags) if tree is None else (tree.words, tree.tags)
+        row: list[Any] = [len(self.documents) - 1, sentence.location.line, self.words.numbers(words)]
+        row.append(self._same(tags))
+        row += [None, None] if tree is None else [_steps(tree.spans), self._same(tree.labels)]
+        row.append([head + 1 for head in sentence.heads] or None)
+        row += [self._same(sentence.relations), self._same(sentence.universal_tags)]
+        while row[-1] is None:
+            row.pop()
+        self.rows.append(row)
+        self.word_count += len(sentence.words)
+        self.phrase_labels.update(tree.labels if tree is not None else ())
+        self.tags.update(tags, sentence.universal_tags)
+        self.relations.update(sentence.relations)
+        self.has_trees |= tree is not None
+        self.has_heads |= bool(sentence.heads)
+
+    def _same(self, labels: Sequence[str]) -> Numbers:
+        """The numbers of labels, one number if all are the same, or None if there are none."""
+        numbers = self.labels.numbers(labels)
+        return numbers[0] if numbers and len(set(numbers)) == 1 else numbers or None
+
+    def to_json(self) -> dict[str, Any]:
+        """The data of the page without its phrases."""
+        words, labels = self.words.ranks(), self.labels.ranks()
+        return {
+            "words": self.words.ordered(),
+            "labels": self.labels.ordered(),
+            "documents": self.documents,
+            "hasTrees": self.has_trees,
+            "hasHeads": self.has_heads,
+            "sentences": [_ranked(row, words, labels) for row in self.rows],
+        }
+
+
+class Numbering:
+    """Table of strings: indices in the order of first occurrence, and ranks by frequency at the end."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._counts = Counter[int]()
+
+    def numbers(self, texts: Iterable[str]) -> list[int]:
+        """Count the texts and return the index of each: 0 for the first distinct text added, then 1, 2, …"""
+        numbers = [self._numbers.setdefault(text, len(self._numbers)) for text in texts]
+        self._counts.update(numbers)
+        return numbers
+
+    def _order(self) -> list[int]:
+        """The indices of all texts, most frequent first."""
+        return sorted(self._counts, key=lambda number: (-self._counts[number], number))
+
+    def ordered(self) -> list[str]:
+        """All distinct texts, most frequent first."""
+        texts = list(self._numbers)
+        return [texts[number] for number in self._order()]
+
+    def ranks(self) -> list[int]:
+        """For each index from `numbers`, the position of its text in `ordered`."""
+        ranks = [0] * len(self._numbers)
+        for rank, number in enumerate(self._order()):
+            ranks[number] = rank
+        return ranks
+
+
+def _steps(spans: Iterable[tuple[int, int]]) -> list[int]:
+    """The brackets as distances of their starts and as lengths, in turn."""
+    steps, before = list[int](), 0
+    for start, end in spans:
+        steps += (start - before, end - start)
+        before = start
+    return steps
+
+
+def _ranked(row: Sequence[Any], words: Sequence[int], labels: Sequence[int]) -> list[Any]:
+    """A row with ranks instead of the numbers of words and labels."""
+    ranked = list(row)
+    ranked[2] = [words[number] for number in row[2]]
+    for index in {3, 5, 7, 8}.intersection(range(len(row))):
+        value = row[index]
+        if value is not None:
+            ranked[index] = labels[value] if isinstance(value, int) else [labels[number] for number in value]
+    return ranked
+
+
+def with_documents(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+    """Sentences that all name their document, without other annotation, so that a sample can be drawn of them."""
+    document = ("", "")
+    for sentence in sentences:
+        document = document_of(sentence, document)
+        yield replace(sentence, document=document[1], annotation=None)

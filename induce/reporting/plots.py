@@ -1,14 +1,20 @@
-"""Plots as scenes: lines, values with their intervals, and tables of correlations as heat maps."""
+"""Plots as scenes: lines, values with their intervals, heat maps, and the plots of analyses."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from treebank.draw.measure import em_width
 from treebank.draw.scene import Box, Ink, Point, Scene, Stroke, Text
+
+if TYPE_CHECKING:
+    from induce.analysis.channels import ChannelReport
+    from induce.analysis.sweep import Sweep
 
 WIDTH, HEIGHT = 380.0, 220.0  # of the area between the axes
 SIZE = 13.0  # of letters
@@ -135,6 +141,33 @@ def draw_heat_map(
     width = max(len(columns) * CELL, em_width(note) * SIZE, em_width(title) * SIZE - left)
     scene.width, scene.height = left + width + 10, bottom + 3.2 * SIZE
     return scene
+
+
+def plot_channels(report: ChannelReport) -> Scene:
+    """A heat map of relations (rows) by channels (columns, layer by layer), with a dot at the best channel."""
+    layers, channels = report.relations[0].correlations.shape
+    best = [(row, entry.best) for row, entry in enumerate(report.relations)]
+    return draw_heat_map(
+        [(f"{entry.relation} ({entry.arcs:,})", entry.correlations.ravel().tolist()) for entry in report.relations],
+        title=f"Channels of {report.model} and relations of {os.path.basename(report.data)}",
+        across=f"layer, {channels} channels each",
+        columns=[str(index // channels + 1) if index % channels == 0 else "" for index in range(layers * channels)],
+        marked={(row, position[0] * channels + position[1]) for row, position in best if position},
+    )
+
+
+def plot_sweep(report: Sweep) -> Scene:
+    """Each score's mean over the values of the setting, with bars of one standard deviation."""
+    numeric = all(type(value) in (int, float) for value in report.values)
+    positions = {value: value if numeric else index for index, value in enumerate(report.values)}
+    lines = []
+    for name, runs in zip(report.names, report.scores.values(), strict=True):
+        values = sorted(runs)
+        points = [(float(positions[value]), runs[value].mean) for value in values]
+        lines.append(Line(name, points, [runs[value].deviation for value in values]))
+    title = f"Scores on {os.path.basename(report.data)}"
+    names = [] if numeric else [str(value) for value in report.values]
+    return draw_lines(lines, title=title, across=report.setting, up="%", names=names)
 
 
 @dataclass(frozen=True, slots=True)

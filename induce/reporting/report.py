@@ -13,8 +13,6 @@ from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser, common_rule, with_rule
 from induce.parsing.systems import check_words, system_of
 from induce.reporting import sections
-from induce.reporting.calibration import calibration
-from induce.reporting.markup import command, note, report_page
 from induce.reporting.parsed import Compared, Parsed
 from induce.reporting.runs import RunStory
 from induce.storage.model_spec import expand_models, system_name
@@ -24,6 +22,7 @@ from treebank.base.errors import SynparseError
 from treebank.core.baselines import HEAD_BASELINES
 from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, load_gold, read_input, up_to
+from treebank.draw.files import render
 from treebank.evaluate.comparison import compare_all
 from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
 from treebank.evaluate.systems import System, head_predictions, tree_predictions
@@ -157,12 +156,14 @@ class Report:
         if plan.gold is not None:
             parts += sections.scores(self.evaluation, self.eval_command())
         if len(self.treebank):
-            parts += [sections.frequent(self.compared), sections.agreement(self.compared), calibration(self.compared)]
+            parts += [sections.frequent(self.compared), sections.agreement(self.compared)]
+            parts.append(sections.calibration(self.compared))
             evaluation = self.evaluation if plan.gold is not None else None
             parts += sections.pictures(self.compared, evaluation, plan.pictures)
         title = plan.title or "Trained models" + (f": {os.path.basename(plan.data.rstrip('/'))}" if plan.data else "")
-        foot = note(f"Made by synparse {VERSION} with:") + command(plan.command("report"))
-        return report_page(title, [part for part in parts if part[2]], foot)
+        parts = [section for section in parts if section.blocks]
+        made_by = plan.command("report")
+        return render("report.html", __package__, title=title, sections=parts, version=VERSION, command=made_by)
 
 
 def _system(model: Parsed, *, alone: bool) -> System:

@@ -1,26 +1,51 @@
-"""Sections of a report: training, scores, frequent constituents, agreement, sharpness, and pictures."""
+"""Sections of a report: training, scores, frequent constituents, agreement, confidence, and pictures."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any, Literal, NamedTuple
 
 from induce.analysis.sharpness import SharpnessReport
-from induce.reporting.markup import Section, command, hidden, listing, note, plot, short_names, table
 from induce.reporting.parsed import Compared, FrequentPart, Parsed, frequent_constituents, frequent_heads
 from induce.reporting.plots import Interval, Line, draw_intervals, draw_lines
 from induce.reporting.runs import RunStory
 from induce.sharpness import MEANINGS
 from treebank.base.tables import Column, Table
-from treebank.draw.page import figure
-from treebank.draw.picture import GOLD, Analysis, Picture
+from treebank.draw.picture import GOLD, Analysis, Picture, projected
 from treebank.draw.reading import fitted
+from treebank.draw.scene import Scene
 from treebank.evaluate.evaluate import DETAILS, Evaluation
 from treebank.evaluate.score import Score, sentence_scores
 from treebank.evaluate.score_tables import detail_tables
 
 EMPTY = "–"  # fact or setting without a value
+BINS = 10  # groups of phrases of similar confidence
+
+
+class Block(NamedTuple):
+    """A part of a section in the template ``report.html``. ``name`` begins its ids, or is the title of a hidden part."""
+
+    kind: Literal["note", "command", "list", "table", "hidden", "plot", "plots", "picture"]
+    content: Any
+    name: str = ""
+
+
+class Section(NamedTuple):
+    """A part of the report with a heading. It is left out if it has no blocks."""
+
+    name: str
+    title: str
+    blocks: Sequence[Block] = ()
+
+
+def short_names(runs: Sequence[str]) -> list[str]:
+    """Last parts of the paths of model folders, or whole paths if the last parts are not distinct."""
+    names = [os.path.basename(os.path.normpath(run)) for run in runs]
+    return names if len(set(names)) == len(names) else list(runs)
 
 
 def learned(stories: Sequence[RunStory]) -> Section:
@@ -29,34 +54,34 @@ def learned(stories: Sequence[RunStory]) -> Section:
     facts = list(dict.fromkeys(name for story in stories for name in story.facts))
     rows = [[fact, *(story.facts.get(fact, EMPTY) for story in stories)] for fact in facts]
     columns = [Column(""), *map(Column, names)]
-    parts = [table(Table("Training of the models", columns, rows))]
+    blocks = [Block("table", Table("Training of the models", columns, rows))]
     for findings in dict.fromkeys(tuple(story.findings) for story in stories if story.findings):
         runs = ", ".join(story.run for story in stories if tuple(story.findings) == findings)
-        parts.append(note(f"Findings about the text of {runs}:") + listing(findings))
+        blocks += [Block("note", f"Findings about the text of {runs}:"), Block("list", findings)]
     settings = list(dict.fromkeys(name for story in stories for name in story.settings))
     if settings:
         rows = [[name, *(story.settings.get(name) or EMPTY for story in stories)] for name in settings]
-        parts.append(hidden("All settings", table(Table("Settings", columns, rows))))
-    return "learned", "Training data", "\n".join(parts)
+        blocks.append(Block("hidden", Table("Settings", columns, rows), "All settings"))
+    return Section("learned", "Training data", blocks)
 
 
 def curves(stories: Sequence[RunStory]) -> Section:
     """Losses during training, as plots and as a table."""
     with_checks = [story for story in stories if story.checks]
     if not with_checks:
-        return "curves", "Training", ""
+        return Section("curves", "Training")
     names = short_names([story.run for story in with_checks])
-    parts = [
-        note(
-            "Mean loss in nats per token at each check. Losses of different types of models do not compare: models of "
-            "next words, models of masked words, grammars and distilled parsers count different tokens."
-        )
-    ]
-    drawn = []
+    about = (
+        "Mean loss in nats per token at each check. Losses of different types of models do not compare: models of "
+        "next words, models of masked words, grammars and distilled parsers count different tokens."
+    )
+    plots = {}
     for key, title in (("development_loss", "Loss on the development text"), ("loss", "Loss on the training text")):
-        lines = [Line(name, _points(story, key)) for name, story in zip(names, with_checks, strict=True)]
-        drawn.append(plot(draw_lines(lines, title=title, across="minutes of training", up="nats"), f"plot-{key}"))
-    parts.append(f'<div class="plots">{"".join(drawn)}</div>')
+        lines = [
+            Line(name, [(_number(check.get("seconds")) / 60, _number(check.get(key))) for check in story.checks])
+            for name, story in zip(names, with_checks, strict=True)
+        ]
+        plots[f"plot-{key}"] = draw_lines(lines, title=title, across="minutes of training", up="nats")
     columns = [Column("Run"), Column("Epoch"), Column("Step"), Column("Minutes", ".1f")]
     columns += [Column("Training", ".4f"), Column("Development", ".4f")]
     rows = [
@@ -65,12 +90,8 @@ def curves(stories: Sequence[RunStory]) -> Section:
         for name, story in zip(names, with_checks, strict=True)
         for check in story.checks
     ]
-    parts.append(hidden("Losses as a table", table(Table("Losses in nats per token", columns, rows))))
-    return "curves", "Training", "\n".join(parts)
-
-
-def _points(story: RunStory, key: str) -> list[tuple[float, float]]:
-    return [(_number(check.get("seconds")) / 60, _number(check.get(key))) for check in story.checks]
+    losses = Block("hidden", Table("Losses in nats per token", columns, rows), "Losses as a table")
+    return Section("curves", "Training", [Block("note", about), Block("plots", plots), losses])
 
 
 def _number(value: Any) -> float:
@@ -79,7 +100,7 @@ def _number(value: Any) -> float:
 
 def scores(evaluation: Evaluation, eval_command: str) -> Iterator[Section]:
     """Scores, and where they come from."""
-    drawn = []
+    blocks = []
     for number, (metric, convention) in enumerate(
         dict.fromkeys((score.metric, score.convention.name) for score in evaluation.scores)
     ):
@@ -89,23 +110,25 @@ def scores(evaluation: Evaluation, eval_command: str) -> Iterator[Section]:
             if (score.metric, score.convention.name) == (metric, convention)
         ]
         title = f"{metric} under {convention}, with 95 % intervals"
-        drawn.append(plot(draw_intervals(values, title=title, across=f"{metric} in percent"), f"scores-{number}"))
+        scene = draw_intervals(values, title=title, across=f"{metric} in percent")
+        blocks.append(Block("plot", scene, f"scores-{number}"))
     main, *others = evaluation.tables()
-    tables = [table(each) for each in (main._replace(title="Scores"), *others)]
-    parts = [*drawn, *tables, note("The command that prints these tables:"), command(eval_command)]
-    yield "scores", "Scores", "\n".join(parts)
-    parts = [_length_plot(metric, evaluation.scores) for metric in {score.metric: None for score in evaluation.scores}]
+    blocks += [Block("table", each) for each in (main._replace(title="Scores"), *others)]
+    blocks += [Block("note", "The command that prints these tables:"), Block("command", eval_command)]
+    yield Section("scores", "Scores", blocks)
+    metrics = dict.fromkeys(score.metric for score in evaluation.scores)
+    blocks = [block for metric in metrics for block in _length_plot(metric, evaluation.scores)]
     for detail in DETAILS:
-        parts += map(table, detail_tables(detail, evaluation.trees, evaluation.heads))
-    yield "details", "Where the scores come from", "\n".join(parts)
+        blocks += [Block("table", each) for each in detail_tables(detail, evaluation.trees, evaluation.heads)]
+    yield Section("details", "Where the scores come from", blocks)
 
 
-def _length_plot(metric: str, reports: Sequence[Score]) -> str:
+def _length_plot(metric: str, reports: Sequence[Score]) -> list[Block]:
     """A plot of the first convention of a metric by the length of a sentence, for all models."""
     of_metric = [score for score in reports if score.metric == metric]
     having = [score for score in of_metric if score.by_length and score.convention == of_metric[0].convention]
     if not having:
-        return ""
+        return []
     lengths = list(dict.fromkeys(key for score in having for key in score.by_length or ()))
     models = [score for score in having if score.info.model] or having
     named = short_names([score.info.model or score.system for score in models])
@@ -115,7 +138,7 @@ def _length_plot(metric: str, reports: Sequence[Score]) -> str:
     ]
     title = f"{metric} by the number of words of a sentence"
     scene = draw_lines(lines, title=title, across="words", up=f"{metric} in percent", names=lengths)
-    return plot(scene, f"by-length-{metric}")
+    return [Block("plot", scene, f"by-length-{metric}")]
 
 
 def mean_sentence_scores(evaluation: Evaluation) -> dict[int, float]:
@@ -131,6 +154,121 @@ def mean_sentence_scores(evaluation: Evaluation) -> dict[int, float]:
     return {index: sum(scores) / len(scores) for index, scores in values.items()}
 
 
+class Judged(NamedTuple):
+    """The confidence in a phrase or an arc, and whether gold has it."""
+
+    confidence: float
+    is_correct: bool
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Parts of similar confidence: their number, lowest and mean confidence, and the share of them in gold."""
+
+    count: int
+    lowest: float
+    mean: float
+    correct: float
+
+
+def calibration_bins(parts: Sequence[Judged]) -> list[CalibrationBin]:
+    """The parts in at most `BINS` groups of similar size by rising confidence. Equal confidences share a group."""
+    ordered = sorted(parts)
+    groups: list[list[Judged]] = []
+    for index, part in enumerate(ordered):
+        is_new = index * BINS // len(ordered) >= len(groups)
+        if not groups or (is_new and part.confidence > groups[-1][-1].confidence):
+            groups.append([])
+        groups[-1].append(part)
+    return [
+        CalibrationBin(
+            len(group),
+            group[0].confidence,
+            fmean(part.confidence for part in group),
+            fmean(part.is_correct for part in group),
+        )
+        for group in groups
+    ]
+
+
+def calibration_error(bins: Sequence[CalibrationBin]) -> float:
+    """Expected calibration error: mean distance of mean confidence and share of correct parts, weighted by counts.
+
+    It is defined for probabilities (Naeini et al. 2015, with groups of equal size).
+    """
+    return sum(each.count * abs(each.mean - each.correct) for each in bins) / sum(each.count for each in bins)
+
+
+def calibration(compared: Compared) -> Section:
+    """Plots and tables of the share of phrases or arcs in gold by confidence, for models that have confidences."""
+    plots: dict[str, Scene] = {}
+    tables = []
+    for number, model in enumerate(compared.models):
+        if parts := judged(compared, model):
+            bins = calibration_bins(parts)
+            plots[f"calibration-{number}"] = _curve(model, bins)
+            tables.append(Block("table", _numbers(model, bins)))
+    about = (
+        "Phrases or arcs are sorted by the confidence of the model and divided into groups of similar size. The unit "
+        "of confidence is a probability or a share of votes, in percent; for distances it is the unit of the model."
+    )
+    blocks = [Block("note", about), Block("plots", plots), *tables] if plots else []
+    return Section("calibration", "Confidence and accuracy", blocks)
+
+
+def judged(compared: Compared, model: Parsed) -> list[Judged]:
+    """The confidence of each phrase or arc over counted words, and whether gold has it.
+
+    The result is empty if there is no gold annotation of this type or the model has no confidence.
+    """
+    has_gold = any(parts.spans if model.gives_trees else parts.arcs for parts in compared.gold)
+    return (
+        [part for index in range(len(compared.sentences)) for part in _of(compared, model, index)] if has_gold else []
+    )
+
+
+def _of(compared: Compared, model: Parsed, index: int) -> Iterator[Judged]:
+    """The phrases or arcs of one sentence."""
+    analysis, mask, gold = model.analyses[index], compared.masks[index], compared.gold[index]
+    if analysis.tree is None:
+        for word, (head, value) in enumerate(zip(analysis.heads, model.confidences[index], strict=True)):
+            if value is not None and mask[word]:
+                yield Judged(value, (word, head) in gold.arcs)
+        return
+    seen = set()
+    for span, value in zip(projected(analysis.tree, mask), model.confidences[index], strict=True):
+        if span and value is not None and span not in seen:
+            seen.add(span)
+            yield Judged(value, span in gold.spans)
+
+
+def _is_probability(model: Parsed) -> bool:
+    return model.parser.structure.votes_for == model.parser.output
+
+
+def _curve(model: Parsed, bins: list[CalibrationBin]) -> Scene:
+    """Share in gold by mean confidence, next to the diagonal if the confidence is a probability."""
+    percent = 100 if _is_probability(model) else 1
+    lines = [Line(model.name, [(percent * each.mean, 100 * each.correct) for each in bins])]
+    if _is_probability(model):
+        lines.append(Line("calibrated", [(100 * each.mean, 100 * each.mean) for each in bins]))
+    part = "phrases" if model.gives_trees else "arcs"
+    across = "confidence" + (" in percent" if _is_probability(model) else "")
+    return draw_lines(lines, title=f"{part} of {model.name} in gold", across=across, up="% in gold")
+
+
+def _numbers(model: Parsed, bins: list[CalibrationBin]) -> Table:
+    part = "phrases" if model.gives_trees else "arcs"
+    digits = ".3f" if _is_probability(model) else ".3g"
+    columns = [Column("Confidence from", digits), Column("Mean", digits), Column("% in gold", ".1f"), Column("Number")]
+    rows = [[each.lowest, each.mean, 100 * each.correct, each.count] for each in bins]
+    result = Table(f"{part} by confidence: {model.name}", columns, rows)
+    if _is_probability(model):
+        error = f"Expected calibration error: {100 * calibration_error(bins):.1f} points."
+        result = result._replace(footnotes=[error])
+    return result
+
+
 PICTURE_WORDS = range(5, 31)  # counted words of a sentence in a picture
 
 
@@ -142,10 +280,10 @@ def frequent(compared: Compared) -> Section:
         else _frequent_table("words with their heads", "Word ← head", model, frequent_heads(compared, model))
         for model in compared.models
     ]
-    return "frequent", "Frequent constituents and heads", "\n".join(tables)
+    return Section("frequent", "Frequent constituents and heads", tables)
 
 
-def _frequent_table(title: str, first: str, model: Parsed, parts: Iterable[FrequentPart]) -> str:
+def _frequent_table(title: str, first: str, model: Parsed, parts: Iterable[FrequentPart]) -> Block:
     """A table of ``parts``, without the columns that they do not have."""
     rows = list(parts)
     names = (first, "Example", "Times", "In the text", "In gold")
@@ -153,12 +291,12 @@ def _frequent_table(title: str, first: str, model: Parsed, parts: Iterable[Frequ
     used = [index for index in range(len(names)) if not cells or cells[0][index] is not None]
     columns = [Column(names[index]) for index in used]
     values = [[row[index] for index in used] for row in cells]
-    return table(Table(f"The most frequent {title}: {model.name}", columns, values))
+    return Block("table", Table(f"The most frequent {title}: {model.name}", columns, values))
 
 
 def agreement(compared: Compared) -> Section:
     """Agreement of the models, and the sharpness of each."""
-    parts = []
+    blocks = []
     for output in dict.fromkeys(model.parser.output for model in compared.models):
         models = [model for model in compared.models if model.parser.output == output]
         if len(models) > 1:
@@ -169,13 +307,14 @@ def agreement(compared: Compared) -> Section:
             ]
             counted = "mean F1 of the brackets" if output == "trees" else "share of words with the same head"
             title = f"Agreement of two models: {counted}, in percent"
-            parts.append(table(Table(title, [Column(""), *(Column(name, ".1f") for name in names)], rows)))
+            columns = [Column(""), *(Column(name, ".1f") for name in names)]
+            blocks.append(Block("table", Table(title, columns, rows)))
     sharpness = [model.sharpness for model in compared.models if model.sharpness and model.sharpness.values]
     if sharpness:
-        parts += map(table, SharpnessReport(sharpness).tables())
+        blocks += [Block("table", each) for each in SharpnessReport(sharpness).tables()]
         measures = dict.fromkeys(name for system in sharpness for name in system.values)
-        parts.append(listing(f"{name}: {MEANINGS.get(name, name)}" for name in measures))
-    return "agreement", "Agreement and sharpness", "\n".join(parts)
+        blocks.append(Block("list", [f"{name}: {MEANINGS.get(name, name)}" for name in measures]))
+    return Section("agreement", "Agreement and sharpness", blocks)
 
 
 def pictures(compared: Compared, evaluation: Evaluation | None, count: int) -> Iterator[Section]:
@@ -199,7 +338,8 @@ def pictures(compared: Compared, evaluation: Evaluation | None, count: int) -> I
         sign = -1 if highest else 1
         if measure:
             indices.sort(key=lambda index: (sign * values[index], -lengths[index], index))
-        yield name, title, _drawn(compared, distinct(compared, indices)[:count], name, measure, values, has_gold)
+        chosen = distinct(compared, indices)[:count]
+        yield Section(name, title, _drawn(compared, chosen, name, measure, values, has_gold) if chosen else ())
 
 
 def distinct(compared: Compared, indices: Sequence[int]) -> list[int]:
@@ -212,13 +352,14 @@ def distinct(compared: Compared, indices: Sequence[int]) -> list[int]:
 
 def _drawn(
     compared: Compared, indices: Sequence[int], name: str, measure: str, values: Mapping[int, float], has_gold: bool
-) -> str:
+) -> list[Block]:
     """Pictures of the sentences ``indices`` by all models, next to gold if it is available."""
-    parts = [note(f"Sentences of {PICTURE_WORDS.start} to {PICTURE_WORDS.stop - 1} words without punctuation.")]
+    about = f"Sentences of {PICTURE_WORDS.start} to {PICTURE_WORDS.stop - 1} words without punctuation."
+    blocks = [Block("note", about)]
     for number, index in enumerate(indices):
         sentence = compared.sentences[index]
         analyses = [fitted(model.analyses[index], sentence.location, sentence.words) for model in compared.models]
         title = f"sentence {index + 1}" + (f", {measure} {values[index]:.1f}" if measure else "")
         gold = Analysis.of_sentence(sentence, GOLD) if has_gold else None
-        parts += figure(Picture(title, tuple(analyses), gold), f"{name}-{number + 1}")
-    return "\n".join(parts) if indices else ""
+        blocks.append(Block("picture", Picture(title, tuple(analyses), gold), f"{name}-{number + 1}"))
+    return blocks

@@ -14,7 +14,7 @@ import pytest
 
 import synparse
 from cli.main import run
-from induce.reporting import corpus_data
+from induce.reporting import corpus_page as page_module
 from induce.reporting.corpus_page import corpus_page
 from tests.support.browser import Browser, needs_browser, outside, overlaps
 from tests.support.calls import Caller
@@ -128,7 +128,7 @@ def test_page_is_self_contained_and_text_cannot_end_its_script(folder: Path) -> 
 
 
 def test_limit_and_sample(call: Caller, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus_data, "MAX_SENTENCES", 2)
+    monkeypatch.setattr(page_module, "MAX_SENTENCES", 2)
     output = tmp_path / "a.html"
     assert "--sample 2" in call.refusal("browse", folder / "a.conllu", "-o", output)
     assert not output.exists()

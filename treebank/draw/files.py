@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from treebank.io.output_path import check_output
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+BREAKS = re.compile(r"(?<=[/_.])(?=\w)")  # possible line breaks in names of models and settings
 MAX_LISTED = 200  # sentences at the top of a page; a longer list is left out
 #: suffix -> function that makes a file of scenes
 SCENES: dict[str, Callable[[Sequence[Scene]], bytes]] = {
@@ -92,7 +94,8 @@ def render(template: str, package: str = "treebank.draw", **values: Any) -> str:
 def templates(package: str = "treebank.draw") -> Environment:
     """The templates of a package and those of this one. Every text is escaped in HTML, and invalid characters are lost.
 
-    The filter ``drawn`` gives the SVG of a picture or scene, with ids that begin with a name.
+    The filter ``drawn`` gives the SVG of a picture or scene, with ids that begin with a name, and ``breakable`` a name
+    with possible line breaks.
     """
     from jinja2 import ChoiceLoader, Environment, PackageLoader, select_autoescape
     from markupsafe import Markup
@@ -110,5 +113,6 @@ def templates(package: str = "treebank.draw") -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["drawn"] = drawn
+    environment.filters["breakable"] = lambda name: Markup("<wbr>").join(BREAKS.split(without_invalid(name)))
     environment.globals["dark"] = ink_rules(DARK, "  ")
     return environment

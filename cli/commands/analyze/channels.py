@@ -80,7 +80,7 @@ def channels(
         with reading("parsing", files, DEFAULT_INPUT) as counted:
             reports.append(correlate(folder, read_input([gold], input_options=counted, trees=True, ptb=ptb)))
     if plot:
-        from induce.reporting.analysis_plots import plot_channels
+        from induce.reporting.plots import plot_channels
         from treebank.draw.files import write_scenes
 
         write_scenes([plot_channels(reports[0])], plot)

@@ -44,7 +44,7 @@ def sweep_scores(scores: str, setting: str, form: str, plot: str | None) -> None
     except ValueError as error:
         raise SynparseError(f"{scores}: {error}") from None
     if plot:
-        from induce.reporting.analysis_plots import plot_sweep
+        from induce.reporting.plots import plot_sweep
         from treebank.draw.files import write_scenes
 
         write_scenes([plot_sweep(report)], plot)

@@ -1,6 +1,6 @@
 "use strict";
 // The data of the page of `synparse browse`, and its sentences. The scripts of this folder are one script in the page.
-// The data are described in corpus_data.py. Word indices start at 0, and spans exclude their end.
+// The data are described in corpus_page.py. Word indices start at 0, and spans exclude their end.
 
 const TRACE = "-NONE-", UNARY = "+"; // the tag of empty elements, and the sign between labels of the same words
 const SHOWN = 50, SHOWN_PHRASES = 100; // sentences and rows that are added to the page at a time

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import synparse
-from induce.reporting.calibration import Judged, calibration, calibration_bins, calibration_error, judged
 from induce.reporting.parsed import Compared, Parsed
+from induce.reporting.sections import Judged, calibration, calibration_bins, calibration_error, judged
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
@@ -36,15 +36,15 @@ def test_judged_phrases_are_those_of_the_trees() -> None:
     correct = sum(len(compared.parts(model, index) & compared.gold[index].spans) for index in range(2))
     assert sum(part.is_correct for part in parts) == correct > 0
     assert all(0 <= part.confidence <= 1 for part in parts)
-    assert "Expected calibration error" in calibration(compared)[2]
+    assert "Expected calibration error" in calibration(compared).blocks[-1].content.footnotes[0]
     without_gold = Compared([Sentence(sentence.words) for sentence in sentences], [model])
-    assert calibration(without_gold)[2] == ""
+    assert calibration(without_gold).blocks == []
 
 
 def test_small_distances_differ_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("induce.reporting.calibration._is_probability", lambda model: False)
+    monkeypatch.setattr("induce.reporting.sections._is_probability", lambda model: False)
     sentences = [Sentence(()).with_tree(Tree.from_text(text)) for text in GOLD]
     parser = synparse.load("english")
     model = Parsed.of(parser, sentences, name="english", run="english")
     model.confidences = [[0.0002 + i / 10_000 for i in range(len(values))] for values in model.confidences]
-    assert "<td>0.0006</td>" in calibration(Compared(sentences, [model]))[2]
+    assert "0.0006" in {row[0] for row in calibration(Compared(sentences, [model])).blocks[-1].content.texts()}

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from induce.reporting.markup import STYLE, short_names
 from induce.reporting.runs import RunStory
-from induce.reporting.sections import curves, learned
+from induce.reporting.sections import Section, curves, learned, short_names
+from treebank.draw.files import render
+
+
+def page(*sections: Section) -> str:
+    return render("report.html", "induce.reporting", sections=sections)
 
 
 def test_setting_without_a_value_has_a_dash() -> None:
     story = RunStory("runs/a", "onlstm", {"decoder": "unbiased"}, {"parse.decoder": "", "model.layers": "3"})
-    _, _, html = learned([story])
+    html = page(learned([story]))
     assert '>parse.<wbr>decoder</th><td class="text" dir="auto">–</td>' in html
     assert '>decoder</th><td class="text" dir="auto">unbiased</td>' in html
 
 
 def test_closed_details_are_not_printed() -> None:
-    assert "@media print { details:not([open]) { display: none; }" in STYLE
+    assert "@media print { details:not([open]) { display: none; }" in page()
 
 
 def test_run_without_checks_has_no_curves() -> None:
-    assert curves([RunStory("runs/a", "ensemble", {})])[2] == ""
+    assert curves([RunStory("runs/a", "ensemble", {})]).blocks == ()
     check = {"seconds": 60.0, "loss": 5.0, "development_loss": 4.0, "epoch": 1, "step": 10}
-    _, _, html = curves([RunStory("runs/a-model-with-a-very-long-name", "onlstm", {}, checks=[check])])
+    html = page(curves([RunStory("runs/a-model-with-a-very-long-name", "onlstm", {}, checks=[check])]))
     assert ">a-model-with-a-very-long-name</text>" in html
 
 
