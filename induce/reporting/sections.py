@@ -15,8 +15,7 @@ from induce.reporting.plots import Interval, Line, draw_intervals, draw_lines
 from induce.reporting.runs import RunStory
 from induce.sharpness import MEANINGS
 from treebank.base.tables import Column, Table
-from treebank.draw.picture import GOLD, Analysis, Picture, projected
-from treebank.draw.reading import fitted
+from treebank.draw.picture import GOLD, Analysis, Picture, fitted, projected
 from treebank.draw.scene import Scene
 from treebank.evaluate.evaluate import DETAILS, Evaluation
 from treebank.evaluate.score import Score, sentence_scores
@@ -27,7 +26,7 @@ BINS = 10  # groups of phrases of similar confidence
 
 
 class Block(NamedTuple):
-    """A part of a section in the template ``report.html``. ``name`` begins its ids, or is the title of a hidden part."""
+    """A part of a section, by the name of its macro in ``report.html``. ``name`` begins its ids, or is its title."""
 
     kind: Literal["note", "command", "list", "table", "hidden", "plot", "plots", "picture"]
     content: Any

@@ -1,7 +1,8 @@
-"""Pictures of sentences with the analyses of files, models and gold, one picture per sentence."""
+"""Pictures of sentences: analyses from brackets, JSON lines, CoNLL-U, models and gold, one picture per sentence."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,12 +14,14 @@ from treebank.core.head_rules import DEFAULT_RULES, find_rules
 from treebank.core.relations import with_relations
 from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.corpora.catalog import files_of, is_name, read_input
-from treebank.draw.picture import GOLD, Analysis, Picture
-from treebank.draw.reading import fitted, of_json, read_analyses, spread, spread_square
+from treebank.draw.picture import GOLD, Analysis, Picture, fitted
 from treebank.io.expand import expand
-from treebank.io.formats import BRACKETS, JSON_LINES
-from treebank.io.read import DEFAULT_INPUT, InputOptions, input_format, is_plain_text
-from treebank.io.streams import reads_once
+from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, format_by_suffix
+from treebank.io.jsonl import read_objects, tree_of, words_and_indices
+from treebank.io.predictions import read_prediction_trees
+from treebank.io.read import DEFAULT_INPUT, InputOptions, input_format, is_plain_text, read_sentences
+from treebank.io.source import Source
+from treebank.io.streams import STDIN, reads_once
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
@@ -72,25 +75,42 @@ def pictures(
 
         rule = common_rule(parser.tokenization for _, parser in parsers)
         return _parsed(_words(paths, with_rule(input_options, rule)), parsers, choose)
-    return _files(paths, choose, input_options)
+    analyses = (analysis for path in paths for analysis in _annotated(path, input_options))
+    return (Picture(str(number), (each,)) for number, each in enumerate(analyses, start=1) if choose(number))
 
 
-def _files(paths: Sequence[str], choose: Choose, input_options: InputOptions) -> Iterator[Picture]:
-    analyses = (pair for path in paths for pair in _analyses(path, input_options))
-    for number, (_, analysis) in enumerate(analyses, start=1):
-        if choose(number):
-            yield Picture(str(number), (analysis,))
-
-
-def _analyses(path: str, input_options: InputOptions) -> Iterator[tuple[Location, Analysis]]:
+def _annotated(path: str, input_options: InputOptions) -> Iterator[Analysis]:
     """The analyses in files, or of the treebank called ``path``."""
     if is_name(path):
-        return ((sentence.location, Analysis.of_sentence(sentence)) for sentence in read_input([path]))
-    return (pair for file in expand([path]) for pair in _read(file, input_options))
+        return map(Analysis.of_sentence, read_input([path]))
+    return (analysis for file in expand([path]) for _, analysis in read_analyses(file, input_options=input_options))
 
 
-def _read(path: str, input_options: InputOptions, name: str = "") -> Iterator[tuple[Location, Analysis]]:
-    return read_analyses(path, name, analyse=analysis_of_line, input_options=input_options)
+def read_analyses(
+    path: str, name: str = "", *, input_options: InputOptions = DEFAULT_INPUT
+) -> Iterator[tuple[Location, Analysis]]:
+    """Every analysis of a file in order, with its location.
+
+    Raises SynparseError for a file of plain text, and TreebankError with file and line if it cannot be read.
+    """
+    form = input_format(path, input_options)
+    if form is TEXT:
+        where = "standard input" if path == STDIN else path
+        remedy = "leave it out, since models (-m) parse the sentences of --gold"
+        raise SynparseError(f"{where}: plain text, without trees or heads to compare with gold; {remedy}")
+    if form is JSON_LINES:
+        for number, value in read_objects(Source(path, input_options.encoding)):
+            try:
+                yield Location(path, number), Analysis(name, ()) if value is None else analysis_of_line(value, name)
+            except (ValueError, SynparseError) as error:
+                raise TreebankError(path, number, str(error)) from None
+    elif form is BRACKETS and not format_by_suffix(path):
+        for predicted in read_prediction_trees(path, encoding=input_options.encoding):
+            tree = predicted.bare if predicted.labelled is None else predicted.labelled
+            yield Location(predicted.path, predicted.line), Analysis.of_tree(tree, name)
+    else:
+        for sentence in read_sentences([path], trees=True, input_options=input_options):
+            yield sentence.location, Analysis.of_sentence(sentence, name)
 
 
 def _words(paths: Sequence[str], input_options: InputOptions) -> Iterator[Sentence]:
@@ -99,7 +119,7 @@ def _words(paths: Sequence[str], input_options: InputOptions) -> Iterator[Senten
         if is_name(path) or input_format(path, input_options) not in (BRACKETS, JSON_LINES):
             yield from read_input([path], input_options=input_options)
         else:
-            for position, analysis in _read(path, input_options):
+            for position, analysis in read_analyses(path, input_options=input_options):
                 yield Sentence(analysis.words, analysis.tags, location=position)
 
 
@@ -121,7 +141,7 @@ def _compared_with_gold(
 ) -> Iterator[Picture]:
     chosen = [(number, sentence) for number, sentence in enumerate(gold.sentences, start=1) if choose(number)]
     numbers = {number for number, _ in chosen}
-    systems = [_fitted(path, gold, numbers, input_options) for path in paths]
+    systems = [_of_system(path, gold, numbers, input_options) for path in paths]
     systems += [analyses_of(parser, [sentence for _, sentence in chosen], name) for name, parser in parsers]
     if any(analysis.heads for system in systems for analysis in system):
         if not head_rules and any(sentence.tree and not sentence.heads for _, sentence in chosen):
@@ -140,22 +160,17 @@ def _compared_with_gold(
         yield picture
 
 
-def _predicted(path: str, input_options: InputOptions) -> Iterable[tuple[Location, Analysis]]:
-    """The analyses in a file. One that is not UTF-8 is read in the encoding of ``input_options``."""
-    if input_options.encoding and not reads_once(path):
-        with suppress(TreebankError):
-            return list(_read(path, replace(input_options, encoding=""), path))
-    return _read(path, input_options, path)
-
-
-def _fitted(path: str, gold: Treebank, numbers: set[int], input_options: InputOptions) -> list[Analysis]:
-    """Analyses in a file of the gold sentences with these ``numbers``.
+def _of_system(path: str, gold: Treebank, numbers: set[int], input_options: InputOptions) -> list[Analysis]:
+    """Analyses in a file of the gold sentences with these ``numbers``. The file may also be UTF-8.
 
     Raises SynparseError if the file does not have as many sentences as ``gold``.
     """
-    analyses = []
-    count = 0
-    for position, analysis in _predicted(path, input_options):
+    read: Iterable[tuple[Location, Analysis]] = read_analyses(path, path, input_options=input_options)
+    if input_options.encoding and not reads_once(path):
+        with suppress(TreebankError):
+            read = list(read_analyses(path, path, input_options=replace(input_options, encoding="")))
+    analyses, count = [], 0
+    for position, analysis in read:
         count += 1
         if count in numbers and count <= len(gold):
             analyses.append(fitted(analysis, position, gold.sentences[count - 1].words))
@@ -175,10 +190,20 @@ def analysis_of_line(line: dict[str, Any], name: str) -> Analysis:
     Raises ValueError or SynparseError if the object is invalid.
     """
     if "spans" in line:
-        return of_json(line, name)
+        return of_tree_line(line, name)
     from induce.parsing.reading import from_json
 
     return analysis_of(*from_json(line), name)
+
+
+def of_tree_line(value: dict[str, Any], name: str) -> Analysis:
+    """The tree of an object with ``spans`` or ``distances``. Raises ValueError if it is malformed."""
+    tree = tree_of(value)
+    values: Any = value.get("distances")
+    if not isinstance(values, list):
+        return Analysis.of_tree(tree, name)
+    words, indices = words_and_indices(value, len(values), "distances")
+    return Analysis(name, tuple(words), (), tree, distances=spread(values, indices, len(words)))
 
 
 def analysis_of(reading: Reading, decoder: str, name: str) -> Analysis:
@@ -212,3 +237,20 @@ def _numbers(reading: Reading) -> dict[str, Any]:
     spreads: dict[str, Any] = {"distances": spread, "probabilities": spread_square}
     numbers = reading.structure.drawn_numbers(row)
     return {name: spreads[name](values, reading.indices, count) for name, values in numbers.items()}
+
+
+def spread(values: Sequence[float], indices: Sequence[int], count: int) -> tuple[float, ...]:
+    """The values of the words with ``indices`` as values of all ``count`` words, NaN for the others."""
+    spread_values = [math.nan] * count
+    for i, value in zip(indices, values, strict=True):
+        spread_values[i] = float(value)
+    return tuple(spread_values)
+
+
+def spread_square(rows: Sequence[Sequence[float]], indices: Sequence[int], count: int) -> tuple[tuple[float, ...], ...]:
+    """A square of probabilities over all ``count`` words, 0 for words that the model did not receive."""
+    spread_values = [[0.0] * count for _ in range(count)]
+    for i, row in zip(indices, rows, strict=True):
+        for other, value in zip(indices, row, strict=True):
+            spread_values[i][other] = float(value)
+    return tuple(map(tuple, spread_values))

@@ -14,8 +14,7 @@ from treebank.core.tree import Tree
 from treebank.draw.files import figure, ink_rules, write_pictures
 from treebank.draw.latex import blocks
 from treebank.draw.panels import scene_of
-from treebank.draw.picture import GOLD, Analysis, Picture
-from treebank.draw.reading import fitted
+from treebank.draw.picture import GOLD, Analysis, Picture, fitted
 from treebank.draw.scene import DARK
 from treebank.draw.svg import column, svg
 from treebank.draw.terminal import plain

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from treebank.base.errors import SynparseError
-from treebank.core.sentence import ROOT, Sentence
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tags import tags_are_penn, word_mask
 from treebank.core.tree import Span, Tree
 from treebank.draw.scene import Ink
+from treebank.io.predictions import parse_bare
 
 GOLD = "gold"
 
@@ -45,6 +46,23 @@ class Analysis:
         """``tree``, without traces."""
         tree = tree.without_traces()
         return cls(name, tree.words, tree.tags, tree)
+
+
+def fitted(analysis: Analysis, location: Location, words: Sequence[str]) -> Analysis:
+    """The analysis over the words of gold. Brackets are read again without labels if that makes the words agree.
+
+    Raises TreebankError that names the first word that differs.
+    """
+    if analysis.words == tuple(words):
+        return analysis
+    if analysis.tree is not None:
+        bare = parse_bare(str(analysis.tree))
+        if bare.words == tuple(words):
+            return Analysis.of_tree(bare, analysis.name)
+    pairs = enumerate(zip(analysis.words, words, strict=False), start=1)
+    differing = next((f"word {i} is {word!r}, in gold {other!r}" for i, (word, other) in pairs if word != other), "")
+    problem = differing or f"{len(analysis.words)} words, in gold {len(words)}"
+    raise TreebankError(location.path, location.line, f"not the sentence that gold has here: {problem}")
 
 
 @dataclass(frozen=True)
