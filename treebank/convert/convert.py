@@ -1,26 +1,54 @@
-"""Conversion of treebanks to another format, streamed."""
+"""Conversion of treebanks to another format, streamed, with a report of the annotation that is lost.
+
+Heads that head rules derive from trees without labels are reported as well.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
-from treebank.convert.concat_syn import ConcatSyn, count_forms
-from treebank.convert.losses import Losses
+from treebank.convert.concat_syn import ConcatSyn, WordAlignment, count_forms
 from treebank.convert.transform import Notify, Transformation
-from treebank.convert.word_alignment import WordAlignment
 from treebank.core.head_rules import DEFAULT_RULES
 from treebank.core.relations import with_relations
 from treebank.core.sentence import Sentence
+from treebank.core.tree import TRACE
 from treebank.corpora.catalog import files_of, read_input
+from treebank.io.conllu_writer import NO_TAGS
 from treebank.io.formats import WRITERS
 from treebank.io.lines import OnBad
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 
 Relabel = Callable[[Iterable[Sentence]], Iterable[Sentence]]  # gives phrases other labels, or heads other relations
+
+_DEFAULT_LABELS = {"", "X"}
+#: part of the annotation -> whether a sentence has it
+PARTS: dict[str, Callable[[Sentence], bool]] = {
+    "trees": lambda sentence: sentence.tree is not None and len(sentence.words) > 1,
+    "labels": lambda sentence: sentence.tree is not None and not _DEFAULT_LABELS.issuperset(sentence.tree.labels),
+    "tags": lambda sentence: not NO_TAGS.issuperset((sentence.tree or sentence).tags) and sentence.annotation is None,
+    "empty elements": lambda sentence: sentence.tree is not None and TRACE in sentence.tree.tags,
+    "heads": lambda sentence: bool(sentence.heads),
+    "relations": lambda sentence: any(sentence.relations),
+    "confidences": lambda sentence: any(value is not None for value in sentence.confidences),
+}
+_OF_TREES = frozenset(["trees", "labels", "tags", "empty elements"])
+#: name of a writer -> parts that it keeps; nothing is reported for words and distances, which keep little on purpose
+KEPT = {
+    "text": frozenset(PARTS),
+    "brackets": _OF_TREES,
+    "spans": _OF_TREES,
+    "distances": frozenset(PARTS),
+    "path-lengths": frozenset(PARTS),
+    "conllu": frozenset(["tags", "heads", "relations"]),
+    "negra": _OF_TREES,
+    "tiger": _OF_TREES,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +129,47 @@ def _with_reports(
     for reporter in reporters:
         for line in reporter.report() if reporter else ():
             report(line)
+
+
+def _is_left_out(sentence: Sentence, to: str) -> bool:
+    """Whether the writer ``to`` leaves out the sentence because it has no words, or not even empty elements."""
+    if to in ("negra", "tiger"):
+        return sentence.tree is not None and not sentence.tree.words
+    return to == "conllu" and not sentence.words
+
+
+class Losses:
+    """Counts the sentences that the format ``to`` leaves out, and those that lose a part of their annotation."""
+
+    def __init__(self, to: str) -> None:
+        self.to = to
+        self.counts: Counter[str] = Counter()
+        self._dropped: Counter[str] = Counter()
+        self._without_words = self._without_labels = 0
+
+    def __call__(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """The sentences, counted as they pass."""
+        parts = [(name, has_part) for name, has_part in PARTS.items() if name not in KEPT[self.to]]
+        for sentence in sentences:
+            self.counts.update(name for name, has_part in parts if has_part(sentence))
+            self._dropped.update(sentence.annotation.dropped if sentence.annotation else ())
+            self._without_words += _is_left_out(sentence, self.to)
+            if self.to == "conllu" and sentence.tree is not None and sentence.words and not sentence.heads:
+                self._without_labels += sentence.tree == sentence.tree.without_labels()  # heads would be arbitrary
+            yield sentence
+
+    def report(self) -> Iterator[str]:
+        """Lines about sentences that are left out, losses by the new format, other losses, and missing labels."""
+        if count := self._without_words:
+            yield f"sentences without words are left out, because the format {self.to} has none: {count:,}"
+        if self.counts:
+            parts = ", ".join(f"{name} of {self.counts[name]:,}" for name in PARTS if self.counts[name])
+            yield f"the format {self.to} does not keep these parts of sentences: {parts}"
+        if self._dropped:
+            parts = ", ".join(f"{name} of {count:,}" for name, count in sorted(self._dropped.items()))
+            yield f"these parts of sentences are left out: {parts}"
+        if self._without_labels:
+            yield (
+                f"{self._without_labels:,} trees have no labels, so no head rule fits and heads are arbitrary; "
+                "models of heads predict them: synparse parse --format conllu"
+            )

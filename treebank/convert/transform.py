@@ -31,8 +31,10 @@ def binarize(tree: Tree, direction: Direction) -> Tree:
 
     Brackets with one child stay. Without the brackets whose label begins with ``@``, it is the original tree.
     """
+    starts_of = [*(start for start, _ in tree.spans), *range(len(tree))]  # of each bracket and word
+    child_starts = [[starts_of[child] for child in children] for children in tree.children()[:-1]]
     added: list[tuple[Span, str]] = []
-    for (start, end), label, starts in zip(tree.spans, tree.labels, _child_starts(tree), strict=True):
+    for (start, end), label, starts in zip(tree.spans, tree.labels, child_starts, strict=True):
         if direction == "right":
             added += [((inner, end), ADDED + label) for inner in starts[1:-1]]
         else:
@@ -40,12 +42,6 @@ def binarize(tree: Tree, direction: Direction) -> Tree:
     if not added:
         return tree
     return Tree.from_brackets(tree.words, tree.tags, [*zip(tree.spans, tree.labels, strict=True), *added])
-
-
-def _child_starts(tree: Tree) -> list[list[int]]:
-    """The index of the first word of each child, for each bracket."""
-    starts = [*(start for start, _ in tree.spans), *range(len(tree))]
-    return [[starts[child] for child in children] for children in tree.children()[:-1]]
 
 
 def strip_functions(tree: Tree) -> Tree:

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from treebank.convert.concat_syn import END, UNKNOWN, ConcatSyn, count_forms, end_sentence, rewrite
-from treebank.convert.word_alignment import WordAlignment
+from treebank.convert.concat_syn import END, UNKNOWN, ConcatSyn, WordAlignment, count_forms, end_sentence, rewrite
 from treebank.core.distances import distances_from_tree
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree

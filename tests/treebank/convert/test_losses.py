@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.calls import Caller
-from treebank.convert.losses import KEPT
+from treebank.convert.convert import KEPT
 from treebank.io.formats import WRITERS
 
 CONLLU = "1\tDogs\t_\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\t_\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
