@@ -11,11 +11,11 @@ from treebank.base.errors import TreebankError
 from treebank.core.brackets import diagnose, parse, root_offsets, scan, scan_regular, shorten
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
-from treebank.io.corpussearch import CorpusSearch
+from treebank.graphs.corpussearch import CorpusSearch
 from treebank.io.damage import DamageSigns
 from treebank.io.lines import BAD, OnBad, open_blocks, report
 from treebank.io.source import AnyPath, Source
-from treebank.io.tree_splitter import BrokenTree, TreeSplitter
+from treebank.io.tree_splitter import TreeSplitter
 
 MAX_INCOMPLETE_SHARE = 0.5  # sentences with untagged words per sentence without them; see `read_bracketed`
 MAX_UNTAGGED_SHARE = 0.05  # untagged words per word, in a file of a few sentences
@@ -78,49 +78,25 @@ def read_trees(
     texts = _margins(source, on_bad and undecoded.append)
     if rewrite is not None:
         texts = _rewritten(source.path, texts, rewrite, on_bad)
+    trees = _parse_blocks(texts, TreeSplitter(source.path, on_bad), signs)
     if on_bad is None:
-        return _read_trees(texts, TreeSplitter(source.path), signs)
-    trees = _read_complete_trees(source.path, texts, on_bad, signs)
+        return trees
     return (pair for pair in trees if not _cannot_be_decoded(*pair, undecoded, on_bad))
 
 
-def _read_trees(
+def _parse_blocks(
     texts: Iterator[tuple[int, str]], splitter: TreeSplitter, signs: DamageSigns
 ) -> Iterator[tuple[Tree, int]]:
     corpus_search = CorpusSearch(signs)
     for number, text in texts:
         parts = scan_regular(text) if splitter.is_between_trees else None
         if parts is not None:
-            splitter.skip(number, text)
+            splitter.skip(number)
             yield Tree(*parts), number
             continue
         for line, block in splitter.feed(number, text):
             yield from _parse_block(splitter, line, block, corpus_search)
-    for line, block in splitter.close():
-        yield from _parse_block(splitter, line, block, corpus_search)
-
-
-def _read_complete_trees(
-    path: str, texts: Iterator[tuple[int, str]], on_bad: OnBad, signs: DamageSigns
-) -> Iterator[tuple[Tree, int]]:
-    """The trees that no error concerns.
-
-    Each is held back until the next tree starts at the margin, because an extra ')' is detected only after its tree.
-    """
-    pending: list[tuple[Tree, int]] = []
-
-    def drop(error: TreebankError) -> None:
-        since = error.since if isinstance(error, BrokenTree) else error.line
-        pending[:] = [item for item in pending if item[1] < since]
-        on_bad(error)
-
-    splitter = TreeSplitter(path, drop)
-    for tree, line in _read_trees(texts, splitter, signs):
-        if line == splitter.margin_line:
-            yield from pending
-            pending.clear()
-        pending.append((tree, line))
-    yield from pending
+    splitter.close()
 
 
 def _cannot_be_decoded(tree: Tree, line: int, errors: deque[TreebankError], on_bad: OnBad) -> bool:
@@ -169,7 +145,7 @@ def _parse_block(
     except ValueError:
         problem = diagnose(text)
         error_line = line + text.count("\n", 0, problem.offset)
-        report(BrokenTree(splitter.path, error_line, problem.message, since=line, resume=0), splitter.on_bad)
+        report(TreebankError(splitter.path, error_line, problem.message), splitter.on_bad)
         return
     for tree, offset in zip(trees, root_offsets(text), strict=False):
         yield tree, line + text.count("\n", 0, offset)

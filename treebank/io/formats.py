@@ -12,17 +12,17 @@ from treebank.base.errors import TreebankError
 from treebank.core.sentence import Sentence
 from treebank.io import content
 from treebank.io.bracketed import read_bracketed
-from treebank.io.cess import read_cess
+from treebank.graphs.cess import read_cess
 from treebank.io.compression import COMPRESSED, DAMAGED
 from treebank.io.conllu import read_conllu, read_conllx, read_dp
 from treebank.io.jsonl import read_json
 from treebank.io.lines import OnBad
-from treebank.io.negra import read_negra, write_negra
-from treebank.io.sinica import read_sinica
+from treebank.graphs.negra import read_negra, write_negra
+from treebank.graphs.sinica import read_sinica
 from treebank.io.source import AnyPath, Source
-from treebank.io.tei import read_tei
+from treebank.graphs.tei import read_tei
 from treebank.io.text import read_raw, read_text
-from treebank.io.tiger import read_tiger, write_tiger
+from treebank.graphs.tiger import read_tiger, write_tiger
 from treebank.io.write import (
     Writer,
     write_brackets,

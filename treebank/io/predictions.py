@@ -217,8 +217,7 @@ def _read_over_lines(path: str, lines: NumberedLines) -> Iterator[PredictedTree]
     for number, line in lines:
         for first, text in splitter.feed(number, line):
             yield from _predictions(path, first, text)
-    for _ in splitter.close():  # raises if a tree is open
-        pass
+    splitter.close()
 
 
 def _predictions(path: str, line: int, text: str) -> Iterator[PredictedTree]:

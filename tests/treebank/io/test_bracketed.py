@@ -103,12 +103,12 @@ def test_word_in_brackets_of_its_own_needs_no_label_elsewhere() -> None:
 OPEN = "this tree is never closed"
 NEXT = "; add the missing ')', or take the tree out"
 ERRORS = {
-    "never_closed_one_line.mrg": (2, OPEN + NEXT),
+    "never_closed_one_line.mrg": (2, f"{OPEN} (the next one starts at line 3){NEXT}"),
     "never_closed_indented.mrg": (4, f"{OPEN} (the next one starts at line 7){NEXT}"),
     "never_closed_first.mrg": (1, f"{OPEN} (the next one starts at line 5){NEXT}"),
     "never_closed_unindented.mrg": (4, OPEN + NEXT),
     "swallowed.mrg": (1, f"{OPEN} (the next one starts at line 2){NEXT}"),
-    "too_many.mrg": (2, "a ')' too many in line 3, or the tree in line 4 is not at the margin; take the ')' out"),
+    "too_many.mrg": (2, "a ')' too many in line 3, or the tree in line 4 is not in the first column; take the ')' out"),
     "too_many_one_line.mrg": (1, "a ')' too many here; take it out, or add the missing '('"),
     "plain_text.mrg": (2, "text outside of brackets: 'This is plain text about nothi…'"),
     "trailing_text.mrg": (1, "text outside of brackets: 'and more'"),
@@ -185,7 +185,7 @@ def test_deep_tree_is_read_without_recursion(tmp_path: Path) -> None:
 
 def test_tree_without_an_end_is_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("treebank.io.tree_splitter.MAX_TREE_CHARACTERS", 2**20)
-    path = write(tmp_path, "(S (A b))\n" + "(S (A b)\n" * 150_000)
+    path = write(tmp_path, "(S (A b))\n(S\n" + "(A b)\n" * 250_000)
     sentences = read_bracketed(path)
     assert next(sentences).words == ("b",)
     with pytest.raises(TreebankError, match=r"trees\.mrg:2: this tree has no end within 1 MB"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from treebank.io.bracketed import read_bracketed, read_trees
-from treebank.io.corpussearch import without_lemma
+from treebank.graphs.corpussearch import without_lemma
 
 BRACKETS = Path(__file__).resolve().parents[3] / "tests/data/brackets"
 

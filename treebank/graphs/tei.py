@@ -10,7 +10,7 @@ from treebank.core.sentence import Location, Sentence
 from treebank.io.conllu import BLANK
 from treebank.io.lines import OnBad, report
 from treebank.io.source import AnyPath, Source
-from treebank.io.xml_elements import read_elements
+from treebank.graphs.xml_elements import read_elements
 
 WORDS = ("w", "pc")
 

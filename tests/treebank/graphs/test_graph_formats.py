@@ -12,10 +12,10 @@ from treebank.base.errors import TreebankError
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.io.formats import FORMATS, WRITERS, ReadOptions, detect
-from treebank.io.negra import read_negra
+from treebank.graphs.negra import read_negra
 from treebank.io.read import InputOptions, read_sentences
 from treebank.io.source import Source
-from treebank.io.tiger import read_tiger
+from treebank.graphs.tiger import read_tiger
 
 NEGRA = """%% a comment
 #FORMAT 4
