@@ -142,13 +142,15 @@ def scan(text: str) -> Iterator[Parts]:
         if not stack:
             if any(start == end and label for (start, end), label in zip(spans, labels, strict=True)):
                 raise ValueError(diagnose(text).message)
-            yield _strip(words, tags, spans, labels)
+            yield without_outer_brackets(words, tags, spans, labels)
             words, tags, labels, spans = [], [], [], []
     if stack:
         raise ValueError(diagnose(text).message)
 
 
-def _strip(words: Sequence[str], tags: Sequence[str], spans: Sequence[Any], labels: Sequence[str]) -> Parts:
+def without_outer_brackets(
+    words: Sequence[str], tags: Sequence[str], spans: Sequence[Any], labels: Sequence[str]
+) -> Parts:
     """The tree without brackets over no word and without empty outer brackets over a single child."""
     full = [k for k, (start, end) in enumerate(spans) if start < end]
     whole = (0, len(words))
@@ -229,4 +231,4 @@ def scan_regular(text: str) -> Parts | None:
         return None  # not closed, or more than one tree, or something before it
     if labels[0]:
         return tuple(words), tuple(tags), tuple(spans), tuple(labels)
-    return _strip(words, tags, spans, labels)
+    return without_outer_brackets(words, tags, spans, labels)

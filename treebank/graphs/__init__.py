@@ -1,1 +1,1 @@
-"""Leaf: readers and writers of formats that `train`, `parse` and `eval` do not need, reached by the table of formats."""
+"""Leaf: readers and writers of formats that the core does not need. The table of formats names them as strings."""

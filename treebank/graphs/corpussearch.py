@@ -1,52 +1,122 @@
-"""The additions of the Penn historical corpora (CorpusSearch format) to Penn brackets.
+"""The format of the Penn historical corpora (CorpusSearch), and of Switchboard, whose marks are alike.
 
-A tree is ``( (IP-MAT …) (ID TEXT,.1))``. Leaves may be ``word-lemma``. An empty element is a leaf such as ``*T*-1``,
-``*pro*`` or ``0`` under its phrase label. CODE and METADATA nodes are not words.
+A tree is ``( (IP-MAT …) (ID TEXT,.1))``. Nodes such as ID, CODE and METADATA contain no words. An empty element is a
+leaf such as ``*T*-1``, ``*pro*`` or ``0`` under its phrase label. Leaves may carry lemmas, in one of three ways:
+``word-lemma``, ``word@l=lemma``, or the deep format ``(TAG (ORTHO word) (META (LEMMA lemma)))``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from treebank.base.callbacks import ignore
+from treebank.core.brackets import without_outer_brackets
+from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
+from treebank.io.bracketed import read_trees
+from treebank.io.content import CORPUSSEARCH_MARKS
 from treebank.io.damage import DamageSigns
+from treebank.io.lines import OnBad, look_ahead
+from treebank.io.source import AnyPath, Source
 
-_FORMAT = re.compile(r"\(ID\s[^()]*\)\s*\)\s*\Z|\A\s*\(\s*\((?:CODE|METADATA)\s")
-_ID = re.compile(r"\(ID\s+([^()]*)\)")
-_OUTSIDE = re.compile(r"\((?:ID|CODE)\s[^()]*\)|\(METADATA(?:[^()]|\([^()]*\))*\)")
-# 0 is a number if its tag is NUM or CD (Keyaki), else an empty complementizer or operator
-_EMPTY = re.compile(r"\(([^\s()]+)\s+(\*[^\s()]*|(?<!NUM )(?<!CD )0)\s*\)")
+MIN_LEMMA_SHARE = 0.5  # of the leaves that contain an inner hyphen, above which the hyphen separates a lemma
+_WORD_OF_DEEP_FORMAT = "ORTHO"
+_ATTRIBUTE = re.compile(r"@[a-z]+=")  # of word@rl=LEXICON@l=lemma
+_NUMERALS = (
+    "NUM",
+    "CD",
+)  # tags under which 0 is a number (Keyaki); elsewhere it is an empty complementizer or operator
 
 
-class CorpusSearch:
-    """The reader's state for one file: whether leaves carry lemmas, judged by all leaves so far, and the ids."""
+def read_corpussearch(
+    path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = ignore
+) -> Iterator[Sentence]:
+    """The sentences of a file, without nodes that contain no words, and without lemmas.
 
-    def __init__(self, signs: DamageSigns) -> None:
-        self.leaves = self.hyphenated = 0
-        self._signs = signs
+    Whether hyphens separate lemmas is decided from the first trees of the file together. ``notify`` is called at the
+    end with repeated ids. Raises TreebankError for malformed brackets; with ``on_bad``, the error is reported to it and
+    the tree is skipped.
+    """
+    name = Source.of(path).path
+    signs = DamageSigns(name, notify)
+    has_lemmas = False
 
-    def matches(self, text: str) -> bool:
-        """Whether a block of text is in this format."""
-        return _FORMAT.search(text) is not None
+    def inspect(trees: Iterable[tuple[Tree, int]]) -> None:
+        nonlocal has_lemmas
+        leaves = [
+            word for tree, _ in trees for word, is_mark in zip(tree.words, _marks(tree), strict=True) if not is_mark
+        ]
+        has_lemmas = sum("-" in word[1:-1] for word in leaves) > MIN_LEMMA_SHARE * len(leaves)
 
-    def add_ids(self, text: str, line: int) -> None:
-        """Count ids in a block of text, which begins in ``line``, that occurred before."""
-        for match in _ID.finditer(text):
-            self._signs.add_id(match[1], line + text.count("\n", 0, match.start()))
+    def read(on_bad: OnBad | None) -> Iterator[tuple[Tree, int]]:
+        return read_trees(path, on_bad=on_bad)
 
-    def plain(self, text: str) -> str:
-        """The trees as Penn brackets: without ID, CODE, METADATA, and with empty elements under the tag ``-NONE-``."""
-        return _EMPTY.sub(rf"(\1 ({TRACE} \2))", _OUTSIDE.sub("", text))
+    for raw, line in look_ahead(read, inspect, on_bad):
+        for word, tag in zip(raw.words, raw.tags, strict=True):
+            if tag == "ID":
+                signs.add_id(word, line)
+        if (tree := penn_tree(raw, has_lemmas=has_lemmas)).words:
+            plain = tree.without_traces()
+            yield Sentence(plain.words, plain.tags, tree, location=Location(name, line))
+    signs.report()
 
-    def without_lemmas(self, tree: Tree) -> Tree:
-        """``tree`` without lemmas, if most leaves of the file so far look like ``word-lemma``."""
-        leaves = [word for word, tag in zip(tree.words, tree.tags, strict=True) if tag != TRACE]
-        self.leaves += len(leaves)
-        self.hyphenated += sum("-" in word[1:-1] for word in leaves)
-        if 2 * self.hyphenated <= self.leaves:
-            return tree
-        pairs = zip(tree.words, tree.tags, strict=True)
-        return tree.with_words([word if tag == TRACE else without_lemma(word) for word, tag in pairs])
+
+def penn_tree(tree: Tree, *, has_lemmas: bool) -> Tree:
+    """A tree in Penn style: without marks and lemmas, and with empty elements under the tag ``-NONE-``."""
+    tree = _without_ortho(tree.keep([not is_mark for is_mark in _marks(tree)]))
+    tree = Tree(*without_outer_brackets(tree.words, tree.tags, tree.spans, tree.labels))
+    is_empty = [
+        word.startswith("*") or (word == "0" and tag not in _NUMERALS)
+        for word, tag in zip(tree.words, tree.tags, strict=True)
+    ]
+    words = [
+        word if empty else _without_annotation(word, has_lemmas=has_lemmas)
+        for word, empty in zip(tree.words, is_empty, strict=True)
+    ]
+    return with_empty_elements(tree.with_words(words), is_empty)
+
+
+def _marks(tree: Tree) -> list[bool]:
+    """For each leaf, whether it is not a word, because of its tag or of a bracket around it."""
+    is_mark = [tag in CORPUSSEARCH_MARKS for tag in tree.tags]
+    for (start, end), label in zip(tree.spans, tree.labels, strict=True):
+        if label in CORPUSSEARCH_MARKS:
+            is_mark[start:end] = [True] * (end - start)
+    return is_mark
+
+
+def _without_ortho(tree: Tree) -> Tree:
+    """The tree in which a word of the deep format has the label of the bracket around it as tag."""
+    if _WORD_OF_DEEP_FORMAT not in tree.tags:
+        return tree
+    innermost = {span: k for k, span in enumerate(tree.spans)}
+    tags, removed = [*tree.tags], set()
+    for i, tag in enumerate(tags):
+        k = innermost.get((i, i + 1))
+        if tag == _WORD_OF_DEEP_FORMAT and k is not None:
+            tags[i] = tree.labels[k]
+            removed.add(k)
+    kept = [k for k in range(len(tree.spans)) if k not in removed]
+    return Tree(tree.words, tuple(tags), tuple(tree.spans[k] for k in kept), tuple(tree.labels[k] for k in kept))
+
+
+def with_empty_elements(tree: Tree, is_empty: Sequence[bool]) -> Tree:
+    """The tree in which an empty element ``(C 0)`` is a phrase over a leaf, ``(C (-NONE- 0))``."""
+    empty = [i for i, value in enumerate(is_empty) if value and tree.tags[i] != TRACE]
+    if not empty:
+        return tree
+    tags = [*tree.tags]
+    brackets = list(zip(tree.spans, tree.labels, strict=True))
+    for i in empty:
+        brackets += [((i, i + 1), tags[i])] if tags[i] else []
+        tags[i] = TRACE
+    return Tree.from_brackets(tree.words, tags, brackets)
+
+
+def _without_annotation(leaf: str, *, has_lemmas: bool) -> str:
+    word = _ATTRIBUTE.split(leaf, maxsplit=1)[0] or leaf
+    return without_lemma(word) if has_lemmas else word
 
 
 def without_lemma(leaf: str) -> str:

@@ -7,10 +7,10 @@ from xml.etree.ElementTree import Element
 
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Location, Sentence
+from treebank.graphs.xml_elements import read_elements
 from treebank.io.conllu import BLANK
 from treebank.io.lines import OnBad, report
 from treebank.io.source import AnyPath, Source
-from treebank.graphs.xml_elements import read_elements
 
 WORDS = ("w", "pc")
 

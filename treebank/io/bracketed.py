@@ -11,15 +11,13 @@ from treebank.base.errors import TreebankError
 from treebank.core.brackets import diagnose, parse, root_offsets, scan, scan_regular, shorten
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
-from treebank.graphs.corpussearch import CorpusSearch
-from treebank.io.damage import DamageSigns
 from treebank.io.lines import BAD, OnBad, open_blocks, report
 from treebank.io.source import AnyPath, Source
 from treebank.io.tree_splitter import TreeSplitter
 
 MAX_INCOMPLETE_SHARE = 0.5  # sentences with untagged words per sentence without them; see `read_bracketed`
 MAX_UNTAGGED_SHARE = 0.05  # untagged words per word, in a file of a few sentences
-Rewrite = Callable[[str], str]  # turns lines of a dialect into Penn brackets, line for line; raises ValueError
+Transform = Callable[[Tree], Tree]  # turns a tree of a dialect into a Penn tree; raises ValueError
 
 
 def parse_trees(text: str) -> Iterator[Tree]:
@@ -34,7 +32,7 @@ def read_bracketed(
     path: AnyPath,
     *,
     on_bad: OnBad | None = None,
-    rewrite: Rewrite | None = None,
+    transform: Transform | None = None,
     notify: Callable[[str], None] = ignore,
 ) -> Iterator[Sentence]:
     """The sentences of a treebank file: the tree, and the words and tags without empty elements. See `read_trees`.
@@ -45,8 +43,7 @@ def read_bracketed(
     name = Source.of(path).path
     complete = incomplete = words_read = untagged = 0
     first = ("", 0)
-    signs = DamageSigns(name, notify)
-    for tree, line in read_trees(path, on_bad=on_bad, rewrite=rewrite, signs=signs):
+    for tree, line in read_trees(path, on_bad=on_bad, transform=transform):
         words_read += len(tree.words)
         if "" not in tree.tags:
             complete += 1
@@ -60,34 +57,26 @@ def read_bracketed(
     if incomplete and is_exception:
         word, line = first
         notify(f"{name}:{line}: {shorten(word)} has no tag, unlike most words; is it out of place?")
-    signs.report()
 
 
 def read_trees(
-    path: AnyPath, *, on_bad: OnBad | None = None, rewrite: Rewrite | None = None, signs: DamageSigns | None = None
+    path: AnyPath, *, on_bad: OnBad | None = None, transform: Transform | None = None
 ) -> Iterator[tuple[Tree, int]]:
     """The trees of a file, each with the number of the line where it starts, streamed.
 
-    Comments between trees are skipped (see `TreeSplitter`). The ID, CODE and METADATA nodes and the lemmas of
-    CorpusSearch files are removed. Raises TreebankError with file and line for unbalanced brackets; with ``on_bad``,
-    the error is reported to it and the tree is skipped. Repeated ids of CorpusSearch are added to ``signs``.
+    Comments between trees are skipped (see `TreeSplitter`). Raises TreebankError with file and line for unbalanced
+    brackets, and for a tree that ``transform`` refuses; with ``on_bad``, the error is reported to it and the tree is
+    skipped.
     """
     source = Source.of(path)
-    signs = signs or DamageSigns(source.path, ignore)
     undecoded: deque[TreebankError] = deque()
-    texts = _margins(source, on_bad and undecoded.append)
-    if rewrite is not None:
-        texts = _rewritten(source.path, texts, rewrite, on_bad)
-    trees = _parse_blocks(texts, TreeSplitter(source.path, on_bad), signs)
-    if on_bad is None:
-        return trees
-    return (pair for pair in trees if not _cannot_be_decoded(*pair, undecoded, on_bad))
+    trees = _parse_blocks(_margins(source, on_bad and undecoded.append), TreeSplitter(source.path, on_bad))
+    if on_bad is not None:
+        trees = (pair for pair in trees if not _cannot_be_decoded(*pair, undecoded, on_bad))
+    return trees if transform is None else _transformed(source.path, trees, transform, on_bad)
 
 
-def _parse_blocks(
-    texts: Iterator[tuple[int, str]], splitter: TreeSplitter, signs: DamageSigns
-) -> Iterator[tuple[Tree, int]]:
-    corpus_search = CorpusSearch(signs)
+def _parse_blocks(texts: Iterator[tuple[int, str]], splitter: TreeSplitter) -> Iterator[tuple[Tree, int]]:
     for number, text in texts:
         parts = scan_regular(text) if splitter.is_between_trees else None
         if parts is not None:
@@ -95,7 +84,7 @@ def _parse_blocks(
             yield Tree(*parts), number
             continue
         for line, block in splitter.feed(number, text):
-            yield from _parse_block(splitter, line, block, corpus_search)
+            yield from _parse_block(splitter, line, block)
     splitter.close()
 
 
@@ -109,13 +98,13 @@ def _cannot_be_decoded(tree: Tree, line: int, errors: deque[TreebankError], on_b
     return is_bad
 
 
-def _rewritten(
-    path: str, texts: Iterable[tuple[int, str]], rewrite: Rewrite, on_bad: OnBad | None
-) -> Iterator[tuple[int, str]]:
-    """The texts in Penn brackets. One in which ``rewrite`` finds an error is reported and left out."""
-    for line, text in texts:
+def _transformed(
+    path: str, trees: Iterable[tuple[Tree, int]], transform: Transform, on_bad: OnBad | None
+) -> Iterator[tuple[Tree, int]]:
+    """The trees in Penn style. One in which ``transform`` finds an error is reported and left out."""
+    for tree, line in trees:
         try:
-            yield line, rewrite(text)
+            yield transform(tree), line
         except ValueError as error:
             report(TreebankError(path, line, str(error)), on_bad)
 
@@ -131,17 +120,10 @@ def _margins(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, str]]:
             line += part.count("\n") + 1
 
 
-def _parse_block(
-    splitter: TreeSplitter, line: int, text: str, corpus_search: CorpusSearch
-) -> Iterator[tuple[Tree, int]]:
+def _parse_block(splitter: TreeSplitter, line: int, text: str) -> Iterator[tuple[Tree, int]]:
     """The trees of a block of balanced brackets that starts in ``line``."""
     try:
-        if corpus_search.matches(text):
-            corpus_search.add_ids(text, line)
-            all_trees = starmap(Tree, scan(corpus_search.plain(text)))
-            trees = [corpus_search.without_lemmas(tree) for tree in all_trees if len(tree)]
-        else:
-            trees = [Tree(*parts) for parts in scan(text)]
+        trees = list(starmap(Tree, scan(text)))
     except ValueError:
         problem = diagnose(text)
         error_line = line + text.count("\n", 0, problem.offset)

@@ -15,6 +15,9 @@ _COMMENT = re.compile(r"# *(sent_id|text|newdoc|newpar|global\.columns)\b")
 _THREE_COLUMNS = re.compile(r"[^\t\n]+\t[^\t\n]+\t[0-9]+")
 _SINICA = re.compile(r"#\d+:[^ \[]*\[\d+\] [^ (]*\(")
 _BRACKETS = re.compile(r"\(\s*(?:[^\s()]+\s*)?\(\s*[^\s()]+\s*(?:\(|[^\s()]+\s*\))")
+#: labels of nodes without words in the format of CorpusSearch, and in Switchboard
+CORPUSSEARCH_MARKS = frozenset(("ID", "CODE", "META", "METADATA", "VERSION", "LEMMA", "-DFL-"))
+_CORPUSSEARCH = re.compile(rb"\((?:ID|CODE|META|METADATA|VERSION|-DFL-)[\s(]")
 _COMMENT_OF_BRACKETS = ("#", "%%", "/*", "/~*", "*x*", "<")
 _MARKUP = re.compile(r"<(?:!doctype|html|head|body|\?xml|TEI|tei|corpus|xces)\b", re.IGNORECASE)
 _XML_PROLOG = re.compile(r"<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>", re.DOTALL | re.IGNORECASE)
@@ -81,6 +84,16 @@ def is_conllu(lines: Lines) -> bool:
 def is_dp(lines: Lines) -> bool:
     """Whether all lines have three columns: word, tag and head."""
     return len(lines) >= MIN_TABLE_ROWS and all(map(_THREE_COLUMNS.fullmatch, lines[:20]))
+
+
+def has_corpussearch_marks(head: bytes) -> bool:
+    """Whether brackets have a node such as ID or CODE, by the first bytes of a file."""
+    return _CORPUSSEARCH.search(head) is not None
+
+
+def is_corpussearch(lines: Lines) -> bool:
+    """Whether the lines are brackets with a node such as ID or CODE."""
+    return has_corpussearch_marks("\n".join(lines).encode()) and is_bracketed(lines)
 
 
 def is_bracketed(lines: Lines) -> bool:

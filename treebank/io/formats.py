@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
 from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Sentence
 from treebank.io import content
-from treebank.io.bracketed import read_bracketed
-from treebank.graphs.cess import read_cess
 from treebank.io.compression import COMPRESSED, DAMAGED
-from treebank.io.conllu import read_conllu, read_conllx, read_dp
-from treebank.io.jsonl import read_json
 from treebank.io.lines import OnBad
-from treebank.graphs.negra import read_negra, write_negra
-from treebank.graphs.sinica import read_sinica
 from treebank.io.source import AnyPath, Source
-from treebank.graphs.tei import read_tei
-from treebank.io.text import read_raw, read_text
-from treebank.graphs.tiger import read_tiger, write_tiger
-from treebank.io.write import (
-    Writer,
-    write_brackets,
-    write_conllu,
-    write_distances,
-    write_path_lengths,
-    write_spans,
-    write_text,
-)
+from treebank.io.write import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,54 +34,115 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of sentences: its suffixes, its detection from the first lines, its reader and its writers by name."""
+    """A format of sentences: its suffixes, its detection from the first lines, its reader and its writers by name.
+
+    Readers and writers are named ``module:function`` and imported when they are used, so that most of them are leaves.
+    ``options`` are the fields of `ReadOptions` that the reader takes.
+    """
 
     name: str
     structure: Literal["", "trees", "heads"]
     suffixes: tuple[str, ...]
     matches: Callable[[content.Lines], bool]
-    read: Callable[[Source, ReadOptions], Iterator[Sentence]]
-    writers: tuple[tuple[str, Writer], ...] = ()
+    reader: str
+    options: tuple[str, ...] = ("on_bad",)
+    writers: tuple[tuple[str, str], ...] = ()
+
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Sentence]:
+        """The sentences of a file in this format."""
+        given = {name: getattr(options, name) for name in self.options}
+        return _function(self.reader)(source, **given)  # type: ignore[no-any-return]
 
 
-def _read_plain(source: Source, options: ReadOptions) -> Iterator[Sentence]:
-    if options.rule:
-        return read_raw(source, rule=options.rule, paragraphs=options.paragraphs, on_bad=options.on_bad)
-    return read_text(source, on_bad=options.on_bad)
+def _function(entry: str) -> Callable[..., Any]:
+    module, _, name = entry.partition(":")
+    return getattr(import_module(module), name)  # type: ignore[no-any-return]
+
+
+def _writer(entry: str) -> Writer:
+    """The writer ``module:function``, imported when it is called."""
+
+    def write(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
+        return _function(entry)(sentences, rules)  # type: ignore[no-any-return]
+
+    return write
 
 
 def _never(lines: content.Lines) -> bool:
     return False
 
 
-def _reader(
-    read: Callable[..., Iterator[Sentence]], *names: str
-) -> Callable[[Source, ReadOptions], Iterator[Sentence]]:
-    """The reader that calls ``read`` with the options of these names."""
-    return lambda source, options: read(source, **{name: getattr(options, name) for name in names})
-
-
-_bracketed, _cess, _sinica, _negra, _tiger = (
-    _reader(read, "on_bad", "notify") for read in (read_bracketed, read_cess, read_sinica, read_negra, read_tiger)
+_IO, _GRAPHS, _WRITE = "treebank.io", "treebank.graphs", "treebank.io.write"
+_NOTED = ("on_bad", "notify")
+_BRACKET_SUFFIXES = (".mrg", ".ptb", ".tree", ".trees")
+_JSON_WRITERS = tuple(
+    (name, f"{_WRITE}:write_{name.replace('-', '_')}") for name in ("spans", "distances", "path-lengths")
 )
-_dp, _tei = (_reader(read, "on_bad") for read in (read_dp, read_tei))
-_conllx = _reader(read_conllx, "keep_annotation", "on_bad")
-_conllu = _reader(read_conllu, "keep_annotation", "on_bad", "notify")
-_json = _reader(read_json, "rule", "on_bad")
-_BRACKET_SUFFIXES = (".mrg", ".ptb", ".psd", ".tree", ".trees")
-_JSON_WRITERS = (("spans", write_spans), ("distances", write_distances), ("path-lengths", write_path_lengths))
 _TABLE = (
-    Format("text", "", (), _never, _read_plain, (("text", write_text),)),
-    Format("brackets", "trees", _BRACKET_SUFFIXES, content.is_bracketed, _bracketed, (("brackets", write_brackets),)),
-    Format("jsonl", "trees", (".json", ".jsonl"), content.is_jsonl, _json, _JSON_WRITERS),
-    Format("conllu", "heads", (".conllu",), content.is_conllu, _conllu, (("conllu", write_conllu),)),
-    Format("conllx", "heads", (".conllx", ".conll"), _never, _conllx),
-    Format("dp", "heads", (".dp",), content.is_dp, _dp),
-    Format("cess", "trees", (".tbf",), _never, _cess),
-    Format("sinica", "trees", (".sinica",), content.is_sinica, _sinica),
-    Format("negra", "trees", (".export", ".negra"), content.is_negra, _negra, (("negra", write_negra),)),
-    Format("tiger", "trees", (".tiger", ".tigerxml"), content.is_tiger, _tiger, (("tiger", write_tiger),)),
-    Format("tei", "", (".tei",), content.is_tei, _tei),
+    Format(
+        "text",
+        "",
+        (),
+        _never,
+        f"{_IO}.text:read_plain",
+        ("rule", "paragraphs", "on_bad"),
+        (("text", f"{_WRITE}:write_text"),),
+    ),
+    Format(
+        "corpussearch", "trees", (".psd",), content.is_corpussearch, f"{_GRAPHS}.corpussearch:read_corpussearch", _NOTED
+    ),
+    Format(
+        "brackets",
+        "trees",
+        _BRACKET_SUFFIXES,
+        content.is_bracketed,
+        f"{_IO}.bracketed:read_bracketed",
+        _NOTED,
+        (("brackets", f"{_WRITE}:write_brackets"),),
+    ),
+    Format(
+        "jsonl",
+        "trees",
+        (".json", ".jsonl"),
+        content.is_jsonl,
+        f"{_IO}.jsonl:read_json",
+        ("rule", "on_bad"),
+        _JSON_WRITERS,
+    ),
+    Format(
+        "conllu",
+        "heads",
+        (".conllu",),
+        content.is_conllu,
+        f"{_IO}.conllu:read_conllu",
+        ("keep_annotation", *_NOTED),
+        (("conllu", f"{_WRITE}:write_conllu"),),
+    ),
+    Format(
+        "conllx", "heads", (".conllx", ".conll"), _never, f"{_IO}.conllu:read_conllx", ("keep_annotation", "on_bad")
+    ),
+    Format("dp", "heads", (".dp",), content.is_dp, f"{_IO}.conllu:read_dp"),
+    Format("cess", "trees", (".tbf",), _never, f"{_GRAPHS}.cess:read_cess", _NOTED),
+    Format("sinica", "trees", (".sinica",), content.is_sinica, f"{_GRAPHS}.sinica:read_sinica", _NOTED),
+    Format(
+        "negra",
+        "trees",
+        (".export", ".negra"),
+        content.is_negra,
+        f"{_GRAPHS}.negra:read_negra",
+        _NOTED,
+        (("negra", f"{_GRAPHS}.negra:write_negra"),),
+    ),
+    Format(
+        "tiger",
+        "trees",
+        (".tiger", ".tigerxml"),
+        content.is_tiger,
+        f"{_GRAPHS}.tiger:read_tiger",
+        _NOTED,
+        (("tiger", f"{_GRAPHS}.tiger:write_tiger"),),
+    ),
+    Format("tei", "", (".tei",), content.is_tei, f"{_GRAPHS}.tei:read_tei"),
 )
 FORMATS = {entry.name: entry for entry in _TABLE}
 TEXT, BRACKETS, JSON_LINES = FORMATS["text"], FORMATS["brackets"], FORMATS["jsonl"]
@@ -106,7 +151,7 @@ _BY_SUFFIX = {suffix: entry for entry in _TABLE for suffix in entry.suffixes}
 #: suffixes by which a folder is recognized as a treebank; JSON files in a folder may contain anything
 TREEBANK_SUFFIXES = frozenset(_BY_SUFFIX) - frozenset(JSON_LINES.suffixes)
 #: formats for output -> writer
-WRITERS = {name: writer for entry in _TABLE for name, writer in entry.writers}
+WRITERS: dict[str, Writer] = {name: _writer(writer) for entry in _TABLE for name, writer in entry.writers}
 
 
 def suffix_of(path: str) -> str:
@@ -127,12 +172,15 @@ def detect(path: AnyPath) -> Format:
     opened is `TEXT`, so that its reader reports the error.
     """
     source = Source.of(path)
-    if by_suffix := format_by_suffix(source.path):
+    by_suffix = format_by_suffix(source.path)
+    if by_suffix and by_suffix is not BRACKETS:
         return by_suffix
     try:
         data = source.head()
     except (OSError, *DAMAGED):
-        return TEXT
+        return by_suffix or TEXT
+    if by_suffix:
+        return FORMATS["corpussearch"] if content.has_corpussearch_marks(data) else by_suffix
     if problem := content.document_problem(data):
         raise TreebankError(source.path, 0, problem)
     head = data.decode("utf-8", "replace").removeprefix("\ufeff")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, Any, cast
+from itertools import islice
+from typing import IO, Any, TypeVar, cast
 
 from treebank.base.errors import TreebankError
 from treebank.io.compression import DAMAGED, compression
@@ -15,9 +16,11 @@ from treebank.io.content import utf16_name
 from treebank.io.source import AnyPath, Source
 from treebank.io.streams import STANDARD_INPUT, STDIN, take_stream
 
+Item = TypeVar("Item")
 OnBad = Callable[[TreebankError], None]  # called with the error of each malformed sentence, which is then skipped
 BAD = "\0"  # replaces each character that cannot be decoded
 BLOCK_BYTES = 1 << 18
+LOOK_AHEAD = 1_000  # trees at the beginning of a file by which its format is judged
 MAX_LINE_BYTES = 1 << 26
 _ENDLESS = f"this line has no end within {MAX_LINE_BYTES >> 20} MB; is this a text, one sentence per line?"
 _ENCODINGS = "iso-8859-15 or cp1252 (Western European), cp1251 (Cyrillic), gb18030 (Chinese), shift_jis (Japanese)"
@@ -28,6 +31,38 @@ def report(error: TreebankError, on_bad: OnBad | None) -> None:
     if on_bad is None:
         raise error
     on_bad(error)
+
+
+def look_ahead(
+    read: Callable[[OnBad | None], Iterator[Item]], inspect: Callable[[Sequence[Item]], None], on_bad: OnBad | None
+) -> Iterator[Item]:
+    """The items of ``read(on_bad)``. Before the first, ``inspect`` is called with up to ``LOOK_AHEAD`` of them.
+
+    Errors are reported between the same items as without looking ahead.
+    """
+    queue: list[Item | TreebankError] = []
+    failure = None
+    items = read(on_bad and queue.append)
+    try:
+        queue.extend(islice(items, LOOK_AHEAD))
+    except TreebankError as error:
+        failure = error
+    inspect([item for item in queue if not isinstance(item, TreebankError)])
+    while True:
+        for entry in queue:
+            if not isinstance(entry, TreebankError):
+                yield entry
+            elif on_bad:
+                on_bad(entry)
+        if failure:
+            raise failure
+        queue.clear()
+        if on_bad is None:
+            yield from items
+            return
+        queue.extend(islice(items, 1))
+        if not queue:
+            return
 
 
 def open_lines(path: AnyPath, *, keep_returns: bool = False, on_bad: OnBad | None = None) -> Iterator[tuple[int, str]]:

@@ -23,6 +23,15 @@ def split_words(line: str) -> tuple[str, ...]:
     return tuple(word for word in _SEPARATORS.split(line) if word)
 
 
+def read_plain(
+    path: AnyPath, *, rule: str = "", paragraphs: bool = False, on_bad: OnBad | None = None
+) -> Iterator[Sentence]:
+    """The sentences of tokenized text, or of running text if there is a ``rule`` that splits it."""
+    if rule:
+        return read_raw(path, rule=rule, paragraphs=paragraphs, on_bad=on_bad)
+    return read_text(path, on_bad=on_bad)
+
+
 def read_text(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
     """One sentence per line of a tokenized file. A blank line is an empty sentence.
 

@@ -1,6 +1,6 @@
 """Splitting of lines of brackets into blocks of complete trees, with one rule that finds malformed trees.
 
-The rule: a bracket in the first column begins a tree. If it comes while a tree is open, that tree lacks a bracket.
+The rule: a bracket or a comment in the first column is outside of trees. If a tree is open there, it lacks a bracket.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TreeSplitter:
     """Splits numbered lines into blocks of one or more complete trees: the number of the first line, and the text.
 
     The first column is the indentation of the first tree of the file. In a tree whose first line closes no bracket and
-    that has no indented line, brackets alone decide where it ends. Skipped between trees: blank lines; lines that begin
+    that has no indented or blank line, brackets alone decide where it ends. Skipped between trees: blank lines; lines that begin
     with ``#``, ``%%`` or ``*x*``, or consist of one ``<…>``; CorpusSearch comments ``/* … */`` and ``/~* … *~/``.
 
     Raises TreebankError for other text between trees, for an extra bracket, and for a tree that is never closed or has
@@ -37,7 +37,7 @@ class TreeSplitter:
         self._margin_line = 0  # line of the last bracket in the first column
         self._first, self._lines = 0, list[str]()  # the open tree, if there are any lines
         self._depth = self._size = 0
-        self._is_indented = False  # the open tree has an indented line
+        self._has_layout = False  # the open tree has an indented or blank line
         self._comment_end, self._comment_line = "", 0
         self._skipping = False  # the rest of a malformed tree is skipped
         self._blocks: list[tuple[int, str]] = []  # complete trees since the last bracket in the first column
@@ -54,8 +54,8 @@ class TreeSplitter:
     def feed(self, number: int, text: str) -> Iterator[tuple[int, str]]:
         """The blocks that end in the lines of ``text``, the first of which has this ``number``."""
         for line_number, line in enumerate(text.split("\n"), number):
-            if self._begins_at_margin(line):
-                if self._lines and (self._is_indented or ")" in self._lines[0]):
+            if self._is_outside(line):
+                if self._lines and (self._has_layout or ")" in self._lines[0] or line[0] == "#"):
                     self._refuse(self._first, f"this tree is never closed (the next one starts at line {line_number})")
                     self._lines = []
                 if not self._lines:
@@ -74,25 +74,32 @@ class TreeSplitter:
         if self._lines:
             self._refuse(self._first, "this tree is never closed")
 
-    def _begins_at_margin(self, line: str) -> bool:
+    def _is_outside(self, line: str) -> bool:
+        if line[:1] == "#" and self._lines and line.strip() != "#":
+            return True
         start = line.lstrip(" \t")
-        if start[:1] != "(" or self._comment_end:
+        if start[:1] != "(" or self._comment_end or (self._has_layout and self._ends_tree(line)):
             return False
         indentation = len(line) - len(start)
         if self._margin is None:
             self._margin = indentation
         return indentation <= self._margin
 
+    def _ends_tree(self, line: str) -> bool:
+        """Whether a line completes the open tree with a bracket in the first column, as the last lines of CESS do."""
+        balance = _balance(line)
+        return bool(self._lines) and balance < 0 == self._depth + balance
+
     def _add(self, number: int, line: str) -> None:
         """Add a line to the open tree, or begin a tree."""
         if not self._lines:
             if not self._begin(number, line):
                 return
-            self._first, self._depth, self._size, self._is_indented = number, 0, 0, False
-        elif line[:1] in (" ", "\t"):
-            self._is_indented = True
+            self._first, self._depth, self._size, self._has_layout = number, 0, 0, False
+        elif not line or line[0] in " \t":
+            self._has_layout = True
         self._lines.append(line)
-        self._depth += line.count("(") - line.count(")")
+        self._depth += _balance(line)
         self._size += len(line) + 1
         if self._size > MAX_TREE_CHARACTERS:
             problem = f"this tree has no end within {MAX_TREE_CHARACTERS >> 20} MB; {HELP_OPEN}"
@@ -119,9 +126,8 @@ class TreeSplitter:
                 self._comment_end, self._comment_line = "" if closing in start[len(opening) :] else closing, number
                 return False
         if start and not _COMMENT.match(start):
-            if len(line) > len(start):
-                self._blocks.clear()  # indented text belongs to the tree above
-            self._skipping = True
+            if len(line) > len(start):  # indented text belongs to the tree above
+                self._blocks, self._skipping = [], True
             report(TreebankError(self.path, number, outside(start)), self.on_bad)
         return False
 
@@ -145,3 +151,7 @@ class TreeSplitter:
         """Report a malformed tree in ``line``, and skip lines up to the next bracket in the first column."""
         self._blocks, self._lines, self._skipping = [], [], True
         report(TreebankError(self.path, line, f"{problem}; {remedy}"), self.on_bad)
+
+
+def _balance(line: str) -> int:
+    return line.count("(") - line.count(")")

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from treebank.io.bracketed import read_bracketed, read_trees
-from treebank.graphs.corpussearch import without_lemma
+from treebank.graphs.corpussearch import read_corpussearch, without_lemma
 
 BRACKETS = Path(__file__).resolve().parents[3] / "tests/data/brackets"
 
 
 def read(name: str) -> list[tuple[int, str]]:
-    return [(line, str(tree)) for tree, line in read_trees(str(BRACKETS / name))]
+    return [(sentence.location.line, str(sentence.tree)) for sentence in read_corpussearch(str(BRACKETS / name))]
 
 
 def test_corpus_search() -> None:
@@ -27,7 +26,7 @@ def test_corpus_search() -> None:
 
 
 def test_corpus_search_without_lemmas_keeps_hyphens_and_zero() -> None:
-    (sentence,) = read_bracketed(str(BRACKETS / "keyaki.psd"))
+    (sentence,) = read_corpussearch(str(BRACKETS / "keyaki.psd"))
     assert sentence.words == ("猫", "が", "0", "-", "見る-x", "。")
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from treebank.base.errors import TreebankError
-from treebank.io.read import read_sentences
 from treebank.graphs.tei import read_tei
+from treebank.io.read import read_sentences
 
 TEI = """<?xml version="1.0"?>
 <TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><s>not here</s></teiHeader><text><body><p>

@@ -29,11 +29,11 @@ KINDS = {
     "conllu": [CONLLU, "# newdoc id = x\n", "1-2\tim\t_\t_\t_\t_\t_\t_\t_\t_\n" + CONLLU],
     "brackets": [
         "(S (NP (DT The) (NN cat))\n  (VP (VBZ sleeps)))\n",
-        "( (IP-MAT (NP (N a)) (ID 1)))\n",
         "(X (W a) (W b))\n",
         "(X (X The old man) (X saw it))\n(X Yes)\n",
         "(a (b c))\n((a b) c)\n",
     ],
+    "corpussearch": ["( (IP-MAT (NP (N a)) (ID 1)))\n"],
     "dp": ["The\tDT\t2\ncat\tNN\t3\nsleeps\tVB\t0\n"],
     "sinica": ["#1:1.[0] S(agent:NP(Head:Nab:爸爸)|Head:VE11:問)#。\n"],
     "jsonl": [

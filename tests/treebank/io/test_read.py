@@ -91,7 +91,7 @@ SINICA = "#{0}:1.[0] NP(Head:Neu:一)#\n"
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence", "line"), [("a.psd", PSD, 8), ("a.sinica", SINICA, 3), ("a.negra", EXPORT, 7)]
+    ("name", "sentence", "line"), [("a.psd", PSD, 7), ("a.sinica", SINICA, 3), ("a.negra", EXPORT, 7)]
 )
 def test_repeated_sentence_is_reported(tmp_path: Path, name: str, sentence: str, line: int) -> None:
     path, notes = tmp_path / name, list[str]()
