@@ -14,6 +14,7 @@ from tests.support.reference import ROOT
 LEAVES = (
     "treebank/convert",
     "treebank/draw",
+    "treebank/graphs",
     "treebank/search",
     "induce/analysis",
     "induce/distillation",

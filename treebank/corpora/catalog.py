@@ -47,7 +47,6 @@ class Corpus:
     help: str
     folder: str = ""
     encoding: str = ""
-    has_markup: bool = False
     nltk: str = ""
     nltk_files: str = ""
     nltk_last: int = -1
@@ -187,7 +186,7 @@ class _Files:
     def read(self, has_file: Callable[[int], bool], on_bad: OnBad | None = None) -> list[Sentence]:
         """The sentences of the files whose numbers fulfill ``has_file``, in order."""
         numbered, _ = self._numbered
-        return list(numbered.read(has_file, self.corpus.encoding, self.corpus.has_markup, on_bad))
+        return list(numbered.read(has_file, self.corpus.encoding, on_bad))
 
     def cut(self, name: str, sentences: Sequence[Sentence]) -> Treebank:
         """The treebank called ``name``, from the sentences of its files or of more files.

@@ -7,7 +7,6 @@ import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import root_offsets
@@ -18,7 +17,6 @@ from treebank.io.lines import OnBad
 from treebank.io.source import Source
 
 MAX_MEMBER_BYTES = 1 << 26  # of one file in an archive
-_MARKUP_LINE = re.compile("^<.*$", re.MULTILINE)  # of SGML, such as <S ID=12>; an empty line replaces it
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +27,20 @@ class NumberedFiles:
     archive: str = ""
 
     def read(
-        self, has_file: Callable[[int], bool], encoding: str = "", has_markup: bool = False, on_bad: OnBad | None = None
+        self, has_file: Callable[[int], bool], encoding: str = "", on_bad: OnBad | None = None
     ) -> Iterator[Sentence]:
         """The sentences of the files whose numbers fulfill ``has_file``.
 
-        A file that is not UTF-8 is read in ``encoding``; ``has_markup`` drops lines of SGML. ``on_bad`` is called with
-        the error of each malformed sentence, which is skipped.
+        A file that is not UTF-8 is read in ``encoding``. ``on_bad`` is called with the error of each malformed
+        sentence, which is skipped.
         """
         paths = [path for number, path in self.paths.items() if has_file(number)]
         if self.archive:
             for path, text in _read_archive(self.archive, paths):
                 yield from _read_text(path, text)
             return
-        rewrite = partial(_MARKUP_LINE.sub, "") if has_markup else None
         for path in paths:
-            yield from read_bracketed(_in_encoding(path, encoding), on_bad=on_bad, rewrite=rewrite)
+            yield from read_bracketed(_in_encoding(path, encoding), on_bad=on_bad)
 
 
 def numbered_files(folder: str, pattern: str, inner: str = "") -> NumberedFiles:

@@ -97,8 +97,8 @@ def _without_ortho(tree: Tree) -> Tree:
         if tag == _WORD_OF_DEEP_FORMAT and k is not None:
             tags[i] = tree.labels[k]
             removed.add(k)
-    kept = [k for k in range(len(tree.spans)) if k not in removed]
-    return Tree(tree.words, tuple(tags), tuple(tree.spans[k] for k in kept), tuple(tree.labels[k] for k in kept))
+    brackets = [pair for k, pair in enumerate(zip(tree.spans, tree.labels, strict=True)) if k not in removed]
+    return Tree.from_brackets(tree.words, tags, brackets)
 
 
 def with_empty_elements(tree: Tree, is_empty: Sequence[bool]) -> Tree:

@@ -50,8 +50,8 @@ class Format:
 
     def read(self, source: Source, options: ReadOptions) -> Iterator[Sentence]:
         """The sentences of a file in this format."""
-        given = {name: getattr(options, name) for name in self.options}
-        return _function(self.reader)(source, **given)  # type: ignore[no-any-return]
+        arguments = {name: getattr(options, name) for name in self.options}
+        return _function(self.reader)(source, **arguments)  # type: ignore[no-any-return]
 
 
 def _function(entry: str) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from treebank.io.lines import OnBad, report
 MAX_TREE_CHARACTERS = 1 << 26
 _LABEL = re.compile(r"[ \t]*\([ \t]*([^ \t()]*)")
 _OUTERMOST_LABELS = frozenset(("", "ROOT", "TOP", "S1"))  # labels of outermost brackets only
-_COMMENT = re.compile(r"#|%%|\*x\*|<[^()]*>\s*$")
+_COMMENT = re.compile(r"#|%%|\*x\*|<.*>\s*$")
 _COMMENT_BLOCKS = {"/*": "*/", "/~*": "*~/"}
 
 
@@ -23,8 +23,9 @@ class TreeSplitter:
     """Splits numbered lines into blocks of one or more complete trees: the number of the first line, and the text.
 
     The first column is the indentation of the first tree of the file. In a tree whose first line closes no bracket and
-    that has no indented or blank line, brackets alone decide where it ends. Skipped between trees: blank lines; lines that begin
-    with ``#``, ``%%`` or ``*x*``, or consist of one ``<…>``; CorpusSearch comments ``/* … */`` and ``/~* … *~/``.
+    that has no indented or blank line, brackets alone decide where it ends. Skipped between trees: blank lines; lines
+    that begin with ``#``, ``%%`` or ``*x*``, or begin with ``<`` and end with ``>``; CorpusSearch comments ``/* … */``
+    and ``/~* … *~/``.
 
     Raises TreebankError for other text between trees, for an extra bracket, and for a tree that is never closed or has
     more than ``MAX_TREE_CHARACTERS``. With ``on_bad``, the error is reported to it and reading continues with the next
@@ -78,17 +79,14 @@ class TreeSplitter:
         if line[:1] == "#" and self._lines and line.strip() != "#":
             return True
         start = line.lstrip(" \t")
-        if start[:1] != "(" or self._comment_end or (self._has_layout and self._ends_tree(line)):
+        if start[:1] != "(" or self._comment_end:
+            return False
+        if self._lines and self._has_layout and _balance(line) < 0:  # the last line of a tree, as in CESS
             return False
         indentation = len(line) - len(start)
         if self._margin is None:
             self._margin = indentation
         return indentation <= self._margin
-
-    def _ends_tree(self, line: str) -> bool:
-        """Whether a line completes the open tree with a bracket in the first column, as the last lines of CESS do."""
-        balance = _balance(line)
-        return bool(self._lines) and balance < 0 == self._depth + balance
 
     def _add(self, number: int, line: str) -> None:
         """Add a line to the open tree, or begin a tree."""
