@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.core.brackets import shorten
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree

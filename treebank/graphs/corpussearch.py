@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from treebank.base.callbacks import ignore
+from treebank.base.arguments import ignore
 from treebank.core.brackets import without_outer_brackets
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
