@@ -182,7 +182,7 @@ MODELS: Registry[ModelEntry] = Registry(
         "ndmv-joint": ModelEntry("induce.models.dependency.ndmv_joint:NdmvJoint", teacher_output="heads"),
         "udgn": ModelEntry("induce.models.masked.udgn:Udgn", teacher_output="heads"),
         "chart": ModelEntry(
-            "induce.models.distilled.chart:Chart",
+            "induce.models.distilled.chart:ChartParser",
             teacher_output="trees",
             needs_teacher=True,
             arrays="induce.models.distilled.chart_arrays:ArrayChart",

@@ -10,7 +10,7 @@ from bench.common import best_seconds
 from induce.data.batches import StreamBatch
 from induce.layers.cross_entropy import cross_entropy
 from induce.layers.matrix_library import choose_library, multiplying
-from induce.models.language.prpn import Masks, Prpn, PrpnConfig
+from induce.models.language.prpn import Prpn, PrpnConfig, PrpnMasks
 from induce.models.language.prpn_kernel import attend, scores
 from induce.settings.presets import load_preset
 from tests.support.twins import recurrences as plain
@@ -18,7 +18,7 @@ from tests.support.twins import recurrences as plain
 SIZES = {"small": ("prpn-small", 27, 5_000), "paper": ("prpn-lm-ptb", 35, 10_000)}  # preset, steps, words
 
 
-def drawn(model: Prpn, steps: int, batch: int) -> Masks:
+def drawn(model: Prpn, steps: int, batch: int) -> PrpnMasks:
     """Dropout masks as the model draws them, completed by masks of ones, which the plain loop needs."""
     masks = model.draw_masks(steps, batch)
     full_mask = torch.ones(model.config.hidden_size)
@@ -26,7 +26,7 @@ def drawn(model: Prpn, steps: int, batch: int) -> Masks:
     return masks._replace(reading=reading)
 
 
-def plain_loss(model: Prpn, tokens: Tensor, targets: Tensor, masks: Masks) -> Tensor:
+def plain_loss(model: Prpn, tokens: Tensor, targets: Tensor, masks: PrpnMasks) -> Tensor:
     """Loss by the paper's equations, step by step, for automatic differentiation."""
     steps, batch = tokens.shape
     parsing_state, *tapes = model.initial_state(batch)

@@ -13,7 +13,7 @@ from torch import Tensor
 from induce.data.batches import SentenceBatch
 from induce.data.by_length import batches_of_equal_length
 from induce.decoding.chart import split_tree
-from induce.models.autoencoders.autoencoder import Chart
+from induce.models.autoencoders.autoencoder import SpanVectors
 from induce.models.autoencoders.diora import Diora, DioraConfig, sampling_distribution
 from induce.models.base import Query
 from induce.structures import Brackets
@@ -70,7 +70,7 @@ def arrays_of(model: Diora, original: Callable[[str], Tensor]) -> dict[str, Tens
     return arrays
 
 
-def check_chart(fixture: Fixture, name: str, chart: Chart, batch: int) -> None:
+def check_chart(fixture: Fixture, name: str, chart: SpanVectors, batch: int) -> None:
     """Compare cells and scores, which the fixture lists by width and then by start."""
     widths = sorted(chart.cells)
     cells = torch.cat([chart.cells[width].unflatten(0, (-1, batch)) for width in widths]).transpose(0, 1)
@@ -95,7 +95,7 @@ def parents_of_pairs(words: int, width: int) -> np.ndarray:
     return parents
 
 
-def check_pairs(fixture: Fixture, chart: Chart, batch: int) -> None:
+def check_pairs(fixture: Fixture, chart: SpanVectors, batch: int) -> None:
     """Compare the scores of the pairs (B, K, L) of each span, which are sorted by the parent on both sides."""
     words = len(chart.cells)
     for width, scores in chart.pairs.items():

@@ -13,7 +13,7 @@ from induce.data.stream import columns, segments
 from induce.decoding.distances import biased
 from induce.layers.awd_dropout import Masks, activation_penalty, dropped_weight, temporal_activation_penalty
 from induce.models.base import Query, detach
-from induce.models.language.onlstm import LayerState, OnLstm, OnLstmConfig, OnLstmLayer
+from induce.models.language.onlstm import OnLstm, OnLstmConfig, OnLstmLayer, OnLstmState
 from induce.models.language.onlstm_kernel import cumax
 from induce.structures import Distances
 from induce.training.optimizer import NtAsgd
@@ -89,7 +89,7 @@ def test_cell(name: str) -> None:
     for key, parameter in named.items():
         parameter.data = fixture.tensor("weight/" + key)
     inputs = {key: fixture.tensor(key, gradient=True) for key in ("x", "h0", "c0")}
-    state = LayerState(inputs["h0"], inputs["c0"])
+    state = OnLstmState(inputs["h0"], inputs["c0"])
     out = layer(inputs["x"][None], state)
     values = {
         "h": out.state.h,

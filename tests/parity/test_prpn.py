@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.decoding.distances import biased
 from induce.models.base import NextWords, Query, detach
-from induce.models.language.prpn import LanguageOutput, Masks, Prpn, PrpnConfig
+from induce.models.language.prpn import Prpn, PrpnConfig, PrpnMasks, PrpnOutput
 from induce.models.language.prpn_kernel import attend
 from induce.models.language.prpn_parsing import ParsingMasks, ParsingNetwork, ParsingState
 from induce.models.language.prpn_reading import Cell, LayerMasks, PredictMasks
@@ -110,7 +110,7 @@ class Copy:
             for kind in STATISTICS:
                 self.fixture.check(f"{prefix}{name}.{kind}", getattr(norm, kind))
 
-    def check_output(self, prefix: str, result: LanguageOutput, batch: int) -> None:
+    def check_output(self, prefix: str, result: PrpnOutput, batch: int) -> None:
         """Everything that a segment gives."""
         parsing, model = result.parsing, self.model
         logits = (result.output @ model.decoder_weight.t() + model.decoder_bias).unflatten(0, (-1, batch))
@@ -133,7 +133,7 @@ class Copy:
             self.fixture.check(prefix + name, value)
 
 
-def masks(fixture: Fixture, layers: int, blocks: int) -> Masks:
+def masks(fixture: Fixture, layers: int, blocks: int) -> PrpnMasks:
     """The dropout masks that a fixture gives, divided by the share kept."""
     sizes = fixture.sizes
     inner, outer, recurrent = sizes["idropout"], sizes["dropout"], sizes["rdropout"]
@@ -144,7 +144,7 @@ def masks(fixture: Fixture, layers: int, blocks: int) -> Masks:
     def input_size(k: int) -> int:
         return sizes["hidden"] if k else sizes["emb"]
 
-    return Masks(
+    return PrpnMasks(
         parsing=ParsingMasks(masked("parser.gate.0", inner, 0), masked("parser.gate.4", inner, 0)),
         reading=[
             LayerMasks(

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.models.autoencoders.autoencoder import Chart
+from induce.models.autoencoders.autoencoder import SpanVectors
 from induce.models.autoencoders.sdiora import SDiora, SDioraConfig, best_trees, tree_losses
 from tests.support.reference import Fixture, fixtures, load, without_labels
 from treebank.core.tree import Tree
@@ -48,7 +48,7 @@ def arrays_of(original: Callable[[str], Tensor]) -> dict[str, Tensor]:
     return arrays
 
 
-def check_chart(fixture: Fixture, name: str, chart: Chart, batch: int) -> None:
+def check_chart(fixture: Fixture, name: str, chart: SpanVectors, batch: int) -> None:
     """Compare vectors and scores, which the fixture lists by width and then by start."""
     widths = sorted(chart.cells)
     for part, tables in (("h", chart.cells), ("s", chart.scores)):

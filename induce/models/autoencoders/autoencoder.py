@@ -38,7 +38,7 @@ class AutoencoderConfig:
     )
 
 
-class Chart(NamedTuple):
+class SpanVectors(NamedTuple):
     """Cells and scores of all spans, by the number of words of the span, and what `merge` says about their pairs."""
 
     cells: dict[int, Tensor]  # (L B, C), or (L B, entries, C)
@@ -122,13 +122,13 @@ class ChartAutoencoder(Model):
             parts.insert(0, self.root_projection(cells[:, : self.size]))
         return self.inside.scaled(torch.cat(parts, -1))
 
-    def inside_chart(self, tokens: Tensor, penalties: Penalties | None = None) -> Chart:
+    def inside_chart(self, tokens: Tensor, penalties: Penalties | None = None) -> SpanVectors:
         """Cells of the words of all spans, for sentences ``tokens`` (B, N).
 
         Pair k consists of the first k + 1 words of the span and the others. ``penalties`` are added to the scores.
         """
         batch, size = tokens.shape
-        chart = Chart({}, {}, {})
+        chart = SpanVectors({}, {}, {})
         lefts: dict[int, Tensor] = {}
         rights: dict[int, Tensor] = {}
         for width in range(1, size + 1):
@@ -147,13 +147,13 @@ class ChartAutoencoder(Model):
             chart.cells[width], chart.scores[width] = cells, penalized(scores, penalties, width)
         return chart
 
-    def outside_chart(self, inside: Chart, batch: int, penalties: Penalties | None = None) -> Chart:
+    def outside_chart(self, inside: SpanVectors, batch: int, penalties: Penalties | None = None) -> SpanVectors:
         """Cells of the contexts of all spans of ``batch`` sentences, given their `inside_chart`.
 
         A context is composed of a sibling and the context of the parent, in the same order on both sides.
         """
         size = len(inside.cells)
-        chart = Chart({}, {}, {})
+        chart = SpanVectors({}, {}, {})
         function = self.outside or self.inside
         operands = (function.second_operand, function.first_operand)
         of_sibling, of_parent = operands if self.parent_first else reversed(operands)

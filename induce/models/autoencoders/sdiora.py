@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
-from induce.models.autoencoders.autoencoder import AutoencoderConfig, Chart, ChartAutoencoder, penalties_of
+from induce.models.autoencoders.autoencoder import AutoencoderConfig, ChartAutoencoder, SpanVectors, penalties_of
 from induce.models.autoencoders.composition import Composition, Elements
 from induce.models.base import Loss, Query
 from induce.models.grammars.grammar import pieces
@@ -133,7 +133,7 @@ def tree_losses(scores: Tensor) -> Tensor:
     return (MARGIN + scores[:, 1] - scores[:, 0]).clamp(min=0)
 
 
-def best_trees(chart: Chart, batch: int) -> list[list[tuple[float, list[tuple[int, int]]]]]:
+def best_trees(chart: SpanVectors, batch: int) -> list[list[tuple[float, list[tuple[int, int]]]]]:
     """Scores and brackets of the trees of ``batch`` sentences in an inside chart, best first."""
     size = len(chart.cells)
     scores = chart.scores[size].tolist()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from induce.models.base import Model
-from induce.models.dependency.ndmv_lexical import LexicalRules, LexicalSizes
+from induce.models.dependency.ndmv_lexical import LexicalSizes, WordRules
 from induce.models.dependency.ndmv_sibling import SiblingRules, SiblingSizes
 from induce.models.dependency.neural_dmv import NeuralDmv, NeuralDmvConfig
 from induce.models.dependency.outward_sums import RuleScores
@@ -32,7 +32,7 @@ class NdmvJoint(NeuralDmv):
 
     def __init__(self, config: NdmvJointConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)
-        self.lexical = LexicalRules(config, self.class_count, vocabulary_size)
+        self.lexical = WordRules(config, self.class_count, vocabulary_size)
         self.sibling = SiblingRules(config, self.class_count)
 
     def scores(self, tokens: Tensor) -> RuleScores:

@@ -37,7 +37,7 @@ class NdmvLexicalConfig(LexicalSizes, NeuralDmvConfig):
     """Settings of the lexicalized neural DMV: sizes of vectors, word classes and initial trees."""
 
 
-class LexicalRules(nn.Module):
+class WordRules(nn.Module):
     """Probabilities of rules over the V words of a vocabulary with K classes."""
 
     def __init__(self, sizes: LexicalSizes, classes: int, vocabulary_size: int) -> None:
@@ -79,7 +79,7 @@ class NdmvLexical(NeuralDmv):
 
     def __init__(self, config: NdmvLexicalConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)
-        self.rules = LexicalRules(config, self.class_count, vocabulary_size)
+        self.rules = WordRules(config, self.class_count, vocabulary_size)
 
     def scores(self, tokens: Tensor) -> RuleScores:
         """Log-probabilities (nats) of dependents, of continuing and stopping, and of roots for ``tokens`` (B, N)."""

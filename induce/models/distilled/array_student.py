@@ -64,7 +64,7 @@ class ArrayStudent:
         for index in range(len(ENDINGS) if config.endings else 0):
             self.words = self.words + self.weights[f"reader.endings.{index}.weight"][endings[:, index]]
         self.layers = [
-            tuple(Direction.of(self.weights, f"l{layer}{side}") for side in ("", "_reverse"))
+            tuple(LstmDirection.of(self.weights, f"l{layer}{side}") for side in ("", "_reverse"))
             for layer in range(config.layers)
         ]
         self.linear = {
@@ -121,7 +121,7 @@ class ArrayStudent:
         return states
 
 
-class Direction(NamedTuple):
+class LstmDirection(NamedTuple):
     """Weights of one direction of one layer of an LSTM.
 
     The inputs of the gates are halved, because sigmoid(x) = (1 + tanh(x / 2)) / 2: one tanh serves all four.
@@ -132,7 +132,7 @@ class Direction(NamedTuple):
     bias: np.ndarray  # (4 H,)
 
     @classmethod
-    def of(cls, weights: Mapping[str, np.ndarray], name: str) -> Direction:
+    def of(cls, weights: Mapping[str, np.ndarray], name: str) -> LstmDirection:
         """The direction called ``name``, such as ``l0_reverse``, in the ``weights`` of a torch LSTM."""
         parts = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         weight, recurrent, *biases = (weights[f"reader.lstm.{part}_{name}"] for part in parts)

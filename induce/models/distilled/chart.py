@@ -24,7 +24,7 @@ from induce.models.distilled.student import Student
 from induce.structures import SpanScores
 
 
-class Chart(Student):
+class ChartParser(Student):
     """Probability that each span of words is a constituent, independent of the other spans."""
 
     Config = ChartConfig

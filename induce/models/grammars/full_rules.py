@@ -45,7 +45,7 @@ class FullChart(NamedTuple):
     outer: Tensor | None  # (spans of four or more words, B, S S): sums of outer products of phrases, narrow spans first
 
 
-class Outside(NamedTuple):
+class FullOutside(NamedTuple):
     """Gradients of Z at inside probabilities, in three orders."""
 
     by_width: list[Tensor]  # (spans, B, S)
@@ -109,7 +109,7 @@ class FullRules(KernelRules):
         chart = FullChart(blocks, left_word, right_word, pair, by_start, by_end, charts, outers)
         return (charts[count][0] * self.root).sum(-1), chart
 
-    def outside(self, d: Tensor, chart: FullChart, weights: SpanWeights) -> Outside:
+    def outside(self, d: Tensor, chart: FullChart, weights: SpanWeights) -> FullOutside:
         """Gradients at the inside probabilities before their weights, for the gradient ``d`` (B,) at Z.
 
         An entry of a table first adds up the gradients from wider spans in which its span is the left or right child.
@@ -144,9 +144,9 @@ class FullRules(KernelRules):
                 spans, batch, size
             )
             a = narrower
-        return Outside(by_width, by_start, by_end)
+        return FullOutside(by_width, by_start, by_end)
 
-    def gradients(self, emissions: Tensor, d: Tensor, chart: FullChart, outside: Outside) -> tuple[Tensor, ...]:
+    def gradients(self, emissions: Tensor, d: Tensor, chart: FullChart, outside: FullOutside) -> tuple[Tensor, ...]:
         """Gradients at emissions (N, B, T) and at each field, for the gradient ``d`` (B,) at Z."""
         count, batch, words = emissions.shape
         size = self.root.shape[-1]

@@ -36,7 +36,7 @@ class SimpleChart(NamedTuple):
     inside: list[Tensor]  # by width: (spans, B, S); the first two are empty
 
 
-class Outside(NamedTuple):
+class SimpleOutside(NamedTuple):
     """Gradients of Z at inside probabilities, and at both factors of the splits."""
 
     by_width: list[Tensor]  # (spans, B, S)
@@ -91,7 +91,7 @@ class SimpleRules(KernelRules):
             as_right[count - width, width:] = factors[..., size:]
         return (charts[count][0] * self.root).sum(-1), SimpleChart(phrases, words, as_left, as_right, charts)
 
-    def outside(self, d: Tensor, chart: SimpleChart, weights: SpanWeights) -> Outside:
+    def outside(self, d: Tensor, chart: SimpleChart, weights: SpanWeights) -> SimpleOutside:
         """Gradients at the inside probabilities before their weights, for the gradient ``d`` (B,) at Z."""
         count = len(chart.as_left)
         at_left, at_right = torch.zeros_like(chart.as_left), torch.zeros_like(chart.as_right)
@@ -110,9 +110,9 @@ class SimpleRules(KernelRules):
             narrow, wide = slice(1, width), slice(count - width + 1, count)
             add_products(at_left[narrow, :spans], a, chart.as_right[wide, width:])
             add_products(at_right[wide, width:], a, chart.as_left[narrow, :spans])
-        return Outside(by_width, factors)
+        return SimpleOutside(by_width, factors)
 
-    def gradients(self, emissions: Tensor, d: Tensor, chart: SimpleChart, outside: Outside) -> tuple[Tensor, ...]:
+    def gradients(self, emissions: Tensor, d: Tensor, chart: SimpleChart, outside: SimpleOutside) -> tuple[Tensor, ...]:
         """Gradients at emissions (N, B, T) and at each field, for the gradient ``d`` (B,) at Z."""
         count, size, rank = len(emissions), self.root.shape[-1], chart.words.dim()
         whole = chart.inside[count][0]

@@ -18,7 +18,7 @@ from induce.models.language.next_word_model import AwdConfig, AwdModel, Language
 RECURRENT = "weight_hh_l0"  # torch's name of the hidden-to-hidden matrix
 
 
-class LayerState(NamedTuple):
+class LstmState(NamedTuple):
     """Hidden state ``h`` and cell state ``c`` (1, B, H), as torch's LSTM has them."""
 
     h: Tensor
@@ -29,7 +29,7 @@ class LayerOutput(NamedTuple):
     """Output of one layer over a segment."""
 
     hidden: Tensor  # (T, B, H)
-    state: LayerState
+    state: LstmState
 
 
 class LstmLayer(nn.Module):
@@ -44,15 +44,15 @@ class LstmLayer(nn.Module):
         """Hidden-to-hidden matrix (4 H, H), to whose entries weight dropout is applied."""
         return cast(Tensor, getattr(self.lstm, RECURRENT))
 
-    def initial_state(self, columns: int) -> LayerState:
+    def initial_state(self, columns: int) -> LstmState:
         """Zeros."""
         zero = self.recurrent_weight.new_zeros(1, columns, self.lstm.hidden_size)
-        return LayerState(zero, zero)
+        return LstmState(zero, zero)
 
-    def forward(self, x: Tensor, state: LayerState, recurrent_weight: Tensor) -> LayerOutput:
+    def forward(self, x: Tensor, state: LstmState, recurrent_weight: Tensor) -> LayerOutput:
         """Run over ``x`` (T, B, input) with ``recurrent_weight`` instead of the layer's own matrix."""
         hidden, last = functional_call(self.lstm, {RECURRENT: recurrent_weight}, (x, tuple(state)))
-        return LayerOutput(hidden, LayerState(*last))
+        return LayerOutput(hidden, LstmState(*last))
 
 
 class Lstm(AwdModel):

@@ -51,7 +51,7 @@ class OnLstmConfig(AwdConfig):
                 raise ValueError(f"{name} = {getattr(self, name)} is not a multiple of chunk_size = {self.chunk_size}")
 
 
-class LayerState(NamedTuple):
+class OnLstmState(NamedTuple):
     """Hidden state ``h`` (B, H) and cell state ``c`` (B, n, C)."""
 
     h: Tensor
@@ -62,7 +62,7 @@ class SegmentOutput(NamedTuple):
     """Output of one layer over a segment."""
 
     hidden: Tensor  # (T, B, H)
-    state: LayerState
+    state: OnLstmState
     distance_forget: Tensor  # (T, B): 1 - mean master forget gate, the syntactic distance (eq. 15, up to a constant)
     distance_input: Tensor  # (T, B): mean master input gate
     input: Tensor  # (T, B, input)
@@ -85,12 +85,12 @@ class OnLstmLayer(nn.Module):
         """The matrix that weight dropout acts on."""
         return self.recurrent.weight
 
-    def initial_state(self, batch: int) -> LayerState:
+    def initial_state(self, batch: int) -> OnLstmState:
         """Zeros."""
         weight = self.recurrent.weight
-        return LayerState(weight.new_zeros(batch, self.units), weight.new_zeros(batch, self.chunks, self.chunk_size))
+        return OnLstmState(weight.new_zeros(batch, self.units), weight.new_zeros(batch, self.chunks, self.chunk_size))
 
-    def forward(self, x: Tensor, state: LayerState, recurrent_weight: Tensor | None = None) -> SegmentOutput:
+    def forward(self, x: Tensor, state: OnLstmState, recurrent_weight: Tensor | None = None) -> SegmentOutput:
         """Hidden states, distances and final state of the layer for the segment ``x`` (T, B, input).
 
         ``recurrent_weight`` is used instead of the layer's own matrix, for example after weight dropout.
@@ -98,7 +98,7 @@ class OnLstmLayer(nn.Module):
         weight = self.recurrent.weight if recurrent_weight is None else recurrent_weight
         projected = functional.linear(x, self.input.weight, self.input.bias + self.recurrent.bias)
         hidden, c, distance_forget, distance_input = recurrence(projected, weight, *state)
-        return SegmentOutput(hidden, LayerState(hidden[-1], c), distance_forget, distance_input, x, state.h)
+        return SegmentOutput(hidden, OnLstmState(hidden[-1], c), distance_forget, distance_input, x, state.h)
 
     def forget_logits(self, output: SegmentOutput, recurrent_weight: Tensor) -> Tensor:
         """Master forget gate before its cumax (T, B, m), recomputed so that gradients flow through it."""

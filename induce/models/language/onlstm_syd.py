@@ -19,7 +19,7 @@ from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBat
 from induce.layers.awd_dropout import Masks
 from induce.layers.dropout import keep_mask
 from induce.models.base import Loss, Query, gold_distances, next_words
-from induce.models.language.onlstm import LayerState, OnLstm, OnLstmConfig, SegmentOutput
+from induce.models.language.onlstm import OnLstm, OnLstmConfig, OnLstmState, SegmentOutput
 from induce.models.language.onlstm_kernel import cumax
 from induce.models.language.ranking import SupervisionConfig
 from induce.setting import choice, count
@@ -91,7 +91,7 @@ class OnLstmSyd(OnLstm):
         return 1 - gate.mean(-1)  # eq. 16, 17
 
     def loss(
-        self, batch: StreamBatch | SentenceBatch, state: list[LayerState] | None = None, *, masks: Masks | None = None
+        self, batch: StreamBatch | SentenceBatch, state: list[OnLstmState] | None = None, *, masks: Masks | None = None
     ) -> Loss:
         """Loss of the language model, or eq. 19 for a batch with gold distances (NaN without gold)."""
         words, gold = next_words(batch), gold_distances(batch)

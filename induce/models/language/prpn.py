@@ -32,7 +32,14 @@ from induce.models.language.prpn_parsing import (
     parsing_from_distances,
     parsing_start,
 )
-from induce.models.language.prpn_reading import LayerMasks, PredictMasks, PredictNetwork, Reading, ReadingLayer, Tapes
+from induce.models.language.prpn_reading import (
+    LayerMasks,
+    LayerReading,
+    PredictMasks,
+    PredictNetwork,
+    ReadingLayer,
+    Tapes,
+)
 from induce.setting import choice, count, dropout_rate, limited, setting, weight
 from induce.structures import Distances
 from treebank.base.errors import SynparseError
@@ -90,7 +97,7 @@ class PrpnConfig:
             raise ValueError("without attention, nothing depends on distances; set parsing_network = false, too")
 
 
-class Masks(NamedTuple):
+class PrpnMasks(NamedTuple):
     """The dropout masks of one segment, divided by 1 - rate, or None without dropout."""
 
     parsing: Any  # ParsingMasks, or those of another parsing network; None without any
@@ -98,12 +105,12 @@ class Masks(NamedTuple):
     predict: PredictMasks
 
 
-class LanguageOutput(NamedTuple):
+class PrpnOutput(NamedTuple):
     """Output of the language model over a segment."""
 
     output: Tensor  # (T B, E), rows for the output layer
     parsing: Parsing
-    reading: list[Reading]
+    reading: list[LayerReading]
     predict_attention: Tensor  # (T, B, S)
     state: list[Any]
 
@@ -152,14 +159,14 @@ class Prpn(NextWordModel):
         start = self.parsing.initial_state(batch) if self.parsing else parsing_start(config, batch, weight)
         return [start, *(Tapes(tape, tape) for _ in self.reading)]
 
-    def draw_masks(self, steps: int, batch: int) -> Masks:
+    def draw_masks(self, steps: int, batch: int) -> PrpnMasks:
         """Draw new dropout masks for one segment of the text."""
         config, weight = self.config, self.embedding.weight
         words, units = config.embedding_size, config.hidden_size
         width = self.predict.output.in_features
         inner, outer = config.inner_dropout, config.outer_dropout
         scaled = partial(scaled_mask, weight)
-        return Masks(
+        return PrpnMasks(
             parsing=self.parsing.draw_masks(steps, batch) if self.parsing else None,
             reading=[
                 LayerMasks(
@@ -180,7 +187,7 @@ class Prpn(NextWordModel):
             ),
         )
 
-    def forward(self, tokens: Tensor, state: list[Any], *, masks: Masks | None = None) -> LanguageOutput:
+    def forward(self, tokens: Tensor, state: list[Any], *, masks: PrpnMasks | None = None) -> PrpnOutput:
         """Run over ``tokens`` (T, B). With ``masks`` every dropout acts. Without, none does."""
         words = functional.embedding(tokens, self.embedding.weight)
         if self.parsing is None:
@@ -188,13 +195,13 @@ class Prpn(NextWordModel):
         else:
             parsing = self.parsing(words, state[0], masks and masks.parsing)
         x, gate = words, parsing.read_gate.transpose(0, 1).contiguous()
-        reading: list[Reading] = []
+        reading: list[LayerReading] = []
         for k, layer in enumerate(self.reading):
             reading.append(layer(x, gate, state[1 + k], masks and masks.reading[k]))
             x = reading[-1].hidden
         predict_gate = parsing.predict_gate.transpose(0, 1)
         output, attention = self.predict(x, state[-1].h, predict_gate, masks and masks.predict)
-        return LanguageOutput(output, parsing, reading, attention, [parsing.state, *(layer.tapes for layer in reading)])
+        return PrpnOutput(output, parsing, reading, attention, [parsing.state, *(layer.tapes for layer in reading)])
 
     def _unparsed(self, words: Tensor, state: ParsingState) -> Parsing:
         """Distances of 0 with every gate open: ordinary attention (the first ablation of table 3)."""

@@ -60,7 +60,7 @@ class LayerMasks(NamedTuple):
     recurrent: Tensor | None  # (H,): one for all steps and sentences
 
 
-class Reading(NamedTuple):
+class LayerReading(NamedTuple):
     """Output of a reading layer over a segment."""
 
     hidden: Tensor  # (T, B, H)
@@ -77,7 +77,7 @@ class ReadingLayer(nn.Module):
         self.cell = Cell(input_size, self.units)
         self.key = nn.Linear(input_size + self.units, self.units) if config.reading_attention else None
 
-    def forward(self, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks | None = None) -> Reading:
+    def forward(self, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks | None = None) -> LayerReading:
         """Hidden states, attention and memory after reading ``x`` (T, B, input) with the ``gate`` (T, B, S)."""
         cell, kind, from_input = self.cell, self.kind, self.cell.from_input(dropped(x, masks and masks.input))
         if self.key is not None:
@@ -100,7 +100,7 @@ class ReadingLayer(nn.Module):
         )
         step_masks = StepMasks(masks.key_state, masks.key, masks.recurrent) if masks else StepMasks()
         hidden, attention, h, c = recurrence(kind, inputs, step_masks)
-        return Reading(hidden, attention, Tapes(h, c))
+        return LayerReading(hidden, attention, Tapes(h, c))
 
 
 class PredictMasks(NamedTuple):

@@ -19,7 +19,7 @@ from torch.nn import functional
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.layers.dropout import dropped, scaled_mask
 from induce.models.base import Loss, Query, bounded, gold_distances, next_words
-from induce.models.language.prpn import Masks, Prpn, PrpnConfig
+from induce.models.language.prpn import Prpn, PrpnConfig, PrpnMasks
 from induce.models.language.prpn_parsing import Parsing, gate_kind, parsing_from_distances, parsing_start
 from induce.models.language.ranking import SupervisionConfig
 from induce.setting import count
@@ -41,7 +41,7 @@ class PrpnSydConfig(SupervisionConfig, PrpnConfig):
             raise ValueError("separate_guess = true is for prpn; this parsing network is another one")
 
 
-class ParsingState(NamedTuple):
+class SydParsingState(NamedTuple):
     """State from which the distances of the next segment follow."""
 
     window: Tensor  # (L, B, E): the last outputs of the first LSTM, zeros before the start
@@ -52,7 +52,7 @@ class ParsingState(NamedTuple):
     gap_c: Tensor  # (1, B, P)
 
 
-class ParsingMasks(NamedTuple):
+class SydParsingMasks(NamedTuple):
     """Dropout masks of the parsing network."""
 
     words: Tensor | None  # (T, B, E)
@@ -60,7 +60,7 @@ class ParsingMasks(NamedTuple):
     gaps: Tensor | None  # (T, B, P)
 
 
-class ParsingNetwork(nn.Module):
+class SydParsingNetwork(nn.Module):
     """Two sets of distances: LSTM over words, convolution, LSTM over gaps, a feed-forward network for each set."""
 
     def __init__(self, config: PrpnSydConfig) -> None:
@@ -75,22 +75,22 @@ class ParsingNetwork(nn.Module):
         # without a bias, because only the order matters
         self.to_supervised = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1, bias=False))
 
-    def initial_state(self, batch: int) -> ParsingState:
+    def initial_state(self, batch: int) -> SydParsingState:
         """Before any word: zeros, and distances that close every gate."""
         start = parsing_start(self.config, batch, self.convolution.weight)
         word, gap = (start.embeddings.new_zeros(1, batch, lstm.hidden_size) for lstm in (self.words, self.gaps))
-        return ParsingState(*start, word, word, gap, gap)
+        return SydParsingState(*start, word, word, gap, gap)
 
-    def draw_masks(self, steps: int, batch: int) -> ParsingMasks:
+    def draw_masks(self, steps: int, batch: int) -> SydParsingMasks:
         """Fresh masks for one segment."""
         config, like, rate = self.config, self.convolution.weight, self.config.inner_dropout
-        return ParsingMasks(
+        return SydParsingMasks(
             scaled_mask(like, rate, steps, batch, config.embedding_size),
             scaled_mask(like, rate, batch, config.hidden_size, steps),
             scaled_mask(like, rate, steps, batch, config.parsing_size),
         )
 
-    def forward(self, words: Tensor, state: ParsingState, masks: ParsingMasks | None = None) -> Parsing:
+    def forward(self, words: Tensor, state: SydParsingState, masks: SydParsingMasks | None = None) -> Parsing:
         """Distances and gates of the embedded ``words`` (T, B, E)."""
         read, word_state = self.words(dropped(words, masks and masks.words), (state.word_h, state.word_c))
         window = torch.cat((state.window, read))  # (L + T, B, E)
@@ -103,7 +103,7 @@ class ParsingNetwork(nn.Module):
         kind = gate_kind(self.config, training=self.training)
         parsing = parsing_from_distances(distance.t(), guess.t(), last, state, kind, self.config.resolution)
         supervised = self.to_supervised(gaps)[..., 0].t()
-        carried = ParsingState(last, parsing.state.distances, *word_state, *gap_state)
+        carried = SydParsingState(last, parsing.state.distances, *word_state, *gap_state)
         return parsing._replace(state=carried, supervised=supervised)
 
     def _squashed(self, x: Tensor) -> Tensor:
@@ -116,10 +116,10 @@ class PrpnSyd(Prpn):
     Config = PrpnSydConfig
     reads: ClassVar[tuple[type[Batch], ...]] = (SupervisedStreamBatch, SupervisedBatch)
     config: PrpnSydConfig
-    parsing_network: ClassVar[Any] = ParsingNetwork
+    parsing_network: ClassVar[Any] = SydParsingNetwork
 
     def loss(
-        self, batch: StreamBatch | SentenceBatch, state: list[Any] | None = None, *, masks: Masks | None = None
+        self, batch: StreamBatch | SentenceBatch, state: list[Any] | None = None, *, masks: PrpnMasks | None = None
     ) -> Loss:
         """Loss of the language model as `Prpn.loss` has it. Of a batch with gold distances, NaN without, eq. 19."""
         words, gold = next_words(batch), gold_distances(batch)
@@ -133,7 +133,7 @@ class PrpnSyd(Prpn):
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:
         """The supervised distances (``syd``), or those of the language model (``lm``)."""
         words = functional.embedding(bounded(batch.tokens).t(), self.embedding.weight)
-        parsing = cast(ParsingNetwork, self.parsing)
+        parsing = cast(SydParsingNetwork, self.parsing)
         result = parsing(words, parsing.initial_state(len(batch.tokens)))
         values = result.supervised if query.distances == "syd" else result.distance
         return Distances(values[:, 1:-1], batch.lengths)

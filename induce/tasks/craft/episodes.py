@@ -14,7 +14,7 @@ LIMIT = 64  # actions
 REWARDS = ("sparse", "dense")
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """Result of one step in each world (N,)."""
 
     reward: np.ndarray
@@ -53,7 +53,7 @@ class Episodes:
         self.worlds.replace(rows, draw(self.rng, len(rows), treasure_of(self.sketch)))
         self.progress[rows] = self.age[rows] = 0
 
-    def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> Outcome:
+    def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> StepOutcome:
         """Carry out one action (N,) in each world, or in the worlds ``rows`` only."""
         worlds = self.worlds if rows is None else self.worlds.select(rows)
         used = worlds.act(actions)
@@ -66,7 +66,7 @@ class Episodes:
         self.progress[rows] += done
         solved = self.progress[rows] == len(self.sketch)
         reward = (done if self.reward == "dense" else done & solved).astype(np.float32)
-        outcome = Outcome(reward, solved, ~solved & (self.age[rows] >= self.limit))
+        outcome = StepOutcome(reward, solved, ~solved & (self.age[rows] >= self.limit))
         if self.renew and outcome.over.any():
             self.restart(rows[outcome.over])
         return outcome

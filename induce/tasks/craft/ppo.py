@@ -71,7 +71,7 @@ class CalledWorlds(VecEnv):
     set_attr = env_method = env_is_wrapped = _not_called
 
 
-class Learner:
+class ControllerLearner:
     """PPO with a memoryless policy: an MLP of two tanh layers, and another of the same size for the value."""
 
     def __init__(

@@ -40,7 +40,7 @@ from treebank.base.files import digest_bytes
 from treebank.base.metadata import encode
 
 if TYPE_CHECKING:
-    from induce.tasks.craft.ppo import Learner
+    from induce.tasks.craft.ppo import ControllerLearner
 
 DEFAULT_SKETCH = "ADC"
 WORLDS = 64  # worlds run in parallel
@@ -92,11 +92,11 @@ class Transfer:
     ) -> None:
         self.folder, self.config, self.model, self.facts, self.lock = Path(request.run), config, model, facts, lock
         self.position = Position(epoch=0)  # a step is a call of an option, a word an action, a target an episode
-        self.learner: Learner | None = None
+        self.learner: ControllerLearner | None = None
 
-    def start(self) -> Learner:
+    def start(self) -> ControllerLearner:
         """The learner, with worlds that earlier iterations have not used."""
-        from induce.tasks.craft.ppo import CalledWorlds, Learner
+        from induce.tasks.craft.ppo import CalledWorlds, ControllerLearner
 
         config, about = self.config, self.facts.task_facts
         seed = int(np.random.SeedSequence((config.train.seed, self.position.epoch)).generate_state(1)[0])
@@ -108,7 +108,7 @@ class Transfer:
         worlds = CalledWorlds(Calls(options, episodes, seed=seed, max_actions=longest))
         rate = config.optimizer.learning_rate
         about = {"clip": config.optimizer.clip, "seed": seed, "unfrozen": about.get("unfrozen", False)}
-        return Learner(worlds, width=width, rate=rate, batch=config.loader.batch_size, **about)
+        return ControllerLearner(worlds, width=width, rate=rate, batch=config.loader.batch_size, **about)
 
     def restore(self, checkpoint: store.Checkpoint) -> None:
         """Restore learner and progress from ``checkpoint``. Raises MetadataError if its state is incompatible."""

@@ -72,7 +72,7 @@ def merge_probability(scores: Tensor, near: Neighbors, mergeable: Tensor) -> Ten
     return terms / (terms + (-shift).exp() + around + EPSILON)
 
 
-class Merged(NamedTuple):
+class MergedWords(NamedTuple):
     """Result of the recurrence."""
 
     vectors: Tensor  # (R, D): content of the last word
@@ -103,7 +103,7 @@ class Crvnn(Encoder):
         merged = self.merge(tokens, lengths.to(tokens.device))
         return Encoding(merged.vectors, self.penalty(merged.existence, lengths.to(tokens.device)))
 
-    def merge(self, tokens: Tensor, lengths: Tensor) -> Merged:
+    def merge(self, tokens: Tensor, lengths: Tensor) -> MergedWords:
         """Merge words with their right neighbors until one is left, for at most N - 1 steps."""
         content, existence = self.start(tokens, lengths)
         real = functional.pad(real_words(tokens, lengths), (1, 1))
@@ -122,7 +122,7 @@ class Crvnn(Encoder):
             content = torch.where(active[:, None, None], absorbing * joined + (1 - absorbing) * content, content)
             existence, last_merge = existence * (1 - merging), merging
         last = content[torch.arange(len(content), device=content.device), lengths]
-        return Merged(last, existence, lifetimes[:, 1:-1])
+        return MergedWords(last, existence, lifetimes[:, 1:-1])
 
     def start(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Content (R, M, D) and existence (R, M) of the words between the vectors of both ends."""

@@ -41,7 +41,7 @@ class RlSpinnConfig(LeafConfig):
     value_size: int = count(100, "units of the value network", when="model.baseline=value")
 
 
-class Parser:
+class ShiftReduceStack:
     """Buffer and stack of one expression."""
 
     def __init__(self, words: Sequence[Tensor], empty: Tensor) -> None:
@@ -130,7 +130,7 @@ class RlSpinn(Encoder):
         states = self.leaves(self.dropout(x), lengths)
         empty = states.new_zeros(states.shape[-1])
         parsers = [
-            Parser(row[:length].unbind(0), empty)
+            ShiftReduceStack(row[:length].unbind(0), empty)
             for row, length in zip(states.unbind(0), lengths.tolist(), strict=True)
         ]
         tracked: tuple[Tensor, Tensor] | None = None
@@ -153,7 +153,7 @@ class RlSpinn(Encoder):
             return torch.rand_like(log_policy[:, 1]) < log_policy[:, 1].exp()
         return log_policy[:, 1] > log_policy[:, 0]
 
-    def act(self, parsers: Sequence[Parser], reduce: Sequence[bool]) -> None:
+    def act(self, parsers: Sequence[ShiftReduceStack], reduce: Sequence[bool]) -> None:
         """Apply one action to each parser that has not finished. All reductions are computed at once."""
         reducing = []
         for parser, wants in zip(parsers, reduce, strict=True):

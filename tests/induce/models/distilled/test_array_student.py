@@ -18,7 +18,7 @@ from induce.data.batches import FragmentBatch
 from induce.models.base import Query
 from induce.models.distilled.biaffine import Biaffine
 from induce.models.distilled.biaffine_arrays import ArrayBiaffine
-from induce.models.distilled.chart import Chart
+from induce.models.distilled.chart import ChartParser
 from induce.models.distilled.chart_arrays import ArrayChart
 from induce.models.distilled.settings import BiaffineConfig, ChartConfig
 from induce.parsing.array_parser import ArrayParser
@@ -38,7 +38,7 @@ def both(name: str, **settings: Any) -> tuple[Any, Any]:
     torch.manual_seed(0)
     sizes = {"embedding_size": 8, "hidden_size": 6} | settings
     if name == "chart":
-        model: Any = Chart(ChartConfig(span_size=5, **sizes), TYPES).eval()
+        model: Any = ChartParser(ChartConfig(span_size=5, **sizes), TYPES).eval()
         torch.nn.init.normal_(model.width)
     else:
         model = Biaffine(BiaffineConfig(arc_size=5, **sizes), TYPES).eval()

@@ -11,7 +11,7 @@ import torch
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
 from induce.data.corpus import read_corpora
 from induce.models.base import Query
-from induce.models.distilled.chart import Chart, ChartConfig
+from induce.models.distilled.chart import ChartConfig, ChartParser
 from induce.structures import SpanScores
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
@@ -29,7 +29,7 @@ def batch_of(count: int, rows: int = 3) -> SpanTargetBatch:
 
 def test_loss_is_the_cross_entropy_of_each_inner_span() -> None:
     torch.manual_seed(0)
-    model, batch = Chart(TINY, 12).double().eval(), batch_of(4)
+    model, batch = ChartParser(TINY, 12).double().eval(), batch_of(4)
     batch.spans[:, 0, 3] = 0.25
     batch = SpanTargetBatch(batch.tokens, batch.lengths, batch.gaps, batch.spans.double())
     loss = model.loss(batch)
@@ -45,7 +45,7 @@ def test_loss_is_the_cross_entropy_of_each_inner_span() -> None:
 
 
 def test_punctuation_between_words_changes_scores() -> None:
-    model, batch = Chart(TINY, 12).eval(), batch_of(4)
+    model, batch = ChartParser(TINY, 12).eval(), batch_of(4)
     cut = FragmentBatch(batch.tokens, batch.lengths, torch.tensor([[0, 0, 1, 0]] * 3))
     with torch.inference_mode():
         whole = model.structure(SentenceBatch(batch.tokens, batch.lengths), Query(SpanScores)).score

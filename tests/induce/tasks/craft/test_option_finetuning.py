@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from induce.tasks.craft.episodes import Outcome
+from induce.tasks.craft.episodes import StepOutcome
 from induce.tasks.craft.observation import FEATURES
 from induce.tasks.craft.ocn import Cells
 from induce.tasks.craft.option_calls import DONE, Called, Calls, Option
@@ -44,14 +44,14 @@ class Lights:
         features[:, 3] = 1
         return features
 
-    def step(self, actions: np.ndarray, rows: np.ndarray) -> Outcome:
+    def step(self, actions: np.ndarray, rows: np.ndarray) -> StepOutcome:
         first = self.age[rows] == 0
         paid = np.ones(len(rows), bool) if self.pays is None else actions == self.pays
         self.age[rows] += 1
         over = self.age[rows] >= self.limit
         self.restart(rows[over])
         reward = np.where(first, paid, -1).astype(np.float32)
-        return Outcome(reward, over, np.zeros(len(rows), bool))
+        return StepOutcome(reward, over, np.zeros(len(rows), bool))
 
 
 class SingleCalls(Calls):
@@ -104,11 +104,11 @@ def test_certain_end_has_finite_gradients(sure: float) -> None:
 def test_option_learns_rewarded_action_and_end(pays: int | None) -> None:
     """One of five actions is rewarded, or any action, with a cost for each later one."""
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
-    from induce.tasks.craft.ppo import CalledWorlds, Learner
+    from induce.tasks.craft.ppo import CalledWorlds, ControllerLearner
 
     acting = calls(Lights(pays, 1 if pays else 4))
     worlds = CalledWorlds(acting)
-    learner = Learner(worlds, width=4, rate=0.02, batch=32, clip=0.5, seed=1, unfrozen=True)
+    learner = ControllerLearner(worlds, width=4, rate=0.02, batch=32, clip=0.5, seed=1, unfrozen=True)
     before = np.mean([called.reward.mean() for called in learner.iterate(1.0)])
     for _ in range(9):
         results = learner.iterate(1.0)

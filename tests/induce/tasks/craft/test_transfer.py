@@ -59,10 +59,10 @@ class Bandit:
 def test_controller_learns_the_rewarded_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
-    from induce.tasks.craft.ppo import CalledWorlds, Learner
+    from induce.tasks.craft.ppo import CalledWorlds, ControllerLearner
 
     bandit: Any = Bandit()
-    learner = Learner(CalledWorlds(bandit), width=8, rate=0.05, batch=64, clip=0.5, seed=1)
+    learner = ControllerLearner(CalledWorlds(bandit), width=8, rate=0.05, batch=64, clip=0.5, seed=1)
     for _ in range(15):
         results = learner.iterate(1.0)
     assert not any(tmp_path.glob("SB3*"))  # stable-baselines3 would log there
