@@ -13,10 +13,10 @@ from itertools import product
 import torch
 
 from bench.common import best_seconds
-from induce.models.grammars.full_rules import FullRules
-from induce.models.grammars.rank_rules import RankRules
+from induce.models.grammars.npcfg import FullRules
 from induce.models.grammars.rules import Rules
-from induce.models.grammars.simple_rules import SimpleRules
+from induce.models.grammars.simple_pcfg import SimpleRules
+from induce.models.grammars.tn_pcfg import RankRules
 
 SIZES = {"full": [(30, 60)], "simple": [(64, 128), (128, 256), (256, 512)], "rank": [(64, 128), (250, 500)]}
 RANKS_PER_NONTERMINAL = 2

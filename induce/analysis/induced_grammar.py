@@ -21,9 +21,9 @@ from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tree import Tree
 
 if TYPE_CHECKING:
-    from induce.models.dependency.sampling import DrawnHeads
+    from induce.models.dependency.head_sampling import DrawnHeads
     from induce.models.em.dmv import Dmv
-    from induce.models.grammars.sampling import DrawnTree
+    from induce.models.grammars.tree_sampling import DrawnTree
     from induce.parsing.model_parser import ModelParser
     from induce.parsing.parser import Words
 
@@ -62,11 +62,11 @@ def _drawing(
     import torch
 
     from induce.models.dependency.ndmv import Ndmv
-    from induce.models.dependency.sampling import HeadSampler, class_grammars
+    from induce.models.dependency.head_sampling import HeadSampler, class_grammars
     from induce.models.em.dmv import Dmv
     from induce.models.grammars.grammar import Grammar
     from induce.models.grammars.headed_grammar import HeadedGrammar
-    from induce.models.grammars.sampling import Sampler
+    from induce.models.grammars.tree_sampling import Sampler
     from induce.parsing.load import read_trained
     from induce.registry import MODELS, model_class
     from induce.storage.checkpoint import build_model
@@ -88,7 +88,7 @@ def _drawing(
 
 def _sentence(drawn: DrawnTree | DrawnHeads, names: Sequence[str]) -> Sentence:
     """A drawn sentence with its tree, its heads or both."""
-    from induce.models.dependency.sampling import DrawnHeads
+    from induce.models.dependency.head_sampling import DrawnHeads
 
     words = tuple(names[word] for word in drawn.words)
     if isinstance(drawn, DrawnHeads):

@@ -1,6 +1,9 @@
-"""Dropout masks that cost little to draw."""
+"""Dropout masks that cost little to draw; dropouts and activation penalties of AWD-LSTM (Merity et al. 2017)."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -42,3 +45,57 @@ class FastDropout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """``x``, with dropout in training."""
         return dropped(x, scaled_mask(x, self.rate, *x.shape)) if self.training else x
+
+
+class Masks(NamedTuple):
+    """The dropout masks of one segment. All but ``weights`` are already divided by the share kept."""
+
+    embedding: Tensor  # (V, 1)
+    input: Tensor  # (1, B, E)
+    hidden: list[Tensor]  # (1, B, H) for every layer but the last
+    output: Tensor  # (1, B, units of the last layer)
+    weights: list[Tensor]  # the shape of each layer's hidden-to-hidden matrix, true where an entry stays
+
+
+def draw_masks(rates: Any, embedding: Tensor, recurrent: Sequence[Tensor], batch: int) -> Masks:
+    """Fresh masks for one segment of ``batch`` streams (Merity et al. 2017, sections 2, 4.2 and 4.3).
+
+    ``rates`` has the rates of the dropouts, such as ``input_dropout``. ``embedding`` (V, E) is the embedding table,
+    ``recurrent`` (rows, H) the hidden-to-hidden matrix of each layer.
+    """
+
+    def scaled(shape: tuple[int, ...], rate: float) -> Tensor:
+        return keep_mask(shape, rate, embedding.device).to(embedding.dtype) / (1 - rate)
+
+    words, size = embedding.shape
+    return Masks(
+        embedding=scaled((words, 1), rates.embedding_dropout),
+        input=scaled((1, batch, size), rates.input_dropout),
+        hidden=[scaled((1, batch, weight.shape[1]), rates.hidden_dropout) for weight in recurrent[:-1]],
+        output=scaled((1, batch, recurrent[-1].shape[1]), rates.output_dropout),
+        weights=[keep_mask(weight.shape, rates.weight_dropout, embedding.device) for weight in recurrent],
+    )
+
+
+def dropped_weight(weight: Tensor, rate: float, mask: Tensor | None) -> Tensor:
+    """``weight`` with the entries set to 0 where ``mask`` is false. Without a mask, ``weight`` times 1 - ``rate``.
+
+    As in the released program: AWD-LSTM divides by 1 - rate in training instead, so that trained matrices of the two
+    differ by that factor.
+    """
+    if mask is not None:
+        return weight * mask
+    return weight * (1 - rate) if rate else weight
+
+
+def activation_penalty(last: Tensor, alpha: float) -> Tensor:
+    """``alpha`` times the mean square of ``last`` (T, B, H) (AR. Merity et al. 2017, section 4.6)."""
+    return alpha * last.pow(2).mean()
+
+
+def temporal_activation_penalty(last: Tensor, beta: float) -> Tensor:
+    """``beta`` times the mean square step of ``last`` (T, B, H) in time (TAR. Merity et al. 2017, section 4.6).
+
+    0 for a segment of one step, which has no differences.
+    """
+    return beta * (last[1:] - last[:-1]).pow(2).mean() if len(last) > 1 else last.new_zeros(())

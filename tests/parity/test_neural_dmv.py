@@ -14,8 +14,7 @@ from induce.decoding.heads import mbr_heads
 from induce.models.base import Query
 from induce.models.dependency.initial_trees import harmonic_rules, used_rules
 from induce.models.dependency.ndmv import Ndmv, NdmvConfig
-from induce.models.dependency.ndmv_joint import NdmvJoint, NdmvJointConfig
-from induce.models.dependency.ndmv_sibling import NdmvSibling, NdmvSiblingConfig
+from induce.models.dependency.ndmv_factorized import NdmvJoint, NdmvJointConfig, NdmvSibling, NdmvSiblingConfig
 from induce.models.dependency.neural_dmv import NeuralDmv
 from induce.models.dependency.outward_sums import RuleScores, log_total, tree_arcs
 from induce.structures import HeadDistribution, Heads

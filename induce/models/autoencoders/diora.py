@@ -21,9 +21,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, SentenceBatch
-from induce.models.autoencoders.autoencoder import AutoencoderConfig, ChartAutoencoder, penalties_of
-from induce.models.autoencoders.composition import Composition, Elements
-from induce.models.autoencoders.split_scores import best_trees, span_probabilities
+from induce.models.autoencoders.autoencoder import (
+    AutoencoderConfig,
+    ChartAutoencoder,
+    Composition,
+    Elements,
+    best_trees,
+    penalties_of,
+    span_probabilities,
+)
 from induce.models.base import Loss, Query
 from induce.models.grammars.grammar import pieces
 from induce.setting import choice, count

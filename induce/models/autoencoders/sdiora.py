@@ -18,8 +18,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
-from induce.models.autoencoders.autoencoder import AutoencoderConfig, ChartAutoencoder, SpanVectors, penalties_of
-from induce.models.autoencoders.composition import Composition, Elements
+from induce.models.autoencoders.autoencoder import (
+    AutoencoderConfig,
+    ChartAutoencoder,
+    Composition,
+    Elements,
+    SpanVectors,
+    penalties_of,
+)
 from induce.models.base import Loss, Query
 from induce.models.grammars.grammar import pieces
 from induce.setting import count, setting

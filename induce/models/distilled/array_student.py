@@ -1,11 +1,11 @@
-"""The reader of the distilled parsers in NumPy: a bidirectional LSTM over full sentences, without torch.
+"""The distilled parsers in NumPy: the scores of `induce.models.distilled.student` without torch.
 
-Loading torch takes longer and more memory than parsing a page of text. Scores differ from those in torch in their last
-digits only. The order in this file: the shapes of the weights, the reader, the LSTM (Hochreiter and Schmidhuber 1997,
-with forget gates; both directions read each layer).
+Loading torch takes longer and more memory than parsing a page of text. Scores differ from those in torch in their
+last digits only. The order in this file: the shapes of the weights, the reader, the LSTM (Hochreiter and Schmidhuber
+1997, with forget gates; both directions read each layer), the chart parser, the biaffine parser.
 
-Shapes: B sentences, longest first, T tokens, E units of an embedding, H of one direction of the LSTM. States are
-ordered by time first.
+Shapes: B sentences, longest first, N words, T tokens, E units of an embedding, H of one direction of the LSTM, A of
+the ends of spans or of arcs. States are ordered by time first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,19 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from induce.layers.endings import BUCKETS, ENDINGS
+from induce.data.batches import FragmentBatch, SentenceBatch
+from induce.data.punctuation import GAP_FEATURES, gap_features
+from induce.models.distilled.settings import (
+    BUCKETS,
+    ENDINGS,
+    LONGEST,
+    MAX_DISTANCE,
+    MAX_HEADS,
+    MAX_WIDTH,
+    BiaffineConfig,
+    ChartConfig,
+)
+from induce.structures import HeadDistribution, SpanScores
 
 GATES = 4  # of an LSTM: input, forget, cell, output
 COST_SHARE = 0.3  # of the cost of a sentence in torch: larger batches save calls
@@ -175,3 +187,102 @@ class LstmDirection(NamedTuple):
 def leaky(values: np.ndarray) -> np.ndarray:
     """The leaky rectifier."""
     return np.maximum(values, SLOPE * values)
+
+
+class ArrayChart(ArrayStudent):
+    """Probability that each span of words is a constituent, as `induce.models.distilled.student.Chart` computes it."""
+
+    Config = ChartConfig
+    gives = (SpanScores,)
+    estimates_root = False
+    shortest = 2
+    max_length = LONGEST
+    linear_layers = ("start", "end", "starting", "ending")
+
+    @classmethod
+    def shapes(cls, config: ChartConfig, vocabulary_size: int) -> Shapes:
+        """Shape of each weight of a chart parser with these settings, by name."""
+        hidden, ends = config.hidden_size, config.span_size
+        sizes = super().shapes(config, vocabulary_size) | {"pairs.weight": (ends, ends), "width": (MAX_WIDTH + 1,)}
+        for end, score in (("start", "starting"), ("end", "ending")):
+            sizes |= linear_shapes(end, ends, 2 * hidden + GAP_FEATURES) | linear_shapes(score, 1, ends)
+        return sizes
+
+    def structure(self, batch: SentenceBatch, query: object = None) -> SpanScores:
+        """Probability that each span is a constituent. The batch contains arrays."""
+        lengths = np.asarray(batch.lengths)
+        order = np.argsort(-lengths, kind="stable")
+        tokens = np.asarray(batch.tokens)[order]
+        gaps = np.asarray(batch.gaps)[order] if isinstance(batch, FragmentBatch) else np.zeros_like(tokens)
+        scores = np.empty((len(tokens), tokens.shape[1], tokens.shape[1] + 1), dtype=np.float32)
+        scores[order] = self.scores(tokens, lengths[order], gaps)
+        with np.errstate(over="ignore"):  # exp of a large number is infinite, and its reciprocal 0
+            return SpanScores(1 / (1 + np.exp(-scores)), lengths)
+
+    def scores(self, tokens: np.ndarray, lengths: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+        """Scores (B, N, N + 1) of the spans of ``tokens`` (B, N) with the codes of their ``gaps`` (B, N)."""
+        count, time = len(tokens), tokens.shape[1] + 2
+        bounded = np.zeros((time, count), dtype=np.int64)
+        bounded[1:-1] = tokens.T
+        states = self.states(bounded, (lengths + 2 > np.arange(time)[:, None]).sum(1))
+        half = states.shape[-1] // 2
+        ends = np.zeros((count, time - 1, 2 * half + GAP_FEATURES), dtype=np.float32)
+        ends[..., :half] = states[:-1, :, :half].swapaxes(0, 1)
+        ends[..., half : 2 * half] = states[1:, :, half:].swapaxes(0, 1)
+        inside = np.arange(1, time - 2) < lengths[:, None]
+        ends[:, 1:-1, 2 * half :] = gap_features()[gaps[:, 1:]] * inside[..., None]
+        start, end = (leaky(self.apply_linear(name, ends)) for name in ("start", "end"))
+        scores: np.ndarray = (start @ self.pairs) @ end.swapaxes(1, 2)
+        scores += self.apply_linear("starting", start)
+        scores += self.apply_linear("ending", end).swapaxes(1, 2)
+        index = np.arange(time - 1)
+        scores += self.weights["width"][(index - index[:, None]).clip(0, MAX_WIDTH)]
+        return scores[:, :-1]
+
+
+class ArrayBiaffine(ArrayStudent):
+    """P(word j heads word i), as `induce.models.distilled.student.Biaffine` computes it."""
+
+    Config = BiaffineConfig
+    gives = (HeadDistribution,)
+    estimates_root = True
+    shortest = 1
+    max_length = MAX_HEADS
+    linear_layers = ("head", "dependent", "heading", "rooting")
+
+    @classmethod
+    def shapes(cls, config: BiaffineConfig, vocabulary_size: int) -> Shapes:
+        """Shape of each weight of a biaffine parser with these settings, by name."""
+        states, arcs = 2 * config.hidden_size, config.arc_size
+        sizes = super().shapes(config, vocabulary_size)
+        sizes |= linear_shapes("head", arcs, states) | linear_shapes("dependent", arcs, states)
+        sizes |= linear_shapes("heading", 1, arcs) | linear_shapes("rooting", 1, arcs)
+        return sizes | {"pairs.weight": (arcs, arcs), "distance": (2, MAX_DISTANCE)}
+
+    def structure(self, batch: SentenceBatch, query: object = None) -> HeadDistribution:
+        """Head distributions of full sentences. The batch contains arrays."""
+        lengths = np.asarray(batch.lengths)
+        order = np.argsort(-lengths, kind="stable")
+        scores = self.scores(np.asarray(batch.tokens)[order], lengths[order])
+        scores -= scores.max(2, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(2, keepdims=True)
+        probability = np.empty_like(scores)
+        probability[order] = scores
+        return HeadDistribution(probability, lengths)
+
+    def scores(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Scores (B, N, N) of word j as the head of word i in ``tokens`` (B, N), and of the root on the diagonal.
+
+        Scores are -inf if j is padding.
+        """
+        time = np.arange(tokens.shape[1])
+        states = self.states(tokens.T, (lengths > time[:, None]).sum(1)).swapaxes(0, 1)
+        head, dependent = (leaky(self.apply_linear(side, states)) for side in ("head", "dependent"))
+        scores: np.ndarray = (dependent @ self.pairs) @ head.swapaxes(1, 2)
+        scores += self.apply_linear("heading", head).swapaxes(1, 2)
+        distance = time - time[:, None]
+        scores += self.weights["distance"][(distance > 0).astype(int), np.abs(distance).clip(1, MAX_DISTANCE) - 1]
+        scores[:, time, time] = self.apply_linear("rooting", dependent)[..., 0]
+        scores[np.broadcast_to(time >= lengths[:, None, None], scores.shape)] = -np.inf
+        return scores

@@ -1,4 +1,4 @@
-"""Settings and sizes of the distilled parsers that are needed before torch loads.
+"""Settings, sizes and word endings of the distilled parsers, which are needed before torch loads.
 
 See `induce.models.distilled.array_student`.
 """
@@ -6,8 +6,19 @@ See `induce.models.distilled.array_student`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from zlib import crc32
 
 from induce.setting import count, dropout_rate, limited, setting
+
+ENDINGS = (1, 2, 3)  # lengths in letters
+BUCKETS = 4096  # for the endings of one length, some of which share a bucket
+
+
+def buckets(word: str) -> list[int]:
+    """Bucket of the ending of each length of ``word``, whose case does not matter."""
+    lower = word.lower()
+    return [crc32(lower[-count:].encode("utf-8", "replace")) % BUCKETS for count in ENDINGS]
+
 
 MAX_WIDTH = 40  # of spans with their own weight in the chart parser, in words; wider spans share one
 LONGEST = 3_000  # words of a sentence that is decoded by the chart parser in some ten seconds

@@ -20,8 +20,17 @@ from induce.data.batches import Batch, SentenceBatch
 from induce.data.by_length import batches_of_equal_length
 from induce.data.word_classes import FlatText, check_words_as_classes, word_classes
 from induce.models.base import FitStep, FittedModel, Loss, Query
-from induce.models.em.bracket_sums import BracketCounts, bracket_counts, random_split_probability
-from induce.models.em.span_model import CONSTITUENT, DISTITUENT, UNUSED, Spans, SpanTables, frequent_keys
+from induce.models.em.span_model import (
+    CONSTITUENT,
+    DISTITUENT,
+    UNUSED,
+    BracketCounts,
+    Spans,
+    SpanTables,
+    bracket_counts,
+    frequent_keys,
+    random_split_probability,
+)
 from induce.setting import limited
 from induce.structures import SpanScores, Structure
 

@@ -30,8 +30,7 @@ import math
 
 import numpy as np
 
-from induce.models.em.dependency_tables import Array, Fragments, TreeCounts, TreeWeights
-from induce.models.em.plain_dependency_sums import plain_tree_counts
+from induce.models.em.dependency_tables import Array, Fragments, TreeCounts, TreeWeights, plain_tree_counts
 
 TOLERANCE = 1e-6  # maximum difference from one head and two stops per word
 

@@ -26,9 +26,8 @@ from induce.data.segment_edges import (
     words_at_edges,
 )
 from induce.models.base import FitStep, FittedModel, Loss, Query
-from induce.models.em.bracket_sums import bracket_counts
 from induce.models.em.ccm import TABLE, blocks_of_one_length
-from induce.models.em.span_model import UNUSED
+from induce.models.em.span_model import UNUSED, bracket_counts
 from induce.structures import SpanScores, Structure
 
 if TYPE_CHECKING:

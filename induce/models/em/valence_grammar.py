@@ -16,8 +16,7 @@ import numpy as np
 
 from induce.data.by_length import batches_of_similar_length
 from induce.models.em.dependency_sums import Workspace, tree_counts
-from induce.models.em.dependency_tables import Fragments, TreeCounts, TreeWeights, by_reading
-from induce.models.em.plain_dependency_sums import plain_tree_counts
+from induce.models.em.dependency_tables import Fragments, TreeCounts, TreeWeights, by_reading, plain_tree_counts
 
 Array = np.ndarray
 

@@ -1,7 +1,7 @@
 """NBL-PCFG: a grammar over symbols with head words, in which heads select their dependents (Yang, Zhao & Tu 2021b).
 
 ``docs/reference/models/lexicalized.md`` maps the paper's equations to these functions. Shapes as in
-`induce.models.grammars.headed_rules`; R ranks, E numbers in a vector, V words.
+`induce.models.grammars.headed_grammar`; R ranks, E numbers in a vector, V words.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from induce.models.grammars.grammar import GrammarConfig, Residual, Tables, perceptron, spread_weights
-from induce.models.grammars.headed_grammar import HeadedGrammar, words_with_symbols
-from induce.models.grammars.headed_rules import HeadedChildren, HeadedRules
+from induce.models.grammars.headed_grammar import HeadedChildren, HeadedGrammar, HeadedRules, words_with_symbols
 from induce.models.grammars.rules import draw_index
 from induce.setting import limited
 

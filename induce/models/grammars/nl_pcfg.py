@@ -1,7 +1,7 @@
 """NL-PCFG: a grammar over symbols with head words, whose dependents do not depend on the head (Zhu et al. 2020).
 
 ``docs/reference/models/lexicalized.md`` maps the paper's equations to these functions. Shapes as in
-`induce.models.grammars.headed_rules`; E numbers in a vector, V words.
+`induce.models.grammars.headed_grammar`; E numbers in a vector, V words.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.models.grammars.grammar import GrammarConfig, Residual, Tables, perceptron, spread_weights
-from induce.models.grammars.headed_grammar import HeadedGrammar, words_with_symbols
-from induce.models.grammars.headed_rules import HeadedChildren, HeadedRules
+from induce.models.grammars.headed_grammar import HeadedChildren, HeadedGrammar, HeadedRules, words_with_symbols
 from induce.models.grammars.rules import draw_index
 
 

@@ -28,8 +28,7 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from induce.models.grammars.best_trees import LabelledSpans, TableMaxima, best_trees
-from induce.models.grammars.k_best_trees import Maxima, RankedSpans, k_best_trees
+from induce.models.grammars.best_trees import LabelledSpans, Maxima, RankedSpans, TableMaxima, best_trees, k_best_trees
 
 
 def product(x: Tensor, weights: Tensor) -> Tensor:

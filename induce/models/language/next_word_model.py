@@ -15,9 +15,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch
-from induce.layers.awd_dropout import Masks, activation_penalty, draw_masks, temporal_activation_penalty
-from induce.layers.cross_entropy import cross_entropy, target_log_probabilities
-from induce.layers.softmax_mixture import SoftmaxMixture, mixture_cross_entropy, mixture_log_probabilities
+from induce.layers.cross_entropy import (
+    SoftmaxMixture,
+    cross_entropy,
+    mixture_cross_entropy,
+    mixture_log_probabilities,
+    target_log_probabilities,
+)
+from induce.layers.dropout import Masks, activation_penalty, draw_masks, temporal_activation_penalty
 from induce.models.base import Loss, Model, NextWords, next_words
 from induce.setting import count, dropout_rate, limited, setting, weight
 

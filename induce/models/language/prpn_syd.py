@@ -19,8 +19,15 @@ from torch.nn import functional
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.layers.dropout import dropped, scaled_mask
 from induce.models.base import Loss, Query, bounded, gold_distances, next_words
-from induce.models.language.prpn import Prpn, PrpnConfig, PrpnMasks
-from induce.models.language.prpn_parsing import Parsing, gate_kind, parsing_from_distances, parsing_start
+from induce.models.language.prpn import (
+    Parsing,
+    Prpn,
+    PrpnConfig,
+    PrpnMasks,
+    gate_kind,
+    parsing_from_distances,
+    parsing_start,
+)
 from induce.models.language.ranking import SupervisionConfig
 from induce.setting import count
 from induce.structures import Distances

@@ -21,8 +21,7 @@ from torch.nn import functional
 from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch
 from induce.layers.padding import lstm_states, real_words
 from induce.models.base import LayerStates, Loss, Query
-from induce.models.distilled.biaffine import head_loss
-from induce.models.distilled.student import some_unknown
+from induce.models.distilled.student import head_loss, some_unknown
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, distributions, without_self
 from induce.setting import choice, count, dropout_rate, limited, setting, weight
 from induce.structures import HeadDistribution

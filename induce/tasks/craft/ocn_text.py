@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
-from induce.layers.softmax_mixture import mixture_cross_entropy, mixture_log_probabilities
+from induce.layers.cross_entropy import mixture_cross_entropy, mixture_log_probabilities
 from induce.models.base import Loss, Query
 from induce.setting import count, dropout_rate, limited
 from induce.structures import Distances

@@ -14,8 +14,8 @@ from torch import Tensor
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
+from induce.models.autoencoders.autoencoder import span_probabilities
 from induce.models.autoencoders.diora import Diora, DioraConfig
-from induce.models.autoencoders.split_scores import span_probabilities
 
 WORDS, SIZE = 9, 5
 OPTIONS = [

@@ -8,7 +8,7 @@ import torch
 
 from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.models.base import Query
-from induce.models.dependency.ndmv_sibling import NdmvSibling, NdmvSiblingConfig
+from induce.models.dependency.ndmv_factorized import NdmvSibling, NdmvSiblingConfig
 from induce.structures import Heads
 from tests.support.tiny import sentences, with_chains
 from treebank.core.sentence import ROOT

@@ -16,11 +16,9 @@ import torch
 
 from induce.data.batches import FragmentBatch
 from induce.models.base import Query
-from induce.models.distilled.biaffine import Biaffine
-from induce.models.distilled.biaffine_arrays import ArrayBiaffine
-from induce.models.distilled.chart import ChartParser
-from induce.models.distilled.chart_arrays import ArrayChart
+from induce.models.distilled.array_student import ArrayBiaffine, ArrayChart
 from induce.models.distilled.settings import BiaffineConfig, ChartConfig
+from induce.models.distilled.student import Biaffine, ChartParser
 from induce.parsing.array_parser import ArrayParser
 from induce.parsing.load import load_parser, read_trained
 from induce.parsing.model_parser import ModelParser

@@ -10,9 +10,8 @@ import torch
 
 from induce.data.batches import HeadSupervisedBatch
 from induce.data.corpus import read_corpora
-from induce.layers.endings import BUCKETS
-from induce.models.distilled.biaffine import Biaffine, BiaffineConfig, head_loss
-from induce.models.distilled.student import some_unknown
+from induce.models.distilled.settings import BUCKETS
+from induce.models.distilled.student import Biaffine, BiaffineConfig, head_loss, some_unknown
 from tests.support.tiny import with_chains
 from treebank.core.sentence import Sentence
 

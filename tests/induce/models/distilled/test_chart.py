@@ -11,7 +11,7 @@ import torch
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
 from induce.data.corpus import read_corpora
 from induce.models.base import Query
-from induce.models.distilled.chart import ChartConfig, ChartParser
+from induce.models.distilled.student import ChartConfig, ChartParser
 from induce.structures import SpanScores
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree

@@ -13,10 +13,9 @@ from induce.data.batches import SentenceBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.decoding.chart import mbr
 from induce.models.base import Query
-from induce.models.em.bracket_sums import random_split_probability
 from induce.models.em.ccm import Ccm, CcmConfig, SpanScorer, blocks_of_one_length, log_tree_count
 from induce.models.em.dmv_ccm import DmvCcm, DmvCcmConfig
-from induce.models.em.span_model import UNUSED, Spans, SpanTables, frequent_keys
+from induce.models.em.span_model import UNUSED, Spans, SpanTables, frequent_keys, random_split_probability
 from induce.structures import HeadDistribution, SpanScores
 from tests.support.binary_trees import all_brackets
 from treebank.base.errors import SynparseError

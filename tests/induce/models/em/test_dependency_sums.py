@@ -10,8 +10,14 @@ import pytest
 import torch
 
 from induce.models.em.dependency_sums import Workspace, _counts, tree_counts
-from induce.models.em.dependency_tables import Fragments, TreeCounts, TreeWeights, by_head, by_reading
-from induce.models.em.plain_dependency_sums import plain_tree_counts
+from induce.models.em.dependency_tables import (
+    Fragments,
+    TreeCounts,
+    TreeWeights,
+    by_head,
+    by_reading,
+    plain_tree_counts,
+)
 from tests.support.dependency_trees import children, projective_trees
 from treebank.core.sentence import ROOT
 

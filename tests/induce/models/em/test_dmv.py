@@ -12,9 +12,8 @@ from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.models.base import Query, SentenceTooLong
 from induce.models.em.dependency_tables import by_head
-from induce.models.em.dmv import LONGEST, Dmv
-from induce.models.em.dmv_members import DmvConfig
-from induce.models.em.phrase_heads import LEANING_WEIGHT
+from induce.models.em.dmv import LONGEST, Dmv, DmvConfig
+from induce.models.em.head_evidence import LEANING_WEIGHT
 from induce.models.em.valence_grammar import GrammarSums, blocks_of_similar_length
 from induce.structures import HeadDistribution
 from treebank.core.sentence import Sentence

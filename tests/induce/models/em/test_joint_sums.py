@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from induce.models.em.joint_sums import joint_counts
+from induce.models.em.dmv_ccm import joint_counts
 from tests.induce.models.em.test_dependency_sums import children, projective_trees, random_weights, uses
 from treebank.core.sentence import ROOT
 

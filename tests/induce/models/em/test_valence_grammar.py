@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from induce.models.em.dependency_tables import TreeWeights, by_head
-from induce.models.em.phrase_heads import (
+from induce.models.em.head_evidence import (
     LEANING_WEIGHT,
     SAME_CLASS_WEIGHT,
     divergence,
     evidence_for_last_heads,
+    frequency_weights,
     modifier_degree,
+    predicate_scores,
 )
-from induce.models.em.predicates import frequency_weights, predicate_scores
 from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
 from tests.induce.models.em.test_dependency_sums import by_all_trees
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.models.grammars.full_rules import FullRules
-from induce.models.grammars.rank_rules import FlooredRankRules, RankRules
+from induce.models.grammars.npcfg import FullRules
 from induce.models.grammars.rules import Rules
-from induce.models.grammars.simple_rules import SimpleRules
+from induce.models.grammars.simple_pcfg import SimpleRules
+from induce.models.grammars.tn_pcfg import FlooredRankRules, RankRules
 from tests.support.twins import inside as inside_plain
 from tests.toys.toy_rules import RankRules as ToyRules
 from treebank.base.errors import SynparseError

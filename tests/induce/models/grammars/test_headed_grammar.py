@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.models.grammars.headed_rules import HeadedRules
+from induce.models.grammars.headed_grammar import HeadedRules
 from induce.models.grammars.nbl_pcfg import BilexicalRules
 from induce.models.grammars.nl_pcfg import LexicalRules
 from tests.induce.models.grammars.test_rules import span_marginals

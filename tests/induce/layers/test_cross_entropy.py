@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.layers import softmax_mixture as kernel
-from induce.layers.softmax_mixture import mixture_cross_entropy, mixture_log_probabilities
+from induce.layers import cross_entropy as kernel
+from induce.layers.cross_entropy import mixture_cross_entropy, mixture_log_probabilities
 
 
 def drawn(rows: int = 7) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from induce.models.grammars.grammar import Grammar
-from induce.models.grammars.headed_rules import HeadedRules
+from induce.models.grammars.headed_grammar import HeadedRules
 from induce.models.grammars.rules import draw_index
 from treebank.core.sentence import ROOT
 

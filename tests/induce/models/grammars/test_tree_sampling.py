@@ -10,8 +10,8 @@ import torch
 
 from induce.data.batches import SentenceBatch
 from induce.models.base import Query
-from induce.models.grammars import sampling
-from induce.models.grammars.sampling import DrawnTree, Sampler
+from induce.models.grammars import tree_sampling
+from induce.models.grammars.tree_sampling import DrawnTree, Sampler
 from induce.structures import HeadDistribution, SpanScores
 from tests.induce.models.grammars.test_grammar import WORDS, model
 from treebank.core.sentence import ROOT
@@ -29,7 +29,9 @@ def draws(kind: str, count: int = DRAWS) -> list[DrawnTree]:
 @pytest.mark.parametrize("kind", ["npcfg", "simple-pcfg", "tn-pcfg", "nl-pcfg", "nbl-pcfg"])
 def test_drawn_trees_have_the_probabilities_of_the_grammar(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Frequencies of sentences of two words, and of the spans and heads in sentences of three words."""
-    monkeypatch.setattr(sampling, "BOUNDARY_INDEX", slice(0, 0))  # no word is left out, so that probabilities are exact
+    monkeypatch.setattr(
+        tree_sampling, "BOUNDARY_INDEX", slice(0, 0)
+    )  # no word is left out, so that probabilities are exact
     grammar, trees = model(kind), draws(kind)
     grid = torch.cartesian_prod(torch.arange(WORDS), torch.arange(WORDS))
     with torch.no_grad():
