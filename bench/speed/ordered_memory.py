@@ -13,8 +13,7 @@ from induce.models.base import Query
 from induce.models.build import make_model
 from induce.settings.presets import resolve
 from induce.structures import StackDecisions
-from induce.tasks.batches import LabelledBatch
-from induce.tasks.examples import Examples, ExpressionLoader
+from induce.tasks.examples import Examples, ExpressionLoader, LabelledBatch
 from induce.tasks.listops import ListOps
 
 PRESETS = {"small": "listops-small", "published": "listops"}

@@ -31,7 +31,7 @@ from induce.registry import TASKS, load
 from induce.storage.locate import default_output
 
 if TYPE_CHECKING:
-    from induce.tasks.craft.pictures import LearningCurves, StepAnalyses
+    from induce.tasks.craft.step_analysis import LearningCurves, StepAnalyses
 
 SUBCOMMANDS = {
     "train": ("cli.commands.task:train", "Train a model on a task."),
@@ -111,7 +111,7 @@ def evaluate(
     evaluation = load(TASKS.get(name).score)(name, paths, groups, device=device, largest=max_length)
     show(evaluation, form)
     if plot:
-        from induce.tasks.curve import draw_accuracy
+        from induce.tasks.accuracy import draw_accuracy
         from treebank.draw.files import write_scenes
 
         write_scenes([draw_accuracy(evaluation)], plot)
@@ -203,7 +203,7 @@ def options(demonstrations: Sequence[str], model: str | None, form: str, plot: s
     FILE is any number of files with one demonstration per line. Without FILE, one of each task of the model is
     generated.
     """
-    from induce.tasks.craft.pictures import follow_options
+    from induce.tasks.craft.step_analysis import follow_options
 
     _show(follow_options(default_model(model), demonstrations), form, plot)
 
@@ -235,7 +235,7 @@ def curves(models: Sequence[str], quantity: str, form: str, plot: str | None) ->
     subtasks.
     """
     from induce.storage.model_spec import expand_models
-    from induce.tasks.craft.pictures import learning_curves
+    from induce.tasks.craft.step_analysis import learning_curves
 
     folders = [folder for group in expand_models(default_models(models)).values() for folder in group]
     _show(learning_curves(folders, quantity), form, plot)

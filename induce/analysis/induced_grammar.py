@@ -61,8 +61,8 @@ def _drawing(
     """Words of the vocabulary, and a function that draws a sentence of at most so many words."""
     import torch
 
-    from induce.models.dependency.ndmv import Ndmv
     from induce.models.dependency.head_sampling import HeadSampler, class_grammars
+    from induce.models.dependency.ndmv import Ndmv
     from induce.models.em.dmv import Dmv
     from induce.models.grammars.grammar import Grammar
     from induce.models.grammars.headed_grammar import HeadedGrammar

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 ENCODERS = {  # of expressions
-    "ordered-memory": "ordered_memory:MemoryEncoder",
-    "lstm": "recurrent:LstmEncoder",
-    "onlstm": "recurrent:OnLstmEncoder",
-    "transformer": "transformer:TransformerEncoder",
+    "ordered-memory": "sequences:MemoryEncoder",
+    "lstm": "sequences:LstmEncoder",
+    "onlstm": "sequences:OnLstmEncoder",
+    "transformer": "sequences:TransformerEncoder",
     "tree-lstm": "trees:TreeLstm",
     "tree-rnn": "trees:TreeRnn",
     "tree-cell": "trees:TreeCell",
@@ -43,8 +43,8 @@ def add_tasks() -> None:
         preset="listops-small",
         models=Registry("model of expressions", models("encoders", ENCODERS)),
         examples="induce.tasks.examples:load_examples",
-        score="induce.tasks.evaluation:score_task",
-        classifier="induce.tasks.classifier:Classifier",
+        score="induce.tasks.accuracy:score_task",
+        classifier="induce.tasks.encoders.base:Classifier",
     )
     TASKS.add("listops", expressions)
     TASKS.add("logic", replace(expressions, location="induce.tasks.logic:Logic", preset="logic-small"))
@@ -55,8 +55,8 @@ def add_tasks() -> None:
             preset="craft-small",
             models=Registry("policy", models("craft", POLICIES)),
             examples="induce.tasks.craft.demonstrations:load_demonstrations",
-            score="induce.tasks.craft.evaluation:score_craft",
-            parser="induce.tasks.craft.parsing:TrajectoryParser",
+            score="induce.tasks.craft.policy_scores:score_craft",
+            parser="induce.tasks.craft.cloning:TrajectoryParser",
         ),
     )
     encoders = {name: expressions.models.get(name) for name in ("gumbel-tree-lstm", "crvnn")}
@@ -66,14 +66,14 @@ def add_tasks() -> None:
             "induce.tasks.similarity.pairs:Similarity",
             preset="similarity-small",
             models=Registry("sentence encoder", {**models("similarity", PAIR_MODELS), **encoders}),
-            examples="induce.tasks.similarity.training:load_pairs",
-            score="induce.tasks.similarity.evaluation:score_similarity",
+            examples="induce.tasks.similarity.pairs:load_pairs",
+            score="induce.tasks.similarity.correlation:score_similarity",
             classifier="induce.tasks.similarity.models:EncoderPairs",
-            settle="induce.tasks.similarity.training:settle",
+            settle="induce.tasks.similarity.pairs:settle",
         ),
     )
     LOADERS.add("expressions", LoaderEntry("induce.tasks.examples:ExpressionLoader"))
-    LOADERS.add("pairs", LoaderEntry("induce.tasks.similarity.training:PairLoader"))
+    LOADERS.add("pairs", LoaderEntry("induce.tasks.similarity.pairs:PairLoader"))
     LOADERS.add("demonstrations", LoaderEntry("induce.tasks.craft.demonstrations:DemonstrationLoader"))
     MODELS.add("ocn", ModelEntry("induce.tasks.craft.ocn_text:OptionWords"))
     PRESET_PACKAGES.append("induce.tasks")

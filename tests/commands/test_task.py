@@ -12,7 +12,7 @@ import pytest
 
 from cli.main import run as run_cli
 from induce.analysis.sweep import sweep
-from induce.tasks.encoders.ordered_memory import MemoryEncoder
+from induce.tasks.encoders.sequences import MemoryEncoder
 from tests.support.calls import Caller, sealed_json, set_options
 
 TINY = ("task.expressions=60", "train.epochs=1", "loader.batch_size=16")
@@ -148,7 +148,7 @@ def test_model_that_learns_trees_from_answers_is_scored_and_parses(call: Caller,
 
 
 def test_eval_generates_pairs_without_a_file(call: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("induce.tasks.evaluation.GENERATED", 60)
+    monkeypatch.setattr("induce.tasks.accuracy.GENERATED", 60)
     out = call.json("task", "eval", "logic", "-m", folder / "logic")
     (score,) = out["scores"]
     assert score["groups"]["learned"][1] + score["groups"]["longer"][1] == 60

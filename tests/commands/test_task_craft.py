@@ -85,7 +85,7 @@ def test_malformed_trajectory_is_refused(trained: Path, tmp_path: Path, call: Ca
 def test_eval_reports_scores_and_options(
     trained: Path, demonstrations: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
+    monkeypatch.setattr("induce.tasks.craft.policy_scores.WORLDS", 2)
     document = call.json("task", "eval", "craft", "-m", trained, "-m", trained / "best", demonstrations)
     score, same_score, mean = document["scores"]
     assert score["values"] == same_score["values"] == mean["values"]
@@ -113,7 +113,7 @@ def test_eval_reports_scores_and_options(
 def test_baselines_are_trained_scored_and_parse(
     tmp_path: Path, demonstrations: Path, call: Caller, monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:
-    monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 3)
+    monkeypatch.setattr("induce.tasks.craft.policy_scores.WORLDS", 3)
     size = ["model.slot_size=6"] if model == "ompn" else ["model.hidden_size=6"]
     settings = set_options(*size, "task.expressions=15", "train.epochs=1")
     call.result("task", "train", "craft", "--model", model, *settings, "-o", tmp_path / "run")
@@ -160,8 +160,8 @@ def test_demonstrations_have_no_returns(trained: Path, call: Caller) -> None:
 
 def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
-    monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
-    monkeypatch.setattr("induce.tasks.craft.evaluation.GENERATED", 3)
+    monkeypatch.setattr("induce.tasks.craft.policy_scores.WORLDS", 2)
+    monkeypatch.setattr("induce.tasks.craft.policy_scores.GENERATED", 3)
     run, small = tmp_path / "a new", ("--set", "loader.batch_size=32", "--set", "train.epochs=1")
     code, _, messages = call("task", "transfer", "-m", trained, "--sketch", "DCA", *small, "-o", run)
     assert code == 0, messages

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from induce.tasks.batches import LabelledBatch, Side
-from induce.tasks.classifier import Classifier, ClassifierShape
+from induce.tasks.encoders.base import Classifier, ClassifierShape
 from induce.tasks.encoders.gumbel_tree_lstm import GumbelTreeLstm, GumbelTreeLstmConfig
+from induce.tasks.examples import LabelledBatch, Side
 from tests.support.reference import Fixture, fixtures, load, without_labels
 from treebank.core.tree import Tree
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from induce.tasks.batches import DemonstrationBatch
 from induce.tasks.craft.ompn import FIRST, OrderedMemoryPolicy, OrderedMemoryPolicyConfig, height
+from induce.tasks.examples import DemonstrationBatch
 from tests.support.reference import Fixture, fixtures, load
 
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from induce.models.base import Model
-from induce.tasks.batches import DemonstrationBatch
 from induce.tasks.craft.ocn import FIRST, OptionControllerConfig
+from induce.tasks.examples import DemonstrationBatch
 
 CONFIG = OptionControllerConfig(features=6, hidden_size=4, inner_size=5, options=3, tasks=2, temperature=2.0)
 ACTIONS = 5

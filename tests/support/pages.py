@@ -163,11 +163,11 @@ def run_commands(
     monkeypatch.chdir(folder)
     monkeypatch.setenv("SYNPARSE_PTB", str(folder / "ptb"))
     monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
-    monkeypatch.setattr("induce.tasks.evaluation.GENERATED", 20)
+    monkeypatch.setattr("induce.tasks.accuracy.GENERATED", 20)
     for module in ("treebank.corpora.catalog", "treebank.corpora.catalog", "induce.training.corpora"):
         monkeypatch.setattr(f"{module}.sample_treebank", part_of_sample)
     for constant in ("GENERATED", "WORLDS"):
-        monkeypatch.setattr(f"induce.tasks.craft.evaluation.{constant}", 6)
+        monkeypatch.setattr(f"induce.tasks.craft.policy_scores.{constant}", 6)
     recipes = folder / ".recipes"
     recipes.mkdir()
     for path in SHIPPED.glob("*.toml"):  # a student learns a small text in up to 40 passes

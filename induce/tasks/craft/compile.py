@@ -24,9 +24,9 @@ from torch.nn import functional
 from induce.data.vocabulary import FIRST
 from induce.models.base import Loss
 from induce.setting import count, limited, weight
-from induce.tasks.batches import DemonstrationBatch
 from induce.tasks.craft.cloning import CloningModel, targets_of
 from induce.tasks.craft.ocn import OptionController, OptionControllerConfig, Trace
+from induce.tasks.examples import DemonstrationBatch
 
 NEVER = -1e9  # score of a position that cannot be an end
 

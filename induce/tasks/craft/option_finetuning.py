@@ -4,22 +4,74 @@ A call is one action of the controller and several actions of its option, which 
 are trained with the clipped objective of proximal policy optimization, in which each action and each decision to end
 counts by itself. The controller is trained in `induce.tasks.craft.ppo`.
 
-Shapes: R calls of one option, T steps of the longest, F features.
+A policy without options, `OrderedMemoryPolicy`, is the only option, which never ends by itself, so that a call lasts
+for an episode. It starts from the weights that it learned from demonstrations and from the mean vector of their tasks.
+
+Shapes: R worlds or calls of one option, T steps of the longest call, F features, D units of a slot, S slots, A actions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from induce.tasks.craft.ocn import OptionController
-from induce.tasks.craft.ompn import OrderedMemoryPolicy
-from induce.tasks.craft.ompn_finetuning import export
+from induce.tasks.craft.ocn import CellOutput, OptionController
+from induce.tasks.craft.ompn import Memory, OrderedMemoryPolicy
 from induce.tasks.craft.option_calls import DONE, MIN_PROBABILITY, Called, Calls, Event, Option
+from induce.tasks.craft.world import ACTIONS
+
+
+class EpisodeCell(nn.Module):
+    """Copy of an Ordered Memory Policy Network with the interface of a single option, to train it on a new task."""
+
+    def __init__(self, policy: OrderedMemoryPolicy) -> None:
+        super().__init__()
+        self.policy = deepcopy(policy).requires_grad_(True)
+
+    def look(self, observations: Tensor) -> Tensor:
+        """Projections (1, R, D) of ``observations`` (R, F)."""
+        projections: Tensor = self.policy.observed(observations)
+        return projections[None]
+
+    def forward(self, looked: Tensor, hidden: Tensor) -> CellOutput:
+        """Log-probabilities of actions (1, R, A), the new state (1, R, (1 + S) D), and no end (1, R).
+
+        ``hidden`` is the vector of the task (1, R, D) before the first step. It is followed by the slots of the memory
+        afterwards.
+        """
+        size = self.policy.config.slot_size
+        task, rest = hidden[0].split([size, hidden.shape[-1] - size], -1)
+        first = not rest.shape[-1]
+        memory = self.policy.start_with(task) if first else Memory(rest.unflatten(-1, (-1, size)).transpose(0, 1), task)
+        actions, _, memory = self.policy.step(looked[0], memory, first=first)
+        state = torch.cat((task, memory.slots.transpose(0, 1).flatten(1)), -1)
+        scores = actions[:, :-1].clamp(min=MIN_PROBABILITY).log()  # the last entry is that of being done
+        return CellOutput(scores[None], state[None], scores.new_zeros(1, len(scores)))
+
+
+def as_option(policy: OrderedMemoryPolicy) -> Option:
+    """``policy``, which has one task, as an option. The vector of the task is its first state (1, 1, D)."""
+    return Option(EpisodeCell(policy), policy.tasks.weight.detach()[None], once=False)
+
+
+def with_one_task(policy: OrderedMemoryPolicy) -> OrderedMemoryPolicy:
+    """A copy of ``policy`` for a new task, whose vector is the mean of those of its tasks."""
+    copy = OrderedMemoryPolicy(replace(policy.config, tasks=1), len(ACTIONS) + 2)
+    weights = policy.state_dict()
+    copy.load_state_dict({**weights, "tasks.weight": weights["tasks.weight"].mean(0, keepdim=True)})
+    return copy.requires_grad_(False)
+
+
+def export(option: Option, policy: OrderedMemoryPolicy) -> None:
+    """Copy the trained ``option`` into ``policy``."""
+    policy.load_state_dict({**option.cell.policy.state_dict(), "tasks.weight": option.first.detach()[0]})
+
 
 CLIP = 0.2  # of the ratio of probabilities
 PASSES = 2  # passes over the calls of an iteration

@@ -23,12 +23,11 @@ from induce.storage.facts import NO_TEXT, Check, RunFacts
 from induce.storage.lock import RunLock
 from induce.storage.run_folder import check_free, clear, resumable, resume_command, settle_run
 from induce.tasks.craft.compile import Compile
-from induce.tasks.craft.episodes import LIMIT, REWARDS, Episodes
+from induce.tasks.craft.episodes import LIMIT, REWARDS, Episodes, read_sketch
 from induce.tasks.craft.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
 from induce.tasks.craft.ompn import OrderedMemoryPolicy
-from induce.tasks.craft.ompn_finetuning import as_option, with_one_task
 from induce.tasks.craft.option_calls import MAX_ACTIONS, Calls, options_of
-from induce.tasks.craft.sketches import read_sketch
+from induce.tasks.craft.option_finetuning import as_option, with_one_task
 from induce.tasks.craft.world import ACTIONS
 from induce.training.loop import SAVE_SECONDS
 from induce.training.position import Clock, Position

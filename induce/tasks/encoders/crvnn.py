@@ -21,8 +21,8 @@ from induce.layers.padding import real_words
 from induce.models.language.ordered_memory import RecursiveCell
 from induce.setting import count, weight
 from induce.structures import Distances
-from induce.tasks.batches import Side
 from induce.tasks.encoders.base import Encoder, EncoderConfig, Encoding
+from induce.tasks.examples import Side
 
 EPSILON = 1e-8  # in the denominator of the degree of merging, and in the logarithm of the penalty
 MIN_EXISTENCE = 0.01  # a word with a smaller value has been absorbed

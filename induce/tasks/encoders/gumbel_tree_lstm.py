@@ -20,9 +20,9 @@ from torch.nn import functional
 from induce.layers.padding import real_words
 from induce.setting import choice, count, limited, setting
 from induce.structures import Brackets
-from induce.tasks.batches import ExampleBatch, Side
 from induce.tasks.encoders.base import Encoder
-from induce.tasks.encoders.leaves import LeafConfig, Leaves, join_states
+from induce.tasks.encoders.trees import LeafConfig, Leaves, join_states
+from induce.tasks.examples import ExampleBatch, Side
 from treebank.core.tree import Span, pre_order
 
 EPSILON = 1e-20  # as in the released program: inside both logarithms, and added to each probability

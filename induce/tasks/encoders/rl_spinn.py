@@ -19,9 +19,9 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from induce.setting import choice, count, weight
 from induce.structures import Brackets
-from induce.tasks.batches import Side
 from induce.tasks.encoders.base import Decisions, Encoder, Encoding
-from induce.tasks.encoders.leaves import LeafConfig, Leaves, join_states
+from induce.tasks.encoders.trees import LeafConfig, Leaves, join_states
+from induce.tasks.examples import Side
 from treebank.core.tree import Span, pre_order
 
 BASELINE_RATE = 0.1  # share of a new mean reward in the running mean

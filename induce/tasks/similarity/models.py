@@ -21,8 +21,8 @@ from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.setting import choice
 from induce.settings.run import RunConfig
 from induce.structures import Structure
-from induce.tasks.batches import RatedBatch
 from induce.tasks.encoders.base import Encoder
+from induce.tasks.examples import RatedBatch
 
 
 @dataclass(frozen=True, kw_only=True)

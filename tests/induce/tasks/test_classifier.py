@@ -16,9 +16,8 @@ from induce.registry import find_task, load, models_of
 from induce.settings.presets import load_preset, preset_names, resolve
 from induce.settings.run import RunConfig, kind_of
 from induce.storage.facts import Check
-from induce.tasks.batches import Side
 from induce.tasks.encoders.trees import plan
-from induce.tasks.examples import Examples, ExpressionLoader, load_examples
+from induce.tasks.examples import Examples, ExpressionLoader, Side, load_examples
 from induce.training.loop import Trainer
 from tests.support.tiny import assert_equal_weights, make_trainer, stop_after
 from treebank.base.errors import SynparseError

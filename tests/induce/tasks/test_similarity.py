@@ -13,11 +13,10 @@ from induce.data.loaders import pad
 from induce.models.build import make_model
 from induce.registry import models_of
 from induce.settings.presets import resolve
-from induce.tasks.batches import RatedBatch
-from induce.tasks.similarity.evaluation import word_overlaps
+from induce.tasks.examples import RatedBatch
+from induce.tasks.similarity.correlation import word_overlaps
 from induce.tasks.similarity.models import PairModel, cosines
-from induce.tasks.similarity.pairs import RatedPair, Similarity
-from induce.tasks.similarity.training import RatedPairs, load_pairs
+from induce.tasks.similarity.pairs import RatedPair, RatedPairs, Similarity, load_pairs
 from tests.support.reference import SHARED
 from tests.support.tiny import SETTINGS
 from treebank.base.errors import SynparseError, TreebankError

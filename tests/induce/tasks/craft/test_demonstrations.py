@@ -17,15 +17,14 @@ from induce.tasks.craft.demonstrations import (
     CraftSettings,
     DemonstrationLoader,
     DemonstrationSettings,
+    demonstrate,
     load_demonstrations,
     parse_line,
     part_of,
     replay,
 )
-from induce.tasks.craft.demonstrator import demonstrate
-from induce.tasks.craft.observation import observe
-from induce.tasks.craft.sketches import goals_of, treasure_of
-from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map
+from induce.tasks.craft.episodes import goals_of, treasure_of
+from induce.tasks.craft.world import ACTIONS, Worlds, draw, observe, read_map
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Location
 

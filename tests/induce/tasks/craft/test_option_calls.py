@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from induce.tasks.craft.episodes import Episodes
-from induce.tasks.craft.observation import NEAR
 from induce.tasks.craft.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
 from induce.tasks.craft.option_calls import Calls, Option, draw_each, options_of
-from induce.tasks.craft.rollout import success_of_calls
-from induce.tasks.craft.world import ACTIONS, KIND, USE, read_map
+from induce.tasks.craft.policy_scores import success_of_calls
+from induce.tasks.craft.world import ACTIONS, KIND, NEAR, USE, read_map
 
 SURE = 100.0
 LEFT, RIGHT = ACTIONS.index("left"), ACTIONS.index("right")

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from induce.tasks.craft.episodes import StepOutcome
-from induce.tasks.craft.observation import FEATURES
 from induce.tasks.craft.ocn import Cells
 from induce.tasks.craft.option_calls import DONE, Called, Calls, Option
 from induce.tasks.craft.option_finetuning import (
@@ -21,7 +20,7 @@ from induce.tasks.craft.option_finetuning import (
     objective,
     stack_events,
 )
-from induce.tasks.craft.world import ACTIONS
+from induce.tasks.craft.world import ACTIONS, FEATURES
 
 WORLDS = 16
 

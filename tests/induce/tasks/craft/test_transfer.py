@@ -19,12 +19,11 @@ from induce.storage import checkpoint
 from induce.storage.checkpoint import build_model, find, read
 from induce.storage.facts import RunFacts
 from induce.tasks.craft.compile import Compile, CompileConfig
-from induce.tasks.craft.observation import FEATURES
 from induce.tasks.craft.ocn import OptionController, OptionControllerConfig
 from induce.tasks.craft.ompn import OrderedMemoryPolicy, OrderedMemoryPolicyConfig
-from induce.tasks.craft.ompn_finetuning import as_option, with_one_task
+from induce.tasks.craft.option_finetuning import as_option, with_one_task
 from induce.tasks.craft.transfer import TransferRequest, join, prepare_transfer, single_actions
-from induce.tasks.craft.world import ACTIONS
+from induce.tasks.craft.world import ACTIONS, FEATURES
 from treebank.base.errors import SynparseError, UsageError
 
 WORDS = Vocabulary([BOUNDARY, UNKNOWN, *ACTIONS])

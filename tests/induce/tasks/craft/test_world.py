@@ -5,10 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from induce.tasks.craft.episodes import LIMIT, Episodes
-from induce.tasks.craft.observation import FEATURES, NEAR, observe
-from induce.tasks.craft.sketches import NAMED, SUBTASKS, read_sketch, read_sketches, treasure_of
-from induce.tasks.craft.world import ACTIONS, KIND, KINDS, RECIPES, SIZE, STEPS, Worlds, draw, read_map, write_maps
+from induce.tasks.craft.episodes import LIMIT, NAMED, SUBTASKS, Episodes, read_sketch, read_sketches, treasure_of
+from induce.tasks.craft.world import (
+    ACTIONS,
+    FEATURES,
+    KIND,
+    KINDS,
+    NEAR,
+    RECIPES,
+    SIZE,
+    STEPS,
+    Worlds,
+    draw,
+    observe,
+    read_map,
+    write_maps,
+)
 from treebank.base.errors import SynparseError
 
 EMPTY_MAP = ["........"] * 8

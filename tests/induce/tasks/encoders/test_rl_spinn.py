@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from induce.tasks.encoders.base import Decisions, Encoding
-from induce.tasks.encoders.leaves import join_states
 from induce.tasks.encoders.rl_spinn import RlSpinn, RlSpinnConfig
+from induce.tasks.encoders.trees import join_states
 from treebank.core.tree import Span
 
 pytestmark = pytest.mark.usefixtures("double")

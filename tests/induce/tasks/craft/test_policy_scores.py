@@ -10,23 +10,22 @@ import pytest
 import torch
 
 from induce.decoding.distances import segments
-from induce.tasks.craft.demonstrations import Craft, CraftSettings
-from induce.tasks.craft.demonstrator import demonstrate
-from induce.tasks.craft.episodes import Episodes
-from induce.tasks.craft.evaluation import (
+from induce.tasks.craft.demonstrations import Craft, CraftSettings, demonstrate
+from induce.tasks.craft.episodes import Episodes, treasure_of
+from induce.tasks.craft.ocn import FIRST, OptionController, OptionControllerConfig
+from induce.tasks.craft.policy_scores import (
     CraftScore,
     alignment,
     boundary_f1,
     labels_of,
     mean_of,
     mutual_information,
+    option_success,
     probable,
     subtasks_of,
+    success,
     widest,
 )
-from induce.tasks.craft.ocn import FIRST, OptionController, OptionControllerConfig
-from induce.tasks.craft.rollout import option_success, success
-from induce.tasks.craft.sketches import treasure_of
 from induce.tasks.craft.world import KIND, draw
 
 

@@ -14,11 +14,11 @@ from induce.reporting.runs import read_log
 from induce.storage.checkpoint import build_model
 from induce.storage.locate import CHECKPOINTS
 from induce.storage.run_folder import LOG
+from induce.tasks.accuracy import read_run
 from induce.tasks.craft.demonstrations import Craft, Demonstration, make_batch, replay
-from induce.tasks.craft.evaluation import subtasks_of
+from induce.tasks.craft.episodes import SUBTASKS, read_sketches
 from induce.tasks.craft.ocn import OptionController
-from induce.tasks.craft.sketches import SUBTASKS, read_sketches
-from induce.tasks.evaluation import read_run
+from induce.tasks.craft.policy_scores import subtasks_of
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.draw.scene import Point, Scene

@@ -2,6 +2,8 @@
 
 ``ends`` are the indices of the last actions of the segments of a trajectory of T steps; the last one is T - 1. ``gaps``
 are predictions of a model: entry t is the probability that a segment ends before step t; entry 0 has no meaning.
+
+Successes are counted in new worlds, in tasks and for each option by itself.
 """
 
 from __future__ import annotations
@@ -19,16 +21,87 @@ from induce.decoding.distances import EVEN
 from induce.device import choose_device
 from induce.storage.checkpoint import Checkpoint, build_model
 from induce.storage.model_spec import system_name
+from induce.tasks.accuracy import read_runs
+from induce.tasks.base import TaskEvaluation
 from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations, make_batch
+from induce.tasks.craft.episodes import LIMIT, SUBTASKS, Episodes, goals_of, read_sketches, treasure_of
 from induce.tasks.craft.ocn import OptionController
-from induce.tasks.craft.rollout import Policy, option_success, success, success_of_calls
-from induce.tasks.craft.sketches import SUBTASKS, read_sketches
-from induce.tasks.craft.world import ACTIONS
-from induce.tasks.evaluation import read_runs
-from induce.tasks.results import TaskEvaluation
+from induce.tasks.craft.ompn import OrderedMemoryPolicy
+from induce.tasks.craft.option_calls import Calls, draw_each, options_of
+from induce.tasks.craft.world import ACTIONS, draw, observe
 from treebank.base import VERSION
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
+
+Policy = OptionController | OrderedMemoryPolicy  # models that choose actions step by step
+
+
+@torch.inference_mode()
+def success(model: Policy, sketch: str, task: int, *, count: int, seed: int) -> float:
+    """Share of ``count`` worlds in which the model completes ``sketch``, its task ``task``, within 64 actions.
+
+    The model always takes its most probable action.
+    """
+    device = next(model.parameters()).device
+    episodes = Episodes(sketch, count, seed=seed, renew=False)
+    state: Any = model.start(torch.full((count,), task, device=device))
+    solved = np.zeros(count, dtype=bool)
+    for time in range(LIMIT):
+        observations = torch.from_numpy(episodes.observe()).to(device)
+        actions, _, state = model.act(observations, state, first=time == 0)
+        running = np.where(solved, 0, actions.argmax(-1).cpu().numpy())
+        episodes.progress[solved] = 0  # a solved world stays solved
+        solved |= episodes.step(running).solved
+    return float(solved.mean())
+
+
+@torch.inference_mode()
+def success_of_calls(model: OptionController, sketch: str, task: int, *, count: int, seed: int) -> float:
+    """Share of ``count`` worlds in which the model completes ``sketch`` by calling one option at a time.
+
+    Choices, actions and ends are sampled from the model's probabilities, as in reinforcement learning (algorithm 4).
+    """
+    device = model.first_controller_state.device
+    calls = Calls(options_of([model]), Episodes(sketch, count, seed=seed), seed=seed)
+    hidden = model.start(torch.full((count,), task, device=device)).controller
+    running, solved = np.ones(count, dtype=bool), np.zeros(count, dtype=bool)
+    while running.any():
+        observations = model.controller.look(torch.from_numpy(calls.observe()).to(device))
+        choice, hidden = model.choose(observations, hidden)
+        called = calls.step(draw_each(calls.rng, choice.cpu().numpy()))
+        solved |= running & called.solved  # later steps belong to another episode
+        running &= ~called.over
+    return float(solved.mean())
+
+
+@torch.inference_mode()
+def option_success(model: OptionController, letters: Sequence[str], *, count: int, seed: int) -> np.ndarray:
+    """Share of ``count`` worlds in which an option completes a subtask, for each option and subtask (K, L) (table 13).
+
+    An option acts until it is done with a probability of one half or more, for at most 64 actions. It completes a
+    subtask if the first object that it gains is the goal of that subtask.
+    """
+    device = model.first_controller_state.device
+    worlds = draw(np.random.default_rng(seed), count, treasure_of("".join(letters)))
+    goals = [int(goals_of(letter)[0]) for letter in letters]
+    table = np.zeros((model.config.options, len(letters)))
+    for option in range(model.config.options):
+        running = worlds.copy()
+        gained, done = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)
+        hidden = model.first_option_state.expand(-1, count, -1)
+        for time in range(LIMIT):
+            output = model.options(model.options.look(torch.from_numpy(observe(running)).to(device)), hidden)
+            hidden = output.hidden
+            if time:
+                done |= (output.end[option] >= EVEN).cpu().numpy()
+            used = running.act(output.scores[option].argmax(-1).cpu().numpy())
+            first = used.changed & (gained == 0) & ~done
+            gained[first] = used.kind[first]
+            if done.all():
+                break
+        table[option] = [(gained == goal).mean() for goal in goals]
+    return table
+
 
 GENERATED = 300  # demonstrations, if no file is given
 WORLDS = 100  # for each task and option

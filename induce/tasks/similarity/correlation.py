@@ -15,9 +15,8 @@ from induce.analysis.correlation import Correlation, pearson, spearman
 from induce.analysis.extraction import Embedder
 from induce.data.normalization import RECIPES
 from induce.storage.model_spec import system_name
-from induce.tasks.results import TaskEvaluation
-from induce.tasks.similarity.pairs import RatedPair, Similarity
-from induce.tasks.similarity.training import cut_words
+from induce.tasks.base import TaskEvaluation
+from induce.tasks.similarity.pairs import RatedPair, Similarity, cut_words
 from treebank.base import VERSION
 from treebank.base.errors import SynparseError
 from treebank.base.files import digest_bytes

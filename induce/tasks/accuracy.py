@@ -1,11 +1,12 @@
-"""Evaluation of a model on a task: accuracy by size, and its trees compared with gold trees."""
+"""Evaluation of a model on a task of expressions: accuracy by size, and its trees compared with gold trees."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from induce.data.by_length import batches_by_cost
 from induce.device import choose_device
@@ -15,19 +16,21 @@ from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model, find, read
 from induce.storage.locate import CHECKPOINTS
 from induce.storage.model_spec import system_name
-from induce.tasks.base import CLOSE, OPEN
+from induce.tasks.base import CLOSE, OPEN, TaskEvaluation
 from induce.tasks.examples import Examples, ExpressionLoader
-from induce.tasks.results import TaskEvaluation
 from treebank.base import VERSION
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.evaluate.conventions import CONVENTIONS
-from treebank.evaluate.score import TreeScore, pooled_score, total
+from treebank.evaluate.score import Runs, TreeScore, pooled_score, total
 from treebank.evaluate.statistics import wilson_interval
 from treebank.evaluate.systems import System, SystemInfo, tree_predictions
 from treebank.evaluate.uf1 import score_trees as score_bracketing
+
+if TYPE_CHECKING:
+    from treebank.draw.scene import Scene
 
 GENERATED = 3000  # test examples, if no file is given
 
@@ -210,3 +213,33 @@ def score_trees(name: str, checkpoint: Checkpoint, examples: Examples, data: str
 def without_brackets(tree: Tree) -> Tree:
     """The tree over the words that are not round brackets, with one bracket per span."""
     return tree.keep([word not in (OPEN, CLOSE) for word in tree.words]).collapse_unary()
+
+
+def draw_accuracy(evaluation: TaskEvaluation) -> Scene:
+    """Accuracy in percent by size, one line for each model or pattern.
+
+    The line of a pattern of several models is their mean, with bars of one standard deviation. Raises SynparseError if
+    the task has no accuracy by size.
+    """
+    from induce.reporting.plots import Line, draw_lines
+
+    scores = {score.model: score for score in evaluation.scores if isinstance(score, AccuracyScore)}
+    sizes = list(dict.fromkeys(name for score in scores.values() for name in score.groups if name[0].isdigit()))
+    if not sizes:
+        raise SynparseError(f"--plot draws accuracy by the size of examples, which the task {evaluation.task} has not")
+    lines = []
+    for pattern, folders in evaluation.groups.items():
+        runs = [(index, _accuracies([scores[folder] for folder in folders], size)) for index, size in enumerate(sizes)]
+        known = [(index, each) for index, each in runs if each.values]
+        points = [(float(index), each.mean) for index, each in known]
+        several = len(folders) > 1
+        deviations = [each.deviation for _, each in known] if several else []
+        lines.append(Line(pattern if several else scores[folders[0]].system, points, deviations))
+    title = f"Accuracy on {os.path.basename(evaluation.data)}"
+    return draw_lines(lines, title=title, across="size of the examples", up="%", names=sizes)
+
+
+def _accuracies(scores: list[AccuracyScore], size: str) -> Runs:
+    """The accuracy in percent of each model on the examples of one size."""
+    counts = {score.model: score.groups[size] for score in scores if size in score.groups}
+    return Runs({model: 100 * correct / count for model, (correct, count) in counts.items()})
