@@ -418,10 +418,10 @@ class Dmv(DmvMembers):
         whole = fragments.max(1, initial=0) == 0
         for rows, length in blocks_of_similar_length(lengths, whole, table=TABLE // len(members)):
             size = max(1, TABLE // (length**2 * len(rows)))  # members whose tables fit
-            sentences = tokens[rows, :count].T, fragments[rows, :count].T, lengths[rows]
+            sentences = tokens[rows, :length].T, fragments[rows, :length].T, lengths[rows]
             for start in range(0, len(members), size):
                 votes = self._votes(sums, members[start : start + size], *sentences)
-                heads[rows, :length, :count] += votes / len(members)
+                heads[rows, :length, :length] += votes / len(members)
         return HeadDistribution(torch.from_numpy(heads).to(batch.tokens.device), batch.lengths)
 
     def _votes(
@@ -458,7 +458,7 @@ class Dmv(DmvMembers):
         for index, member in enumerate(members):
             words = np.log(self.word_given_class[member].cpu().numpy())
             for rows, length in blocks_of_similar_length(lengths, np.ones(len(lengths), dtype=bool)):
-                ids = tokens[rows, :count].T
+                ids = tokens[rows, :length].T
                 block = SentenceBlock.of_classes(self.classes[member].cpu().numpy()[ids], lengths[rows])
                 emitted = np.where(np.arange(length)[:, None] < lengths[rows], words[ids], 0.0).sum(0)
                 logs[index, rows] = sums.trees(self.grammar(member), block).log_total + emitted

@@ -9,7 +9,7 @@ from torch import Tensor
 from induce.layers.tree_crf import TreeCrf
 from induce.models.grammars.rules import Rules
 from induce.models.grammars.span_rewards import SAMPLES, crf_scores, reward_loss, sampled_loss
-from tests.induce.models.grammars import test_headed_rules, test_rules
+from tests.induce.models.grammars import test_headed_grammar, test_rules
 from tests.support.twins import inside as inside_plain
 
 COUNT = 5
@@ -17,7 +17,7 @@ COUNT = 5
 
 def plain_log_partition(rules: Rules, emissions: Tensor, weights: Tensor) -> Tensor:
     """Log Z (B,) by operations that can be differentiated twice."""
-    if isinstance(rules, test_headed_rules.HeadedRules):
+    if isinstance(rules, test_headed_grammar.HeadedRules):
         return rules.log_partition(emissions, weights=weights)
     pairs = zip(emissions, weights, strict=True)
     return torch.stack([inside_plain.log_partition(row, rules, weights=weight) for row, weight in pairs])
@@ -25,8 +25,8 @@ def plain_log_partition(rules: Rules, emissions: Tensor, weights: Tensor) -> Ten
 
 @pytest.mark.parametrize("kind", ["full", "simple", "rank", "toy", "lexical", "bilexical"])
 def test_gradient_passes_through_the_marginals(kind: str) -> None:
-    if kind in test_headed_rules.KINDS:
-        rules, emissions = test_headed_rules.grammar(kind, COUNT)
+    if kind in test_headed_grammar.KINDS:
+        rules, emissions = test_headed_grammar.grammar(kind, COUNT)
     else:
         rules, emissions = test_rules.grammar(kind), test_rules.words(2, COUNT)
     rewards = 5 * torch.rand(2, COUNT, COUNT + 1, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
