@@ -57,6 +57,10 @@ SECTIONS = {
 COMPLETION = "_SYNPARSE_COMPLETE"  # environment variable by which a shell requests completions
 
 MAX_MESSAGE_LENGTH = 2000  # characters
+WITHOUT_TORCH = (
+    "torch is not installed, and training and most models need it; install it with: pip install torch; "
+    "the built-in models english and english-heads work without it"
+)
 
 # errors of files and disks; any other OSError is a bug
 FILE_ERRORS = {
@@ -109,6 +113,10 @@ def _run_reporting_errors(arguments: list[str]) -> int:
         return _end(str(error), 2, error)
     except SynparseError as error:
         return _end(str(error), 1, error)
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("torch"):
+            raise
+        return _end(WITHOUT_TORCH, 1, error)
     except BrokenPipeError:  # the reader, such as `head`, has stopped reading
         return _end("", 141)
     except (MemoryError, RuntimeError) as error:

@@ -123,8 +123,11 @@ def _machine() -> Iterator[str]:
             yield f"  {name} {version(name)}"
         except PackageNotFoundError:
             yield f"  {name} is missing"
-    import torch
-
+    try:
+        import torch
+    except ModuleNotFoundError:  # the light installation
+        yield "without torch: the built-in models english and english-heads parse; training needs torch"
+        return
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     yield f"devices: cpu ({torch.get_num_threads()} threads)" + "".join(
         f", cuda:{i} ({gpu})" for i, gpu in enumerate(gpus)
