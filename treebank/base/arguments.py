@@ -1,4 +1,4 @@
-"""Arguments: objects by name, with an error that suggests the nearest one; lists, paths, numbers and callbacks."""
+"""Arguments of functions: objects by name (an error suggests the nearest one), lists, paths, numbers, callbacks."""
 
 from __future__ import annotations
 
