@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, tee, zip_longest
+from itertools import islice, tee
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -27,6 +27,7 @@ from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Sentence, Treebank
 from treebank.core.tree import Tree
+from treebank.core.words import with_analyses
 from treebank.io.read import InputOptions
 
 if TYPE_CHECKING:
@@ -198,22 +199,13 @@ def _read(path: str, output: Output, sentences: Iterable[Sentence]) -> Iterator[
     """The trees or head distributions in a file, one for each sentence."""
     from treebank.io.read import read_sentences
 
-    for number, (annotated, sentence) in enumerate(zip_longest(read_sentences([path]), sentences), start=1):
-        structure = _annotation(annotated, output)
-        if sentence is None or structure is None or len(structure) != len(sentence.words):
-            words = " ".join(sentence.words[:8]) if sentence else "the text ends before"
-            noun = "tree" if output == "trees" else "heads of sentence"
-            raise SynparseError(f"{path}: {noun} {number} does not match the training text ({words} …)")
-        yield structure
-
-
-def _annotation(sentence: Sentence | None, output: Output) -> Any:
-    """Tree or head distributions of an annotated sentence, or None without any."""
-    if sentence is None:
-        return None
-    if output == "trees":
-        return sentence.tree.without_traces() if sentence.tree else None
-    return _one_hot(sentence.heads) if sentence.heads else None
+    for _, analysis in with_analyses(sentences, read_sentences([path]), path):
+        if output == "trees" and analysis.tree:
+            yield analysis.tree.without_traces()
+        elif output == "heads" and analysis.heads:
+            yield _one_hot(analysis.heads)
+        else:
+            raise SynparseError(f"{analysis.location}: no {output} in this sentence")
 
 
 def _is_annotated(path: str) -> bool:

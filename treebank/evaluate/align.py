@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,65 +15,11 @@ from treebank.core.dependency import Heads, delete
 from treebank.core.sentence import ROOT, Sentence, Treebank
 from treebank.core.tags import word_mask
 from treebank.core.tree import TRACE, Span, Tree
+from treebank.core.words import align, mismatch
 from treebank.evaluate.conventions import AttachmentConvention
 from treebank.io.predictions import PredictedHeads, PredictedTree
 
 TOPS = frozenset({"TOP", "ROOT", "S1"})  # outer brackets of treebanks in which the Penn Treebank has none
-ESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
-
-
-def align(gold: Sequence[str], masks: Iterable[Sequence[bool]], predicted: Sequence[str]) -> Sequence[bool] | None:
-    """The mask over the gold tokens that selects the predicted words, or None if the words differ.
-
-    Of two masks that select equally many tokens, only the first is tried. Escaped brackets, slashes and stars count as
-    equal to unescaped ones.
-    """
-    for mask in masks:
-        if sum(mask) == len(predicted):
-            words = tuple(compress(gold, mask))
-            return mask if words == tuple(predicted) or plain(words) == plain(predicted) else None
-    return None
-
-
-def mismatch(
-    predicted: Iterable[Sequence[str]],
-    gold: Iterable[Sequence[str]],
-    *,
-    location: str,
-    gold_location: str,
-    unit: str = "word",
-) -> str:
-    """The error message for words that differ: both locations and the first difference.
-
-    ``predicted`` and ``gold`` hold alternative readings of the two sentences; the most similar pair is reported.
-    """
-    readings = [plain(words) for words in gold]
-    pairs = [(plain(words), reference) for words in predicted for reference in readings]
-    words, reference = max(pairs, key=lambda pair: (common_prefix(*pair), -abs(len(pair[0]) - len(pair[1]))))
-    if not words:
-        return f"{location}: an empty sentence, but {gold_location} has {len(reference)} {unit}s"
-    i = common_prefix(words, reference)
-    items = [repr(side[i]) if i < len(side) else f"the end after {i} {unit}s" for side in (words, reference)]
-    return f"{location}: the {unit}s differ from {gold_location}: {unit} {i + 1} is {items[0]}, in gold {items[1]}"
-
-
-def plain(words: Sequence[str]) -> list[str]:
-    """The words with ``-LRB-`` and the like replaced by brackets, and without backslashes before slashes and stars."""
-    return [_unescape(word) if "-" in word or "\\" in word else word for word in words]
-
-
-def _unescape(word: str) -> str:
-    for escaped, bracket in ESCAPED.items():
-        word = word.replace(escaped, bracket)
-    return word.replace("\\/", "/").replace("\\*", "*")
-
-
-def common_prefix(first: Sequence[str], second: Sequence[str]) -> int:
-    """Number of equal items at the beginning of two sequences."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
-
-
 # --- trees
 
 

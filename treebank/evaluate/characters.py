@@ -17,7 +17,8 @@ from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence, Surface, Treebank
 from treebank.core.tags import short_sentences
 from treebank.core.tree import Span, Tree
-from treebank.evaluate.align import align, check_has_trees, mismatch, plain, readings, within_limit
+from treebank.core.words import align, mismatch, plain
+from treebank.evaluate.align import check_has_trees, readings, within_limit
 from treebank.evaluate.systems import System, SystemInfo
 from treebank.io.predictions import PredictedTree
 from treebank.tokenize.segmenters import is_unspaced

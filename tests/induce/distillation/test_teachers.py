@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -123,10 +124,20 @@ def test_interrupted_focused_run_is_resumed_bit_by_bit(tmp_path: Path, trees: Pa
     assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
 
 
-def test_trees_of_another_text_are_refused(tmp_path: Path, trees: Path) -> None:
-    lines = trees.read_text(encoding="utf-8").splitlines()
-    trees.write_text("\n".join(lines[:5] + lines[6:]) + "\n", encoding="utf-8")
-    with pytest.raises(SynparseError, match=r"right\.trees: tree \d+ does not match the training text"):
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda lines: lines[:5] + lines[6:], r":\d+: the words differ from sentence \d+ of the text: word \d+ is"),
+        (lambda lines: [lines[1], lines[0], *lines[2:]], ":1: the words differ from sentence 1 of the text"),
+        (lambda lines: [lines[0].replace("(W ", "(W x"), *lines[1:]], r":1: .*: word 1 is 'x\w+', in the text"),
+        (lambda lines: lines[:-1], r": no analysis of sentence \d+ of the text"),
+        (lambda lines: [*lines, lines[0]], r":\d+: an extra sentence after the \d+ of the text"),
+    ],
+    ids=["missing", "swapped", "changed", "short", "long"],
+)
+def test_trees_of_another_text_are_refused(tmp_path: Path, trees: Path, change: Any, problem: str) -> None:
+    trees.write_text("\n".join(change(trees.read_text(encoding="utf-8").splitlines())) + "\n", encoding="utf-8")
+    with pytest.raises(SynparseError, match=rf"right\.trees{problem}"):
         prepare_run(request(tmp_path / "run", teachers=(str(trees),)))
 
 
@@ -207,9 +218,9 @@ def test_focus_weight_multiplies_the_loss_of_heads(heads: Path) -> None:
 def test_heads_of_another_text_and_trees_are_refused(tmp_path: Path, heads: Path, trees: Path) -> None:
     lines = heads.read_text(encoding="utf-8").split("\n\n")
     heads.write_text("\n\n".join([*lines[:3], *lines[4:]]), encoding="utf-8")
-    with pytest.raises(SynparseError, match=r"chain\.conllu: heads of sentence \d+ does not match the training text"):
+    with pytest.raises(SynparseError, match=r"chain\.conllu:\d+: the words differ from"):
         train_student(tmp_path / "run", "biaffine", heads)
-    with pytest.raises(SynparseError, match=r"right\.trees: heads of sentence 1 does not match"):
+    with pytest.raises(SynparseError, match=r"right\.trees:1: no heads in this sentence"):
         train_student(tmp_path / "other", "biaffine", trees)
     trained(tmp_path / "grammar", teachers=(str(trees),))
     with pytest.raises(SynparseError, match=r"gives trees, not heads \(try another model\)"):

@@ -1,0 +1,93 @@
+"""Words of two texts compared: predictions with gold, and trees or heads with the text that they belong to.
+
+Escaped brackets, slashes and stars count as equal to unescaped ones: ``-LRB-`` and ``(`` are the same word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress, zip_longest
+
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
+
+ESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "\\/": "/", "\\*": "*"}
+
+
+def align(gold: Sequence[str], masks: Iterable[Sequence[bool]], predicted: Sequence[str]) -> Sequence[bool] | None:
+    """The mask over the gold tokens that selects the predicted words, or None if the words differ.
+
+    Of two masks that select equally many tokens, only the first is tried. Escaped brackets, slashes and stars count as
+    equal to unescaped ones.
+    """
+    for mask in masks:
+        if sum(mask) == len(predicted):
+            words = tuple(compress(gold, mask))
+            return mask if words == tuple(predicted) or plain(words) == plain(predicted) else None
+    return None
+
+
+def mismatch(
+    predicted: Iterable[Sequence[str]],
+    gold: Iterable[Sequence[str]],
+    *,
+    location: str,
+    gold_location: str,
+    unit: str = "word",
+    other: str = "in gold",
+) -> str:
+    """The error message for words that differ: both locations and the first difference.
+
+    ``predicted`` and ``gold`` hold alternative readings of the two sentences; the most similar pair is reported.
+    ``other`` introduces the word of gold.
+    """
+    readings = [plain(words) for words in gold]
+    pairs = [(plain(words), reference) for words in predicted for reference in readings]
+    words, reference = max(pairs, key=lambda pair: (common_prefix(*pair), -abs(len(pair[0]) - len(pair[1]))))
+    if not words:
+        return f"{location}: an empty sentence, but {gold_location} has {len(reference)} {unit}s"
+    i = common_prefix(words, reference)
+    items = [repr(side[i]) if i < len(side) else f"the end after {i} {unit}s" for side in (words, reference)]
+    return f"{location}: the {unit}s differ from {gold_location}: {unit} {i + 1} is {items[0]}, {other} {items[1]}"
+
+
+def plain(words: Sequence[str]) -> list[str]:
+    """The words with ``-LRB-`` and the like replaced by brackets, and without backslashes before slashes and stars."""
+    result = list(words)
+    for i, word in enumerate(result):
+        if "-" in word or "\\" in word:
+            for escaped, character in ESCAPED.items():
+                word = word.replace(escaped, character)
+            result[i] = word
+    return result
+
+
+def common_prefix(first: Sequence[str], second: Sequence[str]) -> int:
+    """Number of equal items at the beginning of two sequences."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
+
+
+def with_analyses(
+    sentences: Iterable[Sentence], analyses: Iterable[Sentence], path: str
+) -> Iterator[tuple[Sentence, Sentence]]:
+    """Each sentence of a text with its analysis in the file ``path``, in order.
+
+    Raises SynparseError, with the first difference, if the words differ or a sentence is missing or extra.
+    """
+    before: tuple[Sentence, Sentence] | None = None
+    for number, (sentence, analysis) in enumerate(zip_longest(sentences, analyses), start=1):
+        place = sentence.location if sentence and sentence.location.line else f"sentence {number} of the text"
+        if analysis is None:
+            raise SynparseError(f"{path}: no analysis of {place}; analyze the same text again")
+        if sentence is None:
+            problem = f"an extra sentence after the {number - 1:,} of the text"
+            raise SynparseError(f"{analysis.location}: {problem}; analyze the same text again")
+        if sentence.words != analysis.words and plain(sentence.words) != plain(analysis.words):
+            places = {"location": str(analysis.location), "gold_location": str(place), "other": "in the text"}
+            raise SynparseError(mismatch([analysis.words], [sentence.words], **places))
+        if before:  # one pair late, so that an extra sentence at the end is refused before the last pair is used
+            yield before
+        before = sentence, analysis
+    if before:
+        yield before
