@@ -48,6 +48,7 @@ class Query(NamedTuple):
     layer: int = 1  # from 1, for models that have trees in each layer
     distances: str = "lm"  # set of distances: those of the language model, or a set learned from trees
     symbols: bool = False  # whether span scores are requested by nonterminal as well
+    right_probability: float = 0.5  # that the language branches to the right, for models whose trees depend on it
     trees: int = 1  # number of trees of each sentence in `RankedTrees`
 
 
@@ -74,6 +75,36 @@ class MemoryWeights(NamedTuple):
     predict_attention: Tensor  # (B, N, S), or (B, N, 0) for a model without it
 
 
+class CountSharing:
+    """Division of expected counts among the processes that fit one model, here a single process."""
+
+    def share(self, items: Sequence[Item]) -> Sequence[Item]:
+        """The part of ``items`` that this process counts."""
+        return items
+
+    def add_up(self, *arrays: np.ndarray) -> None:
+        """Replace float64 ``arrays`` by their sums over all processes."""
+
+    def equalize(self, model: nn.Module) -> None:
+        """Copy the weights and buffers of the first process to the others."""
+
+
+ALONE = CountSharing()
+
+
+@dataclass(frozen=True)
+class Context:
+    """Conditions of a training run that are not settings of the model.
+
+    ``group`` connects the processes that fit one model: each reads the full corpus, counts in its share of it, and adds
+    its counts to those of the others.
+    """
+
+    seed: int = 1  # of the training run
+    right_probability: float = 0.5  # that the text branches to the right
+    group: CountSharing = ALONE
+
+
 class Model(nn.Module):
     """A model that is trained by gradient descent.
 
@@ -92,8 +123,6 @@ class Model(nn.Module):
     estimates_root: ClassVar[bool] = False  # whether the diagonal of head distributions is P(word is the root)
     measure: ClassVar[str] = "perplexity"  # quantity that is reported for `Loss.nll`, by name
     rounds: ClassVar[bool] = False  # whether training may round the factors of products (`induce.layers.rounding`)
-    precision = "float32"  # of the rounded factors
-    right_probability: float = 0.5  # that the text branches to the right, for models whose trees depend on it
 
     @classmethod
     def decodable(cls) -> tuple[type[Structure], ...]:
@@ -102,7 +131,7 @@ class Model(nn.Module):
         masked = (Impact,) if cls.impact is not Model.impact else ()
         return tuple(dict.fromkeys((*cls.gives, *states, *masked)))
 
-    def prepare(self, corpus: EncodedCorpus) -> None:
+    def prepare(self, corpus: EncodedCorpus, context: Context) -> None:
         """Compute buffers from the training corpus, such as word classes, before the first step."""
 
     def initial_state(self, columns: int) -> Any:
@@ -209,41 +238,22 @@ class FitStep:
     check: bool = False  # whether to score the development set now and save the model if it is the best
 
 
-class CountSharing:
-    """Division of expected counts among the processes that fit one model, here a single process."""
-
-    def share(self, items: Sequence[Item]) -> Sequence[Item]:
-        """The part of ``items`` that this process counts."""
-        return items
-
-    def add_up(self, *arrays: np.ndarray) -> None:
-        """Replace float64 ``arrays`` by their sums over all processes."""
-
-    def equalize(self, model: nn.Module) -> None:
-        """Copy the weights and buffers of the first process to the others."""
-
-
 class FittedModel(Model):
     """A model that is fitted without gradients, such as a grammar by expectation-maximization.
 
-    All learned values are buffers, so that a checkpoint contains them. ``seed`` is the seed of the training run.
-    ``group`` connects the processes that fit one model: each reads the full corpus, counts in its share of it, and adds
-    its counts to those of the others.
+    All learned values are buffers, so that a checkpoint contains them.
     """
-
-    seed: int = 1
-    group: CountSharing = CountSharing()
 
     def loss(self, batch: Any, state: Any = None) -> Loss:
         """Negative log-probability of the sentences per word, which scores the development set."""
         nats = -self.log_probability(batch).sum() / max(1, batch.token_count)
         return Loss(nats, nats, batch.token_count)
 
-    def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
-        """Learn from ``corpus`` and yield a `FitStep` after each step.
+    def fit(self, corpus: EncodedCorpus, start: int, context: Context) -> Iterator[FitStep]:
+        """Learn from ``corpus`` from step ``start`` on, and yield a `FitStep` after each step.
 
-        The buffers then contain the full state: ``fit(corpus, step.done)`` continues with the same result as an
-        uninterrupted run. Raises NotTrained if the model cannot be fitted.
+        The buffers then contain the full state: ``fit(corpus, step.done, context)`` continues with the same result as
+        an uninterrupted run. Raises NotTrained if the model cannot be fitted.
         """
         raise NotTrained(f"{type(self).__name__} has no fit")
 

@@ -23,7 +23,4 @@ def make_model(config: RunConfig, vocabulary_size: int) -> Model:
     """
     kind = kind_of(config)
     model = kind(model_settings(kind.Config, config.model, config.model_name), vocabulary_size)
-    if not isinstance(model, Model):
-        model = class_of(config).of_run(config, model)
-    model.seed = config.train.seed
-    return model
+    return model if isinstance(model, Model) else class_of(config).of_run(config, model)

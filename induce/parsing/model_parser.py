@@ -56,9 +56,8 @@ class ModelParser(Parser):
         kind = self._kind()
         self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.task_name
         self.gives, self.tokenization = kind.gives, config.data.tokenization
-        right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
-        self.model.right_probability = right_probability
-        self.branches_right = right_probability >= CLEAR_PROBABILITY
+        self.right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
+        self.branches_right = self.right_probability >= CLEAR_PROBABILITY
         self.estimates_root = kind.estimates_root
         self.head_style = config.parse.head_style
         self.distances = distances or config.parse.distances
@@ -70,7 +69,7 @@ class ModelParser(Parser):
         self.facts, self.learned_from = checkpoint.facts, checkpoint.facts.learned_from
         counts = self.model.edge_statistics()
         listed = requested_priors(priors, config.parse.priors, self.gives, has_counts=counts is not None)
-        self._all_priors = AppliedPriors(listed, right_probability, counts)
+        self._all_priors = AppliedPriors(listed, self.right_probability, counts)
         self._text_check = TextCheck(checkpoint.vocabulary, self.token)
         self._library = ""  # of matrix products, for blocks of many words; chosen at the first such block
         self._pool: ThreadPoolExecutor | None = None  # one for all blocks, because new threads would use more memory
@@ -279,8 +278,8 @@ class ModelParser(Parser):
         from induce.models.base import Query
 
         symbols = self.priors.need_symbols
-        query = Query(self.structure, self.layer, self.distances, symbols=symbols, trees=self.tree_count)
-        return self.model.structure(batch, query)
+        options = {"symbols": symbols, "trees": self.tree_count, "right_probability": self.right_probability}
+        return self.model.structure(batch, Query(self.structure, self.layer, self.distances, **options))
 
 
 def default_decoder(checkpoint: Checkpoint) -> str:

@@ -104,8 +104,8 @@ ALONE = ProcessGroup()
 class Distributed(Accumulating):
     """Average the gradients of the parts of a batch that the processes of a group compute."""
 
-    def __init__(self, group: ProcessGroup) -> None:
-        super().__init__()
+    def __init__(self, group: ProcessGroup, precision: str) -> None:
+        super().__init__(precision)
         self.group = group
 
     def step(self, model: Model, batch: Batch, state: Any = None) -> Loss:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from induce.data.loaders import Loader
-from induce.models.base import FittedModel, Model, detach
+from induce.models.base import Context, FittedModel, Model, detach
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig
 from induce.storage.run_folder import resume_command
@@ -42,6 +42,13 @@ class Learner:
     carried: Any = None  # state carried from batch to batch of a stream, None at its beginning
     optimizer = Optimizer()
 
+    def __init__(self, model: Model, context: Context) -> None:
+        self.model, self.context = model, context
+
+    def prepare(self, corpus: Any) -> None:
+        """Compute what the model takes from the encoded training text before the first step."""
+        self.model.prepare(corpus, self.context)
+
     def updates(self, at: Position) -> Iterator[Update]:
         """Train from position ``at`` on, which is moved. Raises SynparseError if the loss is not finite."""
         raise NotImplementedError
@@ -61,6 +68,7 @@ class GradientLearner(Learner):
     def __init__(
         self,
         model: Model,
+        context: Context,
         optimizer: NtAsgd | Falling,
         loader: Loader,
         strategy: Accumulating,
@@ -73,7 +81,8 @@ class GradientLearner(Learner):
 
         ``folder`` is the folder of the run, for messages.
         """
-        self.model, self.loader, self.strategy, self.rng = model, loader, strategy, rng
+        super().__init__(model, context)
+        self.loader, self.strategy, self.rng = loader, strategy, rng
         self.optimizer: NtAsgd | Falling = optimizer
         self.epochs, self.clip = config.train.epochs, config.optimizer.clip
         self.config, self.folder = config, folder
@@ -116,13 +125,16 @@ class GradientLearner(Learner):
 class FittedLearner(Learner):
     """A model that learns without gradients, such as a grammar by expectation maximization."""
 
-    def __init__(self, model: FittedModel, corpus: Any, words: int) -> None:
+    model: FittedModel
+
+    def __init__(self, model: FittedModel, context: Context, corpus: Any, words: int) -> None:
         """``corpus`` is the encoded training text of ``words`` words."""
-        self.model, self.corpus, self.words = model, corpus, words
+        super().__init__(model, context)
+        self.corpus, self.words = corpus, words
 
     def updates(self, at: Position) -> Iterator[Update]:
         """One update per step of the model's own algorithm."""
-        for step in self.model.fit(self.corpus, at.step):
+        for step in self.model.fit(self.corpus, at.step, self.context):
             if not math.isfinite(step.nll):
                 raise not_finite("loss", step.done, self.remedy(at.step))
             at.advance(step.nll, step.count, self.words)

@@ -54,7 +54,7 @@ class Trainer:
         try:
             if not run.resumed:
                 began = time.monotonic()
-                run.model.prepare(run.corpus)
+                run.learner.prepare(run.corpus)
                 run.group.equalize(run.model)
                 run.matrix_library = _choose_matrix_library(run)
                 run.position.seconds = time.monotonic() - began
@@ -150,7 +150,7 @@ class Trainer:
         """The score of the development text, with one event per second, or None without enough time."""
         run = self.run
         began = reported = time.monotonic()
-        tokens, scoring = 0, score_text(run.model, run.held_out.check())
+        tokens, scoring = 0, score_text(run.model, run.held_out.check(), run.config.train.precision)
         while True:
             try:
                 with multiplying(run.matrix_library):
@@ -286,10 +286,10 @@ class TextScore(NamedTuple):
     accuracy: float | None
 
 
-def score_text(model: Model, batches: Iterable[Batch]) -> Generator[int, None, TextScore]:
+def score_text(model: Model, batches: Iterable[Batch], precision: str = "float32") -> Generator[int, None, TextScore]:
     """The score of ``batches``. Yields the number of tokens after each batch. Raises NotANumberError if it is NaN."""
     nats, scored, corrects, state = 0.0, 0, list[int](), None
-    strategy = Accumulating()
+    strategy = Accumulating(precision)
     model.eval()
     for batch in batches:
         with torch.no_grad():  # not around the yield, where the caller computes

@@ -121,7 +121,8 @@ def make_run(
     model = _build(config, data.vocabulary, device, checkpoint)
     loader = _loader(config, data.corpus, device)
     check = _loader(config, data.held_out, device, held_out=True)
-    strategy = Accumulating() if group.size == 1 else Distributed(group)
+    precision = config.train.precision
+    strategy = Accumulating(precision) if group.size == 1 else Distributed(group, precision)
     if group.size > 1:
         check_divisible(model, next(iter(check.check())))
     library = checkpoint.facts.matrix_library if checkpoint else ""
@@ -139,18 +140,17 @@ def make_run(
 def _learner(run: Run) -> Learner:
     """The algorithm that trains the model of a run."""
     from induce.decoding.branching_direction import assumed_probability
-    from induce.models.base import FittedModel
+    from induce.models.base import Context, FittedModel
     from induce.training.learners import FittedLearner, GradientLearner
     from induce.training.optimizer import make_optimizer
 
+    right = assumed_probability(run.config.parse.branching, run.facts.direction)
+    context = Context(run.config.train.seed, right, run.group)
     if isinstance(run.model, FittedModel):
-        run.model.group = run.group
-        run.model.right_probability = assumed_probability(run.config.parse.branching, run.facts.direction)
-        return FittedLearner(run.model, run.corpus, run.training.words)
+        return FittedLearner(run.model, context, run.corpus, run.training.words)
     optimizer = make_optimizer(list(run.model.parameters()), run.config.optimizer)
-    return GradientLearner(
-        run.model, optimizer, run.loader, run.strategy, run.rng, config=run.config, folder=run.folder
-    )
+    parts = optimizer, run.loader, run.strategy, run.rng
+    return GradientLearner(run.model, context, *parts, config=run.config, folder=run.folder)
 
 
 class _Encoded(NamedTuple):
@@ -194,12 +194,10 @@ def _build(config: RunConfig, vocabulary: Vocabulary, device: str, checkpoint: C
     from induce.models.build import make_model
 
     try:
-        model = make_model(config, len(vocabulary)).to(device)
+        return make_model(config, len(vocabulary)).to(device)
     except (TypeError, ValueError, SynparseError) as error:
         where = f"{checkpoint.folder}: " if checkpoint else ""
         raise SynparseError(f"{where}{error}") from None
-    model.precision = config.train.precision
-    return model
 
 
 def _loader(config: RunConfig, corpus: Any, device: str, *, held_out: bool = False) -> Loader:

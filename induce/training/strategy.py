@@ -23,7 +23,9 @@ Saved = list[tuple[Tensor, Tensor]]  # buffers of a model with their values
 class Accumulating:
     """Compute the gradient of a whole batch. If memory runs out, accumulate the gradients of its parts."""
 
-    def __init__(self) -> None:
+    def __init__(self, precision: str = "float32") -> None:
+        """``precision`` is that of the factors of large products (``train.precision``)."""
+        self.precision = precision
         self.parts = 1  # largest number of parts of a batch so far
         self.number = 0  # of the step, set by the learner; several processes derive their random numbers from it
 
@@ -36,7 +38,7 @@ class Accumulating:
         buffers = [(buffer, buffer.clone()) for buffer in model.buffers()] if model.training else []
         model.zero_grad(set_to_none=True)
         try:
-            with computing(model.precision, batch.tokens.device):
+            with computing(self.precision, batch.tokens.device):
                 loss = model.loss(batch, state)
             _backward(loss.objective)
             return loss
@@ -60,12 +62,30 @@ class Accumulating:
             parts = min(2 * parts, rows)
             model.zero_grad(set_to_none=True)
             try:
-                loss = _accumulate(model, batch.parts(parts))
+                loss = self._accumulate(model, batch.parts(parts))
                 self.parts = max(self.parts, parts)
                 return loss
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
+
+    def _accumulate(self, model: Model, parts: Iterable[Batch]) -> Loss:
+        """The loss of a batch after the gradients of its parts were added up, weighted by `Loss.weight`."""
+        sums, count, weight, correct = [], 0, 0, None
+        for part in parts:
+            with computing(self.precision, part.tokens.device):
+                loss = model.loss(part)
+            _backward(loss.objective * loss.weight)
+            sums.append(loss.nll.detach() * loss.count)
+            count += loss.count
+            weight += loss.weight
+            if loss.correct is not None:
+                correct = (correct or 0) + loss.correct
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter.grad /= max(1, weight)
+        mean = torch.stack(sums).sum() / max(1, count)
+        return Loss(mean, mean, count, correct=correct, rows=weight)
 
 
 def _check_divisible(batch: Batch, parts: int) -> None:
@@ -80,25 +100,6 @@ def _check_divisible(batch: Batch, parts: int) -> None:
             f"memory ran out on a single sentence; the longest of this batch has {batch.tokens.shape[1]} words: "
             "leave such sentences out, or make the model smaller"
         )
-
-
-def _accumulate(model: Model, parts: Iterable[Batch]) -> Loss:
-    """The loss of a batch after the gradients of its parts were added up, weighted by `Loss.weight`."""
-    sums, count, weight, correct = [], 0, 0, None
-    for part in parts:
-        with computing(model.precision, part.tokens.device):
-            loss = model.loss(part)
-        _backward(loss.objective * loss.weight)
-        sums.append(loss.nll.detach() * loss.count)
-        count += loss.count
-        weight += loss.weight
-        if loss.correct is not None:
-            correct = (correct or 0) + loss.correct
-    for parameter in model.parameters():
-        if parameter.grad is not None:
-            parameter.grad /= max(1, weight)
-    mean = torch.stack(sums).sum() / max(1, count)
-    return Loss(mean, mean, count, correct=correct, rows=weight)
 
 
 def _backward(objective: Tensor) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus
-from induce.models.base import FitStep, FittedModel, Query
+from induce.models.base import Context, FitStep, FittedModel, Query
 from induce.structures import Heads
 
 PRESET = """
@@ -41,7 +41,7 @@ class Toy(FittedModel):
         self.passes = config.passes
         self.register_buffer("counts", torch.ones(vocabulary_size))
 
-    def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
+    def fit(self, corpus: EncodedCorpus, start: int, context: Context) -> Iterator[FitStep]:
         """Count the words of the text once in each pass."""
         for done in range(start, self.passes):
             nll = -float(self.probabilities()[torch.from_numpy(corpus.ids).long()].mean())

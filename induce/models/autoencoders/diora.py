@@ -30,7 +30,7 @@ from induce.models.autoencoders.autoencoder import (
     penalties_of,
     span_probabilities,
 )
-from induce.models.base import Loss, Query
+from induce.models.base import Context, Loss, Query
 from induce.models.grammars.grammar import pieces
 from induce.setting import choice, count
 from induce.structures import Brackets, SpanScores, Structure
@@ -79,7 +79,7 @@ class Diora(ChartAutoencoder):
         uniform = torch.full((vocabulary_size,), 1 / vocabulary_size, dtype=torch.float64)
         self.register_buffer("word_distribution", uniform)
 
-    def prepare(self, corpus: EncodedCorpus) -> None:
+    def prepare(self, corpus: EncodedCorpus, context: Context) -> None:
         """Compute the distribution of sampled words from the words of the corpus."""
         counts = np.bincount(corpus.ids[corpus.ids != 0], minlength=len(self.word_distribution))
         self.word_distribution.copy_(torch.from_numpy(sampling_distribution(counts)))

@@ -26,7 +26,7 @@ from induce.models.autoencoders.autoencoder import (
     SpanVectors,
     penalties_of,
 )
-from induce.models.base import Loss, Query
+from induce.models.base import Context, Loss, Query
 from induce.models.grammars.grammar import pieces
 from induce.setting import count, setting
 from induce.structures import Brackets, SpanScores, Structure
@@ -60,7 +60,7 @@ class SDiora(ChartAutoencoder):
         self.config = config
         self.register_buffer("is_predicted", torch.ones(vocabulary_size, dtype=torch.bool))
 
-    def prepare(self, corpus: EncodedCorpus) -> None:
+    def prepare(self, corpus: EncodedCorpus, context: Context) -> None:
         """Find the most frequent words of the corpus. The boundary token is none of them."""
         ids = torch.from_numpy(corpus.ids[corpus.ids != 0]).long()
         counts = ids.bincount(minlength=len(self.is_predicted))

@@ -23,7 +23,7 @@ from induce.data.word_classes import FlatText, check_words_as_classes, word_clas
 from induce.decoding.heads import mbr_heads
 from induce.decoding.k_best_heads import Masks, ScoredHeads, k_best_heads
 from induce.layers.padding import real_words
-from induce.models.base import Loss, Model, Query
+from induce.models.base import Context, Loss, Model, Query
 from induce.models.dependency.initial_trees import harmonic_rules, tree_scores, used_rules
 from induce.models.dependency.outward_sums import RuleScores, best_heads, log_total, tree_arcs
 from induce.ranked_trees import RankedHeads
@@ -93,7 +93,7 @@ class NeuralDmv(Model):
         """Log scores of the rules for sentences ``tokens`` (B, N)."""
         raise NotImplementedError
 
-    def prepare(self, corpus: EncodedCorpus) -> None:
+    def prepare(self, corpus: EncodedCorpus, context: Context) -> None:
         """Induce the classes, and learn the rules of the initial trees."""
         text = FlatText(corpus)
         if self.config.classes:

@@ -25,7 +25,7 @@ from torch.nn import functional
 from induce.data.batches import FragmentBatch, HeadSupervisedBatch, SentenceBatch, SpanTargetBatch
 from induce.data.punctuation import GAP_FEATURES, gap_features
 from induce.layers.padding import lstm_states, real_words
-from induce.models.base import Loss, Model, Query, bounded
+from induce.models.base import Context, Loss, Model, Query, bounded
 from induce.models.distilled.settings import (
     BUCKETS,
     ENDINGS,
@@ -84,7 +84,7 @@ class Student(Model):
         self.config = config
         self.reader = SentenceReader(config, vocabulary_size)
 
-    def prepare(self, corpus: EncodedCorpus) -> None:
+    def prepare(self, corpus: EncodedCorpus, context: Context) -> None:
         """Store the endings of the words of the vocabulary."""
         self.reader.ending.copy_(torch.tensor([buckets(word) for word in corpus.vocabulary.words]))
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from induce.data.batches import Batch, SentenceBatch
 from induce.data.by_length import batches_of_equal_length
 from induce.data.word_classes import FlatText, check_words_as_classes, word_classes
-from induce.models.base import FitStep, FittedModel, Loss, Query
+from induce.models.base import Context, CountSharing, FitStep, FittedModel, Loss, Query
 from induce.models.em.span_model import (
     CONSTITUENT,
     DISTITUENT,
@@ -89,29 +89,29 @@ class Ccm(FittedModel):
 
     # learning
 
-    def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
+    def fit(self, corpus: EncodedCorpus, start: int, context: Context) -> Iterator[FitStep]:
         """Run one pass of EM per step.
 
         The first step also induces the word classes and counts the spans of random trees.
         """
         text = FlatText(corpus)
-        chosen = self._choose_sentences(text)
+        chosen = self._choose_sentences(text, context.seed)
         if not start:
-            self._find_classes(text)
-            self.group.equalize(self)
+            self._find_classes(text, context.seed)
+            context.group.equalize(self)
         blocks = list(self._blocks(text, chosen))
         if not start:
             keys = np.concatenate([spans.sequences.ravel() for spans in blocks] or [np.zeros(0, dtype=np.int64)])
             self.keys.copy_(torch.from_numpy(frequent_keys(keys, self.config.sequences)))
-            self._learn(blocks, random=True)
+            self._learn(blocks, context.group, random=True)
         count = int(span_event_count(text.lengths[chosen]).sum())
         for step in range(start, self.config.passes):
-            total = self._learn(blocks)
+            total = self._learn(blocks, context.group)
             done = step + 1
             nll = -total / max(1, count)
             yield FitStep(done=done, total=self.config.passes, nll=nll, count=count, check=done == self.config.passes)
 
-    def _choose_sentences(self, text: FlatText) -> np.ndarray:
+    def _choose_sentences(self, text: FlatText, seed: int) -> np.ndarray:
         """Indices of the sentences of at most ``longest`` words, or of the shortest ones if all are longer.
 
         Sentences of one word are left out.
@@ -120,16 +120,16 @@ class Ccm(FittedModel):
         shortest = int(text.lengths[usable].min(initial=LONGEST))
         fit = np.flatnonzero(usable & (text.lengths <= max(shortest, self.config.longest)))
         if len(fit) > self.config.sentences:
-            draw = np.random.default_rng(self.seed)
+            draw = np.random.default_rng(seed)
             fit = np.sort(draw.choice(fit, self.config.sentences, replace=False))
         return fit
 
-    def _find_classes(self, text: FlatText) -> None:
+    def _find_classes(self, text: FlatText, seed: int) -> None:
         config = self.config
         classes = np.arange(len(self.classes))
         if config.classes:
             classes = word_classes(
-                text.neighbours, text.words, classes=config.classes, endings=config.endings, seed=self.seed
+                text.neighbours, text.words, classes=config.classes, endings=config.endings, seed=seed
             )
         self.classes.copy_(torch.from_numpy(classes))
 
@@ -139,7 +139,7 @@ class Ccm(FittedModel):
         for rows, count in blocks_of_one_length(text.lengths[chosen], self.power):
             yield Spans.of(classes[text.ids[text.word_positions(chosen[rows], count)]], self.class_count)
 
-    def _learn(self, blocks: list[Spans], *, random: bool = False) -> float:
+    def _learn(self, blocks: list[Spans], group: CountSharing, *, random: bool = False) -> float:
         """Replace the counts by expected counts and return the log-likelihood of the classes under the previous counts.
 
         With ``random``, count the spans of random trees instead; the result is then 0.
@@ -147,7 +147,7 @@ class Ccm(FittedModel):
         tables = self.tables()
         counts, total = tables.empty(), np.zeros(1)
         scorer = SpanScorer(tables)
-        for spans in self.group.share(blocks):
+        for spans in group.share(blocks):
             entries = tables.entries(spans)
             if random:
                 split = random_split_probability(len(spans.classes))[..., None]
@@ -156,7 +156,7 @@ class Ccm(FittedModel):
             expected, logs = scorer.trees(spans, entries)
             counts.add(spans, entries, spans.constituency(expected.probability))
             total += logs.sum()
-        self.group.add_up(counts.sequences, counts.contexts, total)
+        group.add_up(counts.sequences, counts.contexts, total)
         self.sequences.copy_(torch.from_numpy(counts.sequences))
         self.contexts.copy_(torch.from_numpy(counts.contexts))
         return float(total[0])

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
 from induce.data.word_classes import FlatText, check_words_as_classes, word_classes
-from induce.models.base import FitStep, FittedModel, Query
+from induce.models.base import Context, FitStep, FittedModel, Query
 from induce.models.em.dependency_tables import CONSTRAINTS, by_head
 from induce.models.em.head_evidence import evidence_for_last_heads, frequency_weights, modifier_degree, predicate_scores
 from induce.models.em.valence_grammar import (
@@ -240,8 +240,8 @@ MIN_GAIN = 1e-3  # smallest relative gain of the log-likelihood by a pass of lat
 class DmvLearner:
     """EM of one member. Its own state can be computed again at any pass from the buffers of the model."""
 
-    def __init__(self, model: DmvMembers, text: FlatText, member: int) -> None:
-        self.model, self.text, self.member = model, text, member
+    def __init__(self, model: DmvMembers, text: FlatText, member: int, context: Context) -> None:
+        self.model, self.text, self.member, self.context = model, text, member, context
         config = model.config
         self.smoothing = Smoothing(
             config.smooth_root, config.smooth_choose, config.smooth_stop, config.backoff, config.extended
@@ -251,13 +251,13 @@ class DmvLearner:
     @property
     def seed(self) -> int:
         """Seed of the member, which also depends on the seed of the training run."""
-        return self.model.seed * 1000 + self.member
+        return self.context.seed * 1000 + self.member
 
     def step(self, done: int) -> tuple[float, int]:
         """Run one pass after ``done`` passes and return the mean NLL of the classes and the number of words."""
         if done == 0:
             self._prepare()
-            self.model.group.equalize(self.model)
+            self.context.group.equalize(self.model)
         self._choose_sentences(done)
         if done == 0:
             self._learn(None)
@@ -287,7 +287,7 @@ class DmvLearner:
         With None, the expected uses are those of harmonic heads. A hard pass counts uses in the best trees.
         """
         best = bool(self.model.hard[self.member])
-        counts, total, group = ValenceGrammar.zeros(self.model.class_count), np.zeros(1), self.model.group
+        counts, total, group = ValenceGrammar.zeros(self.model.class_count), np.zeros(1), self.context.group
         for block in group.share(self.blocks):
             trees = self.sums.harmonic_heads(block) if grammar is None else self.sums.trees(grammar, block, best=best)
             self.sums.add(counts, block, trees)
@@ -334,7 +334,8 @@ class DmvLearner:
         }
         for name, table in tables.items():
             getattr(model, name)[self.member] = torch.from_numpy(table)
-        right = max(0.0, 2 * model.right_probability - 1)  # in left-branching languages, most heads are last anyway
+        # in left-branching languages, most heads are last anyway
+        right = max(0.0, 2 * self.context.right_probability - 1)
         evidence = evidence_for_last_heads(classes[text.ids], weights[text.ids], text.segments, count=size)
         model.last_heads[self.member] = right * min(max(evidence, 0.0), 1.0)
         model.share.copy_(torch.from_numpy(text.counts / max(1, len(text.ids))))
@@ -390,7 +391,7 @@ class Dmv(DmvMembers):
     estimates_root = True
     max_length: ClassVar[int | None] = LONGEST
 
-    def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
+    def fit(self, corpus: EncodedCorpus, start: int, context: Context) -> Iterator[FitStep]:
         """Fit one member after the other, one pass of EM per step.
 
         The first step of a member also induces its classes and computes its harmonic start.
@@ -398,7 +399,7 @@ class Dmv(DmvMembers):
         text = FlatText(corpus)
         total = self.config.members * self.config.passes
         for member in range(start // self.config.passes, self.config.members):
-            learner = DmvLearner(self, text, member)
+            learner = DmvLearner(self, text, member, context)
             for step in range(max(start, member * self.config.passes), (member + 1) * self.config.passes):
                 nll, count = learner.step(step - member * self.config.passes)
                 yield FitStep(step + 1, total, nll=nll, count=count, check=step + 1 == total)

@@ -31,7 +31,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
-from induce.models.base import Query
+from induce.models.base import CountSharing, Query
 from induce.models.em.ccm import Ccm, CcmConfig, SpanScorer
 from induce.models.em.dependency_tables import Array, TreeCounts, TreeWeights, by_head
 from induce.models.em.span_model import BracketCounts, Spans, random_split_probability
@@ -157,7 +157,7 @@ class DmvCcm(Ccm):
         """The probabilities of the dependency model."""
         return ValenceGrammar(*(table.cpu().numpy() for table in (self.root, self.stop, self.choose)))
 
-    def _learn(self, blocks: list[Spans], *, random: bool = False) -> float:
+    def _learn(self, blocks: list[Spans], group: CountSharing, *, random: bool = False) -> float:
         """Replace the counts by the expected counts under both models and return the previous log-likelihood.
 
         With ``random``, count in harmonic heads and in random trees instead, which starts EM.
@@ -165,7 +165,7 @@ class DmvCcm(Ccm):
         tables, sums = self.tables(), GrammarSums(NO_PREFERENCES)
         spans_seen, uses, total = tables.empty(), ValenceGrammar.zeros(self.class_count), np.zeros(1)
         scorer = SpanScorer(tables)
-        for spans in self.group.share(blocks):
+        for spans in group.share(blocks):
             entries, block = tables.entries(spans), _block(spans)
             if random:
                 sums.add(uses, block, sums.harmonic_heads(block))
@@ -176,7 +176,7 @@ class DmvCcm(Ccm):
                 brackets, total = expected.probability, total + logs.sum()
             spans_seen.add(spans, entries, spans.constituency(brackets))
         counted = spans_seen.sequences, spans_seen.contexts, uses.root, uses.stop, uses.choose
-        self.group.add_up(*counted, total)
+        group.add_up(*counted, total)
         grammar = ValenceGrammar.from_counts(uses, self.smoothing)
         for name, table in {
             **vars(grammar),

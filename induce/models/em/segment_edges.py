@@ -25,7 +25,7 @@ from induce.data.segment_edges import (
     span_log_weights,
     words_at_edges,
 )
-from induce.models.base import FitStep, FittedModel, Loss, Query
+from induce.models.base import Context, FitStep, FittedModel, Loss, Query
 from induce.models.em.ccm import TABLE, blocks_of_one_length
 from induce.models.em.span_model import UNUSED, bracket_counts
 from induce.structures import SpanScores, Structure
@@ -61,7 +61,7 @@ class SegmentEdges(FittedModel):
         self.register_buffer("pairs", torch.full((config.pairs,), UNUSED))
         self.register_buffer("cohesion", torch.zeros(config.pairs, dtype=torch.float64))
 
-    def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
+    def fit(self, corpus: EncodedCorpus, start: int, context: Context) -> Iterator[FitStep]:
         """Count the words that begin segments in the first step, and those that end segments in the second."""
         ids, edges = words_at_edges(corpus)
         shares, means = map(torch.from_numpy, edge_shares(ids, edges, self.shares.shape[1], self.config.smoothing))
@@ -90,7 +90,7 @@ class SegmentEdges(FittedModel):
     def structure(self, batch: FragmentBatch, query: Query) -> Structure:  # type: ignore[override]
         """Probability (B, N, N + 1) of each span. Raises SentenceTooLong above ``max_length`` words."""
         self.check_lengths(batch)
-        weights = self.log_weights(batch)
+        weights = self.log_weights(batch, query.right_probability)
         score = torch.zeros(weights.shape, dtype=torch.float64, device=batch.tokens.device)
         for rows, count in blocks_of_one_length(batch.lengths.cpu().numpy()):
             table = weights[rows, :count, : count + 1].transpose(1, 2, 0)
@@ -98,12 +98,12 @@ class SegmentEdges(FittedModel):
             score[rows, :count, : count + 1] = probabilities.to(score)
         return SpanScores(score, batch.lengths)
 
-    def log_weights(self, batch: FragmentBatch) -> np.ndarray:
+    def log_weights(self, batch: FragmentBatch, right_probability: float) -> np.ndarray:
         """Log weight (B, N, N + 1) of each span (`span_log_weights`)."""
         _, edges = self._edges(batch)
         frequencies = (self.shares / self.means.clamp(min=SMALLEST)[:, None])[:, batch.tokens].cpu().numpy()
         gaps = edges.cpu().numpy()
-        return span_log_weights(frequencies, gaps, self.right_probability, self.config, self._cohesion(batch, gaps))
+        return span_log_weights(frequencies, gaps, right_probability, self.config, self._cohesion(batch, gaps))
 
     def _cohesion(self, batch: FragmentBatch, edges: np.ndarray) -> np.ndarray:
         """Cohesion (B, N + 1) of the two words around each gap, 0 at the edges of segments."""

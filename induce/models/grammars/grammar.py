@@ -22,7 +22,7 @@ from torch.nn import functional
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanRewardBatch, SpanSupervisedBatch
 from induce.data.segment_edges import word_edges
 from induce.decoding.priors import EdgeStatistics
-from induce.models.base import Loss, Model, Query
+from induce.models.base import Context, Loss, Model, Query
 from induce.models.grammars.rules import Rules, word_costs
 from induce.models.grammars.span_rewards import reward_loss
 from induce.ranked_trees import RankedTrees
@@ -114,7 +114,7 @@ class Grammar(Model):
         self.register_buffer("batches", torch.zeros((), dtype=torch.long))
         self.register_buffer("word_edges", torch.ones(2, vocabulary_size))  # see `word_edges`
 
-    def prepare(self, corpus: EncodedCorpus) -> None:
+    def prepare(self, corpus: EncodedCorpus, context: Context) -> None:
         """Count the words that begin and end segments between punctuation marks."""
         self.word_edges.copy_(torch.from_numpy(word_edges(corpus, self.word_edges.shape[1])))
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.layers.tree_crf import TreeCrf
-from induce.models.base import Loss, bounded
+from induce.models.base import Context, Loss, bounded
 from induce.models.language.rnng import Joint, Rnng, RnngConfig, closings_of, fixed_uniforms, importance_bound, with_end
 from induce.setting import limited, weight
 
@@ -46,7 +46,7 @@ class Urnng(Rnng):
         self.register_buffer("epoch", torch.zeros((), dtype=torch.float64))  # passes over the text so far
         self.register_buffer("step", torch.ones((), dtype=torch.float64))  # share of a sentence in a pass
 
-    def prepare(self, corpus: EncodedCorpus) -> None:
+    def prepare(self, corpus: EncodedCorpus, context: Context) -> None:
         """Read the number of sentences, which sets the pace of the schedules."""
         self.step.fill_(1 / max(1, len(corpus)))
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
-from induce.models.base import Loss, Model, Query
+from induce.models.base import Context, Loss, Model, Query
 from induce.models.masked.structformer import StructFormer, StructFormerConfig
 from induce.models.masked.transformer import Transformer, TransformerConfig
 from induce.models.masked.udgn import Udgn, UdgnConfig
@@ -87,7 +87,7 @@ class SentencePairs(PairModel):
             if config.frozen == "parser" and name.startswith(self.parser_parts):
                 parameter.requires_grad_(False)
 
-    def prepare(self, corpus: Any) -> None:
+    def prepare(self, corpus: Any, context: Context) -> None:
         """Load the weights of the pretrained model, if there is one."""
         if weights := corpus.pretrained_weights():
             self.encoder.load_state_dict(weights, strict=True)

@@ -15,7 +15,7 @@ import torch
 
 from induce.data.corpus import read_corpora
 from induce.decoding.specification import decoders_of
-from induce.models.base import FittedModel
+from induce.models.base import Context, FittedModel
 from induce.models.build import make_model
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
@@ -262,7 +262,7 @@ def test_probabilities_are_valid_with_punctuation_and_brackets(
 ) -> None:
     """Random weights, and sentences with punctuation, brackets and joined words, under the default priors."""
     run = trainer(short(name), tmp_path / "run").run
-    run.model.prepare(run.corpus)
+    run.model.prepare(run.corpus, Context())
     run.position.step = 1
     save_last(run)
     words = [MARKED, MARKED[:5], MARKED * 2, ["dog"]]

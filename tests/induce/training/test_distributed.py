@@ -134,8 +134,8 @@ def test_models_with_whole_batch_statistics_are_refused(name: str, setting: str,
 
 def test_first_process_takes_a_batch_of_fewer_sentences_than_processes() -> None:
     few = SentenceBatch(torch.tensor([[2, 3], [4, 0]]), torch.tensor([2, 1]))
-    assert [Distributed(ProcessGroup(rank, 4)).part_of(few) for rank in range(4)] == [few, None, None, None]
-    first, second = (Distributed(ProcessGroup(rank, 2)).part_of(few) for rank in range(2))
+    assert [Distributed(ProcessGroup(rank, 4), "float32").part_of(few) for rank in range(4)] == [few, None, None, None]
+    first, second = (Distributed(ProcessGroup(rank, 2), "float32").part_of(few) for rank in range(2))
     assert (first.tokens.tolist(), second.tokens.tolist()) == ([[2, 3]], [[4, 0]])  # padding as in the whole
 
 

@@ -16,6 +16,7 @@ from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
 from induce.models.autoencoders.autoencoder import span_probabilities
 from induce.models.autoencoders.diora import Diora, DioraConfig
+from induce.models.base import Context
 
 WORDS, SIZE = 9, 5
 OPTIONS = [
@@ -184,7 +185,7 @@ def test_words_are_sampled_by_frequency_and_fixed_in_evaluation() -> None:
         np.zeros(7, dtype=bool),
         np.zeros(0, dtype=np.float32),
     )
-    model.prepare(corpus)
+    model.prepare(corpus, Context())
     drawn = [tuple(sorted(model.sampled_words().tolist())) for _ in range(200)]
     assert drawn.count((2, 3, 4)) > 180
     model.eval()

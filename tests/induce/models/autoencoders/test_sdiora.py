@@ -15,6 +15,7 @@ from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
 from induce.models.autoencoders.autoencoder import penalties_of
 from induce.models.autoencoders.sdiora import SDiora, SDioraConfig, best_trees, tree_losses
+from induce.models.base import Context
 
 WORDS = 9
 Tree = tuple[tuple[int, int], ...]
@@ -77,7 +78,9 @@ def test_the_most_frequent_words_are_predicted() -> None:
     model = make_model(predicted_words=2)
     ids = np.array([2, 3, 2, 0, 3, 4, 0], dtype=np.int32)
     vocabulary = Vocabulary(("<eos>", "<unk>", *"abcdefg"))
-    model.prepare(EncodedCorpus(vocabulary, ids, np.array([0, 4, 7]), np.zeros(7, dtype=bool), np.zeros(0, "f4")))
+    model.prepare(
+        EncodedCorpus(vocabulary, ids, np.array([0, 4, 7]), np.zeros(7, dtype=bool), np.zeros(0, "f4")), Context()
+    )
     assert model.is_predicted.nonzero()[:, 0].tolist() == [2, 3]
     losses = model.word_losses(torch.randn(3, 5), torch.tensor([[2, 4, 3]]))
     assert (losses > 0).tolist() == [True, False, True]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from induce.data.corpus import EncodedCorpus, read_corpora
-from induce.models.base import Query
+from induce.models.base import Context, Query
 from induce.models.dependency.ndmv_factorized import NdmvSibling, NdmvSiblingConfig
 from induce.structures import Heads
 from tests.support.tiny import sentences, with_chains
@@ -32,7 +32,7 @@ def test_model_gives_the_heads_of_its_teacher_before_the_first_step() -> None:
     torch.manual_seed(0)
     config = NdmvSiblingConfig(classes=4, start_epochs=60, teacher_rate=0.01)
     model = NdmvSibling(config, len(corpus.vocabulary))
-    model.prepare(corpus)
+    model.prepare(corpus, Context())
     batch = corpus.sentences(np.arange(4))
     expected = [[*range(1, length), ROOT] for length in batch.lengths.tolist()]
     assert model.structure(batch, Query(Heads)).heads == expected

@@ -10,6 +10,7 @@ import torch
 
 from induce.data.batches import HeadSupervisedBatch
 from induce.data.corpus import read_corpora
+from induce.models.base import Context
 from induce.models.distilled.settings import BUCKETS
 from induce.models.distilled.student import Biaffine, BiaffineConfig, head_loss, some_unknown
 from tests.support.tiny import with_chains
@@ -53,7 +54,7 @@ def test_words_with_equal_endings_share_ending_features() -> None:
     corpus, _ = read_corpora(text, "cased")
     encoded = corpus.encode(corpus.vocabulary(100, 1))
     model = Biaffine(TINY, len(encoded.vocabulary))
-    model.prepare(encoded)
+    model.prepare(encoded, Context())
     walking, talking, cats, dogs = (encoded.vocabulary.id(word) for word in ("walking", "talking", "cats", "dogs"))
     assert (model.reader.ending[walking] == model.reader.ending[talking]).all()
     assert model.reader.ending[cats][0] == model.reader.ending[dogs][0] != model.reader.ending[walking][0]

@@ -12,7 +12,7 @@ import torch
 from induce.data.batches import SentenceBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.decoding.chart import mbr
-from induce.models.base import Query
+from induce.models.base import Context, Query
 from induce.models.em.ccm import Ccm, CcmConfig, SpanScorer, blocks_of_one_length, log_tree_count
 from induce.models.em.dmv_ccm import DmvCcm, DmvCcmConfig
 from induce.models.em.span_model import UNUSED, Spans, SpanTables, frequent_keys, random_split_probability
@@ -41,7 +41,7 @@ def fresh(corpus: EncodedCorpus, **settings: float) -> Ccm:
 
 def learned(corpus: EncodedCorpus, **settings: int) -> Ccm:
     model = fresh(corpus, **settings)
-    for _ in model.fit(corpus):
+    for _ in model.fit(corpus, 0, Context()):
         pass
     return model
 
@@ -123,7 +123,8 @@ def joint(corpus: EncodedCorpus, **settings: float) -> DmvCcm:
 def test_em_passes_increase_the_likelihood(make: Callable[..., Ccm], others: tuple[str, ...]) -> None:
     """EM guarantees this without smoothing, and the smoothing here is small."""
     corpus, counts = sample(), ("constituent", "distituent", *others)
-    losses = [step.nll for step in make(corpus, **{f"smooth_{name}": 1e-3 for name in counts}).fit(corpus)]
+    model = make(corpus, **{f"smooth_{name}": 1e-3 for name in counts})
+    losses = [step.nll for step in model.fit(corpus, 0, Context())]
     assert len(losses) == 4
     assert all(later < earlier for earlier, later in pairwise(losses))
 
@@ -132,7 +133,7 @@ def test_joint_heads_and_brackets_depend_on_both_models() -> None:
     """Every word has one head, N words have N - 1 brackets, and both models affect both structures."""
     corpus = sample()
     model = joint(corpus)
-    list(model.fit(corpus))
+    list(model.fit(corpus, 0, Context()))
     batch = corpus.sentences(np.flatnonzero(corpus.lengths <= 9)[:5])
     heads = model.structure(batch, Query(HeadDistribution)).rows()
     brackets = model.structure(batch, Query(SpanScores)).rows()

@@ -10,7 +10,7 @@ import torch
 
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
-from induce.models.base import Query, SentenceTooLong
+from induce.models.base import Context, Query, SentenceTooLong
 from induce.models.em.dependency_tables import by_head
 from induce.models.em.dmv import LONGEST, Dmv, DmvConfig
 from induce.models.em.head_evidence import LEANING_WEIGHT
@@ -20,6 +20,9 @@ from treebank.core.sentence import Sentence
 from treebank.corpora.sample import sample_treebank
 
 QUICK = {"members": 2, "classes_low": 6, "classes_high": 8, "short_passes": 2, "middle_passes": 1, "long_passes": 1}
+
+
+RIGHT = Context(right_probability=1.0)
 
 
 def corpus_of(sentences: Sequence[Sentence], **vocabulary: object) -> EncodedCorpus:
@@ -32,15 +35,12 @@ def sample(count: int = 60) -> EncodedCorpus:
 
 
 def fresh(corpus: EncodedCorpus, **settings: object) -> Dmv:
-    model = Dmv(DmvConfig(**{**QUICK, **settings}), len(corpus.vocabulary))
-    model.right_probability = 1.0
-    return model
+    return Dmv(DmvConfig(**{**QUICK, **settings}), len(corpus.vocabulary))
 
 
 def learned(corpus: EncodedCorpus, right_probability: float = 1.0, **settings: object) -> Dmv:
     model = fresh(corpus, **settings)
-    model.right_probability = right_probability
-    for _ in model.fit(corpus):
+    for _ in model.fit(corpus, 0, Context(right_probability=right_probability)):
         pass
     return model
 
@@ -69,9 +69,9 @@ def test_resumed_fit_with_lateen_passes_equals_uninterrupted_fit() -> None:
     """Only the buffers are restored."""
     corpus, settings = sample(15), {"em": "lateen", "members": 1, "short_passes": 16}
     whole, part, again = learned(corpus, **settings), fresh(corpus, **settings), fresh(corpus, **settings)
-    next(step for step in part.fit(corpus) if step.done == 14)
+    next(step for step in part.fit(corpus, 0, RIGHT) if step.done == 14)
     again.load_state_dict(part.state_dict())
-    steps = list(again.fit(corpus, 14))
+    steps = list(again.fit(corpus, 14, RIGHT))
     assert (steps[0].done, steps[-1].check) == (15, True)
     for name, table in whole.state_dict().items():
         assert torch.equal(table, again.state_dict()[name]), name
@@ -83,7 +83,7 @@ def test_viterbi_and_lateen_passes_count_in_the_best_trees() -> None:
     losses, hard = dict[str, list[float]](), dict[str, list[bool]]()
     for em, model in models.items():
         losses[em], hard[em] = [], []
-        for step in model.fit(corpus):
+        for step in model.fit(corpus, 0, RIGHT):
             losses[em].append(step.nll)
             hard[em].append(bool(model.hard[0]))
     assert losses["viterbi"][-1] < losses["viterbi"][0]
@@ -97,7 +97,7 @@ def test_viterbi_and_lateen_passes_count_in_the_best_trees() -> None:
 def test_steps_report_progress_and_only_finished_members_vote(corpus: EncodedCorpus) -> None:
     model, steps = fresh(corpus), []
     assert model.ready() == [0]
-    for step in model.fit(corpus):
+    for step in model.fit(corpus, 0, RIGHT):
         assert model.ready() == ([0] if step.done < 8 else [0, 1])
         steps.append(step)
     assert [step.done for step in steps] == list(range(1, 9))
@@ -109,8 +109,7 @@ def test_steps_report_progress_and_only_finished_members_vote(corpus: EncodedCor
 
 def test_seeds_and_members_differ(corpus: EncodedCorpus, model: Dmv) -> None:
     second = fresh(corpus)
-    second.seed = 2
-    list(second.fit(corpus))
+    list(second.fit(corpus, 0, Context(seed=2, right_probability=1.0)))
     assert not torch.equal(model.choose, second.choose)
     assert not torch.equal(model.choose[0], model.choose[1])
     assert len({model.preferences(member) for member in range(2)}) == 2

@@ -11,7 +11,7 @@ import torch
 from induce.data.batches import FragmentBatch
 from induce.data.corpus import read_corpora
 from induce.data.segment_edges import BEGIN, END, SegmentEdgesConfig
-from induce.models.base import Query
+from induce.models.base import Context, Query
 from induce.models.em.segment_edges import SegmentEdges
 from induce.structures import SpanScores
 from tests.support.binary_trees import all_brackets
@@ -24,7 +24,7 @@ def fitted(lines: list[str], **settings: float) -> tuple[SegmentEdges, dict[str,
     corpus, _ = read_corpora([Sentence(tuple(line.split())) for line in lines], "words")
     vocabulary = corpus.vocabulary(100, 1)
     model = SegmentEdges(SegmentEdgesConfig(**settings), len(vocabulary))
-    list(model.fit(corpus.encode(vocabulary)))
+    list(model.fit(corpus.encode(vocabulary), 0, Context()))
     return model, {word: index for index, word in enumerate(vocabulary.words)}
 
 
@@ -71,9 +71,8 @@ def test_only_the_most_cohesive_pairs_are_stored() -> None:
 def test_weights_of_spans(right: float) -> None:
     lines = ["the dog ran , a cat ran .", "the cat .", "cat the dog"]
     model, ids = fitted(lines, length=0.7, pair=0.4, limit=0.9, cohesion=0.6)
-    model.right_probability = right
     words = [ids[word] for word in ("the", "cat", "ran", "dog")]
-    weights = model.log_weights(batch_of([[0, 0, 0, COMMA], [0, 0]], [words, words[:2]]))[0]
+    weights = model.log_weights(batch_of([[0, 0, 0, COMMA], [0, 0]], [words, words[:2]]), right)[0]
     relative = np.minimum((model.shares[:, words] / model.means[:, None]).log().numpy(), 0.9)
     ends = [0.9, relative[END, 0], relative[END, 1], 0.9, 0.9]  # of the gaps: a comma before the last word
     begins = [0.9, relative[BEGIN, 1], relative[BEGIN, 2], 0.9, 0.9]
@@ -89,10 +88,9 @@ def test_weights_of_spans(right: float) -> None:
 
 def test_probabilities_equal_enumeration() -> None:
     model, ids = fitted(["the dog ran , a cat ran .", "the cat .", "cat the dog"])
-    model.right_probability = 0.8
     tokens = [[ids[word] for word in line.split()] for line in ("the cat ran the dog", "a dog", "the dog ran a")]
     batch = batch_of([[0, 0, 0, COMMA, 0], [0, 0], [0, 0, 0, 0]], tokens)
-    weights, scores = model.log_weights(batch), model.structure(batch, Query(SpanScores))
+    weights, scores = model.log_weights(batch, 0.8), model.structure(batch, Query(SpanScores, right_probability=0.8))
     for row, probabilities, words in zip(weights, scores.score.numpy(), tokens, strict=True):
         expected, total = np.zeros_like(row), 0.0
         for spans in all_brackets(0, len(words)):

@@ -10,7 +10,7 @@ import torch
 
 from induce.data.batches import FragmentBatch
 from induce.data.corpus import read_corpora
-from induce.models.base import Query
+from induce.models.base import Context, Query
 from induce.models.build import make_model
 from induce.structures import HeadDistribution, SpanScores
 from tests.support.tiny import settings
@@ -34,7 +34,7 @@ def test_unusual_texts_give_finite_results(name: str, text: str) -> None:
     training, _ = read_corpora([Sentence(tuple(line.split())) for line in TEXTS[text]], "cased")
     corpus = training.encode(training.vocabulary(20_000, 3, "shape"))
     model: Any = make_model(settings(name), len(corpus.vocabulary))
-    assert list(model.fit(corpus))[-1].check
+    assert list(model.fit(corpus, 0, Context()))[-1].check
     every = np.arange(len(corpus))
     plain = corpus.sentences(every)
     batch = FragmentBatch(plain.tokens, plain.lengths, torch.from_numpy(corpus.gaps_before(every)))
