@@ -130,11 +130,11 @@ class RunRequest:
         for name in STORED_INPUT:
             pairs[name] = (getattr(requested.input_options, name) or None, getattr(self.input_options, name))
         check_kept({OPTION_NAMES.get(name, f"--{name}"): pair for name, pair in pairs.items()}, changes)
-        kept = {name: getattr(request, name) for name in ("run", "resume", "overwrite", "device")}
+        call = {name: getattr(request, name) for name in ("run", "resume", "overwrite", "device")}
         reading = {name: getattr(self.input_options, name) for name in STORED_INPUT}
         return replace(
             self,
-            **kept,
+            **call,
             text=texts_of(request.text, self.text),
             dev=texts_of(request.dev, self.dev),
             settings=self.settings + changes,
@@ -202,14 +202,14 @@ def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, R
         raise SynparseError(f"{request.run}: this run is a transfer; resume it with: {command}")
     config, facts, options = checkpoint.config, checkpoint.facts, request.input_options
     if not _begins(request, config):
-        kept = {
+        pairs = {
             "--model": (request.model and canonical((config.model_name,), request.model), config.model_name),
             "--preset": (request.preset and canonical((config.preset,), request.preset), config.preset),
             "--seed": (request.seed, config.train.seed),
             "task": (request.task or None, config.task_name),
             "--tokenizer": (options.tokenize or None, config.data.tokenization),
         }
-        check_kept(kept, request.settings)
+        check_kept(pairs, request.settings)
         config = changed(config, request.settings)
     reading = {name: getattr(options, name) or getattr(facts, name) for name in ("paragraphs", "form", "encoding")}
     return config, replace(
