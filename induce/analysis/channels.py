@@ -18,7 +18,7 @@ from induce.data.by_length import batches_by_cost
 from induce.data.loaders import pad
 from induce.data.normalization import RECIPES
 from induce.device import choose_device
-from induce.models.base import Model, has_channels
+from induce.models.capabilities import ChannelWeights
 from induce.parsing.load import read_trained
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
@@ -287,7 +287,7 @@ def _with_channels(run: str) -> Checkpoint:
     """The checkpoint in ``run``. Raises SynparseError if its model has no channels, or reads characters."""
     checkpoint = read_trained(run)
     name, token, kind = checkpoint.config.model_name, checkpoint.config.data.token, kind_of(checkpoint.config)
-    if not (issubclass(kind, Model) and has_channels(kind)):
+    if not issubclass(kind, ChannelWeights):
         raise SynparseError(f"{run}: model {name!r} has no channels or attention heads; 'udgn' has")
     if token != "word":
         raise SynparseError(f"{run}: this model reads {token}s, and the relations of a treebank are between words")

@@ -14,8 +14,8 @@ from induce.data.batches import SentenceBatch
 from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
 from induce.likelihood.language_model import TextModel
-from induce.models.base import Model
 from induce.models.build import class_of
+from induce.models.capabilities import GatedMemory, SentenceVectors
 from induce.parsing.parser import LARGEST_BLOCK, blocks_until_failure
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -43,7 +43,7 @@ class Embedder(TextModel):
         """Raises SynparseError if the model has no vectors."""
         super().__init__(run, device=device)
         kind = class_of(self.config)
-        if (kind.word_vectors, kind.sentence_vectors) == (Model.word_vectors, Model.sentence_vectors):
+        if not issubclass(kind, SentenceVectors):
             task = f", which has learned {self.config.task_name}," if self.config.task_name else ""
             raise SynparseError(f"{run}: this {self.name!r}{task} gives no vectors of sentences")
         self.model: Any = self.build()
@@ -108,7 +108,7 @@ class MemoryReader(TextModel):
         """Raises SynparseError if the model has no memory of earlier states."""
         super().__init__(run, device=device)
         kind = self.model_type
-        if not issubclass(kind, Model) or kind.memory_weights is Model.memory_weights:
+        if not issubclass(kind, GatedMemory):
             raise SynparseError(
                 f"{run}: this {self.name!r} has no memory of earlier states with gates; "
                 "--what states has the attention of models with attention layers"

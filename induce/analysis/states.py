@@ -13,7 +13,7 @@ from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
 from induce.data.normalization import Normalized
 from induce.likelihood.language_model import TextModel
-from induce.models.base import Model, has_layer_states
+from induce.models.capabilities import LayeredStates
 from induce.states.model_states import sentence_states
 from induce.states.state_trees import MAX_STATE_WORDS
 from induce.states.states_file import SentenceStates
@@ -29,7 +29,7 @@ class StateReader(TextModel):
     def __init__(self, run: str, *, device: str = "auto") -> None:
         """Raises SynparseError if the model has no attention, or reads characters."""
         super().__init__(run, device=device)
-        if not (issubclass(self.model_type, Model) and has_layer_states(self.model_type)):
+        if not issubclass(self.model_type, LayeredStates):
             raise SynparseError(f"{run}: this {self.name!r} has no attention, so there are no states to write")
         if self.token == "character":
             raise SynparseError(f"{run}: this model reads characters; states are written for models of words")

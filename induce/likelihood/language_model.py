@@ -10,7 +10,8 @@ from induce.data.batches import Batch, MaskedBatch, StreamBatch
 from induce.data.normalization import RECIPES
 from induce.data.tokens import split
 from induce.device import choose_device
-from induce.models.base import SentenceTooLong, scores_sentences, scores_words
+from induce.models.base import SentenceTooLong
+from induce.models.capabilities import SentenceScoring, WordScoring
 from induce.parsing.load import read_trained
 from induce.parsing.parser import with_rule
 from induce.registry import LOADERS
@@ -107,12 +108,12 @@ class LanguageModel(TextModel):
     @property
     def gives_words(self) -> bool:
         """Whether the model assigns each word a probability, not only each sentence."""
-        return scores_words(self.model_type)
+        return issubclass(self.model_type, WordScoring)
 
     def check_probabilities(self, *, of_sentences: bool) -> None:
         """Raises SynparseError if the model assigns no probabilities, to sentences or at least to a text."""
         has_loss = (self.reads_stream or self.is_masked) and self._batch_type in self.model_type.reads
-        if not (scores_sentences(self.model_type) or (has_loss and not of_sentences)):
+        if not (issubclass(self.model_type, SentenceScoring) or (has_loss and not of_sentences)):
             text = "sentences" if of_sentences else "text"
             raise SynparseError(f"{self.run}: this {self.name!r} assigns no probabilities to {text}")
 

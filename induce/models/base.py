@@ -13,12 +13,12 @@ from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.impact import Impact
+from induce.models.capabilities import LayeredStates, MaskingImpact, SentenceScoring
 from induce.structures import Distances, Structure
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
-    from induce.decoding.priors import EdgeStatistics
 
 
 Item = TypeVar("Item")
@@ -50,29 +50,6 @@ class Query(NamedTuple):
     symbols: bool = False  # whether span scores are requested by nonterminal as well
     right_probability: float = 0.5  # that the language branches to the right, for models whose trees depend on it
     trees: int = 1  # number of trees of each sentence in `RankedTrees`
-
-
-class LayerStates(NamedTuple):
-    """Hidden states after each layer (B, L, N, E), and its attention (B, L, K, N, N), whose rows sum to 1.
-
-    A row of attention in which no word is attended is 0.
-    """
-
-    hidden: Tensor
-    attention: Tensor
-
-
-class MemoryWeights(NamedTuple):
-    """Gates and attention over the S last states at each word, from 0 to 1. The newest state comes first.
-
-    Those of the reading network are for the new state of the word, those of the prediction for the word after it. Only
-    the attention of the reading network differs by layer.
-    """
-
-    read_gates: Tensor  # (B, N, S)
-    predict_gates: Tensor  # (B, N, S)
-    read_attention: Tensor  # (B, L, N, S)
-    predict_attention: Tensor  # (B, N, S), or (B, N, 0) for a model without it
 
 
 class CountSharing:
@@ -110,7 +87,8 @@ class Model(nn.Module):
 
     A subclass defines its settings (``Config``, a frozen dataclass whose ``check()`` raises ValueError if they are
     inconsistent), the types of batches that it learns from (``reads``), the structures that it predicts (``gives``),
-    and the methods ``loss`` and ``structure``. It is constructed from its settings and the vocabulary size alone.
+    and the methods ``loss`` and ``structure``. It is constructed from its settings and the vocabulary size alone. It
+    also inherits the classes of `induce.models.capabilities` for what only some models can do.
     """
 
     Config: ClassVar[type]
@@ -127,8 +105,8 @@ class Model(nn.Module):
     @classmethod
     def decodable(cls) -> tuple[type[Structure], ...]:
         """Structures that decoders can read: ``gives``, distances between layer states, and the impact of masking."""
-        states = (Distances,) if has_layer_states(cls) else ()
-        masked = (Impact,) if cls.impact is not Model.impact else ()
+        states = (Distances,) if issubclass(cls, LayeredStates) else ()
+        masked = (Impact,) if issubclass(cls, MaskingImpact) else ()
         return tuple(dict.fromkeys((*cls.gives, *states, *masked)))
 
     def prepare(self, corpus: EncodedCorpus, context: Context) -> None:
@@ -151,68 +129,6 @@ class Model(nn.Module):
         Raises NotTrained if the model predicts no structure.
         """
         raise NotTrained(f"{type(self).__name__} gives no structure")
-
-    def edge_statistics(self) -> EdgeStatistics | None:
-        """Counts of the training corpus for the priors that need them, or None."""
-        return None
-
-    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability of each word of full sentences, in nats, in evaluation mode.
-
-        (B, N + 1) for a next-word model, which includes the end-of-sentence token; (B, N) for a masked language model,
-        where each word is masked alone. 0 at padding. Raises NotTrained if the model has no probabilities of words.
-        """
-        raise NotTrained(f"{type(self).__name__} has no probabilities of words")
-
-    def log_probability(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability of each sentence (B,) in nats.
-
-        The pseudo-log-probability for a masked language model: the sum over its masked words.
-        """
-        return self.word_log_probabilities(batch).sum(1)
-
-    def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """Vectors of the words of full sentences (B, N, E).
-
-        These are the final states; for a next-word model, the states after each word, which the output layer reads.
-        Raises NotTrained if the model has no vectors of words.
-        """
-        raise NotTrained(f"{type(self).__name__} has no vectors of words")
-
-    def layer_states(self, batch: SentenceBatch) -> LayerStates:
-        """Hidden states and attention of each layer for full sentences, in evaluation mode.
-
-        Those of a sentence do not depend on the others of the batch. Raises NotTrained if the model has no attention.
-        """
-        raise NotTrained(f"{type(self).__name__} has no attention")
-
-    def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Weights (B, layers, K, N, N) of channel or attention head k from word i to word j of ``tokens`` (B, N).
-
-        Those of a sentence do not depend on the others of the batch. Raises NotTrained if the model has none.
-        """
-        raise NotTrained(f"{type(self).__name__} has no channels or attention heads")
-
-    def memory_weights(self, batch: SentenceBatch) -> MemoryWeights:
-        """Gates and attention over earlier states for full sentences, in evaluation mode.
-
-        Raises NotTrained if the model has no memory of earlier states.
-        """
-        raise NotTrained(f"{type(self).__name__} has no memory of earlier states")
-
-    def impact(self, batch: SentenceBatch) -> Tensor:
-        """Impact (B, N, N) of masking word j on word i of full sentences, in evaluation mode (`Impact`).
-
-        Raises NotTrained if the model does not predict masked words.
-        """
-        raise NotTrained(f"{type(self).__name__} does not predict masked words")
-
-    def sentence_vectors(self, batch: SentenceBatch) -> Tensor:
-        """Mean of the word vectors of each sentence (B, E), or zeros if it has no words."""
-        vectors = self.word_vectors(batch)
-        count = batch.lengths.to(vectors.device)[:, None]
-        real = torch.arange(vectors.shape[1], device=vectors.device) < count
-        return (vectors * real[..., None]).sum(1) / count.clamp(min=1)
 
     def check_lengths(self, batch: SentenceBatch) -> None:
         """Raise SentenceTooLong for the first sentence of more than ``max_length`` words."""
@@ -245,7 +161,12 @@ class FittedModel(Model):
     """
 
     def loss(self, batch: Any, state: Any = None) -> Loss:
-        """Negative log-probability of the sentences per word, which scores the development set."""
+        """Negative log-probability of the sentences per word, which scores the development set.
+
+        Raises NotTrained if the model has no `SentenceScoring`.
+        """
+        if not isinstance(self, SentenceScoring):
+            raise NotTrained(f"{type(self).__name__} has no loss")
         nats = -self.log_probability(batch).sum() / max(1, batch.token_count)
         return Loss(nats, nats, batch.token_count)
 
@@ -271,26 +192,6 @@ class SentenceTooLong(SynparseError):
 
 class NotTrained(TypeError):
     """Error for a request that a model does not support."""
-
-
-def scores_words(kind: type[Model]) -> bool:
-    """Whether models of this class give each word a log-probability."""
-    return kind.word_log_probabilities is not Model.word_log_probabilities
-
-
-def scores_sentences(kind: type[Model]) -> bool:
-    """Whether models of this class give each sentence a log-probability."""
-    return scores_words(kind) or kind.log_probability is not Model.log_probability
-
-
-def has_layer_states(kind: type[Model]) -> bool:
-    """Whether models of this class give hidden states and attention of each layer."""
-    return kind.layer_states is not Model.layer_states
-
-
-def has_channels(kind: type[Model]) -> bool:
-    """Whether models of this class give the weights of channels or attention heads."""
-    return kind.channels is not Model.channels
 
 
 def bounded(tokens: Tensor) -> Tensor:

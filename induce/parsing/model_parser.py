@@ -16,6 +16,7 @@ from induce.data.punctuation import NOTHING, gaps
 from induce.data.tokens import leaf, split
 from induce.decoding import specification
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
+from induce.models.capabilities import EdgeCounting
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
 from induce.parsing.parser import ROOT_COUNTED, Parser
 from induce.parsing.reading import Reading
@@ -67,7 +68,7 @@ class ModelParser(Parser):
         self.marks = config.loader_name in ("fragments", "spans")
         self.joining = frozenset(checkpoint.facts.joining)
         self.facts, self.learned_from = checkpoint.facts, checkpoint.facts.learned_from
-        counts = self.model.edge_statistics()
+        counts = self.model.edge_statistics() if isinstance(self.model, EdgeCounting) else None
         listed = requested_priors(priors, config.parse.priors, self.gives, has_counts=counts is not None)
         self._all_priors = AppliedPriors(listed, self.right_probability, counts)
         self._text_check = TextCheck(checkpoint.vocabulary, self.token)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from induce.data.batches import SentenceBatch
 from induce.decoding.neighbor_distances import MEASURES
 from induce.impact import Impact
-from induce.models.base import Model, has_layer_states
+from induce.models.base import Model
+from induce.models.capabilities import LayeredStates, MaskingImpact
 from induce.states.state_trees import IMPACT, StateSource, numbers, parse_source
 from induce.states.states_file import SentenceStates
 from induce.structures import Distances, Structure
@@ -19,8 +20,8 @@ from treebank.base.errors import SynparseError
 
 def sources_of(kind: type[Model]) -> list[str]:
     """Names of the distances that can be read from models of this class besides their own structures."""
-    measures = list(MEASURES) if has_layer_states(kind) else []
-    return [*measures, *([IMPACT] if kind.impact is not Model.impact else [])]
+    measures = list(MEASURES) if issubclass(kind, LayeredStates) else []
+    return [*measures, *([IMPACT] if issubclass(kind, MaskingImpact) else [])]
 
 
 def source_of_model(name: str, kind: type[Model], settings: Any, distances: str, layer: int | None) -> StateSource:
@@ -47,7 +48,7 @@ def source_of_model(name: str, kind: type[Model], settings: Any, distances: str,
 def structure_of_states(model: Model, batch: SentenceBatch, source: StateSource) -> Structure:
     """The distances, or the impact, of a batch of sentences."""
     if source.measure == IMPACT:
-        return Impact(model.impact(batch), batch.lengths)
+        return Impact(cast(MaskingImpact, model).impact(batch), batch.lengths)
     rows = torch.zeros(batch.tokens.shape, dtype=torch.float64)
     lengths = batch.lengths.tolist()
     states = sentence_states(model, batch, [[""] * length for length in lengths], list(map(range, lengths)))
@@ -61,6 +62,6 @@ def sentence_states(
     model: Model, batch: SentenceBatch, words: Iterable[Sequence[str]], indices: Iterable[Sequence[int]]
 ) -> Iterator[SentenceStates]:
     """States of each sentence of a batch, without padding, with its words and the indices of those in the batch."""
-    hidden, attention = (values.cpu().numpy() for values in model.layer_states(batch))
+    hidden, attention = (values.cpu().numpy() for values in cast(LayeredStates, model).layer_states(batch))
     for row, (length, names, read) in enumerate(zip(batch.lengths.tolist(), words, indices, strict=True)):
         yield SentenceStates(names, read, hidden[row, :, :length], attention[row, :, :, :length, :length])

@@ -12,6 +12,7 @@ from induce.data.tokens import TOKENS
 from induce.data.vocabulary import Vocabulary
 from induce.data.vocabulary_choice import choose_vocabulary, joining_of
 from induce.decoding.specification import check_priors, fitting_decoder, parse_priors
+from induce.models.capabilities import EdgeCounting
 from induce.registry import check_loader
 from induce.settings.run import RunConfig, decodable, entry_of, kind_of, model_settings
 from induce.storage.facts import RunFacts, TextFacts
@@ -249,7 +250,7 @@ MIN_WORDS = 20  # of training text
 
 def check_fits(config: RunConfig) -> None:
     """Raises SynparseError if settings, model, reading and decoder do not fit together. Reads no text."""
-    from induce.models.base import FittedModel, Model
+    from induce.models.base import FittedModel
     from induce.models.build import class_of
 
     kind = kind_of(config)
@@ -265,8 +266,7 @@ def check_fits(config: RunConfig) -> None:
     if kind.gives:
         fitting_decoder(config.model_name, kind.gives, config.parse.decoder)
     if structures := decodable(config):
-        has_counts = issubclass(kind, Model) and kind.edge_statistics is not Model.edge_statistics
-        check_priors(parse_priors(config.parse.priors), structures, has_counts=has_counts)
+        check_priors(parse_priors(config.parse.priors), structures, has_counts=issubclass(kind, EdgeCounting))
 
 
 def check_enough(config: RunConfig, training: TrainingData, texts: Sequence[str]) -> None:

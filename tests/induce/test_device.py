@@ -14,7 +14,7 @@ import torch
 
 from induce.data.batches import SentenceBatch
 from induce.data.loaders import pad
-from induce.models.base import scores_sentences
+from induce.models.capabilities import SentenceScoring
 from induce.parsing.model_parser import ModelParser
 from induce.registry import model_class
 from induce.storage import checkpoint as store
@@ -41,7 +41,7 @@ def analyses(parser: ModelParser, text: list[Sentence]) -> list[str]:
     rows = [
         str(analysis) for analysis in (parser.parse(text) if parser.output == "trees" else parser.parse_heads(text))
     ]
-    if scores_sentences(type(parser.model)):
+    if isinstance(parser.model, SentenceScoring):
         batch = SentenceBatch(*pad([[2, 3, 4], [5, 3]])).to(parser.device)
         with torch.no_grad():
             rows += [f"{value:.5f}" for value in parser.model.eval().log_probability(batch).tolist()]

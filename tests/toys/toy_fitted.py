@@ -11,6 +11,7 @@ import torch
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus
 from induce.models.base import Context, FitStep, FittedModel, Query
+from induce.models.capabilities import SentenceScoring
 from induce.structures import Heads
 
 PRESET = """
@@ -29,7 +30,7 @@ class ToyConfig:
     passes: int = 3
 
 
-class Toy(FittedModel):
+class Toy(SentenceScoring, FittedModel):
     """A unigram model in which the most frequent word of a sentence is the head of every other word."""
 
     Config = ToyConfig

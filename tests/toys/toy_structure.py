@@ -14,6 +14,7 @@ from induce.data.batches import SentenceBatch
 from induce.decoding.chart import mbr
 from induce.decoding.k_best import mbr_k_best
 from induce.models.base import Query, next_words
+from induce.models.capabilities import WordScoring
 from induce.structures import Structure
 from tests.toys.bigram import Bigram
 
@@ -97,7 +98,7 @@ def first_words(row: Any, evidence: Any, strength: float) -> Any:
     return [[min(1.0, begin + strength * (index == 0)), end] for index, (begin, end) in enumerate(row)]
 
 
-class Toy(Bigram):
+class Toy(WordScoring, Bigram):
     """A bigram model of word vectors whose first numbers are the edges."""
 
     gives = (PhraseEdges,)

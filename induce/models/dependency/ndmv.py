@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from induce.models.capabilities import SentenceScoring
 from induce.models.dependency.neural_dmv import NeuralDmv, NeuralDmvConfig
 from induce.models.dependency.outward_sums import HAS_CHILD, LEFT, NO_CHILD, RIGHT, STOP, RuleScores
 from induce.models.em.valence_grammar import ValenceGrammar
@@ -30,7 +31,7 @@ class NdmvConfig(NeuralDmvConfig):
     decision_size: int = count(100, "units of the layer before the decisions")
 
 
-class Ndmv(NeuralDmv):
+class Ndmv(NeuralDmv, SentenceScoring):
     """First-order model: rules depend on the class of the head, direction and valence."""
 
     Config = NdmvConfig

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.models.base import Model
+from induce.models.capabilities import SentenceScoring
 from induce.models.dependency.neural_dmv import NeuralDmv, NeuralDmvConfig
 from induce.models.dependency.outward_sums import RuleScores
 from induce.setting import count, dropout_rate
@@ -112,7 +112,7 @@ class WordRules(nn.Module):
         return RuleScores(arcs[:, :, :, None], decision[index].permute(0, 1, 3, 4, 2)[:, :, None], root[tokens])
 
 
-class NdmvLexical(NeuralDmv):
+class NdmvLexical(NeuralDmv, SentenceScoring):
     """First-order model over words."""
 
     Config = NdmvLexicalConfig
@@ -178,7 +178,7 @@ class SiblingRules(nn.Module):
         return RuleScores(arcs, decisions.permute(0, 1, 2, 4, 5, 3), root[child])
 
 
-class NdmvSibling(NeuralDmv):
+class NdmvSibling(NeuralDmv, SentenceScoring):
     """Second-order model over classes."""
 
     Config = NdmvSiblingConfig
@@ -199,12 +199,14 @@ class NdmvJointConfig(LexicalSizes, SiblingSizes, NeuralDmvConfig):
 
 
 class NdmvJoint(NeuralDmv):
-    """Neural DMV whose log scores are the sum of two models: a first-order one of words, a sibling one of classes."""
+    """Neural DMV whose log scores are the sum of two models: a first-order one of words, a sibling one of classes.
+
+    It has no `SentenceScoring`, because the product of two models is not a probability.
+    """
 
     Config = NdmvJointConfig
     siblings, gives_words = True, True
     measure = "disagreement"
-    log_probability = Model.log_probability  # sentences have no probability
 
     def __init__(self, config: NdmvJointConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)

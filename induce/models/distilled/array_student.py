@@ -103,9 +103,6 @@ class ArrayStudent:
                 sizes |= {f"reader.lstm.bias_{part}_{name}": (GATES * hidden,) for part in ("ih", "hh")}
         return sizes
 
-    def edge_statistics(self) -> None:
-        """None: no prior of a student needs counts of the training corpus."""
-
     def parsing_cost(self, length: int) -> float:
         """Quadratic in the length, because the scores form a table of pairs of positions."""
         return COST_SHARE * (length + 2.0 + length**2 / 8)

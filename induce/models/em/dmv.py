@@ -21,6 +21,7 @@ from torch import Tensor
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
 from induce.data.word_classes import FlatText, check_words_as_classes, word_classes
 from induce.models.base import Context, FitStep, FittedModel, Query
+from induce.models.capabilities import SentenceScoring
 from induce.models.em.dependency_tables import CONSTRAINTS, by_head
 from induce.models.em.head_evidence import evidence_for_last_heads, frequency_weights, modifier_degree, predicate_scores
 from induce.models.em.valence_grammar import (
@@ -383,7 +384,7 @@ PARSING_TABLE = 2_000_000  # the same for the sentences of one parsing batch
 LONGEST = 500  # words of a sentence whose tables fit into half a gigabyte
 
 
-class Dmv(DmvMembers):
+class Dmv(SentenceScoring, DmvMembers):
     """Dependency model with valence, whose members vote."""
 
     reads: ClassVar[tuple[type[Batch], ...]] = (FragmentBatch,)

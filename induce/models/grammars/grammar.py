@@ -23,6 +23,7 @@ from induce.data.batches import FragmentBatch, SentenceBatch, SpanRewardBatch, S
 from induce.data.segment_edges import word_edges
 from induce.decoding.priors import EdgeStatistics
 from induce.models.base import Context, Loss, Model, Query
+from induce.models.capabilities import EdgeCounting, SentenceScoring
 from induce.models.grammars.rules import Rules, word_costs
 from induce.models.grammars.span_rewards import reward_loss
 from induce.ranked_trees import RankedTrees
@@ -90,7 +91,7 @@ class GrammarConfig:
     embedding_size: int = limited(256, 1, 100_000, "units of the embedding of a symbol and of the layers")
 
 
-class Grammar(Model):
+class Grammar(EdgeCounting, SentenceScoring, Model):
     """Base class of models that derive sentences by a grammar, which subclasses define in `tables`."""
 
     reads = (FragmentBatch, SpanSupervisedBatch, SpanRewardBatch)

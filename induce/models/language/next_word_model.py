@@ -24,10 +24,11 @@ from induce.layers.cross_entropy import (
 )
 from induce.layers.dropout import Masks, activation_penalty, draw_masks, temporal_activation_penalty
 from induce.models.base import Loss, Model, NextWords, next_words
+from induce.models.capabilities import WordScoring, WordVectors
 from induce.setting import count, dropout_rate, limited, setting, weight
 
 
-class NextWordModel(Model):
+class NextWordModel(WordScoring, WordVectors, Model):
     """A model that predicts each word from those before it.
 
     Its ``forward(tokens, state, masks=…)`` returns an object with ``output`` (T, B, E) or (T B, E), the vectors that

@@ -24,7 +24,8 @@ from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch
 from induce.layers.dropout import dropped, scaled_mask
-from induce.models.base import MemoryWeights, Query, bounded
+from induce.models.base import Query, bounded
+from induce.models.capabilities import GatedMemory, MemoryWeights
 from induce.models.language.next_word_model import NextWordModel
 from induce.models.language.prpn_reading import (
     LayerMasks,
@@ -244,7 +245,7 @@ class PrpnOutput(NamedTuple):
     state: list[Any]
 
 
-class Prpn(NextWordModel):
+class Prpn(GatedMemory, NextWordModel):
     """PRPN language model: a ParsingNetwork steers a reading and a predict network.
 
     The state carried between segments is a list: ParsingState, then the Tapes of each reading layer. The memory of the

@@ -23,6 +23,7 @@ from induce.layers.cross_entropy import target_log_probabilities
 from induce.layers.stack_lstm import StackLstm, derivation
 from induce.layers.tree_crf import TreeCrf, span_marginals
 from induce.models.base import Loss, Model, Query, bounded
+from induce.models.capabilities import WordScoring
 from induce.models.grammars.grammar import pieces
 from induce.models.language.word_particles import filtered_words
 from induce.setting import count, dropout_rate, limited
@@ -83,7 +84,7 @@ class Joint(NamedTuple):
         return self.words + self.actions
 
 
-class Rnng(Model):
+class Rnng(WordScoring, Model):
     """Recurrent neural network grammar that learns from the trees of other parsers."""
 
     Config: ClassVar[type] = RnngConfig

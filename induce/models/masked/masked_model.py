@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from induce.data.batches import Batch, MaskedBatch, SentenceBatch
 from induce.layers.cross_entropy import cross_entropy, target_log_probabilities
 from induce.models.base import Loss, Model
+from induce.models.capabilities import MaskingImpact, WordScoring, WordVectors
 from induce.setting import count, weight
 
 MAX_COPIED_WORDS = 4096  # words per batch of masked copies of sentences
@@ -32,7 +33,7 @@ class MaskedConfig:
             raise ValueError(f"mask_rate = {self.mask_rate} must lie between 0 and 1")
 
 
-class MaskedLanguageModel(Model):
+class MaskedLanguageModel(MaskingImpact, WordScoring, WordVectors, Model):
     """A model that finds masked words. The number after those of the vocabulary represents a masked word.
 
     A subclass adds its layers in `build` and defines `final_states`.

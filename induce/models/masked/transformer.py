@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
 from induce.layers.padding import real_words
-from induce.models.base import LayerStates
+from induce.models.capabilities import ChannelWeights, LayeredStates, LayerStates
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, distributions
 from induce.setting import choice, count, dropout_rate, limited, setting
 
@@ -113,7 +113,7 @@ class EncoderLayer(nn.Module):
         return bias
 
 
-class Transformer(MaskedLanguageModel):
+class Transformer(ChannelWeights, LayeredStates, MaskedLanguageModel):
     """Transformer masked language model, without a parser."""
 
     Config = TransformerConfig

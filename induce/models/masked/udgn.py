@@ -20,7 +20,8 @@ from torch.nn import functional
 
 from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch
 from induce.layers.padding import lstm_states, real_words
-from induce.models.base import LayerStates, Loss, Query
+from induce.models.base import Loss, Query
+from induce.models.capabilities import ChannelWeights, LayeredStates, LayerStates
 from induce.models.distilled.student import head_loss, some_unknown
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, distributions, without_self
 from induce.setting import choice, count, dropout_rate, limited, setting, weight
@@ -185,7 +186,7 @@ class UdgnOutput(NamedTuple):
     states: list[Tensor]  # (B, N, E) that enter each layer, and those that leave the last
 
 
-class Udgn(MaskedLanguageModel):
+class Udgn(ChannelWeights, LayeredStates, MaskedLanguageModel):
     """UDGN masked language model."""
 
     Config = UdgnConfig

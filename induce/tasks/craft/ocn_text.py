@@ -20,6 +20,7 @@ from torch.nn import functional
 from induce.data.batches import SentenceBatch
 from induce.layers.cross_entropy import mixture_cross_entropy, mixture_log_probabilities
 from induce.models.base import Loss, Query
+from induce.models.capabilities import WordScoring, WordVectors
 from induce.setting import count, dropout_rate, limited
 from induce.structures import Distances
 from induce.tasks.craft.ocn import Move, OptionProgram
@@ -39,7 +40,7 @@ class OptionWordsConfig:
     dropout: float = dropout_rate(0.1, "dropout of the embedded words and before the output layer")
 
 
-class OptionWords(OptionProgram):
+class OptionWords(WordScoring, WordVectors, OptionProgram):
     """Options that predict the next word."""
 
     Config = OptionWordsConfig

@@ -15,6 +15,8 @@ from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
 from induce.models.base import Context, Loss, Model, Query
+from induce.models.capabilities import SentenceVectors, WordVectors
+from induce.models.masked.masked_model import MaskedLanguageModel
 from induce.models.masked.structformer import StructFormer, StructFormerConfig
 from induce.models.masked.transformer import Transformer, TransformerConfig
 from induce.models.masked.udgn import Udgn, UdgnConfig
@@ -45,7 +47,7 @@ def cosines(vectors: Tensor) -> Tensor:
     return functional.cosine_similarity(first, second)
 
 
-class EncoderPairs(PairModel):
+class EncoderPairs(SentenceVectors, PairModel):
     """Model of sentence pairs with an encoder of ListOps or logic, whose vectors represent the sentences."""
 
     def __init__(self, encoder: Encoder, dropout: float) -> None:
@@ -74,10 +76,10 @@ class EncoderPairs(PairModel):
         return self.encoder.structure(batch.tokens, batch.lengths)
 
 
-class SentencePairs(PairModel):
+class SentencePairs(WordVectors, PairModel):
     """A masked language model whose sentence vectors are trained, without its output layer of words."""
 
-    kind: ClassVar[type[Model]]
+    kind: ClassVar[type[MaskedLanguageModel]]
     parser_parts: ClassVar[tuple[str, ...]] = ()  # prefixes of the names of its parser parameters
 
     def __init__(self, config: Any, vocabulary_size: int) -> None:

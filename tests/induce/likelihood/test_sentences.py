@@ -12,13 +12,18 @@ from induce.data.batches import MaskedBatch, SentenceBatch
 from induce.data.loaders import pad
 from induce.likelihood.sentences import SentenceScorer
 from induce.likelihood.units import sentence_units
-from induce.models.base import FittedModel, Model, NotTrained, scores_sentences, scores_words
+from induce.models.base import FittedModel, NotTrained
+from induce.models.capabilities import SentenceScoring, WordScoring
 from induce.registry import MODELS, model_class
 from tests.support.tiny import sentences, settings, train, trainer
 from treebank.core.sentence import Sentence
 
-NEXT = sorted(name for name in MODELS if scores_words(model_class(name)) and MaskedBatch not in model_class(name).reads)
-MASKED = sorted(name for name in MODELS if scores_words(model_class(name)) and MaskedBatch in model_class(name).reads)
+NEXT = sorted(
+    name for name in MODELS if issubclass(model_class(name), WordScoring) and MaskedBatch not in model_class(name).reads
+)
+MASKED = sorted(
+    name for name in MODELS if issubclass(model_class(name), WordScoring) and MaskedBatch in model_class(name).reads
+)
 ESTIMATED = {"rnng", "urnng"}  # models whose loss samples trees
 IDS = [[2, 3, 4, 5, 2, 6], [5, 1, 3], [7]]
 
@@ -73,18 +78,16 @@ def test_masked_words_are_masked_one_by_one(name: str, tmp_path: Path) -> None:
     assert float(scores[2, 1:].abs().sum()) == 0
 
 
-class Grammar(FittedModel):
+class Grammar(SentenceScoring, FittedModel):
     """A model of sentences with a cost of one nat per word and two per sentence."""
 
     def log_probability(self, batch: SentenceBatch) -> torch.Tensor:
         return -(batch.lengths + 2.0)
 
 
-def test_scores_words_and_scores_sentences_follow_the_methods_of_the_model() -> None:
-    assert (scores_words(Grammar), scores_sentences(Grammar)) == (False, True)
-    assert (scores_words(FittedModel), scores_sentences(FittedModel)) == (False, False)
+def test_fitted_model_without_scores_has_no_loss() -> None:
     with pytest.raises(NotTrained):
-        Model().log_probability(SentenceBatch(*pad(IDS)))
+        FittedModel().loss(SentenceBatch(*pad(IDS)))
 
 
 def test_units_of_a_model_of_sentences_count_words_and_ends() -> None:
