@@ -162,10 +162,10 @@ def load(run: str | os.PathLike[str] | None = None, **options: Any) -> Parser:
 
 
 def combine(members: str | Sequence[str], run: str, **options: Any) -> Ensemble:
-    """An ensemble of ``members``, written to the folder ``run`` as ``synparse combine`` does.
+    """An ensemble of ``members``, written to ``run`` as ``synparse combine`` does.
 
     Members are written as for the command: models, files of trees, ``"baseline:right"``. ``options`` are ``heads``,
-    ``threshold``, ``sums``, ``pack``, ``overwrite``, ``decoder``, ``normalization``. Raises SynparseError if
+    ``threshold``, ``sums``, ``overwrite``, ``decoder``, ``normalization``. Raises SynparseError if
     the members cannot be combined.
     """
     from induce.ensemble.combine import combine as make

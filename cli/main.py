@@ -40,7 +40,6 @@ COMMANDS = {
     "analyze": ("cli.commands.analyze:analyze", "Analyze models: agreement, sharpness, gaps, channels, grammars."),
     "report": ("cli.commands.report:report", "Write an HTML page with scores, curves and trees."),
     "info": ("cli.commands.info:info", "Show a trained model, or versions, devices and settings."),
-    "pack": ("cli.commands.pack:pack", "Pack a trained model into one file."),
     "cite": ("cli.commands.cite:cite", "Print BibTeX entries for models, treebanks and conventions."),
     "data": ("cli.commands.data:data", "List treebanks, or prepare a large corpus on disk."),
     "task": ("cli.commands.task:task", "Train and evaluate models on tasks other than parsing."),
@@ -50,7 +49,7 @@ SECTIONS = {
     "Parse": ("parse", "extract", "decode", "draw", "generate", "convert"),
     "Evaluate": ("eval", "perplexity", "pairs", "analyze", "report"),
     "Work with a corpus": ("search", "phrases", "browse"),
-    "Models and data": ("info", "pack", "cite", "data"),
+    "Models and data": ("info", "cite", "data"),
     "Tasks": ("task",),
 }
 

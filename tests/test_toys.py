@@ -112,7 +112,10 @@ def test_structure_from_outside_has_a_decoder_with_an_option_k_best_trees_and_a_
 def test_cut_off_and_resumed(toy: str) -> None:
     list(synparse.trainer("text.txt", run="whole", model=toy).train())
     list(synparse.trainer("text.txt", run="cut", model=toy).train(stop=stop_after(1)))
-    assert checkpoint.read(Path("cut/last")).facts.step < checkpoint.read(Path("whole/last")).facts.step
+    assert (
+        checkpoint.read(Path("cut/resume.safetensors")).facts.step
+        < checkpoint.read(Path("whole/resume.safetensors")).facts.step
+    )
     list(synparse.trainer(run="cut", resume=True).train())
     assert_equal_weights(Path("whole"), Path("cut"))
 

@@ -1,12 +1,12 @@
-"""Train the built-in models of English: texts in, two packed files out.
+"""Train the built-in models of English: texts in, two model files out.
 
 ``python -m bench.experiments.builtin`` writes a general English text from those texts in the data folder whose license
 permits it: sentences of the English Web Treebank, Wikipedia articles of WikiText-2, and every second sentence of the
 training part of CRAFT. The recipe ``best`` trains grammars on it. Two of its second round, ``segment-edges`` and
 ``english-grammar`` (the built-in model of earlier versions, trained on CRAFT) vote, and a chart parser learns the trees
 of the vote. The recipe ``heads`` trains three dependency grammars. They and the chart parser (weight 1.5) vote, and a
-biaffine parser learns the heads of this vote. Both students are packed in half precision into
-``FOLDER/english.synparse`` and ``FOLDER/english-heads.synparse``, the files of ``induce/storage/builtin``. A
+biaffine parser learns the heads of this vote. Both students are written in half precision to
+``FOLDER/english.safetensors`` and ``FOLDER/english-heads.safetensors``, the files of ``induce/storage/builtin``. A
 second call resumes where the first one stopped. ``--gold`` scores both.
 """
 
@@ -18,8 +18,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 from bench.common import experiment, synparse
+from induce.storage.checkpoint import find, pack, read, save
 from treebank.tokenize import tokenization
 
 TEXT, SAMPLE, SAMPLE_SENTENCES = "english.txt", "english18.txt", 18_000
@@ -66,8 +68,23 @@ def run(name: str, *options: str) -> None:
     synparse(["train", *((*kind, "--resume") if begun else options), "-o", name], all_cores=True)
 
 
+def write_half(run: str | Path, target: str) -> None:
+    """Write the best model of ``run`` with weights in half precision, for a file of about half the size.
+
+    Raises ValueError for a number that is too large for that.
+    """
+    checkpoint = read(find(Path(run)))
+    weights = checkpoint.weights()
+    for name, value in weights.items():
+        weights[name] = value = value.half() if value.is_floating_point() else value
+        if not value.isfinite().all():
+            raise ValueError(f"{run}: {name} contains numbers that are too large for half precision")
+    model = SimpleNamespace(state_dict=lambda: weights)
+    save(Path(target), pack(model, checkpoint.config, checkpoint.vocabulary, checkpoint.facts))
+
+
 def main() -> None:
-    """Train and pack the models, and score them on the gold treebanks, if any."""
+    """Train and write the models, and score them on the gold treebanks, if any."""
     parser = experiment(__doc__, "builtin")
     parser.add_argument("--gold", nargs="*", default=[], help="treebanks: files, or names such as wsj10")
     options = parser.parse_args()
@@ -89,8 +106,8 @@ def main() -> None:
     content = ("--set", "parse.head_style=content")
     run(HEADS, TEXT, "--preset", "biaffine-small", "--teacher", HEAD_TEACHER, *content, "--max-minutes", "9")
     for name in (TREES, HEADS):
-        file = f"{name}.synparse"
-        print(synparse(["pack", "-m", name, "--half", "-o", file])[0], end="")
+        file = f"{name}.safetensors"
+        write_half(name, file)
         print(f"{Path(file).stat().st_size:,} bytes")
         for gold in golds:
             print(synparse(["eval", "--gold", gold, "-m", file])[0])

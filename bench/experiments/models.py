@@ -30,6 +30,8 @@ from bench.report import markdown
 from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder
 from induce.registry import MODELS, default_preset, model_class
 from induce.settings.presets import load_preset
+from induce.storage.checkpoint import read
+from induce.storage.model_file import RESUME
 from induce.storage.model_spec import BASELINE
 
 TEACHERS = {"trees": "npcfg", "heads": "dmv"}
@@ -55,7 +57,7 @@ def teacher_of(model: str) -> str:
 
 def seconds_of(run: Path) -> float:
     """Training time of a run in seconds."""
-    return float(read_json(run / "last" / "checkpoint.json").get("seconds", 0.0))
+    return read(run / RESUME).facts.seconds
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Plan:
         options = [str(self.text), "--model", model, "--seed", str(seed)]
         if teacher := teacher_of(model):
             options += ["--teacher", str(self.run(teacher, seed))]
-        if (run / "last").exists():
+        if (run / RESUME).exists():
             left -= seconds_of(run) / 60
             options = ["--resume"]
         if left > MIN_LEFT_MINUTES and not (run / "done").exists():

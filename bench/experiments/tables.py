@@ -21,6 +21,7 @@ from typing import Any
 from bench.common import experiment, repeated, spread, stop_after, stored, synparse
 from bench.experiments.free_text import free_text
 from bench.report import markdown, processor, with_interval
+from induce.storage.model_file import RESUME
 
 EWT_GOLD = "ud/UD_English-EWT/en_ewt-ud-dev.conllu"
 CRAFT, CRAFT_GOLD = "raw/craft_train.txt.gz", "craft/const/craft-dev.ptb"
@@ -81,7 +82,7 @@ class Bench:
             self.folder.mkdir(parents=True, exist_ok=True)
             options = repeated("--set", (*changes, *self.settings))
             command = arguments[: arguments.index("train") + 1 + (arguments[0] == "task")]
-            rest = [*command, "--resume"] if (run / "last").exists() else [*arguments, "--seed", seed, *options]
+            rest = [*command, "--resume"] if (run / RESUME).exists() else [*arguments, "--seed", seed, *options]
             stop_after([*rest, "-o", str(run)], 60 * self.minutes * share)
             done.touch()
         return str(run)

@@ -78,7 +78,7 @@ def make_model(folder: Path, size: str) -> None:
     vocabulary = Vocabulary([BOUNDARY, UNKNOWN, *(f"w{letters(i)}" for i in range(WORDS - 2))])
     torch.manual_seed(1)
     model = OnLstm(OnLstmConfig(**preset.model), len(vocabulary))
-    checkpoint.save(folder, checkpoint.pack(model, preset, vocabulary, RunFacts()))
+    checkpoint.save(folder / "model.safetensors", checkpoint.pack(model, preset, vocabulary, RunFacts()))
 
 
 def letters(number: int) -> str:

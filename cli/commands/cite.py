@@ -17,7 +17,13 @@ EXAMPLES = [
 
 
 @command(examples=EXAMPLES)
-@option("-m", "--model", metavar="PATH", help="Trained model, whose paper and treebank are cited too.", group=MODEL)
+@option(
+    "-m",
+    "--model",
+    metavar="PATH",
+    help="Model or ensemble whose papers and treebanks are cited.",
+    group=MODEL,
+)
 @option("--gold", "golds", multiple=True, metavar="NAME", help="Treebank of an evaluation, such as wsj10 (repeatable).")
 @option("--convention", "conventions", multiple=True, metavar="NAME", help="Evaluation convention (repeatable).")
 @option("--distances", "measures", multiple=True, metavar="NAME", help="Distances of decode --from (repeatable).")
@@ -26,6 +32,7 @@ def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str], me
     from induce.citation import citations, model_keys
     from induce.states.state_trees import parse_source
     from induce.storage.checkpoint import find, read
+    from induce.storage.locate import PathType, locate
     from induce.storage.model_spec import parse_model_spec
     from treebank.corpora.catalog import check_known
     from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS, find_convention
@@ -39,9 +46,15 @@ def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str], me
     keys: tuple[str, ...] = ()
     if model:
         spec = parse_model_spec(model)
-        checkpoint = read(find(Path(spec.path)))
-        keys = model_keys(checkpoint)
         distances.append(spec.distances.partition(":")[0])
-        treebanks += [checkpoint.facts.trees.name] if checkpoint.facts.trees else []
+        paths = [spec.path]
+        if locate(spec.path).type is PathType.ENSEMBLE:
+            from induce.ensemble.ensemble_description import models_of
+
+            paths = models_of(spec.path)
+        for path in paths:
+            checkpoint = read(find(Path(path)))
+            keys += model_keys(checkpoint)
+            treebanks += [checkpoint.facts.trees.name] if checkpoint.facts.trees else []
     for entry in citations(keys, treebanks, conventions, distances):
         click.echo(f"{entry}\n")

@@ -13,8 +13,8 @@ VOTING = "Voting"
 EXAMPLES = [
     ("synparse combine runs/seed-* -o voters", "Make an ensemble; parse and eval take it like any model."),
     (
-        "synparse combine mine@weight=2 trees.txt -o voters --threshold 0.5",
-        "Combine a model of weight 2 and a file of trees; keep only phrases with a majority.",
+        "synparse combine mine@weight=2 trees.txt -o vote.safetensors --threshold 0.5",
+        "Copy a model of weight 2 and a file of trees into one file; keep only phrases with a majority.",
     ),
 ]
 
@@ -42,17 +42,15 @@ EXAMPLES = [
     "--output",
     "run",
     required=True,
-    metavar="FOLDER",
+    metavar="PATH",
     callback=not_empty,
-    help="Folder of the ensemble.",
+    help="Folder that names the members, or file FILE.safetensors that contains copies of them.",
     group=OUTPUT,
 )
-@option("--pack", is_flag=True, help="Copy the members into the folder, so that it can be moved.", group=OUTPUT)
 @option("--overwrite", is_flag=True, help="Replace an existing ensemble.", group=OUTPUT)
 def combine(
     members: Sequence[str],
     run: str,
-    pack: bool,
     overwrite: bool,
     heads: bool,
     threshold: float,
@@ -70,7 +68,6 @@ def combine(
     ensemble = combined(
         members,
         run,
-        pack=pack,
         overwrite=overwrite,
         heads=heads,
         threshold=threshold,

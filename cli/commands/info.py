@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from cli.options import MODEL
 from cli.output import wrapped
 from treebank.base import VERSION
 from treebank.base.terminal_text import printable
+
+if TYPE_CHECKING:
+    from induce.storage.facts import Check
 
 PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors")
 EXAMPLES = [
@@ -66,6 +70,8 @@ def _model(run: Path) -> Iterator[str]:
     from induce.setting import setting_text
     from induce.storage.checkpoint import find, read
     from induce.storage.locate import PathType, locate
+    from induce.storage.model_file import RESUME
+    from induce.storage.run_folder import resume_command
 
     if locate(run).type is PathType.ENSEMBLE:
         yield from _ensemble(run)
@@ -73,7 +79,7 @@ def _model(run: Path) -> Iterator[str]:
 
     checkpoint = read(find(run))
     config, facts = checkpoint.config, checkpoint.facts
-    path = checkpoint.folder if run.is_dir() else run  # a packed model is unpacked elsewhere
+    path = checkpoint.path if run.is_dir() else run
     yield f"{path}: model {config.model_name}, preset {config.preset}, by synparse {checkpoint.version}"
     yield from wrap(f"source: {config.source}", width=80, subsequent_indent="  ")
     task = config.task_name
@@ -88,6 +94,9 @@ def _model(run: Path) -> Iterator[str]:
     yield f"text sha256: {training.sha256}"
     yield f"vocabulary: {len(checkpoint.vocabulary):,} {units}"
     yield f"steps: {facts.step:,} in {facts.seconds / 60:.1f} minutes, on {facts.device}"
+    state = read(run / RESUME).facts if (run / RESUME).exists() else None
+    if state and not state.finished and not state.task_facts:
+        yield f"interrupted: at step {state.step:,}; continue with: {resume_command(run)}"
     for line in (*facts.direction.lines(), facts.direction.evidence()) if facts.direction else ():
         yield from wrap(line, width=80, subsequent_indent="  ")
     yield "settings:"
@@ -98,7 +107,10 @@ def _model(run: Path) -> Iterator[str]:
         yield from wrap(
             component + table, width=80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
         )
-    history = facts.history
+    yield from _checks(facts.history)
+
+
+def _checks(history: Sequence[Check]) -> Iterator[str]:
     measure = history[0].measure if history else "perplexity"
     accuracy = bool(history) and history[0].development_accuracy is not None
     yield f"development {'accuracy' if accuracy else measure} by epoch:"

@@ -1,35 +1,36 @@
-"""Writing of ensembles: a plan is resolved into a description, which is written with copies of the members if asked."""
+"""Writing of ensembles: a plan is resolved into a description, which names the members or is written with them."""
 
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, count
 from numbers import Real
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from induce.data.normalization import RECIPES
 from induce.decoding.specification import canonical_decoder, decoder_entry, decoders_of
-from induce.ensemble.ensemble import Ensemble
-from induce.ensemble.ensemble_description import COPIES, EnsembleDescription, Member
+from induce.ensemble.ensemble import Ensemble, load_ensemble
+from induce.ensemble.ensemble_description import EnsembleDescription, Member, members_folder
 from induce.ensemble.voters import ParserVoter, Voter, make_voter
 from induce.parsing.load import load_parser, read_trained
 from induce.registry import Output
 from induce.storage.checkpoint import find
-from induce.storage.folders import TRAINER
 from induce.storage.locate import ENSEMBLE, PathType, locate
-from induce.storage.lock import RunLock
 from induce.storage.model_spec import ModelSpec, expand_models, parse_model_spec
-from induce.storage.run_folder import check_type
+from induce.storage.outputs import check_output
+from induce.storage.run_folder import RunLock, check_type
 from induce.structures import HeadDistribution
 from treebank.base.arguments import ignore
-from treebank.base.errors import SynparseError, UsageError, placed
-from treebank.base.files import sync
+from treebank.base.errors import SynparseError, UsageError
+from treebank.base.files import write_whole
+from treebank.io.parsed_folder import NOTE, parsed_files
 
 DECODERS: dict[Output, str] = {"trees": "mbr", "heads": "mbr-heads"}
 SUMS: dict[Output, bool] = {"trees": False, "heads": True}  # the better way to vote for each output
+SUFFIX = ".safetensors"  # of an ensemble in one file
 Report = Callable[[str], None]
 
 
@@ -87,66 +88,101 @@ class EnsemblePlan:
 
 
 def combine(
-    members: Sequence[str],
-    run: str,
-    *,
-    pack: bool = False,
-    overwrite: bool = False,
-    tell: Report = ignore,
-    **plan: object,
+    members: Sequence[str], run: str, *, overwrite: bool = False, tell: Report = ignore, **plan: object
 ) -> Ensemble:
-    """Write the ensemble of ``members``, model specifications or patterns, into the folder ``run`` and return it.
+    """Write the ensemble of ``members``, model specifications or patterns, and return it.
 
-    With ``pack`` the members are copied into the folder. ``plan`` are fields of `EnsemblePlan`; ``tell`` is called with
-    a message for each decoder that is chosen. Raises SynparseError if the folder cannot be written or the members
-    cannot vote together.
+    If ``run`` ends with ``.safetensors``, it is a file that contains the members; otherwise it is a folder that names
+    them. ``plan`` are fields of `EnsemblePlan`; ``tell`` is called with a message for each decoder that is chosen. A
+    single ensemble without options is copied; in a file, an ensemble of one model is this model. Raises SynparseError
+    if the ensemble cannot be written or the members cannot vote together.
     """
-    folder = Path(run)
-    _check_free(folder, overwrite)
+    if run == "-":
+        raise UsageError("-o -: an ensemble cannot be written to standard output; name a file or a folder")
+    target = Path(run)
     names = [name for text in members for name in expand_models([text])[text]]
     specs = [_with_path(parse_model_spec(name)) for name in names]
-    _check_not_inside(specs, folder)
-    ensemble = EnsemblePlan(**plan).resolve(specs, tell)  # type: ignore[arg-type]
-    lock = RunLock(folder, "program")
+    _check_free(target, specs, overwrite)
+    copied = _only_ensemble(specs, plan)
+    ensemble = copied or EnsemblePlan(**plan).resolve(specs, tell)  # type: ignore[arg-type]
+    if target.suffix == SUFFIX:
+        if copied and (model := _only_model(copied.description)):
+            write_whole(target, model.read_bytes())
+        else:
+            _write_file(ensemble.description, target)
+        return ensemble
+    is_new = not target.exists()
+    lock = RunLock(target, "program")
     try:
-        _check_free(folder, overwrite)  # again, in case another program has written it in the meantime
-        description = _write(ensemble.description, folder, pack=pack)
+        _check_free(target, specs, overwrite)  # again, in case another program has written it in the meantime
+        located = tuple(_located(member, target) for member in ensemble.description.members)
+        description = replace(ensemble.description, members=located)
+        description.write(target)
     finally:
         lock.release()
-    ensemble.description = description
-    return ensemble
+        if is_new:
+            with suppress(OSError):  # not empty: the ensemble was written
+                target.rmdir()
+    return Ensemble(description, ensemble.voters)
 
 
-def _write(description: EnsembleDescription, folder: Path, *, pack: bool) -> EnsembleDescription:
-    """Write ensemble.json, with copies of the members if ``pack``, and remove copies that nothing uses any more."""
-    earlier, copies = _earlier_copies(folder), _free_folder(folder)
-    try:
-        if pack:
-            members = _copied(description.members, copies)
-        else:
-            members = [_located(member, folder) for member in description.members]
-        stored = replace(description, members=tuple(members))
-        stored.write(folder)
-    except BaseException:
-        if pack:
-            shutil.rmtree(copies, ignore_errors=True)
-        raise
-    if earlier and not any((folder / member.path).resolve().is_relative_to(earlier.resolve()) for member in members):
-        shutil.rmtree(earlier, ignore_errors=True)
-    return stored
+def _only_ensemble(specs: Sequence[ModelSpec], plan: Mapping[str, object]) -> Ensemble | None:
+    """The ensemble that is the only member, if it has no options and nothing else is requested."""
+    if len(specs) != 1 or specs[0].options or any(plan.values()) or locate(specs[0].path).type is not PathType.ENSEMBLE:
+        return None
+    ensemble = load_ensemble(Path(specs[0].path))
+    return Ensemble(_located_description(Path(specs[0].path)), ensemble.voters)
 
 
-def _check_free(folder: Path, overwrite: bool) -> None:
-    check_type(folder, PathType.ENSEMBLE, PathType.JOB)
-    if (folder / ENSEMBLE).exists() and not overwrite:
-        raise SynparseError(f"{folder}: there is an ensemble already; replace it with --overwrite")
+def _only_model(description: EnsembleDescription) -> Path | None:
+    """The file of the only member, if it is a model without options, such as the result of a recipe."""
+    first, *others = description.members
+    if others or first.options or first.baseline or description.threshold:
+        return None
+    return find(Path(first.path)) if locate(first.path).type in (PathType.MODEL, PathType.MODEL_FILE) else None
 
 
-def _check_not_inside(specs: Sequence[ModelSpec], folder: Path) -> None:
-    """Raises SynparseError if ``folder`` is one of the members, or inside one of them."""
+def _located_description(path: Path) -> EnsembleDescription:
+    """The description of an ensemble with the paths of its members."""
+    return EnsembleDescription.read(path).located(members_folder(path))
+
+
+def _write_file(description: EnsembleDescription, target: Path) -> None:
+    """Write the ensemble with its members, ensembles among them as files of their own, as the file ``target``."""
+    files: dict[str, Path] = {}
+    members: dict[str, str] = {}  # path -> name in the file
+    with TemporaryDirectory() as temporary:
+        for number, path in enumerate(dict.fromkeys(m.path for m in description.members if not m.baseline), 1):
+            source = Path(path)
+            name = members[path] = f"{number}-{source.resolve().name}"
+            type_ = locate(source).type
+            if type_ is PathType.PARSED:
+                names = [NOTE, *(os.path.relpath(file, source) for file in parsed_files(path))]
+                files |= {f"{name}/{inner}": source / inner for inner in names}
+            elif type_ is PathType.ENSEMBLE:
+                files[name] = Path(temporary, name)
+                _write_file(_located_description(source), files[name])
+            else:
+                files[name] = find(source)
+        copied = [m if m.baseline else replace(m, path=members[m.path]) for m in description.members]
+        replace(description, members=tuple(copied)).write_file(target, files)
+
+
+def _check_free(target: Path, specs: Sequence[ModelSpec], overwrite: bool) -> None:
+    """Raises SynparseError if ``target`` exists and is not to be replaced, or is read or inside of what is read."""
+    if target.suffix == SUFFIX:
+        check_output(str(target))
+        exists = os.path.lexists(target)
+        if exists and locate(target).type not in (PathType.ENSEMBLE, PathType.MODEL_FILE):
+            raise SynparseError(f"{target}: not a model, so it is not overwritten; name another file with -o")
+    else:
+        check_type(target, PathType.ENSEMBLE, PathType.JOB)
+        exists = (target / ENSEMBLE).exists()
     for spec in specs:
-        if not spec.baseline and folder.resolve().is_relative_to(Path(spec.path).resolve()):
-            raise SynparseError(f"{spec.path}: this member would be overwritten; name another folder with -o")
+        if not spec.baseline and target.resolve().is_relative_to(Path(spec.path).resolve()):
+            raise SynparseError(f"{spec.path}: this member would be overwritten; name another output with -o")
+    if exists and not overwrite:
+        raise SynparseError(f"{target}: there is an ensemble already; replace it with --overwrite")
 
 
 def _with_path(spec: ModelSpec) -> ModelSpec:
@@ -203,53 +239,3 @@ def _located(member: Member, folder: Path) -> Member:
         return member
     path, base = Path(member.path).resolve(), folder.resolve()
     return replace(member, path=os.path.relpath(path, base) if path.is_relative_to(base.parent) else str(path))
-
-
-def _copied(members: Sequence[Member], folder: Path) -> list[Member]:
-    """The members after they were copied into ``folder``, with paths from the folder of the ensemble."""
-    paths = list(dict.fromkeys(member.path for member in members if not member.baseline))
-    copies = {path: folder / f"{number}-{Path(path).resolve().name}" for number, path in enumerate(paths, 1)}
-    with placed(folder):
-        for path, copy in copies.items():
-            _copy(Path(path), copy)
-        for file in (folder, *folder.rglob("*")) if copies else ():
-            sync(file)
-    return [
-        member if member.baseline else replace(member, path=f"{folder.name}/{copies[member.path].name}")
-        for member in members
-    ]
-
-
-def _free_folder(folder: Path) -> Path:
-    """A folder for copies of members whose name is not taken, by an earlier ensemble or by the user."""
-    names = chain([COPIES], (f"{COPIES}-{number}" for number in count(2)))
-    return next(folder / name for name in names if not os.path.lexists(folder / name))
-
-
-def _earlier_copies(folder: Path) -> Path | None:
-    """The folder with the copies of members of the ensemble in ``folder``, if it has any."""
-    try:
-        members = EnsembleDescription.read(folder).members
-    except (OSError, SynparseError):
-        return None
-    return next((folder / Path(member.path).parts[0] for member in members if member.is_copied), None)
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy a file, parsed text, a model's best checkpoint without the trainer's state, or an ensemble with members."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    type_ = locate(source).type
-    if type_ in (PathType.FILE, PathType.PACKED):
-        shutil.copyfile(source, target)
-    elif type_ is PathType.PARSED:
-        shutil.copytree(source, target)
-    elif type_ is PathType.ENSEMBLE:
-        target.mkdir()
-        description = EnsembleDescription.read(source)
-        members = [
-            member if member.baseline else replace(member, path=str(source / member.path))
-            for member in description.members
-        ]
-        _write(replace(description, members=tuple(members)), target, pack=True)
-    else:
-        shutil.copytree(find(source), target, ignore=shutil.ignore_patterns(TRAINER))

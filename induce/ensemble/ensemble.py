@@ -18,7 +18,7 @@ from induce.data.normalization import RECIPES
 from induce.decoding.chart import mbr_splits
 from induce.decoding.heads_in_tree import heads_in_tree
 from induce.decoding.specification import NO_PRIORS
-from induce.ensemble.ensemble_description import EnsembleDescription, digest_of
+from induce.ensemble.ensemble_description import EnsembleDescription, digest_of, members_folder
 from induce.ensemble.voters import ParserVoter, Voter, Votes, make_voter
 from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser, Words, common_rule
@@ -139,7 +139,7 @@ class Ensemble(Parser):
 
 
 def load_ensemble(
-    folder: Path,
+    path: Path,
     *,
     device: str = "auto",
     decoder: str | None = None,
@@ -148,28 +148,27 @@ def load_ensemble(
     priors: str | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Ensemble:
-    """The ensemble in ``folder``, with the options of `induce.parsing.load.load_parser`.
+    """The ensemble in the folder or file ``path``, with the options of `induce.parsing.load.load_parser`.
 
     Raises SynparseError if a member is missing or has changed since it was combined, and for options that only members
     have.
     """
     if layer is not None or distances is not None:
-        raise SynparseError(f"{folder}: an ensemble has no layers or distances; its members have: RUN@layer=2")
+        raise SynparseError(f"{path}: an ensemble has no layers or distances; its members have: RUN@layer=2")
     if priors not in (None, NO_PRIORS):
-        raise SynparseError(f"{folder}: an ensemble has no priors, its members have; --priors none is possible")
+        raise SynparseError(f"{path}: an ensemble has no priors, its members have; --priors none is possible")
     without = {"priors": NO_PRIORS} if priors else {}
 
     def load(path: str, **options: Any) -> Parser:
         return load_parser(path, device=device, **(options | without))
 
-    description = EnsembleDescription.read(folder)
-    recipe = RECIPES[description.normalization]
+    description = EnsembleDescription.read(path)
+    folder, recipe = members_folder(path), RECIPES[description.normalization]
     voters = []
-    for member in description.members:
-        path = member.path if member.baseline else str(folder / member.path)
-        if not member.baseline and digest_of(path) != member.sha256:
-            raise SynparseError(f"{path}: this member has changed since {folder} was made; combine again")
-        voters.append(make_voter(member, path, recipe, load))
+    for member, located in zip(description.members, description.located(folder).members, strict=True):
+        if not member.baseline and digest_of(located.path) != member.sha256:
+            raise SynparseError(f"{located.path}: this member has changed since {path} was made; combine again")
+        voters.append(make_voter(member, located.path, recipe, load))
     ensemble = Ensemble(description, voters, decoder=decoder)
     ensemble.without_priors = bool(priors)
     ensemble.tell = tell or ensemble.tell

@@ -1,26 +1,44 @@
-"""The description of an ensemble in ``ensemble.json``: its members with weights and digests, and how they vote."""
+"""The description of an ensemble: its members with weights and digests, and how they vote.
+
+An ensemble is a folder whose ``ensemble.json`` names the members, or one safetensors file that contains them: the
+description is in its header, and each member is a tensor of bytes.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
-import shlex
+import shutil
+import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from induce.data.normalization import RECIPES
 from induce.registry import DECODERS, Output
 from induce.storage.checkpoint import find
-from induce.storage.folders import FACTS_FILE, VOCABULARY, WEIGHTS
 from induce.storage.locate import ENSEMBLE, PathType, locate
+from induce.storage.model_file import ENSEMBLE_KEY, padded_header, read_header
 from induce.storage.model_spec import ModelSpec
-from treebank.base.errors import SynparseError
-from treebank.base.files import digest_files, digest_json
-from treebank.base.metadata import FileFormat, encode, read_metadata, write_metadata
+from treebank.base.errors import SynparseError, placed
+from treebank.base.files import digest_files, digest_json, replacing
+from treebank.base.metadata import (
+    FileFormat,
+    MetadataError,
+    encode,
+    metadata_bytes,
+    one_line,
+    open_regular,
+    parse_metadata,
+    read_metadata,
+    write_metadata,
+)
 from treebank.io.parsed_folder import parsed_files
 
 FORMAT = FileFormat(2, "the description of an ensemble", "combine it again")
-COPIES = "members"  # folder of the copies of members; with -2 and so on if that name is taken
+MEMBER_FILE = re.compile(r"\d+-[^/\0]+(/(?!\.{1,2}(/|$))[^/\0]+)*")  # a name in the file of an ensemble
+COPY_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +52,10 @@ class Member(ModelSpec):
         """The member that a specification names, with its present digest."""
         return cls(**asdict(spec), sha256="" if spec.baseline else digest_of(spec.path))
 
-    @property
-    def is_copied(self) -> bool:
-        """Whether the files of the member are in the folder of its ensemble."""
-        return not self.baseline and bool(re.match(rf"{COPIES}(-\d+)?/", self.path))
-
 
 @dataclass(frozen=True, kw_only=True)
 class EnsembleDescription:
-    """The content of ensemble.json. Paths of members are relative to its folder."""
+    """The members of an ensemble and how they vote. Paths of members are relative to its folder."""
 
     output: Output
     sums: bool  # whether probabilities are summed if members give them; otherwise each member's tree votes
@@ -69,14 +82,76 @@ class EnsembleDescription:
         return digest_json(encode(replace(self, members=members)))
 
     @classmethod
-    def read(cls, folder: Path) -> EnsembleDescription:
-        """The description in ``folder``. Raises MetadataError if it is missing or damaged."""
-        return read_metadata(folder / ENSEMBLE, cls, FORMAT)
+    def read(cls, path: Path) -> EnsembleDescription:
+        """The description in a folder or file. Raises MetadataError if it is missing or damaged."""
+        if path.is_dir():
+            return read_metadata(path / ENSEMBLE, cls, FORMAT)
+        return _open(path)[0]
+
+    def located(self, folder: Path) -> EnsembleDescription:
+        """The description with the paths of the members in ``folder``."""
+        return replace(
+            self,
+            members=tuple(
+                member if member.baseline else replace(member, path=os.path.normpath(folder / member.path))
+                for member in self.members
+            ),
+        )
 
     def write(self, folder: Path) -> None:
         """Write ensemble.json, which is replaced as a whole."""
         folder.mkdir(parents=True, exist_ok=True)
         write_metadata(folder / ENSEMBLE, self, FORMAT)
+
+    def write_file(self, path: Path, files: Mapping[str, Path]) -> None:
+        """Write the ensemble with its members as the file ``path``: ``files`` by the names that the members have."""
+        table, end = {}, 0
+        for name, file in files.items():
+            size = file.stat().st_size
+            table[name] = {"dtype": "U8", "shape": [size], "data_offsets": [end, end + size]}
+            end += size
+        text = metadata_bytes(self, FORMAT).decode()
+        with replacing(path) as stream:
+            stream.write(padded_header({"__metadata__": {ENSEMBLE_KEY: text}, **table}))
+            for file in files.values():
+                with placed(file), file.open("rb") as source:
+                    shutil.copyfileobj(source, stream, COPY_BYTES)
+
+
+def members_folder(path: Path) -> Path:
+    """The folder from which the paths of the members count: that of the ensemble.
+
+    The members in a file are copied to a temporary folder, which exists until the program ends, so that they are read
+    like other members. Raises MetadataError if the file is damaged.
+    """
+    if path.is_dir():
+        return path
+    _, table, start = _open(path)
+    folder = Path(tempfile.mkdtemp(prefix="synparse-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with open_regular(path) as stream, placed(folder):
+        for name, entry in table.items():
+            first, last = entry["data_offsets"]
+            if not MEMBER_FILE.fullmatch(name):
+                raise MetadataError(f"{path}: not {FORMAT.title} ({one_line(repr(name))}); {FORMAT.remedy}")
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            stream.seek(start + first)
+            with (folder / name).open("xb") as target:
+                while block := stream.read(min(COPY_BYTES, last - first)):
+                    target.write(block)
+                    first += len(block)
+    return folder
+
+
+def _open(path: Path) -> tuple[EnsembleDescription, dict[str, dict[str, list[int]]], int]:
+    """The description in the file of an ensemble, its table of members, and the position of their bytes."""
+    with open_regular(path) as stream:
+        try:
+            metadata, table, start = read_header(stream)
+            text = metadata[ENSEMBLE_KEY].encode()
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise MetadataError(f"{path}: not {FORMAT.title} ({one_line(error)}); {FORMAT.remedy}") from None
+    return parse_metadata(text, EnsembleDescription, FORMAT, name=str(path)), table, start
 
 
 def digest_of(path: str) -> str:
@@ -86,27 +161,7 @@ def digest_of(path: str) -> str:
         return digest_files(parsed_files(path))
     if located.type is PathType.ENSEMBLE:
         return EnsembleDescription.read(located.path).digest
-    if located.type in (PathType.FILE, PathType.PACKED):
-        return digest_files([located.path])
-    folder = find(located.path)
-    return digest_files(folder / name for name in (FACTS_FILE, VOCABULARY, WEIGHTS))
-
-
-def packable_model(run: str) -> str:
-    """The only member of an ensemble, such as the result of a recipe, or ``run`` itself if it is not an ensemble.
-
-    Raises SynparseError for other ensembles.
-    """
-    if locate(run).type is not PathType.ENSEMBLE:
-        return run
-    members = EnsembleDescription.read(Path(run)).members
-    paths = [os.path.normpath(Path(run) / member.path) for member in members if not member.baseline]
-    if len(members) == 1 and paths and not members[0].options:
-        return paths[0]
-    models = [path for path in paths if locate(path).is_model]
-    example = f"pack a member, such as -m {shlex.quote(models[-1])}, or " if models else ""
-    remedy = f"{example}copy all members into a folder: synparse combine {shlex.quote(run)} --pack -o FOLDER"
-    raise SynparseError(f"{run}: a file holds one model, and this is an ensemble; {remedy}")
+    return digest_files([find(located.path)])
 
 
 def models_of(run: str) -> list[str]:
@@ -116,8 +171,8 @@ def models_of(run: str) -> list[str]:
     """
     if locate(run).type is not PathType.ENSEMBLE:
         return [run]
-    members = EnsembleDescription.read(Path(run)).members
-    paths = [os.path.normpath(Path(run) / member.path) for member in members if not member.baseline]
+    members = EnsembleDescription.read(Path(run)).located(members_folder(Path(run))).members
+    paths = [member.path for member in members if not member.baseline]
     models = [model for path in paths if locate(path).is_model for model in models_of(path)]
     if not models:
         raise SynparseError(f"{run}: no member of this ensemble is a model, so there are no probabilities of words")

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from induce.storage.lock import NAME as LOCK
-from induce.storage.lock import RunLock
+from induce.storage.run_folder import LOCK, RunLock
 from treebank.base.errors import SynparseError
 from treebank.base.files import PART, digest_file
 from treebank.base.metadata import append_records, read_records, write_metadata

@@ -16,6 +16,7 @@ from induce.settings.presets import resolve
 from induce.storage.checkpoint import find, read
 from induce.storage.facts import RunFacts
 from induce.storage.locate import ENSEMBLE, PLAN, PathType
+from induce.storage.model_file import RESUME
 from induce.storage.model_spec import ModelSpec
 from induce.storage.run_folder import check_type, clear, resumable
 from induce.training.parallel import StoredJob, part_request
@@ -148,7 +149,7 @@ class RecipeJob:
 
     def facts_of(self, name: str) -> RunFacts:
         """Facts about the run ``name``, at its last step that is stored."""
-        return read(find(self.run_folder(name), ("last",))).facts
+        return read(find(self.run_folder(name), (RESUME,))).facts
 
     def trained(self, *, voters: bool = False) -> list[PartRun]:
         """The trained runs, or those of them that vote: without students of the vote."""

@@ -35,7 +35,7 @@ class RunStory:
 
     @classmethod
     def read(cls, run: str) -> RunStory:
-        """The story of the run, ensemble or packed model at this path. Raises MetadataError if there is none."""
+        """The story of the run, model or ensemble at this path. Raises MetadataError if there is none."""
         path = Path(parse_model_spec(run).path)
         if locate(path).type is PathType.ENSEMBLE:
             description = EnsembleDescription.read(path)

@@ -1,96 +1,52 @@
-"""A trained model on disk: a folder of plain files, read strictly, replaced as a whole.
+"""A trained model as it is stored: settings, vocabulary, facts about its training, and weights, in one file.
 
-``RUN/best`` and ``RUN/last`` contain checkpoint.json, vocabulary.txt and weights.safetensors; ``last`` also contains
-trainer.pt, which is read with ``weights_only=True``. No code in a file is ever executed. checkpoint.json has the size
-and the digest of every file and of itself, so that damage is reported and never changes a result.
+``RUN/model.safetensors`` is the best model of a training run so far, and ``RUN/resume.safetensors`` is the latest one
+with the complete state of the trainer. `induce.storage.model_file` describes the format.
 """
 
 from __future__ import annotations
 
-import os
 import shlex
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from induce.data.vocabulary import Vocabulary
 from induce.settings.run import RunConfig, model_settings
-from induce.storage.facts import DAMAGED, FORMAT, RunFacts
-from induce.storage.folders import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS, save, settle, whole
-from induce.storage.locate import CHECKPOINTS, PathType, locate
+from induce.storage.facts import RunFacts
+from induce.storage.locate import MODEL_FILES, PathType, is_earlier_model, locate
+from induce.storage.model_file import DAMAGED, ModelFile, model_bytes
 from induce.storage.model_spec import BASELINE
-from induce.storage.packed import unpack, write_packed
-from treebank.base import VERSION
 from treebank.base.errors import SynparseError, UnknownNameError
-from treebank.base.files import FileFacts, describe
-from treebank.base.metadata import (
-    MetadataError,
-    abbreviate,
-    decode,
-    encode,
-    json_text,
-    one_line,
-    open_regular,
-    read_bounded,
-    read_sealed,
-    seal,
-)
+from treebank.base.files import write_whole
+from treebank.base.metadata import MetadataError, abbreviate, decode, encode, one_line
 
 if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
 
-__all__ = ["Checkpoint", "build_model", "find", "pack", "read", "save", "settle"]
-
-UNKNOWN_HERE = "install the package that has it, or another version of synparse"  # the checkpoint is not damaged
-HEADER = ("format", "synparse", "torch")  # fields of checkpoint.json about its writer
-MAX_VOCABULARY_BYTES = 1 << 28
-MAX_TRAINER_BYTES = 16, 1 << 26  # times the bytes of the weights, and bytes in addition
-
-
-class WeightsFile:
-    """The open file of the weights: a training run may replace the folder without changing it.
-
-    In another process, after pickling, the file is opened again by its path; digests detect a different one.
-    """
-
-    def __init__(self, path: Path, stream: BinaryIO | None = None) -> None:
-        self.path, self._stream = path, stream
-
-    def read(self, expected: FileFacts) -> bytes:
-        """The content of the file. Raises MetadataError if it is not the expected one."""
-        if self._stream is None:
-            self._stream = open_regular(self.path)
-        size = os.fstat(self._stream.fileno()).st_size
-        self._stream.seek(0)
-        data = self._stream.read(size) if size == expected.bytes else b""
-        return check_digest(self.path, data, expected, size=size)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path, "_stream": None}
+UNKNOWN_HERE = "install the package that has it, or another version of synparse"  # the model is not damaged
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The content of a checkpoint folder, the weights opened but not read."""
+    """A stored model, whose weights are read on demand from the open file."""
 
-    folder: Path
+    path: Path
     config: RunConfig
     vocabulary: Vocabulary
     facts: RunFacts
-    files: Mapping[str, FileFacts] = field(repr=False)
-    weights_file: WeightsFile = field(repr=False)
     version: str  # of synparse, which wrote it
+    file: ModelFile = field(repr=False)
 
     @property
     def digest(self) -> str:
         """The SHA-256 of the weights."""
-        return self.files[WEIGHTS].sha256
+        sha256: str = self.file.content["weights"]
+        return sha256
 
     @property
     def identity(self) -> str:
@@ -98,53 +54,48 @@ class Checkpoint:
         return f"model:{self.config.model_name}|checkpoint:{self.digest[:8]}"
 
     def weights(self) -> dict[str, Tensor]:
-        """Parameter name -> tensor, on the CPU."""
+        """Parameter name -> tensor, on the CPU. Raises MetadataError if they are damaged or not finite."""
         import torch
         from safetensors.torch import load
 
-        return self._values(load, torch.isfinite)
+        return self._loaded(self.file.weights(), load, torch.isfinite)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Parameter name -> array, without torch."""
+        """Parameter name -> array, without torch. Raises MetadataError if they are damaged or not finite."""
         import numpy as np
         from safetensors.numpy import load
 
-        return self._values(load, np.isfinite)
+        return self._loaded(self.file.weights(), load, np.isfinite)
 
-    def _values(self, load: Callable[[bytes], dict[str, Any]], is_finite: Callable[[Any], Any]) -> dict[str, Any]:
-        """The weights as ``load`` reads them. Raises MetadataError if they are damaged or not finite."""
+    def trainer(self) -> dict[str, Any]:
+        """The state of the trainer, for resuming. Raises MetadataError if it is missing or damaged."""
+        from safetensors.torch import load
+
+        from induce.storage.trainer_state import join_tensors
+
+        tensors, values = self.file.trainer()
+        try:
+            state = join_tensors(values, self._loaded(tensors, load))
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise MetadataError(f"{self.path}: the state of its trainer cannot be read ({error}); {DAMAGED}") from None
+        if not isinstance(state, dict):
+            raise MetadataError(f"{self.path}: does not contain the state of a trainer; {DAMAGED}")
+        return state
+
+    def _loaded(
+        self, data: bytes, load: Callable[[bytes], dict[str, Any]], is_finite: Callable[[Any], Any] | None = None
+    ) -> dict[str, Any]:
+        """The tensors in ``data``. Raises MetadataError if they cannot be read, or are not finite."""
         from safetensors import SafetensorError
 
-        data = self.weights_file.read(self.files[WEIGHTS])
         try:
             values = load(data)
-            if not all(is_finite(value).all() for value in values.values()):
+            if is_finite and not all(is_finite(value).all() for value in values.values()):
                 raise ValueError("it contains weights that are not finite numbers")
             return values
         except (KeyError, SafetensorError, RuntimeError, ValueError, MemoryError) as error:
             problem = f"cannot be read as weights ({one_line(error) or 'too large'}); {DAMAGED}"
-            raise MetadataError(f"{self.folder / WEIGHTS}: {problem}") from None
-
-    def trainer(self) -> dict[str, Any]:
-        """The state of the trainer, for resuming."""
-        from io import BytesIO
-
-        import torch
-
-        path = self.folder / TRAINER
-        if TRAINER not in self.files or not path.exists():
-            raise MetadataError(f"{path}: missing, so this run cannot be resumed; train again with --overwrite")
-        factor, spare = MAX_TRAINER_BYTES
-        data = read_bounded(path, factor * self.files[WEIGHTS].bytes + spare)
-        check_digest(path, data, self.files[TRAINER])
-        try:
-            with warnings.catch_warnings(action="ignore"):  # torch warns about damaged files before it raises
-                state = torch.load(BytesIO(data), map_location="cpu", weights_only=True)
-        except Exception as error:  # torch raises many types of exceptions for a damaged file
-            raise MetadataError(f"{path}: cannot be read ({type(error).__name__}); {DAMAGED}") from None
-        if not isinstance(state, dict):
-            raise MetadataError(f"{path}: does not contain the state of a trainer")
-        return state
+            raise MetadataError(f"{self.path}: {problem}") from None
 
 
 def build_model(checkpoint: Checkpoint) -> Any:
@@ -153,11 +104,11 @@ def build_model(checkpoint: Checkpoint) -> Any:
     Raises MetadataError if settings and weights do not fit together, before the model takes much memory.
     """
     from induce.models.build import make_model
-    from induce.storage import weights
+    from induce.storage.model_size import build_with
 
     config, size, tensors = checkpoint.config, len(checkpoint.vocabulary), checkpoint.weights()
     with _fitting(checkpoint):
-        model = weights.build_with(lambda: make_model(config, size), config.model, tensors)
+        model = build_with(lambda: make_model(config, size), config.model, tensors)
     return model.eval()
 
 
@@ -175,67 +126,55 @@ def _fitting(checkpoint: Checkpoint) -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, RuntimeError, OverflowError, MemoryError, SynparseError) as error:
         problem = f"weights and settings do not fit together: {one_line(error)}"
-        raise MetadataError(f"{checkpoint.folder}: {problem}") from None
+        raise MetadataError(f"{checkpoint.path}: {problem}") from None
 
 
 def pack(
     model: Any, config: RunConfig, vocabulary: Vocabulary, facts: RunFacts, trainer: Mapping[str, Any] | None = None
-) -> dict[str, bytes]:
-    """The files of a checkpoint as bytes, so that a full disk is an OSError and nothing else."""
-    from io import BytesIO
+) -> bytes:
+    """The file of a model, with the state of the ``trainer`` if it is given.
 
+    The bytes are complete before anything is written, so that a full disk is an OSError and nothing else.
+    """
     import torch
     from safetensors.torch import save as to_bytes
 
-    state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-    packed = {
-        VOCABULARY: ("\n".join(vocabulary.words) + "\n").encode("utf-8", "surrogatepass"),
-        WEIGHTS: to_bytes(state),
-    }
-    if trainer is not None:
-        stream = BytesIO()
-        torch.save(dict(trainer), stream)
-        packed[TRAINER] = stream.getvalue()
-    content = {
-        **encode(facts),
-        "torch": torch.__version__,
-        "settings": config.as_dict(),
-        "vocabulary_size": len(vocabulary),
-    }
-    return sealed(content, packed)
+    from induce.storage.trainer_state import split_tensors
+
+    values, tensors = split_tensors(dict(trainer)) if trainer is not None else (None, {})
+    return model_bytes(
+        {"torch": torch.__version__, "settings": config.as_dict(), "facts": encode(facts)},
+        "\n".join(vocabulary.words),
+        to_bytes({name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}),
+        to_bytes(tensors) if trainer is not None else b"",
+        values,
+    )
 
 
-def sealed(content: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """``files`` and a checkpoint.json with ``content`` and their digests."""
-    described = {name: encode(describe(data)) for name, data in files.items()}
-    header = {"format": FORMAT.number, "synparse": VERSION}
-    text = json_text(seal({**header, **content, "files": described}), indent=1) + "\n"
-    return {**files, FACTS_FILE: text.encode("utf-8")}
+def save(path: Path, data: bytes) -> None:
+    """Write the file of a model. After an error or a kill, the file has its earlier content or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, data)
 
 
-def find(run: Path, names: tuple[str, ...] = CHECKPOINTS) -> Path:
-    """The checkpoint folder of the model ``run``: its ``best``, else its ``last``, else ``run`` itself.
+def find(run: Path, names: tuple[str, ...] = MODEL_FILES) -> Path:
+    """The file of the model ``run``, which is that file, or a folder with the first of the files ``names``.
 
-    A packed model is unpacked into a temporary folder, which exists until the program ends. Nothing else is written.
     Raises MetadataError if there is no model.
     """
     located = locate(run)
-    if located.type in (PathType.PACKED, PathType.FILE):
-        return unpack(located.path)
-    for name in names:
-        seal = run / name / FACTS_FILE
-        has_files = seal.exists() or (run / name / WEIGHTS).exists()
-        if whole(run / name):
-            return run / name
-        if has_files or seal.is_symlink():  # the other checkpoint is another model
-            problem = "this link leads nowhere" if seal.is_symlink() else "missing or empty"
-            raise MetadataError(f"{seal}: {problem}; repair it, or remove {run / name} to use the other model in {run}")
-    if (run / FACTS_FILE).exists():
-        return run
-    raise MetadataError(_no_model(run, located.type, names))
+    if located.type in (PathType.MODEL_FILE, PathType.FILE):
+        return located.path
+    for path in (run / name for name in names):
+        if path.is_symlink() and not path.exists():  # the other file is another model
+            problem = f"this link leads nowhere; repair it, or remove it to use the other model in {run}"
+            raise MetadataError(f"{path}: {problem}")
+        if path.exists():
+            return path
+    raise MetadataError(_no_model(run, located.type))
 
 
-def _no_model(run: Path, type_: PathType, names: tuple[str, ...]) -> str:
+def _no_model(run: Path, type_: PathType) -> str:
     """The message for a path without a model."""
     if type_ is PathType.ENSEMBLE:
         return f"{run}: this is an ensemble, which can only parse; name one of its members instead"
@@ -243,7 +182,11 @@ def _no_model(run: Path, type_: PathType, names: tuple[str, ...]) -> str:
         return f"{run}: a baseline is not a model; make it one with: synparse combine {run} -o FOLDER"
     if not run.is_dir():
         return f"{run}: there is no such model; train one with: synparse train -o {run}"
-    models = sorted(path.name for path in run.iterdir() if any(whole(path / name) for name in names))
+    if is_earlier_model(run):
+        return f"{run}: this model was written by an earlier version of synparse; train it again with --overwrite"
+    if type_ is PathType.JOB:
+        return f"{run}: {type_} that is not finished; continue with: synparse train --resume -o {shlex.quote(str(run))}"
+    models = sorted(path.name for path in run.iterdir() if any((path / name).exists() for name in MODEL_FILES))
     if models:
         examples = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
         first = shlex.quote(str(run / models[0]))
@@ -253,52 +196,17 @@ def _no_model(run: Path, type_: PathType, names: tuple[str, ...]) -> str:
     return f"{run}: this folder holds no model; train one with: synparse train -o {run}"
 
 
-def read(folder: Path) -> Checkpoint:
-    """The checkpoint in ``folder``, or next to it after a kill. Nothing is written.
+def read(path: Path) -> Checkpoint:
+    """The model in the file ``path``, which stays open, so that all its parts are of the same version.
 
-    Raises MetadataError naming the file and the problem. If a training run replaces the folder in the meantime, all
-    files are of the same version.
+    Raises MetadataError naming the file and the problem.
     """
-    while True:
-        path = whole(folder) or folder
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            if whole(folder) or folder.exists():  # it was renamed
-                continue
-            raise MetadataError(f"{folder}: there is no such model") from None
-        try:
-            return _read_open(path, descriptor)
-        except (OSError, SynparseError):  # files of a replaced folder are deleted
-            if _is_current(folder, descriptor):
-                raise
-        finally:
-            os.close(descriptor)
-
-
-def _is_current(folder: Path, descriptor: int) -> bool:
-    """Whether the open folder is still the newest version of ``folder``."""
+    file = ModelFile.open(path)
     try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(whole(folder) or folder))
-    except FileNotFoundError:
-        return False
-
-
-def _read_open(folder: Path, descriptor: int) -> Checkpoint:
-    """The checkpoint in the open folder. All files are opened before the writer of a new version can delete them."""
-    path = folder / FACTS_FILE
-    content = read_sealed(path, FORMAT, folder=descriptor)
-    weights = WeightsFile(folder / WEIGHTS, open_regular(folder / WEIGHTS, folder=descriptor))
-    words = read_bounded(folder / VOCABULARY, MAX_VOCABULARY_BYTES, folder=descriptor)
-    try:
-        files = {name: decode(FileFacts, entry) for name, entry in dict(content.pop("files")).items()}
-        if WEIGHTS not in files:
-            raise KeyError(WEIGHTS)
-        size, settings = content.pop("vocabulary_size"), content.pop("settings")
-        version = abbreviate(content["synparse"]).strip("'\"")
-        facts = decode(RunFacts, {key: value for key, value in content.items() if key not in HEADER})
-        vocabulary = _vocabulary(folder / VOCABULARY, words, size, files[VOCABULARY])
-        return Checkpoint(folder, RunConfig.from_dict(settings), vocabulary, facts, files, weights, version)
+        settings, facts = file.content["settings"], decode(RunFacts, file.content["facts"])
+        version = abbreviate(file.content["synparse"]).strip("'\"")
+        vocabulary = Vocabulary(file.words.split("\n"))
+        return Checkpoint(path, RunConfig.from_dict(settings), vocabulary, facts, version, file)
     except KeyError as error:
         raise MetadataError(f"{path}: {error} is missing; {DAMAGED}") from None
     except MetadataError:
@@ -307,54 +215,3 @@ def _read_open(folder: Path, descriptor: int) -> Checkpoint:
         raise MetadataError(f"{path}: {one_line(error)}; {UNKNOWN_HERE}") from None
     except (SynparseError, ValueError, TypeError) as error:
         raise MetadataError(f"{path}: {one_line(error)}; {DAMAGED}") from None
-
-
-def check_digest(path: Path, data: bytes, expected: FileFacts, *, size: int | None = None) -> bytes:
-    """``data`` if it is the content of the expected file. Raises MetadataError if size or digest differ."""
-    size = len(data) if size is None else size
-    if size != expected.bytes:
-        raise MetadataError(f"{path}: has {size} bytes, and {expected.bytes} were saved; {DAMAGED}")
-    if describe(data) != expected:
-        raise MetadataError(f"{path}: differs from the saved file (its sha256 is another one); {DAMAGED}")
-    return data
-
-
-def _vocabulary(path: Path, data: bytes, size: Any, expected: FileFacts) -> Vocabulary:
-    """The ``size`` words in the content of vocabulary.txt."""
-    check_digest(path, data, expected)
-    try:
-        vocabulary = Vocabulary(data.decode("utf-8").removesuffix("\n").split("\n"))
-    except ValueError as error:
-        raise MetadataError(f"{path}: {error}; {DAMAGED}") from None
-    if len(vocabulary) != size:
-        raise MetadataError(f"{path}: has {len(vocabulary)} words, and {abbreviate(size)} were saved; {DAMAGED}")
-    return vocabulary
-
-
-def publish(run: Path, target: str, *, half: bool = False) -> str:
-    """Write the best checkpoint of ``run`` to the file ``target`` and return the file's SHA-256.
-
-    With ``half`` the numbers are stored in half precision, in about half the size. Raises SynparseError if one of them
-    is too large for that.
-    """
-    folder = find(run)
-    if not half:
-        return write_packed(folder, target)
-    with TemporaryDirectory() as temporary:
-        save(Path(temporary) / "half", half_precision(read(folder)))
-        return write_packed(Path(temporary) / "half", target)
-
-
-def half_precision(checkpoint: Checkpoint) -> dict[str, bytes]:
-    """The files of a checkpoint, with half precision instead of single precision."""
-    from safetensors.torch import save as to_bytes
-
-    from induce.storage.weights import halved
-
-    folder = checkpoint.folder
-    content = read_sealed(folder / FACTS_FILE, FORMAT)
-    try:
-        weights = to_bytes(halved(checkpoint.weights()))
-    except ValueError as error:
-        raise SynparseError(f"{folder}: {error}; pack the model as it is") from None
-    return sealed(content, {VOCABULARY: (folder / VOCABULARY).read_bytes(), WEIGHTS: weights})

@@ -7,11 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from induce.decoding.branching_direction import Direction
-from treebank.base.metadata import FileFormat
 from treebank.corpora.sample import SAMPLE
-
-DAMAGED = "the file is damaged; copy the model again, or train it again"
-FORMAT = FileFormat(2, "a checkpoint", DAMAGED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +69,7 @@ class RunFacts:
     health: dict[str, Any] = field(default_factory=dict)
     epoch: int = 0
     step: int = -1  # 0 before the first step, -1 if unknown
+    finished: str = ""  # the reason why training is over, in the state to resume from; "" if it can continue
     seconds: float = 0.0
     device: str = ""
     threads: int = 0

@@ -10,13 +10,12 @@ from pathlib import Path
 
 from induce.data.corpus_facts import FACTS as CORPUS
 from induce.storage import builtin
-from induce.storage.folders import FILES, SEAL, is_whole, versions
-from induce.storage.packed import is_packed
+from induce.storage.model_file import ENSEMBLE_KEY, MODEL, MODEL_KEY, RESUME, file_key
 from treebank.base.arguments import ignore
 from treebank.io.parsed_folder import NOTE
 
 DEFAULT_FOLDER = "synparse-model"
-CHECKPOINTS = ("best", "last")  # folders of checkpoints in the folder of a training run
+MODEL_FILES = (MODEL, RESUME)  # in the folder of a training run, the best model first
 ENSEMBLE = "ensemble.json"
 FAMILY = "family.json"
 PLAN = "plan.json"
@@ -26,7 +25,7 @@ class PathType(StrEnum):
     """The types of paths, with the words that messages use for them."""
 
     MODEL = "a trained model"
-    PACKED = "a packed model"
+    MODEL_FILE = "a model file"
     ENSEMBLE = "an ensemble"
     FAMILY = "a family of seeds"
     JOB = "the job of a recipe"
@@ -45,6 +44,7 @@ MARKERS = {
     NOTE: PathType.PARSED,
     CORPUS: PathType.CORPUS,
 }  # file in a folder -> the type of the folder
+FILE_TYPES = {MODEL_KEY: PathType.MODEL_FILE, ENSEMBLE_KEY: PathType.ENSEMBLE}
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Located:
 
     @property
     def is_model(self) -> bool:
-        """Whether it can be loaded as a parser: a trained model, a packed model or an ensemble."""
-        return self.type in (PathType.MODEL, PathType.PACKED, PathType.ENSEMBLE)
+        """Whether it can be loaded as a parser: the folder or the file of a trained model, or an ensemble."""
+        return self.type in (PathType.MODEL, PathType.MODEL_FILE, PathType.ENSEMBLE)
 
 
 def locate(name: str | os.PathLike[str]) -> Located:
@@ -68,28 +68,26 @@ def locate(name: str | os.PathLike[str]) -> Located:
     path = Path(name)
     if not os.path.lexists(path):
         if str(name) in builtin.FILES:
-            return Located(builtin.FILES[str(name)], PathType.PACKED)
+            return Located(builtin.FILES[str(name)], PathType.MODEL_FILE)
         from treebank.corpora.catalog import is_name
 
         return Located(path, PathType.TREEBANK if is_name(str(name)) else PathType.MISSING)
     if path.is_dir():
         return Located(path, next(folder_types(path), PathType.FOLDER))
-    is_regular = path.is_file()  # to open a pipe would disturb its reader
-    return Located(path, PathType.PACKED if is_regular and is_packed(path) else PathType.FILE)
+    key = file_key(path) if path.is_file() else ""  # to open a pipe would disturb its reader
+    return Located(path, FILE_TYPES.get(key, PathType.FILE))
 
 
 def folder_types(folder: Path) -> Iterator[PathType]:
     """The types of everything that synparse has written into ``folder``. The first one decides its type."""
     yield from (type_ for name, type_ in MARKERS.items() if os.path.lexists(folder / name))
-    if os.path.lexists(folder / SEAL) or any(_has_checkpoint(folder / name) for name in CHECKPOINTS):
+    if any(os.path.lexists(folder / name) for name in MODEL_FILES) or is_earlier_model(folder):
         yield PathType.MODEL
 
 
-def _has_checkpoint(folder: Path) -> bool:
-    """Whether there is a checkpoint in ``folder`` or, after a kill, next to it, even if files of it are missing."""
-    if any(is_whole(path) for path in versions(folder)):
-        return True
-    return any(os.path.lexists(folder / name) for name in FILES)
+def is_earlier_model(folder: Path) -> bool:
+    """Whether ``folder`` contains a model in the format of earlier versions, a folder of several files."""
+    return any(os.path.lexists(folder / name / "checkpoint.json") for name in ("", "best", "last"))
 
 
 def default_output() -> str:

@@ -1,22 +1,56 @@
-"""The folder of a training run: whether a training may write to it, and the removal of its files."""
+"""The folder of a training run: its lock, whether a training may write to it, and the removal of its files."""
 
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from induce.storage.folders import remove, settle, unknown_files, versions, whole
-from induce.storage.locate import CHECKPOINTS, PathType, folder_types
+from induce.storage.locate import MODEL_FILES, PathType, folder_types
+from induce.storage.model_file import MODEL, RESUME
 from induce.storage.outputs import check_new_folder
 from treebank.base.errors import SynparseError
+from treebank.base.files import PART
 
 LOG = "log.jsonl"
+LOCK = ".synparse-lock"
+LOCK_TIMEOUT_SECONDS = 1.0  # a worker of a killed process holds the lock until it closes the file
+
+
+class RunLock:
+    """Lock of a folder, held until `release` or the end of the process. The folder is created if it is missing.
+
+    A lock file that a kill left behind has no effect. Raises SynparseError if another process holds the folder.
+    """
+
+    def __init__(self, run: Path, holder: str = "training") -> None:
+        """``holder`` names the program in the error message of other processes."""
+        from filelock import FileLock, Timeout
+
+        run.mkdir(parents=True, exist_ok=True)
+        self._path = run / LOCK
+        self._lock = FileLock(self._path.absolute(), LOCK_TIMEOUT_SECONDS, thread_local=False)
+        try:
+            self._lock.acquire()
+        except Timeout:
+            problem = f"another {holder} is writing to this folder; wait for it to end, or name another with -o"
+            raise SynparseError(f"{run}: {problem}") from None
+
+    def release(self) -> None:
+        """Release the folder and remove the lock file. A second call does nothing."""
+        if self._lock.is_locked:
+            self._path.unlink(missing_ok=True)  # while it is held: a process that waits for it opens a new file
+            self._lock.release()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_lock"):
+            self.release()
 
 
 def resumable(run: Path) -> bool:
-    """Whether ``run`` contains a state to resume from, also after a kill while it was saved. Changes nothing."""
-    return whole(run / "last") is not None
+    """Whether ``run`` contains a state to resume from."""
+    return (run / RESUME).exists()
 
 
 def resume_command(run: str | Path, *, transfer: bool = False) -> str:
@@ -26,7 +60,7 @@ def resume_command(run: str | Path, *, transfer: bool = False) -> str:
 
 def has_begun(run: Path) -> bool:
     """Whether ``run`` can be resumed. Raises SynparseError for a model without a state to resume from."""
-    if not resumable(run) and whole(run / "best"):
+    if not resumable(run) and (run / MODEL).exists():
         raise SynparseError(
             f"{run}: holds a model but no state to resume from; train again with --overwrite, or delete this folder"
         )
@@ -47,19 +81,12 @@ def check_type(folder: Path, *allowed: PathType) -> None:
 
 
 def check_free(run: Path, *, overwrite: bool) -> None:
-    """Raises SynparseError if ``run`` contains something that must not be replaced, or cannot be written.
-
-    After a kill in the very first saving there is no model yet, and a training may begin.
-    """
+    """Raises SynparseError if ``run`` contains something that must not be replaced, or cannot be written."""
     check_type(run, PathType.MODEL)
-    for folder in (run / name for name in CHECKPOINTS):
-        for path in versions(folder):
-            is_model = path.is_dir() and (
-                len(unknown_files(path)) < len(list(path.iterdir())) or not any(path.iterdir())
-            )
-            if not is_model:
-                raise SynparseError(f"{path}: not a model, so it is not overwritten; name another folder with -o")
-        if not overwrite and (whole(folder) or folder.exists()):
+    for path in (run / name for name in MODEL_FILES):
+        if path.exists() and not path.is_file():
+            raise SynparseError(f"{path}: not a model, so it is not overwritten; name another folder with -o")
+        if path.exists() and not overwrite:
             raise SynparseError(
                 f"{run}: there is a model already; continue with --resume, replace it with --overwrite, "
                 "or name another folder with -o"
@@ -93,12 +120,15 @@ def _check_log(log: Path, *, overwrite: bool) -> None:
 
 def clear(run: Path) -> None:
     """Remove the run in ``run``, and nothing else."""
-    (run / LOG).unlink(missing_ok=True)
-    for name in CHECKPOINTS:
-        remove(run / name)
+    for name in (LOG, *MODEL_FILES):
+        (run / name).unlink(missing_ok=True)
+    remove_leftovers(run)
 
 
-def settle_run(run: Path) -> None:
-    """Restore the folders of ``run`` after a kill. Only for the holder of its lock."""
-    for name in CHECKPOINTS:
-        settle(run / name)
+def remove_leftovers(run: Path) -> None:
+    """Remove the temporary files of models that a kill left in ``run``. Only for the holder of its lock."""
+    for name in MODEL_FILES:
+        for path in run.glob(f"{name}.*"):
+            if PART.fullmatch(path.name.removeprefix(name)):
+                with suppress(OSError):
+                    path.unlink()

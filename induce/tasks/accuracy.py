@@ -14,7 +14,7 @@ from induce.parsing.model_parser import ModelParser
 from induce.registry import find_task
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model, find, read
-from induce.storage.locate import CHECKPOINTS
+from induce.storage.locate import MODEL_FILES
 from induce.storage.model_spec import system_name
 from induce.tasks.base import CLOSE, OPEN, TaskEvaluation
 from induce.tasks.examples import Examples, ExpressionLoader
@@ -142,7 +142,7 @@ def load_test(task: str, paths: Sequence[str], config: Any, *, largest: int | No
     return examples
 
 
-def read_run(run: str, task: str, names: tuple[str, ...] = CHECKPOINTS) -> Checkpoint:
+def read_run(run: str, task: str, names: tuple[str, ...] = MODEL_FILES) -> Checkpoint:
     """The first of the checkpoints ``names`` of a model of ``task``.
 
     Raises SynparseError if it is a model of something else.

@@ -38,7 +38,7 @@ class Learner:
     """A model with the algorithm that trains it. The defaults are those of an algorithm that ends by itself."""
 
     epochs = 1  # to train at most
-    stored_step = 0  # of the state in ``last``
+    stored_step = 0  # of the stored state
     carried: Any = None  # state carried from batch to batch of a stream, None at its beginning
     optimizer = Optimizer()
 

@@ -28,7 +28,7 @@ from induce.training.strategy import Accumulating
 from induce.training.time_limit import ENDINGS, Limits, never
 from treebank.base.errors import NotANumberError
 
-SAVE_SECONDS = 30.0  # between two writings of RUN/last
+SAVE_SECONDS = 30.0  # between two writings of the state to resume from
 SCORING_SECONDS = 1.0  # between two events while the development text is scored
 
 

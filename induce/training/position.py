@@ -15,7 +15,7 @@ ENDS = ("", "epochs", "no more progress")  # reasons why a training is over, emp
 
 @dataclass
 class Position:
-    """Position of a run in its training, with sums of the current epoch. Stored with ``last``."""
+    """Position of a run in its training, with sums of the current epoch. Stored for resuming."""
 
     epoch: int = 1
     step: int = 0
@@ -32,7 +32,7 @@ class Position:
 
     @classmethod
     def from_stored(cls, stored: Any) -> Position:
-        """The position stored in ``last``, as `encode` returns it. Raises ValueError if a value is invalid."""
+        """The stored position, as `encode` returns it. Raises ValueError if a value is invalid."""
         position = decode(cls, stored)
         for name, value in vars(position).items():
             if isinstance(value, int) and value < 0:

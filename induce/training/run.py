@@ -16,8 +16,8 @@ from induce.models.capabilities import EdgeCounting
 from induce.registry import check_loader
 from induce.settings.run import RunConfig, decodable, entry_of, kind_of, model_settings
 from induce.storage.facts import RunFacts, TextFacts
-from induce.storage.lock import RunLock
-from induce.storage.run_folder import check_free, clear, has_begun, resumable, settle_run
+from induce.storage.model_file import RESUME
+from induce.storage.run_folder import RunLock, check_free, clear, has_begun, remove_leftovers, resumable
 from induce.training.corpora import RunData, load_run_data
 from induce.training.request import RunRequest, Stop, continued, resolved_config
 from treebank.base.arguments import ignore
@@ -67,7 +67,7 @@ def prepare_run(
     report = report if group.first else ignore
     lock = RunLock(folder) if group.first and request.resume and resumable(folder) else None
     if lock:
-        settle_run(folder)
+        remove_leftovers(folder)
     group.wait()
     checkpoint, config, request = _plan(request, report, group)
     data = data or load_run_data(config, request)
@@ -104,7 +104,7 @@ def make_run(
 ) -> Run:
     """A run on ``training`` and ``development``, data of the same type.
 
-    With ``resume`` it continues from ``folder/last``. Raises SynparseError if settings, data and folder do not fit.
+    With ``resume`` it continues from the state in ``folder``. Raises SynparseError if settings and data do not fit.
     """
     from induce.storage import checkpoint as store
     from induce.training.distributed import ALONE, Distributed, check_divisible
@@ -116,7 +116,7 @@ def make_run(
     group = group or ALONE
     check_fits(config)
     check_enough(config, training, facts.texts if facts else ())
-    checkpoint = store.read(store.find(folder, ("last",))) if resume else None
+    checkpoint = store.read(store.find(folder, (RESUME,))) if resume else None
     rng = seed_everything(config.train.seed)
     data = _encode(config, training, development, facts or RunFacts(), checkpoint)
     model = _build(config, data.vocabulary, device, checkpoint)
@@ -197,7 +197,7 @@ def _build(config: RunConfig, vocabulary: Vocabulary, device: str, checkpoint: C
     try:
         return make_model(config, len(vocabulary)).to(device)
     except (TypeError, ValueError, SynparseError) as error:
-        where = f"{checkpoint.folder}: " if checkpoint else ""
+        where = f"{checkpoint.path}: " if checkpoint else ""
         raise SynparseError(f"{where}{error}") from None
 
 
@@ -229,7 +229,7 @@ def _plan(
         try:
             check_fits(config)
         except SynparseError as error:
-            raise SynparseError(f"{stored.folder}: {error}") from None
+            raise SynparseError(f"{stored.path}: {error}") from None
     return stored, config, request
 
 
@@ -238,7 +238,7 @@ def _stored(folder: Path, request: RunRequest, report: Callable[[str], None]) ->
     from induce.storage.checkpoint import find, read
 
     if has_begun(folder):
-        return read(find(folder, ("last",)))
+        return read(find(folder, (RESUME,)))
     if not request.text:
         raise SynparseError(f"{folder}: there is no run to resume; to begin one, leave out --resume")
     report(f"{folder}: nothing to resume, so training starts from the beginning")

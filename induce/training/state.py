@@ -1,4 +1,4 @@
-"""A training run and its storage: ``RUN/last``, from which it can be resumed, ``RUN/best``, and the log.
+"""A training run and its storage: the state from which it can be resumed, the best model so far, and the log.
 
 Weights, state of the optimizer, carried state, random numbers and position are stored, so that a run that is killed at
 any moment and resumed ends with the same weights, bit for bit, as an uninterrupted one.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from induce.storage import checkpoint as store
+from induce.storage.model_file import MODEL, RESUME
 from induce.storage.run_folder import LOG
 from induce.training.distributed import gather_state, split_state
 from induce.training.learners import not_finite
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from induce.models.base import Model
     from induce.settings.run import RunConfig
     from induce.storage.facts import RunFacts
-    from induce.storage.lock import RunLock
+    from induce.storage.run_folder import RunLock
     from induce.training.distributed import ProcessGroup
     from induce.training.learners import Learner
     from induce.training.strategy import Accumulating
@@ -77,7 +78,7 @@ def restore(run: Run, checkpoint: store.Checkpoint) -> None:
         run.learner.carried = _carried(run, trainer["state"])
         restore_random_state(run.rng, trainer["random"], run.device)
     except (AttributeError, KeyError, IndexError, TypeError, RuntimeError, ValueError) as error:
-        raise resume_error(checkpoint.folder, error) from None
+        raise resume_error(checkpoint.path, error) from None
     if run.group.first:
         cut_log(run.folder, run.position)
 
@@ -95,10 +96,10 @@ def check_text(folder: Path, name: str, sha256: str, stored: str, source: str = 
         )
 
 
-def resume_error(folder: Path, error: Exception) -> MetadataError:
-    """The error for a checkpoint in ``folder`` whose state does not fit the run."""
+def resume_error(path: Path, error: Exception) -> MetadataError:
+    """The error for a checkpoint whose state does not fit the run."""
     problem = f"{type(error).__name__}: {one_line(error)}"
-    return MetadataError(f"{folder}: this run cannot be resumed ({problem}); train again with --overwrite")
+    return MetadataError(f"{path}: this run cannot be resumed ({problem}); train again with --overwrite")
 
 
 def _carried(run: Run, stored: Any) -> Any:
@@ -134,7 +135,7 @@ def cut_log(folder: Path, at: Position) -> None:
 
 
 def save_unscored(run: Run) -> None:
-    """Store the model at once, before it is scored: as ``last``, and as ``best`` if no model was scored before."""
+    """Store the model at once, before it is scored: for resuming, and as the best model if none was scored before."""
     save_last(run)
     if not run.position.best_epoch:
         with run.learner.optimizer.averaged():
@@ -143,7 +144,7 @@ def save_unscored(run: Run) -> None:
 
 def save_best(run: Run) -> None:
     """Store the model as the best so far."""
-    _store(run, "best")
+    _store(run, MODEL)
 
 
 def save_last(run: Run) -> None:
@@ -155,14 +156,21 @@ def save_last(run: Run) -> None:
         "state": gather_state(run.group, run.model, carried and [list(part) for part in carried]),
         "random": random_state(run.rng, run.device),
     }
-    _store(run, "last", trainer)
+    _store(run, RESUME, trainer)
     run.learner.stored_step = run.position.step
 
 
 def _store(run: Run, name: str, trainer: dict[str, Any] | None = None) -> None:
-    """Write the folder ``name`` of the run."""
+    """Write the file ``name`` of the run."""
     if run.group.first:
-        facts = replace(run.facts, device=run.device, processes=run.group.size, matrix_library=run.matrix_library)
+        is_done = run.learner.is_done(run.position)
+        facts = replace(
+            run.facts,
+            device=run.device,
+            processes=run.group.size,
+            matrix_library=run.matrix_library,
+            finished=run.position.finished or ("epochs" if is_done else ""),
+        )
         content = Content(run.model, run.config, run.vocabulary, facts)
         store_checkpoint(run.folder / name, content, run.position, trainer, remedy=run.learner.remedy)
 
@@ -177,7 +185,7 @@ class Content(NamedTuple):
 
 
 def store_checkpoint(
-    folder: Path, content: Content, at: Position, trainer: dict[str, Any] | None, *, remedy: Callable[[int], str]
+    path: Path, content: Content, at: Position, trainer: dict[str, Any] | None, *, remedy: Callable[[int], str]
 ) -> None:
     """Write a checkpoint at the position ``at``.
 
@@ -195,4 +203,4 @@ def store_checkpoint(
         threads=torch.get_num_threads(),
         history=at.history,
     )
-    store.save(folder, store.pack(model, config, vocabulary, facts, trainer))
+    store.save(path, store.pack(model, config, vocabulary, facts, trainer))

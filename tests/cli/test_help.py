@@ -34,7 +34,6 @@ OUTPUTS = {  # commands whose examples are quick, and a part of their output
     "analyze classes": "\t",
     "cite": "@software{synparse",
     "info": "onlstm",
-    "pack": "sha256",
 }
 MAX_BRIEF_LINES = 20
 TREE = "(S (NP-SBJ (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))))\n"

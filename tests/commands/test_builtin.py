@@ -11,9 +11,10 @@ import pytest
 import torch
 
 import synparse
+from bench.experiments.builtin import write_half
 from induce.reporting.runs import RunStory
 from induce.storage import builtin
-from induce.storage.checkpoint import build_model, find, publish, read
+from induce.storage.checkpoint import build_model, find, read
 from tests.support.calls import Caller
 from tests.support.reference import ROOT
 from treebank.base.errors import SynparseError
@@ -91,7 +92,7 @@ def test_folder_named_like_a_built_in_model_is_preferred() -> None:
 @pytest.mark.parametrize("name", builtin.FILES)
 def test_file_is_small_and_contains_no_local_paths(name: str) -> None:
     assert builtin.FILES[name].stat().st_size < LARGEST
-    facts = (find(Path(name)) / "checkpoint.json").read_text(encoding="utf-8")
+    facts = json.dumps(read(find(Path(name))).file.content["facts"])
     assert re.search(r'"(craft_train.txt.gz|english18.txt|english.txt)"', facts)
     assert not re.search(r'"/\w', facts)
 
@@ -108,33 +109,26 @@ def test_license_next_to_the_model_names_its_digest() -> None:
 
 
 def test_half_precision_halves_the_size_and_keeps_numbers_nearly_equal(call: Caller, model: Path) -> None:
-    publish(model, "whole.synparse")
-    call.result("pack", "-m", model, "--half", "-o", "half.synparse")
-    whole, half = (read(find(Path(f"{name}.synparse"))) for name in ("whole", "half"))
+    whole = read(find(model))
+    write_half(model, "half.safetensors")
+    half = read(Path("half.safetensors"))
     assert {value.dtype for value in half.weights().values()} == {torch.float16}
-    assert half.files["weights.safetensors"].bytes < 0.6 * whole.files["weights.safetensors"].bytes
+    assert len(half.file.weights()) < 0.6 * len(whole.file.weights())
     halved = build_model(half).state_dict()
     for name, value in build_model(whole).state_dict().items():
         assert halved[name].dtype == value.dtype
         torch.testing.assert_close(halved[name], value, rtol=1e-3, atol=1e-7)
-    assert call.result("parse", "-m", "half.synparse", "in.txt").count("\n") == 2
-
-
-def test_numbers_too_large_for_half_precision_are_reported(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("induce.storage.checkpoint.Checkpoint.weights", lambda self: {"w": torch.tensor([1e6])})
-    with pytest.raises(SynparseError, match="w contains numbers that are too large for half precision; pack"):
-        publish(model, "half.synparse", half=True)
-    assert not Path("half.synparse").exists()
+    assert call.result("parse", "-m", "half.safetensors", "in.txt").count("\n") == 2
 
 
 def test_report_names_initial_trees() -> None:
     assert RunStory.read("english").facts["trees"].startswith("parsed trees: ")
 
 
-def test_packed_models_among_predictions_are_scored_as_models(call: Caller) -> None:
+def test_files_of_models_among_predictions_are_scored_as_models(call: Caller) -> None:
     Path("gold.ptb").write_text("(S (NP the old man) (VP (V saw) (NP a dog)))\n", encoding="utf-8")
-    for name in ("a.synparse", "b.synparse"):
+    for name in ("a.safetensors", "b.safetensors"):
         Path(name).write_bytes(builtin.FILES["english"].read_bytes())
-    output = call.result("eval", "--gold", "gold.ptb", "-m", "a.synparse", "b.synparse", "english@priors=none")
-    assert all(name in output for name in ("a.synparse", "b.synparse", "english@priors=none"))
-    assert len(synparse.evaluate("gold.ptb", "a.synparse", "english").scores) == 2
+    output = call.result("eval", "--gold", "gold.ptb", "-m", "a.safetensors", "b.safetensors", "english@priors=none")
+    assert all(name in output for name in ("a.safetensors", "b.safetensors", "english@priors=none"))
+    assert len(synparse.evaluate("gold.ptb", "a.safetensors", "english").scores) == 2

@@ -47,14 +47,14 @@ def test_quoted_pattern_means_all_members_that_match(call: Caller, tmp_path: Pat
     assert "matches this pattern" in call.refusal("combine", f"{tmp_path}/*.conllu", "-o", tmp_path / "none")
 
 
-def test_packed_models_and_the_built_in_one_vote(call: Caller, model: Path, tmp_path: Path) -> None:
-    vote, packed, text = tmp_path / "vote", tmp_path / "small.synparse", tmp_path / "text.txt"
+def test_copied_models_and_the_built_in_one_vote(call: Caller, model: Path, tmp_path: Path) -> None:
+    vote, copied, text = (tmp_path / name for name in ("vote.safetensors", "small.safetensors", "text.txt"))
     text.write_text("The dog saw a cat .\n", encoding="utf-8")
-    call.result("pack", "-m", model, "-o", packed)
-    call.result("combine", f"{packed}@layer=1,weight=3", "english-grammar", "-o", vote, "--pack")
+    copied.write_bytes((model / "model.safetensors").read_bytes())
+    call.result("combine", f"{copied}@layer=1,weight=3", "english-grammar", "-o", vote)
     assert call.result("parse", text, "-m", vote) == call.result("parse", text, "-m", f"{model}@layer=1")
     assert "PPL" in call.result("perplexity", text, "-m", vote)
-    packed.write_bytes(b"(X no model)")  # the ensemble has a copy
+    copied.write_bytes(b"(X no model)")  # the ensemble has a copy
     assert call.result("parse", text, "-m", vote)
 
 
@@ -93,13 +93,18 @@ def test_decoder_of_an_ensemble_may_have_an_option_and_must_be_known(call: Calle
 
 
 def test_unsuitable_calls_of_ensembles_are_refused(call: Caller, model: Path, tmp_path: Path) -> None:
-    vote = tmp_path / "vote"
+    vote, file = tmp_path / "vote", tmp_path / "m.safetensors"
+    file.write_text("mine")
     assert "no such model or file" in call.refusal("combine", tmp_path / "nothing", "-o", vote)
     assert "only a model has layer" in call.refusal("combine", "baseline:right@layer=1", "-o", vote)
     assert "this folder holds a trained model" in call.refusal("combine", model, "-o", model)
     call.result("combine", model, "-o", vote)
     assert "--overwrite" in call.refusal("combine", model, "-o", vote)
     call.result("combine", model, "-o", vote, "--overwrite")
+    assert "not a model, so it is not overwritten" in call.refusal("combine", vote, "-o", file, "--overwrite")
+    call.result("combine", vote, "-o", tmp_path / "copy.safetensors")
+    assert (tmp_path / "copy.safetensors").read_bytes() == (model / "model.safetensors").read_bytes()
+    assert "cannot be written to standard output" in call.refusal("combine", model, "-o", "-", code=2)
     text = tmp_path / "text.txt"
     text.write_text("a b\n", encoding="utf-8")
     assert "has no layers" in call.refusal("parse", text, "-m", f"{vote}@layer=1")

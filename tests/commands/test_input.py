@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.calls import TINY, Caller
+from tests.support.model_files import MODEL, content_of
 from tests.support.tiny import sentences, with_trees
 from tests.support.ud_rules import violations
 from tests.support.working_folder import write
@@ -28,7 +29,7 @@ def raw_model(call: Caller, tmp_path: Path) -> Path:
 
 
 def test_model_stores_the_tokenization_of_its_text(call: Caller, raw_model: Path) -> None:
-    settings = json.loads((raw_model / "best/checkpoint.json").read_text("utf-8"))
+    settings = content_of(raw_model / MODEL)
     assert '"tokenization": "unicode"' in json.dumps(settings)
     text = write("in.txt", "Sonra güldü. Gitti.\n")
     assert call.result("parse", "-m", raw_model, text).splitlines() == [
@@ -121,14 +122,11 @@ def test_file_comes_before_a_treebank_of_its_name(
 @pytest.mark.usefixtures("short_sample")
 def test_a_treebank_by_name_is_trained_on_and_resumed(call: Caller) -> None:
     call.result("train", "sample", "--dev", "sample", *TINY, "--set", "train.epochs=1", "-o", "run")
-    facts = json.loads(Path("run/best/checkpoint.json").read_bytes())
+    facts = content_of(Path("run", MODEL))["facts"]
     assert (facts["texts"], facts["training"]["sentences"]) == (["sample"], 12)
     call.result("train", "--resume", "-o", "run", "--set", "train.epochs=2")
 
 
-@pytest.mark.parametrize("command", [["info"], ["pack", "-o", "packed"]])
-def test_options_of_parsing_are_refused_where_they_have_no_effect(
-    call: Caller, model: Path, command: list[str]
-) -> None:
-    problem = call.refusal(*command, "-m", f"{model}@layer=1")
+def test_options_of_parsing_are_refused_where_they_have_no_effect(call: Caller, model: Path) -> None:
+    problem = call.refusal("info", "-m", f"{model}@layer=1")
     assert problem.endswith("these options concern parsing, and this uses the model itself; leave out @layer")

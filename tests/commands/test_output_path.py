@@ -14,26 +14,25 @@ TREE = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))))\n"
 
 @pytest.fixture(autouse=True)
 def _files(call: Caller, model: Path, working_folder: Path) -> None:
-    """A text, gold trees and a packed model in the current folder."""
+    """A text, gold trees and the file of a model in the current folder."""
     Path("t.txt").write_text("the dog saw a cat\n")
     Path("g.mrg").write_text(TREE)
-    call.result("pack", "-m", model, "-o", "m.synparse")
+    Path("m.safetensors").write_bytes((model / "model.safetensors").read_bytes())
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        "parse -m m.synparse t.txt -o m.synparse",
-        "parse -m m.synparse t.txt -o t.txt",
-        "extract -m m.synparse t.txt -o m.synparse",
-        "extract -m m.synparse t.txt --what vectors -o m.synparse",
-        "perplexity -m m.synparse t.txt -o m.synparse",
-        "perplexity -m m.synparse t.txt --per sentence -o m.synparse",
-        "report -m m.synparse --gold g.mrg -o g.mrg",
-        "report -m m.synparse --gold g.mrg -o m.synparse",
+        "parse -m m.safetensors t.txt -o m.safetensors",
+        "parse -m m.safetensors t.txt -o t.txt",
+        "extract -m m.safetensors t.txt -o m.safetensors",
+        "extract -m m.safetensors t.txt --what vectors -o m.safetensors",
+        "perplexity -m m.safetensors t.txt -o m.safetensors",
+        "perplexity -m m.safetensors t.txt --per sentence -o m.safetensors",
+        "report -m m.safetensors --gold g.mrg -o g.mrg",
+        "report -m m.safetensors --gold g.mrg -o m.safetensors",
         "convert g.mrg -o g.mrg",
         "analyze classes t.txt -o t.txt",
-        "pack -m m.synparse -o m.synparse",
         "decode t.txt -o t.txt",
     ],
 )
@@ -58,17 +57,17 @@ def test_details_do_not_replace_what_is_read(call: Caller, name: str) -> None:
 
 def test_output_folder_is_not_inside_a_model(call: Caller, copy: Path) -> None:
     before = sorted(copy.rglob("*"))
-    for folder in (copy, copy / "best", copy / "new"):
+    for folder in (copy, copy / "new"):
         problem = f"{folder}: this folder is a model and cannot contain other files; name another folder"
         assert call.refusal("parse", "-m", copy, "t.txt", "--output-dir", folder) == problem
         assert call.refusal("eval", "--gold", "g.mrg", "--baseline", "right", "--details", folder) == problem
     assert sorted(copy.rglob("*")) == before
 
 
-@pytest.mark.parametrize("target", ["log.jsonl", "best/weights.safetensors", "best/trees.txt"])
+@pytest.mark.parametrize("target", ["log.jsonl", "model.safetensors", "trees.txt"])
 def test_model_folder_is_not_written_to(call: Caller, copy: Path, target: str) -> None:
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
-    for arguments in (["parse", "-m", copy, "t.txt"], ["pack", "-m", copy], ["convert", "g.mrg", "--format", "text"]):
+    for arguments in (["parse", "-m", copy, "t.txt"], ["convert", "g.mrg", "--format", "text"]):
         assert "this folder is a model" in call.refusal(*arguments, "-o", copy / target)
     assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
 
@@ -78,15 +77,15 @@ def test_model_folder_is_not_written_to(call: Caller, copy: Path, target: str) -
     [
         ("train texts -o texts", "texts/t.txt: is read, so the output folder texts cannot replace it"),
         ("train texts/t.txt --dev dev.txt -o texts --overwrite", "texts/t.txt: is read"),
-        ("train copy/best/vocabulary.txt -o copy --overwrite", "copy/best/vocabulary.txt: is read"),
+        ("train copy/log.jsonl -o copy --overwrite", "copy/log.jsonl: is read"),
         ("train dev.txt --model chart --teacher copy -o copy --overwrite", "copy: is read"),
         ("train dev.txt --set data.vocabulary=texts/t.txt -o texts", "texts/t.txt: is read"),
         ("train dev.txt --seeds 1,2 -o copy/new", "it would be inside COPY, which is a model"),
         ("train dev.txt --best -o copy/new", "it would be inside COPY, which is a model"),
-        ("train dev.txt -o copy/best/new", "it would be inside COPY/best, which is a model"),
+        ("train dev.txt -o copy/new", "it would be inside COPY, which is a model"),
         ("task train listops -o copy/new", "it would be inside COPY, which is a model"),
         ("combine copy baseline:right -o copy/new", "it would be inside COPY, which is a model"),
-        ("combine m.synparse baseline:right -o copy/new", "it would be inside COPY, which is a model"),
+        ("combine m.safetensors baseline:right -o copy/new", "it would be inside COPY, which is a model"),
         ("data prepare t.txt -o copy/new", "it would be inside COPY, which is a model"),
         ("data prepare t.txt -o t.txt", "t.txt: is read, so the output folder t.txt cannot replace it"),
     ],
@@ -108,8 +107,8 @@ def test_new_folder_is_not_inside_a_model_and_contains_nothing_that_is_read(
     [
         ("convert g.mrg -o o.jsonl", "o.jsonl: this command writes text, brackets, .*, not jsonl; choose one with"),
         ("generate -m english-grammar -o o.jsonl", "o.jsonl: this command writes brackets, text or conllu, not jsonl"),
-        ("extract -m m.synparse t.txt -o o.npz", "only --what vectors and --what states write .npz files"),
-        ("extract -m m.synparse t.txt --what distances -o o.npz", "only --what vectors and --what states write"),
+        ("extract -m m.safetensors t.txt -o o.npz", "only --what vectors and --what states write .npz files"),
+        ("extract -m m.safetensors t.txt --what distances -o o.npz", "only --what vectors and --what states write"),
     ],
 )
 def test_suffix_of_another_format_is_refused(call: Caller, arguments: str, problem: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 from induce.parsing.output_lock import TEXTS
 from induce.parsing.writer import whole_sentences
 from induce.storage import checkpoint
-from induce.storage.lock import RunLock
+from induce.storage.run_folder import RunLock
 from tests.support.calls import Caller, Process, toy_text
 
 
@@ -111,7 +111,9 @@ def test_batch_is_not_resumed_with_another_model(call: Caller, model: Path, tmp_
     for weights in network.parameters():
         weights.data += 0.01
     other = tmp_path / "other"
-    checkpoint.save(other / "best", checkpoint.pack(network, stored.config, stored.vocabulary, stored.facts))
+    checkpoint.save(
+        other / "model.safetensors", checkpoint.pack(network, stored.config, stored.vocabulary, stored.facts)
+    )
     assert "out: was begun with weights" in call.refusal("parse", "-m", other, "in", "--output-dir", "out", "--resume")
 
 

@@ -50,13 +50,13 @@ def test_it_is_scored(call: Caller) -> None:
     assert "out/deep/b.txt.trees:" in call.refusal("eval", "out", "--gold", "other.trees")
 
 
-@pytest.mark.parametrize("pack", [False, True])
-def test_it_votes(call: Caller, pack: bool) -> None:
-    call.result("combine", "out", "baseline:right@weight=0.5", "-o", "vote", *["--pack"] * pack)
-    assert call.result("parse", "-m", "vote", "in/deep/b.txt", "in/a.txt") == Path("one.trees").read_text("utf-8")
+@pytest.mark.parametrize("vote", ["vote", "vote.safetensors"])
+def test_it_votes(call: Caller, vote: str) -> None:
+    call.result("combine", "out", "baseline:right@weight=0.5", "-o", vote)
+    assert call.result("parse", "-m", vote, "in/deep/b.txt", "in/a.txt") == Path("one.trees").read_text("utf-8")
     Path("out/a.txt.trees").write_text("(X (W a) (W b))\n", encoding="utf-8")
-    code, _, err = call("parse", "-m", "vote", "in/a.txt")
-    assert (code, "this member has changed" in err) == ((0, False) if pack else (1, True))
+    code, _, err = call("parse", "-m", vote, "in/a.txt")
+    assert (code, "this member has changed" in err) == ((1, True) if vote == "vote" else (0, False))
 
 
 def test_it_is_focused_on(call: Caller) -> None:

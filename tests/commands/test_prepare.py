@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.calls import TINY, Caller, toy_text
+from tests.support.model_files import MODEL, RESUME, content_of, weights_of
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +27,12 @@ def test_the_same_weights(call: Caller) -> None:
     call.result("train", "text.txt", "--tokenizer", "unicode", "-o", "plain", *whole)
     call.result("train", "corpus", "-o", "prepared", *short)
     call.result("train", "--resume", "-o", "prepared", "--set", "train.epochs=2")
-    for part in ("best", "last"):
-        weights = [Path(f"{run}/{part}/weights.safetensors").read_bytes() for run in ("plain", "prepared")]
+    for name in (MODEL, RESUME):
+        weights = [weights_of(Path(run, name)) for run in ("plain", "prepared")]
         assert weights[0] == weights[1]
-    facts = [json.loads(Path(f"{run}/best/checkpoint.json").read_bytes()) for run in ("plain", "prepared")]
+    facts = [content_of(Path(run, MODEL)) for run in ("plain", "prepared")]
     assert facts[0]["settings"]["data"] == facts[1]["settings"]["data"]
-    assert facts[0]["health"] == facts[1]["health"]
+    assert facts[0]["facts"]["health"] == facts[1]["facts"]["health"]
 
 
 def test_unsuitable_corpus_is_refused(call: Caller) -> None:

@@ -20,7 +20,7 @@ from induce.parsing.load import load_parser
 from induce.parsing.writer import Job, parse_into
 from induce.shards.batch import MakeEngine, ShardWork, engine_called, parse_in_shards
 from induce.shards.manifest import NAME
-from induce.storage.lock import RunLock
+from induce.storage.run_folder import RunLock
 from induce.workers.pool import Pool
 from tests.support.calls import Caller, toy_text
 from tests.support.shards import Deadly, Dying, results, written_by_one_process

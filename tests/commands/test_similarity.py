@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cli.main import run as run_cli
+from induce.storage.checkpoint import read
 from tests.support.calls import Caller, set_options, toy_text
 
 OTHER = "A man met a dog ."
@@ -59,7 +60,7 @@ def test_fine_tuning_keeps_words_settings_and_frozen_trees(call: Caller, folder:
         for name in ("udgn", "tuned")
     ]
     assert vectors[0] != vectors[1]
-    words = [(folder / name / "best" / "vocabulary.txt").read_bytes() for name in ("udgn", "tuned")]
+    words = [read(folder / name / "model.safetensors").vocabulary.words for name in ("udgn", "tuned")]
     assert words[0] == words[1]
     info = call.result("info", "-m", folder / "tuned")
     assert "model.frozen=parser" in info

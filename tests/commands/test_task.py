@@ -13,7 +13,8 @@ import pytest
 from cli.main import run as run_cli
 from induce.analysis.sweep import sweep
 from induce.tasks.encoders.sequences import MemoryEncoder
-from tests.support.calls import Caller, sealed_json, set_options
+from tests.support.calls import Caller, set_options
+from tests.support.model_files import MODEL, RESUME, content_of, rewrite
 
 TINY = ("task.expressions=60", "train.epochs=1", "loader.batch_size=16")
 SHORT = "task.longest=12"  # of listops
@@ -63,10 +64,8 @@ def test_run_is_resumed_by_the_name_of_its_task(call: Caller, folder: Path, tmp_
 
 
 def test_missing_settings_of_a_model_are_reported(call: Caller, folder: Path, tmp_path: Path) -> None:
-    path = Path(shutil.copytree(folder / "listops", tmp_path / "run")) / "best/checkpoint.json"
-    facts = json.loads(path.read_bytes())
-    facts["settings"]["model"] = {}
-    path.write_bytes(sealed_json(facts))
+    path = Path(shutil.copytree(folder / "listops", tmp_path / "run")) / MODEL
+    rewrite(path, content=lambda content: content["settings"].update(model={}))
     Path("test.tsv").write_text("7\t7\n", encoding="utf-8")
     message = call.refusal("task", "eval", "listops", "test.tsv", "-m", tmp_path / "run")
     assert "weights and settings do not fit together: 'classifier_dropout'" in message
@@ -169,8 +168,8 @@ def test_training_on_files_can_be_resumed(call: Caller) -> None:
     assert message.endswith("; at least 20 are needed")
     call.result("train", "--resume", "-o", "run", "--set", "train.epochs=2")
     assert "accuracy" in (Path("run") / "log.jsonl").read_text(encoding="utf-8")
-    stored = json.loads((Path("run") / "last" / "checkpoint.json").read_text(encoding="utf-8"))
-    assert (stored["settings"]["task_name"], stored["epoch"]) == ("listops", 3)
+    stored = content_of(Path("run", RESUME))
+    assert (stored["settings"]["task_name"], stored["facts"]["epoch"]) == ("listops", 3)
 
 
 def test_incompatible_models_and_options_are_refused(call: Caller, folder: Path) -> None:

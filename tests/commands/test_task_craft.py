@@ -13,6 +13,7 @@ import pytest
 from induce.settings.presets import load_preset
 from induce.tasks.craft.demonstrations import Craft, CraftSettings
 from tests.support.calls import Caller, set_options
+from tests.support.model_files import MODEL, RESUME, weights_of
 
 SMALL = set_options(
     *("task.expressions=45", "model.hidden_size=6", "model.inner_size=6", "loader.batch_size=15", "train.epochs=2")
@@ -50,7 +51,7 @@ def test_resumed_run_ends_with_the_same_weights(trained: Path, tmp_path: Path, c
     run = tmp_path / "run"
     call.result("task", "train", "craft", *SMALL, "--set", "train.epochs=1", "-o", run)
     call.result("train", "--resume", "--set", "train.epochs=2", "-o", run)
-    assert (run / "last/weights.safetensors").read_bytes() == (trained / "last/weights.safetensors").read_bytes()
+    assert weights_of(run / RESUME) == weights_of(trained / RESUME)
 
 
 def test_parse_and_extract_segment_trajectories(trained: Path, demonstrations: Path, call: Caller) -> None:
@@ -86,7 +87,7 @@ def test_eval_reports_scores_and_options(
     trained: Path, demonstrations: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("induce.tasks.craft.policy_scores.WORLDS", 2)
-    document = call.json("task", "eval", "craft", "-m", trained, "-m", trained / "best", demonstrations)
+    document = call.json("task", "eval", "craft", "-m", trained, "-m", trained / MODEL, demonstrations)
     score, same_score, mean = document["scores"]
     assert score["values"] == same_score["values"] == mean["values"]
     assert set(mean["deviations"].values()) == {0.0}
@@ -176,9 +177,7 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     assert curve["points"] == [[event["calls"], event["reward"]] for event in log] != []
     assert ">return<" in (tmp_path / "returns.svg").read_text(encoding="utf-8")
     assert "Best return" in call.result("task", "curves", "-m", run, "--what", "return")
-    assert "last/log.jsonl: there is no return" in call.refusal(
-        "task", "curves", "-m", run / "last", "--what", "return"
-    )
+    assert "there is no return" in call.refusal("task", "curves", "-m", run / RESUME, "--what", "return")
     score = call.json("task", "eval", "craft", "-m", run)["scores"][0]
     assert {"success DCA", "calls DCA", "NMI"} <= score["values"].keys()
     assert "calls of the options of" in call.result("info", "-m", run)
@@ -206,8 +205,7 @@ def test_incompatible_models_and_settings_are_refused(
 def test_curves_continue_after_the_best_step(tmp_path: Path, call: Caller) -> None:
     for epochs in (1, 3):
         call.result("task", "train", "craft", *SMALL, "--set", f"train.epochs={epochs}", "-o", tmp_path / str(epochs))
-    (tmp_path / "3" / "best").rename(tmp_path / "other")
-    (tmp_path / "1" / "best").rename(tmp_path / "3" / "best")
+    (tmp_path / "1" / MODEL).replace(tmp_path / "3" / MODEL)
     log = [json.loads(line) for line in (tmp_path / "3" / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     checks = [event for event in log if event["event"] == "check"]
     points = call.json("task", "curves", "-m", tmp_path / "3")[0]["points"]

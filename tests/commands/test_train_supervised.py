@@ -8,6 +8,7 @@ import pytest
 
 from cli.main import run as run_cli
 from tests.support.calls import Caller, set_options, toy_text
+from tests.support.model_files import RESUME, weights_of
 from tests.support.tiny import SETTINGS, sentences, with_trees
 
 TINY = set_options(*SETTINGS["onlstm-syd"], "loader.batch_size=4")
@@ -130,7 +131,7 @@ def test_student_is_resumed_after_interruption(call: Caller, model: Path) -> Non
     call.result("train", *arguments, "-o", "whole")
     call.result("train", *arguments, "-o", "halves", "--max-minutes", "0.00001")
     call.result("train", "--resume", "-o", "halves")
-    weights = [Path(run, "last", "weights.safetensors").read_bytes() for run in ("whole", "halves")]
+    weights = [weights_of(Path(run, RESUME)) for run in ("whole", "halves")]
     assert weights[0] == weights[1]
     call.result("combine", f"{model}@layer=1", "baseline:left@weight=3", "-o", "other")
     problem = (

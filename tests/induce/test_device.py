@@ -54,7 +54,7 @@ def test_all_is_where_it_belongs(name: str, tmp_path: Path, monkeypatch: pytest.
     train(name, tmp_path / "near", "cpu")
     with Device():
         train(name, tmp_path / "away", DEVICE)
-    near, away = (store.read(tmp_path / run / "last") for run in ("near", "away"))
+    near, away = (store.read(tmp_path / run / "resume.safetensors") for run in ("near", "away"))
     losses = [weights.facts.history[-1].development_loss for weights in (near, away)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
     if model_class(name).gives:

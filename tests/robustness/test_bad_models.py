@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.calls import TINY, Caller, reseal, sealed_json, toy_text
+from tests.support.calls import TINY, Caller, toy_text
+from tests.support.model_files import MODEL, RESUME, rewrite
 from tests.support.working_folder import contents, write
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -23,8 +22,7 @@ def test_no_model(call: Caller, trained: Path) -> None:
     assert call.refusal("parse", "-m", "none", text) == f"none: there is no such model; {hint} none"
     remedy = "make it one with: synparse combine baseline:right -o FOLDER"
     assert call.refusal("draw", "-m", "baseline:right", text) == f"baseline:right: a baseline is not a model; {remedy}"
-    problem = "file: not a packed model, or a damaged one (File is not a zip file); -m takes the folder of a model"
-    assert call.refusal("info", "-m", write("file", "x")).startswith(problem)
+    assert call.refusal("info", "-m", write("file", "x")).startswith("file: not a model of synparse")
     Path("empty").mkdir()
     assert call.refusal("extract", "-m", "empty", text) == f"empty: this folder holds no model; {hint} empty"
     call.result("data", "prepare", text, "-o", "corpus")
@@ -32,72 +30,57 @@ def test_no_model(call: Caller, trained: Path) -> None:
     assert call.refusal("info", "-m", "corpus") == f"corpus: this is a prepared corpus; {remedy}"
 
 
-def edit(**changes: Any) -> Callable[[bytes], bytes]:
-    """A function that sets values of checkpoint.json, or deletes keys of value ``...`` (``a__b`` is in a table)."""
+def edit(**changes: Any) -> Callable[[dict[str, Any]], None]:
+    """A function that sets values of the header, or deletes keys of value ``...`` (``a__b`` is in a table)."""
 
-    def changed(content: bytes) -> bytes:
-        document = json.loads(content)
+    def change(content: dict[str, Any]) -> None:
         for key, value in changes.items():
             *tables, last = key.split("__")
-            table = document
+            table = content
             for name in tables:
                 table = table[name]
             if value is ...:
                 del table[last]
             else:
                 table[last] = value
-        return sealed_json(document)
 
-    return changed
+    return change
 
 
-JSON_CHANGES = [
-    *(edit(format=99), edit(format=...), edit(settings=[]), edit(settings=...), edit(settings__data=[])),
+CHANGES = [
+    *(edit(format=99), edit(format="x"), edit(settings=[]), edit(settings=...), edit(settings__data=[])),
     *(edit(settings__train__epochs="many"), edit(settings__train__new=1), edit(settings__loader__batch_size=0)),
     *(edit(settings__model__hidden_size="big"), edit(settings__model__hidden_size=20), edit(settings__model__new=1)),
     *(edit(settings__model__layers=...), edit(settings__model__chunk_size=5), edit(settings__model_name="onlstn")),
-    *(edit(settings__parse__decoder="none"), edit(settings__parse__layer=9), edit(vocabulary_size=3)),
-    *(edit(settings__data__normalization="word"), edit(files={}), edit(**{"files__weights.safetensors": ...})),
-    *(edit(history=[1]), edit(training={}), edit(step="x"), edit(texts="a.txt")),
-]
-
-
-def cut(content: bytes) -> bytes:
-    """The first half of a file."""
-    return content[: len(content) // 2]
-
-
-DAMAGES: list[tuple[str, Callable[[bytes], bytes | None]]] = [
-    *(("checkpoint.json", change) for change in JSON_CHANGES),
-    *(("checkpoint.json", lambda content, new=new: new) for new in (b"", b"[]", b"[" * 100_000, b"\xff\xfe", b"null")),
-    ("vocabulary.txt", lambda content: content + b"more\n"),
-    ("vocabulary.txt", lambda content: content.replace(b"<eos>", b"<end>")),
-    ("vocabulary.txt", lambda content: content.replace(b"dog\n", b"cat\n")),
     *(
-        (name, damage)
-        for name in ("checkpoint.json", "vocabulary.txt", "weights.safetensors", "trainer.pt")
-        for damage in (lambda content: None, cut, lambda content: b"\x80garbage\xff" * 99, lambda content: b"")
+        edit(settings__parse__decoder="none"),
+        edit(settings__parse__layer=9),
+        edit(settings__data__normalization="word"),
     ),
+    *(edit(facts=...), edit(facts=[]), edit(facts__x=1)),
+    *(edit(facts__history=[1]), edit(facts__training={}), edit(facts__step="x"), edit(facts__texts="a.txt")),
+]
+DAMAGES: list[Callable[[Path], Any]] = [
+    *(lambda path, change=change: rewrite(path, content=change) for change in CHANGES),
+    *(
+        lambda path, words=words: rewrite(path, words="\n".join(words))
+        for words in ([], ["<eos>"], ["<eos>", "<unk>", "a", "a"], ["<eos>", "<unk>", "a", "b"])
+    ),
+    lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    lambda path: path.write_bytes(b"\x80garbage\xff" * 99),
+    lambda path: path.write_bytes(b""),
+    lambda path: path.write_bytes(path.read_bytes() + b"x"),
 ]
 
 
-@pytest.mark.parametrize(("name", "damage"), DAMAGES, ids=[f"{i}-{name}" for i, (name, _) in enumerate(DAMAGES)])
-def test_a_damaged_model(
-    call: Caller, copy: Path, trained: Path, name: str, damage: Callable[[bytes], bytes | None]
-) -> None:
-    for folder in (copy / "best", copy / "last"):
-        path = folder / name
-        if path.exists():
-            damaged = damage(path.read_bytes())
-            path.unlink() if damaged is None else path.write_bytes(damaged)
-    before = contents(copy)
-    calls: list[tuple[object, ...]] = [("train", "--resume", "-o", copy)]
-    if name != "trainer.pt":
-        calls += [("parse", "-m", copy, trained / "text.txt"), ("extract", "-m", copy, trained / "text.txt")]
-        calls += [("eval", "--gold", write("gold.mrg", "(S (NP (DT the) (NN cat)) (VP (VBD sat)))\n"), "-m", copy)]
-    if name in ("checkpoint.json", "vocabulary.txt"):
-        calls += [("info", "-m", copy)]
-    for arguments in calls:
+@pytest.mark.parametrize("number", range(len(DAMAGES)))
+def test_a_damaged_model(call: Caller, copy: Path, trained: Path, number: int) -> None:
+    for name in (MODEL, RESUME):
+        DAMAGES[number](copy / name)
+    before, gold = contents(copy), write("gold.mrg", "(S (NP (DT the) (NN cat)) (VP (VBD sat)))\n")
+    calls: list[tuple[object, ...]] = [("train", "--resume", "-o", copy), ("info", "-m", copy)]
+    calls += [(name, "-m", copy, trained / "text.txt") for name in ("parse", "extract")]
+    for arguments in (*calls, ("eval", "--gold", gold, "-m", copy)):
         if arguments[0] == "info" and call(*arguments)[0] == 0:
             continue  # only the model itself can detect this
         message = call.refusal(*arguments)
@@ -106,56 +89,63 @@ def test_a_damaged_model(
     assert contents(copy) == before
 
 
-def test_newer_format_is_refused(call: Caller, copy: Path) -> None:
-    path = copy / "best" / "checkpoint.json"
-    path.write_bytes(edit(format=99, synparse="7.0")(path.read_bytes()))
+def test_missing_model_is_that_of_the_latest_state(call: Caller, copy: Path, trained: Path) -> None:
+    """A training that is killed before its first check has no best model yet."""
+    (copy / MODEL).unlink()
+    call.result("parse", "-m", copy, trained / "text.txt")
+    (copy / RESUME).unlink()
+    assert "holds no model" in call.refusal("parse", "-m", copy, trained / "text.txt")
+
+
+def test_newer_and_older_formats_are_refused(call: Caller, copy: Path) -> None:
+    rewrite(copy / MODEL, content=edit(format=99, synparse="7.0"))
     message = call.refusal("info", "-m", copy)
     assert re.fullmatch(
-        rf"{re.escape(str(path))}: format 99 is unknown to synparse [0-9.]+, which reads format 2; "
+        rf"{re.escape(str(copy / MODEL))}: format 99 is unknown to synparse [0-9.]+, which reads format 3; "
         r"it was written by synparse 7\.0",
         message,
     )
+    for name in ("best/checkpoint.json", "checkpoint.json"):
+        old = Path(name[:1], name)
+        old.parent.mkdir(parents=True)
+        old.write_text("{}")
+        message = call.refusal("info", "-m", name[:1])
+        assert message == (
+            f"{name[:1]}: this model was written by an earlier version of synparse; train it again with --overwrite"
+        )
+    Path("old.synparse").write_bytes(b"PK\3\4" * 30)
+    assert "old.synparse: not a model of synparse" in call.refusal("info", "-m", "old.synparse")
 
 
-@pytest.mark.parametrize("command", [("parse", "text.txt"), ("info",)])
-def test_damaged_best_model_is_not_replaced_by_the_last_one(call: Caller, copy: Path, command: tuple[str, ...]) -> None:
-    write("text.txt", toy_text(3))
-    path = copy / "best" / "checkpoint.json"
+def test_damaged_best_model_is_not_replaced_by_the_last_one(call: Caller, copy: Path) -> None:
+    path, text = copy / MODEL, write("text.txt", toy_text(3))
     path.write_bytes(b"")
-    message = call.refusal(*command, "-m", copy)
-    assert message == f"{path}: missing or empty; repair it, or remove {path.parent} to use the other model in {copy}"
+    assert call.refusal("parse", "-m", copy, text).startswith(f"{path}: not a model of synparse")
     path.unlink()
-    assert call.refusal(*command, "-m", copy) == message
-
-
-def test_broken_link_to_a_model_is_reported(call: Caller, copy: Path, trained: Path) -> None:
-    path = copy / "best" / "checkpoint.json"
-    path.unlink()
-    path.symlink_to("gone.json")
-    message = f"{path}: this link leads nowhere; repair it, or remove {path.parent} to use the other model in {copy}"
-    assert call.refusal("parse", "-m", copy, trained / "text.txt") == call.refusal("info", "-m", copy) == message
-    shutil.rmtree(path.parent)
-    call.result("parse", "-m", copy, trained / "text.txt")
+    path.symlink_to("gone")
+    message = f"{path}: this link leads nowhere; repair it, or remove it to use the other model in {copy}"
+    assert call.refusal("parse", "-m", copy, text) == call.refusal("info", "-m", copy) == message
 
 
 def test_a_model_without_training(call: Caller, copy: Path, trained: Path) -> None:
-    path = copy / "best" / "checkpoint.json"
-    path.write_bytes(edit(step=0)(path.read_bytes()))
+    rewrite(copy / MODEL, content=edit(facts__step=0))
     message = call.refusal("parse", "-m", copy, trained / "text.txt")
     assert message == f"{copy}: this model has not been trained yet; resume with: synparse train --resume -o {copy}"
 
 
 def test_weights_that_are_nan_are_refused(call: Caller, copy: Path, trained: Path) -> None:
-    import torch
-    from safetensors.torch import load_file, save_file
+    def spoil(weights: dict[str, Any]) -> dict[str, Any]:
+        next(iter(weights.values())).view(-1)[0] = float("nan")
+        return weights
 
-    path = copy / "best" / "weights.safetensors"
-    weights = load_file(path)
-    next(iter(weights.values())).view(-1)[0] = torch.nan
-    save_file(weights, path)
-    assert "differs from the saved file" in call.refusal("parse", "-m", copy, trained / "text.txt")
-    reseal(path.parent)
+    rewrite(copy / MODEL, weights=spoil)
     assert "contains weights that are not finite" in call.refusal("parse", "-m", copy, trained / "text.txt")
+
+
+def test_interrupted_training_is_reported(call: Caller, trained: Path) -> None:
+    assert "interrupted" not in call.result("info", "-m", trained / "run")
+    call("train", trained / "text.txt", "-o", "run", *TINY, "--max-minutes", "0.00001")
+    assert "continue with: synparse train --resume -o run\n" in call.result("info", "-m", "run")
 
 
 def test_a_layer_out_of_range(call: Caller, trained: Path) -> None:
@@ -189,13 +179,13 @@ def test_existing_model_is_not_replaced(call: Caller, copy: Path, trained: Path)
     assert contents(copy) == before
 
 
-def test_other_folders_are_not_overwritten(call: Caller, trained: Path) -> None:
-    Path("best").mkdir()
-    write("best/photo.jpg", "mine")
+def test_other_files_are_not_overwritten(call: Caller, trained: Path) -> None:
+    Path(MODEL).mkdir()
+    write(f"{MODEL}/photo.jpg", "mine")
     write("notes.txt", "mine, too")
     text = trained / "text.txt"
     assert "not a model, so it is not overwritten" in call.refusal("train", text, "-o", ".", "--overwrite")
-    assert contents(Path()).keys() == {"best/photo.jpg", "notes.txt"}
+    assert contents(Path()).keys() == {f"{MODEL}/photo.jpg", "notes.txt"}
 
 
 def test_folder_contains_only_one_type_of_output(call: Caller, trained: Path) -> None:
@@ -234,6 +224,6 @@ def test_nothing_to_resume(call: Caller, trained: Path) -> None:
 
 
 def test_model_without_training_state_cannot_be_resumed(call: Caller, copy: Path) -> None:
-    shutil.rmtree(copy / "last")
+    (copy / RESUME).unlink()
     problem = "holds a model but no state to resume from; train again with --overwrite, or delete this folder"
     assert call.refusal("train", "--resume", "-o", copy) == f"{copy}: {problem}"

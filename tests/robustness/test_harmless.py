@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 from cli.output import open_output
-from tests.support.calls import TINY, Caller, reseal, sealed_json
+from tests.support.calls import TINY, Caller
 from tests.support.file_faults import limited_memory
+from tests.support.model_files import MODEL, RESUME, content_of, rewrite
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -48,7 +47,7 @@ def trained_on(call: Caller, text: str) -> dict[str, int]:
     Path("text.txt").write_text(text)
     few = ["--set", "data.minimum_count=1", "--set", "train.epochs=1"]
     call.result("train", "text.txt", "-o", "run", "--overwrite", *TINY, *few)
-    training = json.loads(Path("run/best/checkpoint.json").read_bytes())["training"]
+    training = content_of(Path("run", MODEL))["facts"]["training"]
     return {name: training[name] for name in ("sentences", "words")}
 
 
@@ -69,11 +68,11 @@ def test_a_model_larger_than_all_memory(call: Caller, trained: Path) -> None:
     ],
 )
 def test_a_state_of_other_types(call: Caller, copy: Path, name: str, value: Any) -> None:
-    path = copy / "last" / "trainer.pt"
-    state = torch.load(path, weights_only=True)
-    state[name] = {**state[name], **value} if isinstance(value, dict) and value and name == "position" else value
-    torch.save(state, path)
-    reseal(path.parent)
+    def changed(state: dict[str, Any]) -> dict[str, Any]:
+        merged = isinstance(value, dict) and value and name == "position"
+        return {**state, name: {**state[name], **value} if merged else value}
+
+    rewrite(copy / RESUME, state=changed)
     assert "cannot be resumed" in call.refusal("train", "--resume", "-o", copy, "--set", "train.epochs=9")
 
 
@@ -84,17 +83,15 @@ class Touch:
         return Path.touch, (Path("executed"),)
 
 
-@pytest.mark.parametrize("name", ["checkpoint.json", "vocabulary.txt", "weights.safetensors", "trainer.pt"])
+@pytest.mark.parametrize("name", [MODEL, RESUME])
 def test_code_in_the_files_of_a_model_is_not_run(call: Caller, copy: Path, name: str) -> None:
-    for path in copy.glob(f"*/{name}"):
-        torch.save({"optimizer": Touch(), "random": {}}, path)
-        if name != "checkpoint.json":
-            reseal(path.parent)
+    path = copy / name
+    torch.save({"optimizer": Touch(), "random": {}}, path)
     torch.load(io.BytesIO(path.read_bytes()), weights_only=False)
     Path("executed").unlink()  # the file is dangerous
     Path("in.txt").write_text("the dog saw a cat\n")
-    call.refusal("train", "--resume", "-o", copy, "--set", "train.epochs=9")
-    assert call("parse", "-m", copy, "in.txt")[0] == (name != "trainer.pt")
+    call.refusal("parse", "-m", path, "in.txt")
+    assert (call("train", "--resume", "-o", copy, "--set", "train.epochs=9")[0] != 0) == (name == RESUME)
     assert not Path("executed").exists()
 
 
@@ -107,22 +104,21 @@ def test_code_in_the_files_of_a_model_is_not_run(call: Caller, copy: Path, name:
     ids=" ".join,
 )
 def test_finite_weights_whose_output_is_nan_are_reported(call: Caller, copy: Path, command: tuple[str, ...]) -> None:
-    path = copy / "best" / "weights.safetensors"
-    save_file({name: (value * 1e38).clamp(-3e38, 3e38) for name, value in load_file(path).items()}, path)
-    reseal(path.parent)
+    rewrite(copy / MODEL, weights=lambda tensors: {n: (v * 1e38).clamp(-3e38, 3e38) for n, v in tensors.items()})
     Path("in.txt").write_text("the dog saw a cat\n")
     assert "is not a number" in call.refusal(*command, "in.txt", "-m", copy)
 
 
 def test_escape_sequences_in_a_model(call: Caller, copy: Path) -> None:
     """A downloaded model cannot send escape sequences to the terminal."""
-    path = copy / "best" / "checkpoint.json"
-    facts = json.loads(path.read_bytes())
-    facts["preset"] = facts["training"]["text"] = "\x1b[2Jmine\x07"
-    facts["texts"] = ["\x1b]0;title\x07.txt"]
-    facts["synparse"] = "\x1b[31m1"
-    facts["settings"]["model"]["hidden_size"] = facts["settings"]["source"] = "\ud800"  # half a character
-    path.write_bytes(sealed_json(facts))
+
+    def change(content: dict[str, Any]) -> None:
+        content["settings"]["preset"] = "\x1b[2Jmine\x07"
+        content["facts"]["texts"] = ["\x1b]0;title\x07.txt"]
+        content["synparse"] = "\x1b[31m1"
+        content["settings"]["source"] = "\ud800"  # half a character
+
+    rewrite(copy / MODEL, content=change)
     code, out, err = call("info", "-m", copy)
     assert code in (0, 1)
     assert not {"\x1b", "\x07"} & {*out, *err}

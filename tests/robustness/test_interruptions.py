@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from pathlib import Path
 
 import pytest
 
-from tests.support.calls import TINY, Caller, Process, reseal, toy_text, wait_for
+from tests.support.calls import TINY, Caller, Process, toy_text, wait_for
+from tests.support.model_files import MODEL, RESUME, content_of, rewrite
 from tests.support.tiny import assert_equal_weights
 from tests.support.working_folder import write
 
@@ -33,7 +33,7 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal
     assert finished.startswith("interrupted after ")
     assert where == "model folder: cut; to continue: synparse train --resume -o cut"
     call.result("parse", "-m", "cut", "text.txt")
-    epochs = json.loads(Path("cut/last/checkpoint.json").read_text())["epoch"] + 1
+    epochs = content_of(Path("cut", RESUME))["facts"]["epoch"] + 1
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in the process
     try:
@@ -47,22 +47,16 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal
 def test_training_killed_in_the_first_epoch_can_be_resumed(call: Caller, warm: str) -> None:
     write("text.txt", toy_text(600))
     process = Process(warm, "train", "text.txt", "-o", "run", *TINY, "--set", "train.epochs=1")
-    wait_for(lambda: Path("run/last").exists())
+    wait_for(lambda: Path("run", RESUME).exists())
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert process.returncode == -signal.SIGKILL
-    assert not Path("run/best").exists()
+    assert not Path("run", MODEL).exists()
     call.result("train", "--resume", "-o", "run")
     call.result("parse", "-m", "run", "text.txt")
 
 
 def test_time_limit_applies_to_each_call(call: Caller, copy: Path) -> None:
-    path = copy / "last" / "trainer.pt"
-    import torch
-
-    state = torch.load(path, weights_only=True)
-    state["position"]["seconds"] = 7200.0
-    torch.save(state, path)
-    reseal(path.parent)
+    rewrite(copy / RESUME, state=lambda state: {**state, "position": {**state["position"], "seconds": 7200.0}})
     _, _, err = call("train", "--resume", "-o", copy, "--set", "train.epochs=5", "--max-minutes", "5")
     assert "all epochs done" in err

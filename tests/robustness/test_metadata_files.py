@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
-import zipfile
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
@@ -26,13 +24,7 @@ from induce.family import seeds as family
 from induce.family.seeds import StoredFamily
 from induce.recipes.recipe import read_recipe
 from induce.recipes.recipe_job import RecipeJob
-from induce.storage.checkpoint import build_model
-from induce.storage.checkpoint import read as read_checkpoint
-from induce.storage.packed import MANIFEST, PARTS, unpack, write_packed
 from induce.training.request import RunRequest
-from induce.training.run import make_run
-from induce.training.state import save_last
-from tests.support.tiny import corpora, settings
 from treebank.base.errors import SynparseError
 from treebank.base.files import describe_file
 from treebank.base.metadata import read_metadata, seal, write_metadata
@@ -48,20 +40,12 @@ VALUES = (None, True, -1, 0, 7, 1.5, 1e300, 10**400, 2**64, "", "x", "\ud800", "
 class Stored:
     """A metadata file that is mutated, and the function that reads it."""
 
-    def __init__(self, path: Path, read: Callable[[], Any], *, archive: Path | None = None) -> None:
-        self.path, self.read, self.archive = path, read, archive
-        self.data = path.read_bytes() if archive is None else zipfile.ZipFile(archive).read(MANIFEST)
+    def __init__(self, path: Path, read: Callable[[], Any]) -> None:
+        self.path, self.read, self.data = path, read, path.read_bytes()
 
     def write(self, data: bytes) -> None:
-        """Replace the file, or the manifest in the packed model, by ``data``."""
-        if self.archive is None:
-            self.path.write_bytes(data)
-            return
-        with zipfile.ZipFile(self.path) as source:
-            parts = {name: source.read(name) for name in source.namelist()}
-        with zipfile.ZipFile(self.archive, "w") as sink:
-            for name, content in {**parts, MANIFEST: data}.items():
-                sink.writestr(name, content)
+        """Replace the file by ``data``."""
+        self.path.write_bytes(data)
 
 
 def family_file(folder: Path) -> Stored:
@@ -93,19 +77,6 @@ def batch_file(folder: Path) -> Stored:
     return Stored(folder / NOTE, lambda: parsed_files(str(folder)))
 
 
-def packed_file(folder: Path) -> Stored:
-    for name in PARTS:
-        (folder / name).write_text(name)
-    write_packed(folder, str(folder / "whole"))
-    shutil.copy(folder / "whole", folder / "packed")
-
-    def read() -> dict[str, bytes]:
-        unpacked = unpack(folder / "packed")
-        return {path.name: path.read_bytes() for path in unpacked.iterdir()}
-
-    return Stored(folder / "whole", read, archive=folder / "packed")
-
-
 def ensemble_file(folder: Path) -> Stored:
     members = (Member(path="a.trees", weight=2.0, sha256="0" * 64), Member(path="baseline:right"))
     options = {"output": "trees", "sums": False, "normalization": "words", "decoder": "mbr"}
@@ -113,18 +84,7 @@ def ensemble_file(folder: Path) -> Stored:
     return Stored(folder / "ensemble.json", lambda: EnsembleDescription.read(folder))
 
 
-def checkpoint_file(folder: Path) -> Stored:
-    save_last(make_run(settings("lstm"), *corpora(settings("lstm"), 20), folder, device="cpu"))
-
-    def read() -> tuple[Any, ...]:
-        checkpoint = read_checkpoint(folder / "last")
-        weights = {name: value.tolist() for name, value in build_model(checkpoint).state_dict().items()}
-        return checkpoint.config, checkpoint.facts, checkpoint.vocabulary.words, weights
-
-    return Stored(folder / "last" / "checkpoint.json", read)
-
-
-FILES = [checkpoint_file, family_file, plan_file, corpus_file, batch_file, packed_file, ensemble_file]
+FILES = [family_file, plan_file, corpus_file, batch_file, ensemble_file]
 
 
 def positions(value: Any) -> Iterator[tuple[Any, Any]]:

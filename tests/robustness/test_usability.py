@@ -151,7 +151,7 @@ def test_an_output_among_the_files_of_a_folder_is_not_read(call: Caller, model: 
 
 
 def test_outputs_of_synparse_are_not_read_as_texts(call: Caller, model: Path, tmp_path: Path) -> None:
-    """A model folder contains vocabulary.txt, and parsed text must not be parsed again."""
+    """A model folder contains a log, and parsed text must not be parsed again."""
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     (corpus / "a.txt").write_text("a dog\n", encoding="utf-8")

@@ -9,8 +9,8 @@ from typing import Any
 
 from induce.registry import MODELS
 from induce.storage.checkpoint import build_model, read
-from induce.storage.folders import whole
-from induce.storage.lock import NAME as LOCK
+from induce.storage.model_file import MODEL, RESUME
+from induce.storage.run_folder import LOCK
 from tests.support.calls import set_options
 from tests.support.tiny import SETTINGS, sentences, with_trees
 from treebank.base.files import PART
@@ -21,7 +21,7 @@ TASKS = {
     "craft": ["task.expressions=24", "model.hidden_size=6", "model.inner_size=6", "loader.batch_size=12"],
 }
 TEACHERS = {"trees": "trees.mrg", "heads": "heads"}
-CHANGING = ("checkpoint.json", "trainer.pt", "log.jsonl", "synparse-shards.jsonl", LOCK)  # they contain times
+CHANGING = (MODEL, RESUME, "log.jsonl", "synparse-shards.jsonl", LOCK)  # they contain times
 TIMES = ("seconds", "log_bytes")
 Digests = dict[str, str]
 
@@ -72,22 +72,25 @@ def digest(value: Any) -> str:
 
 def digests_of_run(folder: Path) -> Digests:
     """Digests of a training: weights, the state that resuming depends on, and the checks in its log."""
-    import torch
-
     run = folder / "run"
-    state = torch.load(run / "last/trainer.pt", weights_only=True)
+    state = read(run / RESUME).trainer()
     events = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
     checks = [event["step"] for event in events if event["event"] == "check"]
-    return {**files(folder, "run"), "state": digest(state), "checks": str(checks)}
+    return {**weights(folder, "run"), "state": digest(state), "checks": str(checks)}
+
+
+def weights(folder: Path, name: str) -> Digests:
+    """Digests of the weights and vocabularies of all models below ``name``."""
+    models = {path: read(path) for path in sorted((folder / name).rglob("*.safetensors"))}
+    return {
+        str(path.relative_to(folder)): digest([model.digest, model.vocabulary.words]) for path, model in models.items()
+    }
 
 
 def complete_models(folder: Path) -> set[str]:
-    """Names of the existing checkpoints of one or two runs. Raises an error if one of them cannot be loaded.
-
-    A checkpoint that a kill left next to its folder counts, because it is found there.
-    """
-    names = [f"{run}/{name}" for run in ("run", "run/seed-1", "run/seed-2") for name in ("best", "last")]
-    complete = [name for name in names if whole(folder / name)]
+    """Names of the existing files of one or two runs. Raises an error if one of them cannot be loaded."""
+    names = [f"{run}/{name}" for run in ("run", "run/seed-1", "run/seed-2") for name in (MODEL, RESUME)]
+    complete = [name for name in names if (folder / name).exists()]
     for name in complete:
         build_model(read(folder / name))
     return set(complete)

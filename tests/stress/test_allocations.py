@@ -59,7 +59,7 @@ def are_close(expected: Path, actual: Path) -> bool:
     """Whether the weights of two models are equal up to rounding. Counts by batch are not compared."""
     import torch
 
-    models = [build_model(read(folder / "run/last")) for folder in (expected, actual)]
+    models = [build_model(read(folder / "run/resume.safetensors")) for folder in (expected, actual)]
     pairs = zip(*(model.parameters() for model in models), strict=True)
     return all(torch.allclose(first, second, rtol=1e-3, atol=1e-4) for first, second in pairs)
 

@@ -35,6 +35,7 @@ from tests.stress.small_runs import (
     digests_of_run,
     files,
     training,
+    weights,
     write_texts,
 )
 from tests.support.calls import ENVIRONMENT
@@ -107,20 +108,19 @@ SEEDS = " ".join([*training("onlstm", resume=True), "--seeds", "1,2"])
 PREPARED = [word if word != "text.txt" else "prepared" for word in training("onlstm", resume=True)]
 COMMANDS = {
     **{model: train_command(model) for model in (*SETTINGS, *TASKS)},
-    "two seeds": Command(SEEDS, lambda folder: files(folder, "run"), complete_models),
+    "two seeds": Command(SEEDS, lambda folder: weights(folder, "run"), complete_models),
     "prepared": Command(lambda folder: PREPARED, digests_of_run, complete_models),
     "parse into a folder": Command(INTO),
     "parse into JSON lines": Command(f"{INTO} --format jsonl"),
     "parse heads into a folder": Command(INTO.replace("model", "heads")),
     "parse in shards": Command(f"{INTO} --workers 2"),
     "combine": Command(VOTERS, votes, complete_vote),
-    "combine with copies": Command(f"{VOTERS} --pack", votes, complete_vote),
+    "combine into a file": output(VOTERS.replace("vote", "vote.safetensors"), "vote.safetensors"),
     "data prepare": Command(
         lambda folder: [] if (folder / "corpus").exists() else ["data", "prepare", "text.txt", "-o", "corpus"],
         lambda folder: files(folder, "corpus"),
         complete_corpus,
     ),
-    "pack": output("pack -m model -o model.synparse", "model.synparse"),
     "parse": output("parse -m model text.txt"),
     "extract": output("extract -m model text.txt"),
     "perplexity": output("perplexity -m model text.txt --per word"),

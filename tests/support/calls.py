@@ -20,8 +20,7 @@ from cli.main import run
 from tests.support.fork_server import Call
 from tests.support.reference import ROOT
 from tests.support.tiny import SETTINGS, sentences
-from treebank.base.files import describe
-from treebank.base.metadata import encode, seal
+from treebank.base.metadata import seal
 
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("SYNPARSE_")},
@@ -42,14 +41,6 @@ TINY = set_options(*SETTINGS["onlstm"])
 def sealed_json(content: dict[str, Any]) -> bytes:
     """A metadata file with ``content`` and a digest that matches it."""
     return json.dumps(seal(content)).encode()
-
-
-def reseal(folder: Path) -> None:
-    """Update the digests in checkpoint.json of ``folder`` to the current content of the files."""
-    path = folder / "checkpoint.json"
-    content = json.loads(path.read_bytes())
-    content["files"] = {name: encode(describe((folder / name).read_bytes())) for name in content["files"]}
-    path.write_bytes(sealed_json(content))
 
 
 def toy_text(count: int = 100) -> str:

@@ -39,9 +39,9 @@ class Faults:
         return call
 
     def watch_saving(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Count the operations on files while a folder is saved."""
-        self.watch(monkeypatch, Path, "mkdir", "rename", "unlink", "rmdir", "open")
-        self.watch(monkeypatch, os, "fsync", "fchmod")
+        """Count the operations on files while a file is saved."""
+        self.watch(monkeypatch, Path, "mkdir")
+        self.watch(monkeypatch, os, "open", "fdopen", "fsync", "fchmod", "replace")
 
 
 class limited_memory:

@@ -17,6 +17,7 @@ from induce.registry import MODELS
 from induce.settings.presets import changed, resolve
 from induce.settings.run import RunConfig
 from induce.storage.checkpoint import read
+from induce.storage.model_file import MODEL, RESUME
 from induce.training.events import Event
 from induce.training.loop import Trainer
 from induce.training.run import make_run
@@ -186,14 +187,14 @@ def stop_after(calls: int) -> Callable[[], bool]:
     return lambda: next(left, None) is None
 
 
-def weights(run: Path, folder_name: str = "last") -> dict[str, Tensor]:
-    """The weights in a model folder."""
-    return read(run / folder_name).weights()
+def weights(run: Path, name: str = RESUME) -> dict[str, Tensor]:
+    """The weights in a file of a run."""
+    return read(run / name).weights()
 
 
 def assert_equal_weights(item: Path, other: Path) -> None:
-    """The weights of two runs are equal bit for bit, in ``last`` and in ``best``."""
-    for folder_name in ("last", "best"):
-        other_weights = weights(other, folder_name)
-        for name, value in weights(item, folder_name).items():
-            assert value.equal(other_weights[name]), f"{folder_name}: {name}"
+    """The weights of two runs are equal bit for bit, in the latest state and in the best model."""
+    for file in (RESUME, MODEL):
+        other_weights = weights(other, file)
+        for name, value in weights(item, file).items():
+            assert value.equal(other_weights[name]), f"{file}: {name}"

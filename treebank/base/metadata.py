@@ -138,11 +138,16 @@ def _parse_sealed(data: bytes, file_format: FileFormat, name: str) -> dict[str, 
         content = json.loads(data, parse_constant=_refuse_constant)
         if not isinstance(content, dict):
             raise ValueError("not a JSON object")
-        if content.get("format") != file_format.number:
-            raise MetadataError(f"{name}: {_other_format(content, file_format.number)}")
+        check_format(content, file_format, name)
         return unseal(content)
     except (ValueError, RecursionError) as error:
         raise _not_in_format(name, file_format, error) from None
+
+
+def check_format(content: Mapping[str, Any], file_format: FileFormat, name: str) -> None:
+    """Raises MetadataError if the object ``content`` of the file ``name`` has another format number."""
+    if content.get("format") != file_format.number:
+        raise MetadataError(f"{name}: {_other_format(content, file_format.number)}")
 
 
 def _not_in_format(name: str, file_format: FileFormat, error: Exception) -> MetadataError:

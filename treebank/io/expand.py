@@ -20,7 +20,7 @@ from treebank.io.streams import STDIN
 Notify = Callable[[str], None]
 
 #: files of a folder that the program wrote itself: a model, several models, or parsed text
-_OWN_FILES = ("checkpoint.json", "ensemble.json", "family.json", NOTE)
+_OWN_FILES = ("model.safetensors", "resume.safetensors", "ensemble.json", "family.json", NOTE)
 _HIDDEN = re.compile(rf"^\.|{PART.pattern}")  # the latter are being written, perhaps by this call
 _NOT_TEXT_NAMES = ("readme", "licen", "copying", "notice", "change", "citation", "authors", "makefile")
 _NOT_TEXT_SUFFIXES = frozenset(
@@ -101,8 +101,7 @@ def _is_device(path: str) -> bool:
 
 def _is_written_by_synparse(folder: str, names: Sequence[str]) -> bool:
     """Whether a folder with files of these ``names`` contains a model, parsed text or a prepared corpus."""
-    runs = (os.path.join(folder, name, "checkpoint.json") for name in ("best", "last"))
-    return not set(names).isdisjoint(_OWN_FILES) or _is_corpus(names) or any(map(os.path.exists, runs))
+    return not set(names).isdisjoint(_OWN_FILES) or _is_corpus(names)
 
 
 def _is_corpus(names: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ import torch
 from induce.reporting.plots import Line, draw_lines
 from induce.reporting.runs import read_log
 from induce.storage.checkpoint import build_model
-from induce.storage.locate import CHECKPOINTS
+from induce.storage.locate import MODEL_FILES
 from induce.storage.run_folder import LOG
 from induce.tasks.accuracy import read_run
 from induce.tasks.craft.demonstrations import Craft, Demonstration, make_batch, replay
@@ -23,7 +23,7 @@ from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.draw.scene import Point, Scene
 
-LATEST_FIRST = tuple(reversed(CHECKPOINTS))  # the history of the best checkpoint ends with it
+LATEST_FIRST = tuple(reversed(MODEL_FILES))  # the history of the best checkpoint ends with it
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from induce.settings.presets import changed, load_preset, with_seed
 from induce.settings.run import RunConfig
 from induce.storage import checkpoint as store
 from induce.storage.facts import NO_TEXT, Check, RunFacts
-from induce.storage.lock import RunLock
-from induce.storage.run_folder import check_free, clear, resumable, resume_command, settle_run
+from induce.storage.model_file import RESUME
+from induce.storage.run_folder import RunLock, check_free, clear, remove_leftovers, resumable, resume_command
 from induce.tasks.craft.compile import Compile
 from induce.tasks.craft.episodes import LIMIT, REWARDS, Episodes, read_sketch
 from induce.tasks.craft.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
@@ -117,7 +117,7 @@ class Transfer:
             self.learner = self.start()
             self.learner.load_state(state)
         except (AttributeError, KeyError, TypeError, RuntimeError, ValueError) as error:
-            raise resume_error(checkpoint.folder, error) from None
+            raise resume_error(checkpoint.path, error) from None
         cut_log(self.folder, self.position)
 
     def learn(self, *, max_minutes: float | None = None, stop: Callable[[], bool] = never) -> Iterator[Learned]:
@@ -166,7 +166,7 @@ class Transfer:
         )
         trainer = {"position": encode(at), **learner.state()}
         remedy = "the previous checkpoint is unchanged; start a new run with a lower optimizer.learning_rate"
-        store_checkpoint(self.folder / "last", content, at, trainer, remedy=lambda step: remedy)
+        store_checkpoint(self.folder / RESUME, content, at, trainer, remedy=lambda step: remedy)
 
 
 def prepare_transfer(request: TransferRequest) -> Transfer:
@@ -221,8 +221,8 @@ def _resumed(request: TransferRequest, folder: Path) -> Transfer:
     if not resumable(folder):
         raise SynparseError(f"{folder}: not a run that can be resumed")
     lock = RunLock(folder)
-    settle_run(folder)
-    checkpoint = store.read(folder / "last")
+    remove_leftovers(folder)
+    checkpoint = store.read(folder / RESUME)
     if not checkpoint.facts.task_facts:
         raise SynparseError(f"{folder}: this run learns from demonstrations; resume it with: {resume_command(folder)}")
     facts, config = checkpoint.facts, checkpoint.config

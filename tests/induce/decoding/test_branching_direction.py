@@ -180,7 +180,7 @@ def test_model_stores_the_direction_that_determines_its_decoder(tmp_path: Path) 
     config = settings("onlstm", "train.epochs=1")
     assert config.parse.decoder == ""
     finished = train(config, tmp_path)[-1]
-    checkpoint = store.read(tmp_path / "best")
+    checkpoint = store.read(tmp_path / "model.safetensors")
     direction = checkpoint.facts.direction
     assert direction == estimate_direction(trainer(config, tmp_path / "other").run.training) == finished.direction
     parser = load_parser(tmp_path, device="cpu")

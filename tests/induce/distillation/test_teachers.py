@@ -21,7 +21,6 @@ from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.settings.presets import resolve
-from induce.storage.packed import write_packed
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run
 from tests.support.tiny import SETTINGS, assert_equal_weights, sentences, stop_after, with_chains
@@ -277,22 +276,22 @@ def test_missing_teacher_is_refused(tmp_path: Path, trees: Path) -> None:
         prepare_run(other)
 
 
-def test_packed_and_built_in_models_can_teach(tmp_path: Path, trees: Path) -> None:
+def test_copied_and_built_in_models_can_teach(tmp_path: Path, trees: Path) -> None:
     trained(tmp_path / "teacher", teachers=(str(trees),))
-    packed = tmp_path / "teacher.synparse"
-    write_packed(tmp_path / "teacher" / "best", str(packed))
+    copied = tmp_path / "teacher.safetensors"
+    copied.write_bytes((tmp_path / "teacher" / "model.safetensors").read_bytes())
     text = [["The", "dog", "saw", "a", "cat"]] * 2
     expected = [str(tree) for tree in load_parser(tmp_path / "teacher").parse(text)]
-    for name in (str(packed), "english"):
+    for name in (str(copied), "english"):
         result = list(tree_references([Teacher(name)])(Sentence(tuple(words)) for words in text))
         assert [len(entry[0]) for entry in result] == [5, 5]
         if name != "english":
             assert [str(entry[0]) for entry in result] == expected
-    assert not is_file(str(packed))
+    assert not is_file(str(copied))
     assert not is_file("english")
     assert is_file(str(trees))
-    trained(tmp_path / "student", teachers=(str(packed),))
-    assert load_parser(tmp_path / "student").learned_from == f"parsed trees: {packed} (teacher)"
+    trained(tmp_path / "student", teachers=(str(copied),))
+    assert load_parser(tmp_path / "student").learned_from == f"parsed trees: {copied} (teacher)"
 
 
 @pytest.mark.parametrize("model", ["chart", "biaffine"])

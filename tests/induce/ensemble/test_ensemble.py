@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
 from itertools import combinations, product
 from pathlib import Path
@@ -20,12 +21,14 @@ from induce.decoding.heads_in_tree import heads_in_tree
 from induce.ensemble import ensemble as ensembles
 from induce.ensemble.combine import combine
 from induce.ensemble.ensemble import Ensemble
+from induce.ensemble.ensemble_description import EnsembleDescription, digest_of
 from induce.ensemble.voters import head_votes, span_votes
 from induce.parsing.load import load_parser
-from induce.storage.lock import RunLock
+from induce.storage.run_folder import RunLock
 from tests.support import tiny
 from tests.support.calls import sealed_json
 from tests.support.dependency_trees import is_projective
+from tests.support.model_files import MODEL, rewrite
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import random_uniform
 from treebank.core.dependency import is_tree
@@ -238,86 +241,74 @@ def test_members_with_layers_and_types_agree_for_any_number_of_workers(
     assert list(map(str, single.parse(TEXT[:50]))) == list(map(str, member.parse(TEXT[:50])))
 
 
-def test_packed_ensemble_can_be_moved_and_a_changed_member_is_an_error(runs: Path, tmp_path: Path) -> None:
+def test_ensemble_in_a_file_can_be_moved_and_a_changed_member_is_an_error(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs / "onlstm", tmp_path / "own")
-    combine([str(tmp_path / "own"), "baseline:right"], str(tmp_path / "here"), pack=True)
-    combine([str(tmp_path / "own"), "baseline:right"], str(tmp_path / "beside"))
+    file, moved = tmp_path / "here.safetensors", tmp_path / "there.safetensors"
+    members = [str(tmp_path / "own"), "baseline:right"]
+    combine(members, str(tmp_path / "beside"))
+    combine(members, str(file))
+    combine([str(tmp_path / "beside")], str(tmp_path / "copy.safetensors"))
+    combine([str(tmp_path / "beside"), "baseline:left"], str(tmp_path / "nested.safetensors"))
     expected = list(map(str, load_parser(tmp_path / "beside").parse(TEXT[:20])))
-    weights = tmp_path / "own" / "best" / "checkpoint.json"
-    weights.write_text(weights.read_text(encoding="utf-8").replace('"threads"', '"strings"'), encoding="utf-8")
+    nested = list(map(str, load_parser(tmp_path / "nested.safetensors").parse(TEXT[:20])))
+    rewrite(tmp_path / "own" / MODEL, content=lambda content: {**content, "torch": "0"})
     with pytest.raises(SynparseError, match="has changed since"):
         load_parser(tmp_path / "beside")
     shutil.rmtree(tmp_path / "own")
-    (tmp_path / "here").rename(tmp_path / "there")
-    assert list(map(str, load_parser(tmp_path / "there").parse(TEXT[:20]))) == expected
-    nested_one = combine([str(tmp_path / "there"), "baseline:right"], str(tmp_path / "nested"), pack=True)
-    assert len(list(nested_one.parse(TEXT[:3]))) == 3
+    shutil.rmtree(tmp_path / "beside")
+    file.rename(moved)
+    for path in (moved, tmp_path / "copy.safetensors"):
+        assert list(map(str, load_parser(path).parse(TEXT[:20]))) == expected
+    assert list(map(str, load_parser(tmp_path / "nested.safetensors").parse(TEXT[:20]))) == nested
 
 
-def test_ensemble_is_packed_with_members_outside_its_folder(runs: Path, tmp_path: Path) -> None:
-    """As the result of a recipe, whose members are the runs of its parts."""
-    shutil.copytree(runs / "onlstm", tmp_path / "own")
-    combine([str(tmp_path / "own"), "baseline:left"], str(tmp_path / "vote"))
-    packed = combine([str(tmp_path / "vote"), "baseline:right"], str(tmp_path / "packed"), pack=True)
-    expected = list(map(str, packed.parse(TEXT[:20])))
-    shutil.rmtree(tmp_path / "own")
-    shutil.rmtree(tmp_path / "vote")
-    assert list(map(str, load_parser(tmp_path / "packed").parse(TEXT[:20]))) == expected
-
-
-def test_packed_ensemble_is_replaced_completely_or_not_at_all(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["new", "new.safetensors"])
+def test_failed_writing_leaves_the_earlier_ensemble_or_nothing(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    folder, user_folder = tmp_path / "here", tmp_path / "here" / "members" / "a"
-    user_folder.mkdir(parents=True)
-    combine([str(runs / "onlstm"), "baseline:right"], str(folder), pack=True)
-    expected = list(map(str, load_parser(folder).parse(TEXT[:9])))
-    for step in ("combine._copy", "combine.sync", "ensemble_description.write_metadata"):
+    target = tmp_path / name
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for expected in ([], [name]):
         with monkeypatch.context() as patch:
-            patch.setattr(f"induce.ensemble.{step}", full)
+            patch.setattr(os, "fsync", full)
             with pytest.raises(OSError, match="No space"):
-                combine([f"{runs / 'onlstm'}@weight=2"], str(folder), pack=True, overwrite=True)
-        assert list(map(str, load_parser(folder).parse(TEXT[:9]))) == expected
-        assert sorted(path.name for path in folder.iterdir()) == ["ensemble.json", "members", "members-2"]
-    combine([str(folder / "members-2" / "1-onlstm"), "baseline:right"], str(folder), pack=True, overwrite=True)
-    assert list(map(str, load_parser(folder).parse(TEXT[:9]))) == expected
-    assert user_folder.is_dir(), "folders of the user are not removed"
-    assert not (folder / "members-2").exists(), "unused copies are removed"
+                combine([f"{runs / 'onlstm'}@weight=2"], str(target), overwrite=True)
+        assert os.listdir(tmp_path) == expected
+        combine([str(runs / "onlstm")], str(target), overwrite=True)
+        assert load_parser(target).description.members[0].weight == 1.0
 
 
 def test_ensemble_folder_is_locked_while_it_is_written(runs: Path, tmp_path: Path) -> None:
-    """Otherwise the second program would remove the copies of the first."""
     lock = RunLock(tmp_path / "both", "program")
     with pytest.raises(SynparseError, match="another program is writing to this folder"):
-        combine([str(runs / "onlstm")], str(tmp_path / "both"), pack=True)
+        combine([str(runs / "onlstm")], str(tmp_path / "both"))
     lock.release()
-    combine([str(runs / "onlstm")], str(tmp_path / "both"), pack=True)
+    combine([str(runs / "onlstm")], str(tmp_path / "both"))
+    assert os.listdir(tmp_path / "both") == ["ensemble.json"]
 
 
-def full(*_: object, **__: object) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device")
+@pytest.mark.parametrize("name", ["e", "e.safetensors"])
+def test_ensemble_cannot_be_its_own_member(runs: Path, tmp_path: Path, name: str) -> None:
+    target = str(tmp_path / name)
+    combine([str(runs / "onlstm")], target)
+    before = digest_of(target)
+    for members in ([target, "baseline:left"], [target]):
+        with pytest.raises(SynparseError, match="this member would be overwritten; name another output"):
+            combine(members, target, overwrite=True)
+    assert digest_of(target) == before
 
 
-@pytest.mark.parametrize("pack", [False, True])
-def test_members_of_a_replaced_ensemble_can_be_members_of_the_new_one(runs: Path, tmp_path: Path, pack: bool) -> None:
-    folder = tmp_path / "e"
-    combine([str(runs / "onlstm"), str(runs / "udgn")], str(folder), pack=True)
-    members = [f"{folder}/members/1-onlstm", f"{folder}/members/2-udgn@weight=2"]
-    combine(members, str(folder), pack=pack, overwrite=True)
-    combined = load_parser(folder)
-    assert len(list(combined.parse(TEXT[:3]))) == 3
-    assert [member.weight for member in combined.description.members] == [1.0, 2.0]
-
-
-@pytest.mark.parametrize("pack", [False, True])
-def test_ensemble_cannot_be_its_own_member(runs: Path, tmp_path: Path, pack: bool) -> None:
-    folder = tmp_path / "e"
-    combine([str(runs / "onlstm")], str(folder), pack=True)
-    before = sorted(path for path in folder.rglob("*"))
-    for members in ([str(folder), "baseline:left"], [str(folder)]):
-        with pytest.raises(SynparseError, match="this member would be overwritten; name another folder"):
-            combine(members, str(folder), pack=pack, overwrite=True)
-    assert sorted(path for path in folder.rglob("*")) == before
+@pytest.mark.parametrize("member", ["../1-x", "1-x/..", "/1-x", "x", "1-", "1-a/../../b"])
+def test_file_of_an_ensemble_writes_nowhere_else(tmp_path: Path, member: str) -> None:
+    (tmp_path / "trees").write_text("(a b)\n")
+    combine([str(tmp_path / "trees")], str(tmp_path / "e.safetensors"))
+    description = EnsembleDescription.read(tmp_path / "e.safetensors")
+    description.write_file(tmp_path / "e.safetensors", {member: tmp_path / "trees"})
+    with pytest.raises(SynparseError, match=r"e\.safetensors: .*; combine it again"):
+        load_parser(tmp_path / "e.safetensors")
 
 
 def test_damaged_description_is_an_error(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from induce.training.events import Finished, Progress
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run
 from tests.support.calls import Caller
+from tests.support.model_files import MODEL, RESUME, weights_of
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.metadata import write_metadata
@@ -37,7 +38,7 @@ def request(run: Path, text: str, **options: object) -> RunRequest:
 
 
 def weights(run: Path) -> bytes:
-    return (find(run) / "weights.safetensors").read_bytes()
+    return weights_of(find(run))
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -54,7 +55,7 @@ def test_each_seed_is_as_by_itself(count: int, text: str, tmp_path: Path, monkey
 
 def test_seed_without_training_state_cannot_be_resumed(text: str, tmp_path: Path) -> None:
     list(train_family(request(tmp_path / "family", text), [3, 5]))
-    shutil.rmtree(tmp_path / "family" / "seed-5" / "last")
+    (tmp_path / "family" / "seed-5" / RESUME).unlink()
     with pytest.raises(SynparseError, match="seed-5: holds a model but no state to resume from"):
         list(train_family(replace(request(tmp_path / "family", text), resume=True), []))
 
@@ -95,8 +96,7 @@ def test_dead_process_is_reported(text: str, tmp_path: Path, monkeypatch: pytest
 
 def test_error_of_a_seed_is_reported(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(family, "worker_count", lambda device: 2)
-    (tmp_path / "family" / "seed-2").mkdir(parents=True)
-    (tmp_path / "family" / "seed-2" / "best").write_text("mine", encoding="utf-8")
+    (tmp_path / "family" / "seed-2" / MODEL).mkdir(parents=True)
     with pytest.raises(SynparseError, match=r"seed 2: .*not a model"):
         list(train_family(request(tmp_path / "family", text, overwrite=True), [1, 2]))
 

@@ -44,7 +44,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         run = trainer(settings(name.partition("-")[0], change), folder)
         for parameter in run.run.model.parameters():
             parameter.data *= 3
-        save(folder / name / "best", pack(run.run.model, run.run.config, run.run.vocabulary, RunFacts(step=1)))
+        save(
+            folder / name / "model.safetensors",
+            pack(run.run.model, run.run.config, run.run.vocabulary, RunFacts(step=1)),
+        )
     return {name: str(folder / name) for name in MODELS}
 
 

@@ -234,7 +234,7 @@ def test_trees_do_not_depend_on_the_number_of_threads(name: str, run: Path) -> N
 def test_saved_and_loaded_model_predicts_the_same_trees(run: Path, tmp_path: Path) -> None:
     words = [sentence.words for sentence in sentences(20, seed=2)]
     before = [list(parsed(parser, words)) for parser in parsers(run)]
-    result = checkpoint.read(run / "best")
+    result = checkpoint.read(run / "model.safetensors")
     model = checkpoint.build_model(result)
     checkpoint.save(tmp_path / "copy", checkpoint.pack(model, result.config, result.vocabulary, result.facts))
     assert [list(parsed(parser, words)) for parser in parsers(tmp_path / "copy")] == before
@@ -340,4 +340,4 @@ def _weights(name: str, run: Path, text: list[Sentence]) -> dict[str, torch.Tens
     )
     for _ in make_trainer(config, *corpora, run, device="cpu").train():
         pass
-    return checkpoint.read(run / "last").weights()
+    return checkpoint.read(run / "resume.safetensors").weights()

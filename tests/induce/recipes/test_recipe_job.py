@@ -49,8 +49,8 @@ def test_deleted_run_gets_the_full_time_again(tmp_path: Path, monkeypatch: pytes
 def test_files_of_the_user_in_an_overwritten_job_are_kept(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     new_job(folder)
-    files = [folder / "parts" / name for name in ("notes.txt", "mine/last/checkpoint.json", "first-1/notes.txt")]
-    removed = [folder / "parts" / name for name in ("first-1/last/checkpoint.json", "vote/ensemble.json")]
+    files = [folder / "parts" / name for name in ("notes.txt", "mine/resume.safetensors", "first-1/notes.txt")]
+    removed = [folder / "parts" / name for name in ("first-1/resume.safetensors", "vote/ensemble.json")]
     for path in (*files, *removed):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}", encoding="utf-8")

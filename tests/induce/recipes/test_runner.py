@@ -335,8 +335,8 @@ def test_unsuitable_folders_and_inputs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match="corpus: a recipe parses its text, which is not in a prepared corpus"):
         list(train_recipe(RunRequest(run=str(tmp_path / "run"), text=(str(corpus),)), RECIPE))
     assert not (tmp_path / "run").exists()
-    (tmp_path / "mine" / "best").mkdir(parents=True)
-    (tmp_path / "mine" / "best" / "checkpoint.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "model.safetensors").touch()
     with pytest.raises(SynparseError, match="this folder holds a trained model"):
         list(train_recipe(request(tmp_path / "mine", overwrite=True), RECIPE))
 

@@ -16,10 +16,9 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 @pytest.mark.parametrize(
     ("file", "type_"),
     [
-        ("best/checkpoint.json", PathType.MODEL),
-        ("last.new/checkpoint.json", PathType.MODEL),
-        ("best/weights.safetensors", PathType.MODEL),
-        ("checkpoint.json", PathType.MODEL),
+        ("model.safetensors", PathType.MODEL),
+        ("resume.safetensors", PathType.MODEL),
+        ("best/checkpoint.json", PathType.MODEL),  # of an earlier version
         ("ensemble.json", PathType.ENSEMBLE),
         ("family.json", PathType.FAMILY),
         ("plan.json", PathType.JOB),
@@ -43,7 +42,7 @@ def test_type_of_files_and_names() -> None:
     assert locate("none").type is PathType.MISSING
     assert locate("english").path == FILES["english"]
     Path("copy").write_bytes(FILES["english"].read_bytes())
-    assert locate("copy").type is PathType.PACKED
+    assert locate("copy").type is PathType.MODEL_FILE
     for name in ("sample", "english"):  # an existing path comes first
         Path(name).write_text("x", encoding="utf-8")
         assert locate(name).type is PathType.FILE

@@ -79,7 +79,7 @@ def test_each_folder_of_models_is_represented() -> None:
 
 @pytest.mark.parametrize("name", [*MODEL_NAMES, TASK])
 def test_busy_cores_change_no_bit(name: str, runs: tuple[Path, Path]) -> None:
-    alone, busy = (checkpoint.read(folder / name / "last") for folder in runs)
+    alone, busy = (checkpoint.read(folder / name / "resume.safetensors") for folder in runs)
     assert alone.facts.matrix_library == busy.facts.matrix_library
     assert alone.facts.threads == busy.facts.threads == 2
     weights = busy.weights()

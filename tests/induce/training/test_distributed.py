@@ -162,7 +162,7 @@ def test_killed_run_is_resumed_bit_by_bit(tmp_path: Path) -> None:
     assert run_group(partial(killed_or_whole, tmp_path / "whole", 0, False), 2, stores) == [0, 0]
     assert run_group(partial(killed_or_whole, cut, 7, False), 2, stores) == [1, -signal.SIGKILL]
     assert "process 0 of 2: the other processes do not answer (" in (cut / "told").read_text("utf-8")
-    assert store.read(cut / "last").trainer()["position"]["step"] in (6, 7)
+    assert store.read(cut / "resume.safetensors").trainer()["position"]["step"] in (6, 7)
     assert run_group(partial(killed_or_whole, cut, 0, True), 2, stores) == [0, 0]
     assert_equal_weights(tmp_path / "whole", cut)
 
@@ -192,7 +192,7 @@ def test_command_under_torchrun(tmp_path: Path, warm: str, monkeypatch: pytest.M
         assert beginning in messages
         assert "on cpu (2 processes)" in messages
         assert f"model folder: {run}" in messages
-    assert store.read(run / "best").facts.processes == 2
+    assert store.read(run / "model.safetensors").facts.processes == 2
     for code, messages in torchrun(warm, ["train", "-", *arguments[2:]], tmp_path, monkeypatch):
         assert code == 1
         assert "standard input can be read by one process alone" in messages

@@ -113,18 +113,6 @@ def test_run_killed_at_random_moments_is_resumed_bit_by_bit(tmp_path: Path, warm
     assert steps[0] == steps[1]
 
 
-def test_kill_between_renames_leaves_a_complete_checkpoint(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    train(settings("onlstm", "train.epochs=1"), run)
-    for folder in (run / "best", run / "last"):
-        (folder).rename(folder.with_name(folder.name + ".old"))
-        (folder.with_name(folder.name + ".new")).mkdir()
-        for path in folder.with_name(folder.name + ".old").iterdir():
-            (folder.with_name(folder.name + ".new") / path.name).write_bytes(path.read_bytes())
-    assert checkpoint.find(run) == run / "best"
-    list(trainer(settings("onlstm", "train.epochs=2"), run, resume=True).train())
-
-
 @pytest.fixture(scope="module")
 def complete(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
     """Folder and events of a run of three epochs, which tests only read."""
@@ -215,12 +203,12 @@ def test_resumed_run_uses_the_matrix_library_of_its_checkpoint(tmp_path: Path, m
     monkeypatch.setattr(loop, "choose_library", lambda compute: ONEDNN)
     config = settings("onlstm", "train.epochs=2")
     train(config, tmp_path / "whole")
-    assert checkpoint.read(tmp_path / "whole" / "last").facts.matrix_library == ONEDNN
+    assert checkpoint.read(tmp_path / "whole" / "resume.safetensors").facts.matrix_library == ONEDNN
     stops = iter(range(5))
     list(trainer(config, tmp_path / "cut").train(stop=lambda: next(stops, None) is None))
     monkeypatch.setattr(loop, "choose_library", lambda compute: MKL)
     list(trainer(config, tmp_path / "cut", resume=True).train())
-    assert checkpoint.read(tmp_path / "cut" / "last").facts.matrix_library == ONEDNN
+    assert checkpoint.read(tmp_path / "cut" / "resume.safetensors").facts.matrix_library == ONEDNN
     assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
 
 

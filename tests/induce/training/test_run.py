@@ -77,7 +77,7 @@ def test_user_preset(call: Caller) -> None:
         "utf-8",
     )
     call.result("train", "text.txt", "--preset", "mine.toml", "-o", "run")
-    config = checkpoint.read(Path("run/best")).config
+    config = checkpoint.read(Path("run/model.safetensors")).config
     assert (config.preset, config.source, config.model["hidden_size"], config.model["layers"]) == (
         "mine.toml",
         "me",
@@ -96,23 +96,22 @@ def test_user_preset(call: Caller) -> None:
     assert "nowhere.toml: there is no such preset" in call.refusal("train", "text.txt", "--preset", "nowhere.toml")
 
 
-@pytest.mark.parametrize("name", ["last.new", "best.new"])
-def test_checkpoint_left_empty_by_a_kill_does_not_prevent_a_resume(name: str) -> None:
-    """A kill between opening and writing the first checkpoint.json leaves an empty file."""
-    Path("run", name).mkdir(parents=True)
-    Path("run", name, "checkpoint.json").touch()
+def test_file_left_incomplete_by_a_kill_does_not_prevent_a_resume() -> None:
+    Path("run").mkdir()
+    Path("run", "resume.safetensors.0a1b2c.part").touch()
     settings = [*TINY, "train.epochs=1"]
     list(prepare_run(RunRequest(run="run", text=["text.txt"], settings=settings, resume=True)).train())
-    assert checkpoint.read(Path("run/best")).facts.step > 0
+    assert checkpoint.read(Path("run/model.safetensors")).facts.step > 0
+    assert not list(Path("run").glob("*.part"))
 
 
 def test_a_run_whose_preset_has_another_name_now_is_read() -> None:
     trainer = prepare_run(RunRequest(run="run", text=["text.txt"], model="prpn", settings=SETTINGS["prpn"]))
     list(trainer.train())
-    saved = checkpoint.read(Path("run/best"))
+    saved = checkpoint.read(Path("run/model.safetensors"))
     config = replace(saved.config, preset="prpn-as-it-was-called")
     files = checkpoint.pack(checkpoint.build_model(saved), config, saved.vocabulary, saved.facts)
-    checkpoint.save(Path("renamed/best"), files)
+    checkpoint.save(Path("renamed/model.safetensors"), files)
     assert load_parser("renamed").checkpoint.config.model["gate"] == "hard"
 
 

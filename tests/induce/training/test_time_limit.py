@@ -36,7 +36,7 @@ def test_unscored_model_is_stored_and_resumable(tmp_path: Path, checks: int, mod
     events = broken_off(trainer(config, tmp_path / "cut"), checks)
     assert (events[-1].reason, events[-1].scored) == ("interrupted", False)
     assert sum(isinstance(event, Check) for event in events) == checks
-    assert checkpoint.find(tmp_path / "cut").name == "best"  # parsed with at once, scored or not
+    assert checkpoint.find(tmp_path / "cut").name == "model.safetensors"  # parsed with at once, scored or not
     assert (events[-1].best_epoch > 0) == (checks > 0)
     rest = train_on(config, tmp_path / "cut")
     assert rest[-1].scored
@@ -73,7 +73,7 @@ def test_time_limit_includes_scoring(tmp_path: Path, monkeypatch: pytest.MonkeyP
     events = list(trainer(config, tmp_path).train(max_minutes=1 / 60))
     assert time.monotonic() - began < 10
     assert events[-1].reason == "time"
-    assert checkpoint.find(tmp_path).name == "best"
+    assert checkpoint.find(tmp_path).name == "model.safetensors"
 
 
 def test_time_is_reserved_for_scoring() -> None:

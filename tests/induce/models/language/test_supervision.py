@@ -207,5 +207,5 @@ def test_other_trees_are_another_text(tmp_path: Path) -> None:
 def test_random_trees_are_said_to_be_random(tmp_path: Path) -> None:
     facts = RunFacts(trees=TreesFacts(name="toy", note="a part", kind="random", sentences=200))
     list(trainer(settings("onlstm-syd", "train.epochs=1"), tmp_path, facts=facts).train())
-    assert checkpoint.read(tmp_path / "best").facts.trees == facts.trees
+    assert checkpoint.read(tmp_path / "model.safetensors").facts.trees == facts.trees
     assert load_parser(tmp_path).learned_from == "random trees: toy (a part)"

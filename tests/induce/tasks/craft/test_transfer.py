@@ -99,7 +99,7 @@ def saved(folder: Path, model: Any, name: str = "") -> Path:
     """``folder`` with an untrained model of the type ``name``."""
     preset = load_preset("craft-small", name) if name else load_preset("craft-small")
     config = replace(preset, model=asdict(model.config))
-    checkpoint.save(folder / "last", checkpoint.pack(model, config, WORDS, RunFacts()))
+    checkpoint.save(folder / "resume.safetensors", checkpoint.pack(model, config, WORDS, RunFacts()))
     return folder
 
 
