@@ -169,7 +169,7 @@ def _write_file(description: EnsembleDescription, target: Path) -> None:
 
 
 def _check_free(target: Path, specs: Sequence[ModelSpec], overwrite: bool) -> None:
-    """Raises SynparseError if ``target`` exists and is not to be replaced, or is read or inside of what is read."""
+    """Raises SynparseError if ``target`` exists and must not be replaced, or is a member or inside a member."""
     if target.suffix == SUFFIX:
         check_output(str(target))
         exists = os.path.lexists(target)

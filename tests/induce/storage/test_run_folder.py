@@ -18,17 +18,17 @@ from treebank.base.errors import SynparseError
 
 def test_only_files_of_the_run_are_removed(tmp_path: Path) -> None:
     left = [f"{RESUME}.0a1b2c.part", f"{MODEL}.012345.part"]
-    mine = ["model.safetensors.part", "model.safetensors.old.part", "notes.0a1b2c.part", "best.txt"]
-    for name in (MODEL, RESUME, *left, *mine):
+    user_files = ["model.safetensors.part", "model.safetensors.old.part", "notes.0a1b2c.part", "best.txt"]
+    for name in (MODEL, RESUME, *left, *user_files):
         (tmp_path / name).touch()
     (tmp_path / "log.jsonl").write_text('{"event": "started"}\n')
     with pytest.raises(SynparseError, match="there is a model already; continue with --resume"):
         check_free(tmp_path, overwrite=False)
     check_free(tmp_path, overwrite=True)
     remove_leftovers(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == sorted([MODEL, RESUME, *mine, "log.jsonl"])
+    assert sorted(os.listdir(tmp_path)) == sorted([MODEL, RESUME, *user_files, "log.jsonl"])
     clear(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == sorted(mine)
+    assert sorted(os.listdir(tmp_path)) == sorted(user_files)
 
 
 @pytest.mark.parametrize("overwrite", [True, False])
