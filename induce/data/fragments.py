@@ -13,7 +13,7 @@ from induce.data.batches import Batch, FragmentBatch, SpanRewardBatch, SpanSuper
 from induce.data.by_length import batches_of_equal_length
 from induce.data.loaders import Step, WordBatchSettings, falling_rate, shuffled
 from induce.data.punctuation import SEPARATED, bracket_conflicts, join_conflicts
-from induce.setting import BY_GRADIENTS, choice, limited, share
+from induce.setting import BY_GRADIENTS, choice, limited, share, unequal
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ class SpanSettings(WordBatchSettings):
     first_longest: int = limited(
         0, 0, 1e9, "maximum words of a training sentence in the first epoch; 0: as later", when=BY_GRADIENTS
     )
-    longer: int = limited(2, 0, 1e9, "words by which the maximum grows per epoch", when="loader.first_longest!=0")
+    longer: int = limited(
+        2, 0, 1e9, "words by which the maximum grows per epoch", when=unequal("loader.first_longest", 0)
+    )
     steady: float = share(
         1.0, "share of the training after which the learning rate falls evenly to 0.05 of its value", when=BY_GRADIENTS
     )

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 from induce.data.normalization import RECIPES
 from induce.data.tokens import TOKENS
-from induce.setting import choice, count, limited, setting, share
+from induce.registry import models_of
+from induce.setting import Condition, choice, count, equal, limited, setting, share, unequal
 from treebank.tokenize import TOKENIZATIONS
 
-TEXT = "task.reads_text=true"  # condition: the run learns from text
-FREQUENT = f"{TEXT} and data.vocabulary="  # condition: the vocabulary consists of frequent tokens
+TEXT = Condition("a task that reads text", lambda config: config.task.reads_text)
+FREQUENT = TEXT & equal("data.vocabulary", "")  # the vocabulary consists of frequent tokens
+LEARNS_TREES = Condition(
+    "a model that learns trees", lambda config: models_of(config.task_name).get(config.model_name).learns_trees
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,22 +34,24 @@ class DataConfig:
         "unit of the model: words; classes of words, induced from the training corpus; or characters",
         when=TEXT,
     )
-    classes: int = limited(40, 1, 10_000, "number of word classes", when="data.token=class")
+    classes: int = limited(40, 1, 10_000, "number of word classes", when=equal("data.token", "class"))
     vocabulary_size: int = limited(10_000, 3, 1e9, "size of the vocabulary, with two special tokens", when=FREQUENT)
     minimum_count: int = count(2, "occurrences below which a token is unknown", when=FREQUENT)
     vocabulary: str = setting(
-        "", when=f"{TEXT} and data.token!=class", help="file with one known token per line; empty: frequent tokens"
+        "",
+        when=TEXT & unequal("data.token", "class"),
+        help="file with one known token per line; empty: frequent tokens",
     )
     unknown: str = choice(
         "one",
         ("one", "shape", "berkeley"),
         "symbols for unknown words: one; one for each shape and suffix; or the classes of the Berkeley parser",
-        when=f"{FREQUENT} and data.token!=class",
+        when=FREQUENT & unequal("data.token", "class"),
     )
     text_share: float = share(1.0, "share of the training sentences to learn from, evenly spread", when=TEXT)
     joining_marks: bool = setting(
         False,
-        when="loader.name=fragments|spans",
+        when=equal("loader.name", "fragments", "spans"),
         help="whether punctuation that occurs in repeated word pairs, such as a hyphen, joins words",
     )
     development_share: float = limited(
@@ -53,9 +59,9 @@ class DataConfig:
         0,
         0.5,
         "share of the training sentences to set aside without a development text",
-        when="task.sets_share_aside=true",
+        when=Condition("a task that sets examples aside", lambda config: config.task.sets_share_aside),
     )
     trees: str = choice(
-        "gold", ("gold", "random"), "trees to learn from; random trees are a baseline", when="model.learns_trees=true"
+        "gold", ("gold", "random"), "trees to learn from; random trees are a baseline", when=LEARNS_TREES
     )
-    tree_share: float = share(1.0, "share of the treebank whose trees are used", when="model.learns_trees=true")
+    tree_share: float = share(1.0, "share of the treebank whose trees are used", when=LEARNS_TREES)

@@ -20,10 +20,8 @@ from induce.settings.run import (
     check,
     component_class,
     declared_settings,
-    described,
     effective_settings,
     model_settings,
-    value_of,
 )
 from treebank.base.arguments import canonical, nearest
 from treebank.base.errors import SynparseError, UnknownNameError, UsageError
@@ -239,7 +237,7 @@ def _check_effect(config: RunConfig, settings: Sequence[str]) -> None:
         if key != "name" and name not in effective:
             _value(config, table, key, change)
             condition = declared_settings(config)[name].metadata["when"]
-            raise UsageError(f"setting {change!r} has no effect in this run; it needs {described(condition)}")
+            raise UsageError(f"setting {change!r} has no effect in this run; it needs {condition.name}")
 
 
 def _apply(config: RunConfig, change: str) -> RunConfig:
@@ -337,6 +335,6 @@ def explain(model: str) -> Iterator[str]:
     config = load_preset(default_preset(name))
     yield f"defaults of preset {config.preset}; change one with --set table.key=value"
     for setting, declared in effective_settings(config).items():
-        yield describe(setting, declared, value_of(config, setting))
+        yield describe(setting, declared, config.value(setting))
     for table, entries in (("loader", LOADERS), ("optimizer", OPTIMIZERS)):
         yield f'{table}.name: default "{getattr(config, f"{table}_name")}"; {", ".join(entries)}'

@@ -6,18 +6,36 @@ code. [data], [train] and [parse] are the same in every run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
-from induce.data.settings import DataConfig
+from induce.data.settings import LEARNS_TREES, DataConfig
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, Direction, assumed_probability
 from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder, parse_priors
 from induce.registry import LOADERS, OPTIMIZERS, PRIORS, TASKS, ModelEntry, load, models_of
-from induce.setting import BY_GRADIENTS, check_values, choice, count, limited, make_settings, setting
+from induce.setting import (
+    ALWAYS,
+    BY_GRADIENTS,
+    Condition,
+    check_values,
+    choice,
+    count,
+    limited,
+    make_settings,
+    setting,
+)
 from induce.structures import Structure
 from treebank.base.arguments import Registry
 from treebank.base.errors import SynparseError, UsageError
+
+# conditions of settings; those of structures load torch
+DECODES = Condition("a model of trees or heads", lambda config: bool(kind_of(config).gives))
+LAYERED = Condition("a model with trees in several layers", lambda config: entry_of(config).layered)
+TAKES_PRIORS = Condition(
+    "a model of trees or heads", lambda config: any(prior.reads in decodable(config) for prior in PRIORS.values())
+)
+GIVES_HEADS = Condition("a model of heads", lambda config: bool(decoders_of(decodable(config), "heads")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,32 +65,32 @@ class ParseConfig:
 
     decoder: str = setting(
         "",
-        when="model.decodes=true",
+        when=DECODES,
         help="decoder; empty: the default of the model; for distances, biased if the training text clearly "
         "branches to the right (parse.branching), else unbiased",
     )
-    layer: int = count(1, "layer whose trees are decoded, counted from 1", when="model.layered=true")
+    layer: int = count(1, "layer whose trees are decoded, counted from 1", when=LAYERED)
     distances: str = setting(
         "lm",
-        when="model.learns_trees=true",
+        when=LEARNS_TREES,
         help="distances of the language model (lm) or learned from trees (syd)",
     )
     branching: str = choice(
         "text",
         ("text", "right", "left"),
         "branching direction for priors and for the default decoder; text: estimated from the training text",
-        when="model.takes_priors=true",
+        when=TAKES_PRIORS,
     )
     priors: tuple[str, ...] = setting(
         (),
-        when="model.takes_priors=true",
+        when=TAKES_PRIORS,
         help="preferences about trees, NAME:STRENGTH each, applied in this order before decoding",
     )
     head_style: str = choice(
         "",
         ("", "content", "function"),
         "words that the heads are meant to be, for signatures: content words or function words; empty: not stated",
-        when="model.gives_heads=true",
+        when=GIVES_HEADS,
     )
 
     def __post_init__(self) -> None:
@@ -112,6 +130,14 @@ class RunConfig:
     def as_dict(self) -> dict[str, Any]:
         """Settings as plain dictionaries, as a checkpoint stores them."""
         return asdict(self)
+
+    def value(self, name: str) -> Any:
+        """Value of ``table.key``, or of a name such as ``loader.name``."""
+        table, _, key = name.partition(".")
+        if key == "name":
+            return getattr(self, f"{table}_name")
+        part = getattr(self, table)
+        return part[key] if isinstance(part, Mapping) else getattr(part, key)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> RunConfig:
@@ -243,56 +269,6 @@ def _check_combinations(config: RunConfig) -> None:
         raise UsageError(f"setting parse.layer = {parse.layer}: {error}") from None
 
 
-MODEL_FACTS: dict[str, Callable[[RunConfig], bool]] = {  # that conditions of settings name
-    "model.learns_trees": lambda config: entry_of(config).learns_trees,
-    "model.layered": lambda config: entry_of(config).layered,
-    "model.decodes": lambda config: bool(kind_of(config).gives),
-    "model.gives_heads": lambda config: bool(decoders_of(decodable(config), "heads")),
-    "model.takes_priors": lambda config: any(prior.reads in decodable(config) for prior in PRIORS.values()),
-}
-
-
-FACT_NOUNS = {  # of the conditions, for messages
-    "model.learns_trees=true": "a model that learns trees",
-    "model.layered=true": "a model with trees in several layers",
-    "model.decodes=true": "a model of trees or heads",
-    "model.gives_heads=true": "a model of heads",
-    "model.takes_priors=true": "a model of trees or heads",
-    "task.reads_text=true": "a task that reads text",
-    "task.sets_share_aside=true": "a task that sets examples aside",
-}
-
-
-def described(condition: str) -> str:
-    """The condition of a setting as text for a user, who cannot set facts about models and tasks."""
-    return FACT_NOUNS.get(condition, condition)
-
-
-def value_of(config: RunConfig, name: str) -> Any:
-    """Value of ``table.key`` in a run, of a name such as ``loader.name``, or of a fact such as ``task.reads_text``."""
-    table, _, key = name.partition(".")
-    if key == "name":
-        return getattr(config, f"{table}_name")
-    if name in MODEL_FACTS:
-        return MODEL_FACTS[name](config)
-    part = getattr(config, table)
-    return part[key] if isinstance(part, Mapping) else getattr(part, key)
-
-
-def holds(condition: str, config: RunConfig) -> bool:
-    """Whether the condition of a setting (see `setting`) holds in a run. The empty condition always holds."""
-    alternatives = (choice.split(" and ") for choice in condition.split(" or "))
-    return any(all(_holds(part, config) for part in parts if part) for parts in alternatives)
-
-
-def _holds(comparison: str, config: RunConfig) -> bool:
-    operator = "!=" if "!=" in comparison else "="
-    name, _, values = comparison.partition(operator)
-    value = value_of(config, name)
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return (text in values.split("|")) == (operator == "=")
-
-
 def declared_settings(config: RunConfig) -> dict[str, Any]:
     """Dataclass fields of all settings of a run, ``table.key`` -> field. Loads torch."""
     tables = {"model": kind_of(config).Config, **{table: getattr(config, table) for table in (*COMPONENTS, *TABLES)}}
@@ -302,4 +278,4 @@ def declared_settings(config: RunConfig) -> dict[str, Any]:
 def effective_settings(config: RunConfig) -> dict[str, Any]:
     """Dataclass fields of the settings that have an effect in a run, ``table.key`` -> field. Loads torch."""
     declared = declared_settings(config)
-    return {name: item for name, item in declared.items() if holds(item.metadata.get("when", ""), config)}
+    return {name: item for name, item in declared.items() if item.metadata.get("when", ALWAYS).holds(config)}

@@ -9,9 +9,9 @@ import pytest
 
 from induce.models.build import make_model
 from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, load
-from induce.setting import check_values, describe, make_settings, setting_text
+from induce.setting import ALWAYS, check_values, describe, make_settings, setting_text
 from induce.settings.presets import changed, load_preset, preset_names, resolve
-from induce.settings.run import TABLES, declared_settings, effective_settings, holds, kind_of, model_settings, value_of
+from induce.settings.run import TABLES, declared_settings, effective_settings, kind_of, model_settings
 from induce.training.run import check_fits
 from tests.support import tiny
 from treebank.base.errors import SynparseError
@@ -64,9 +64,9 @@ def test_conditions_and_texts_of_the_settings_of_every_preset() -> None:
     for preset in preset_names():
         config = load_preset(preset)
         for declared in declared_settings(config).values():
-            assert holds(declared.metadata.get("when", ""), config) in (True, False), preset
+            assert declared.metadata.get("when", ALWAYS).holds(config) in (True, False), preset
         check_fits(config)
-        changes = [f"{name}={setting_text(value_of(config, name))}" for name in effective_settings(config)]
+        changes = [f"{name}={setting_text(config.value(name))}" for name in effective_settings(config)]
         assert changed(config, changes) == config, preset
 
 

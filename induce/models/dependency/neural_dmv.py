@@ -27,7 +27,7 @@ from induce.models.base import Context, Loss, Model, Query
 from induce.models.dependency.initial_trees import harmonic_rules, tree_scores, used_rules
 from induce.models.dependency.outward_sums import RuleScores, best_heads, log_total, tree_arcs
 from induce.ranked_trees import RankedHeads
-from induce.setting import choice, count, limited, setting, weight
+from induce.setting import choice, count, equal, limited, setting, weight
 from induce.structures import HeadDistribution, Heads, Structure
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 LONGEST = 200  # words of a sentence whose rules fit into a gigabyte
 FORBIDDEN = -1e9  # log score of an arc that a tree must not have
-STARTS = "model.start=harmonic"  # condition: the model learns initial trees
+STARTS = equal("model.start", "harmonic")  # the model learns initial trees
 MAX_NUMBERS = 4_000_000  # of rules in one batch of initial trees or searches
 
 

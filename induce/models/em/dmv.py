@@ -34,7 +34,7 @@ from induce.models.em.valence_grammar import (
     ValenceGrammar,
     blocks_of_similar_length,
 )
-from induce.setting import choice, count, limited, setting, share, weight
+from induce.setting import choice, count, equal, limited, setting, share, unequal, weight
 from induce.structures import HeadDistribution, Structure
 
 if TYPE_CHECKING:
@@ -47,9 +47,12 @@ GOLDEN_RATIO = 0.6180339887498949
 #: settings that differ from member to member -> multiples of the golden ratio and of 1/7 between two members, so that
 #: the values of a setting are spread evenly and those of two settings are independent
 MEMBER_STEPS = {"classes": (1, 0), "length_bias": (2, 1), "frequency_power": (3, 2)}
-#: condition: edges of segments have an effect
-USES_EDGES = " or ".join(
-    f"model.{name}!=0.0" for name in ("leaning", "head_leaning", "predicate_root", "predicate_head")
+#: edges of segments have an effect
+USES_EDGES = (
+    unequal("model.leaning", 0.0)
+    | unequal("model.head_leaning", 0.0)
+    | unequal("model.predicate_root", 0.0)
+    | unequal("model.predicate_head", 0.0)
 )
 
 
@@ -86,7 +89,7 @@ class DmvConfig:
         0,
         100,
         "first bias of these members; it falls to the usual one by the last stage",
-        when="model.annealed!=0.0",
+        when=unequal("model.annealed", 0.0),
     )
     fragment_penalty: float = limited(
         0.1, 1e-9, 1, "weight of each violation of model.fragment_constraint; 1e-6 forbids violations"
@@ -118,12 +121,12 @@ class DmvConfig:
         "sprawl",
         CONSTRAINTS,
         "arcs between fragments that are penalized (Spitkovsky et al. 2011)",
-        when="model.fragment_penalty!=1.0",
+        when=unequal("model.fragment_penalty", 1.0),
     )
     backoff: float = weight(
         10.0,
         "count of the choice that does not depend on valence, with which the extended one is smoothed",
-        when="model.extended=true",
+        when=equal("model.extended", True),
     )
 
     def check(self) -> None:

@@ -25,7 +25,7 @@ from induce.layers.cross_entropy import (
 from induce.layers.dropout import Masks, activation_penalty, draw_masks, temporal_activation_penalty
 from induce.models.base import Loss, Model, NextWords, next_words
 from induce.models.capabilities import WordScoring, WordVectors
-from induce.setting import count, dropout_rate, limited, setting, weight
+from induce.setting import count, dropout_rate, limited, setting, unequal, weight
 
 
 class NextWordModel(WordScoring, WordVectors, Model):
@@ -114,7 +114,7 @@ class AwdConfig:
         0.0,
         0.99,
         "dropout of the vectors of a mixture of softmaxes, one mask for all steps",
-        when="model.softmaxes!=1",
+        when=unequal("model.softmaxes", 1),
     )
     embedding_dropout: float = dropout_rate(0.1, "dropout of whole rows of the embedding table")
     input_dropout: float = dropout_rate(0.4, "dropout of the embedded words, one mask for all steps")

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.layers.padding import real_words
-from induce.setting import choice, count, limited, setting
+from induce.setting import choice, count, equal, limited, setting, unequal
 from induce.structures import Brackets
 from induce.tasks.encoders.base import Encoder
 from induce.tasks.encoders.trees import LeafConfig, Leaves, join_states
@@ -27,6 +27,10 @@ from treebank.core.tree import Span, pre_order
 
 EPSILON = 1e-20  # as in the released program: inside both logarithms, and added to each probability
 FORGET = 1.0  # added to both forget gates of the composition
+
+
+CLASSIFIES = unequal("task.name", "similarity")
+RELEASED = CLASSIFIES & equal("model.head", "released")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,20 +43,18 @@ class GumbelTreeLstmConfig(LeafConfig):
         "task",
         ("task", "released"),
         "classifier: that of all models of the task, or that of the released program",
-        when="task.name!=similarity",
+        when=CLASSIFIES,
     )
     head_size: int = count(
         1024,
         "units of each hidden layer of the released classifier",
-        when="task.name!=similarity and model.head=released",
+        when=RELEASED,
     )
-    head_layers: int = limited(
-        1, 0, 100, "hidden layers of the released classifier", when="task.name!=similarity and model.head=released"
-    )
+    head_layers: int = limited(1, 0, 100, "hidden layers of the released classifier", when=RELEASED)
     head_norm: bool = setting(
         True,
         help="batch normalization in the released classifier",
-        when="task.name!=similarity and model.head=released",
+        when=RELEASED,
     )
 
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from induce.setting import choice, count, weight
+from induce.setting import choice, count, equal, weight
 from induce.structures import Brackets
 from induce.tasks.encoders.base import Decisions, Encoder, Encoding
 from induce.tasks.encoders.trees import LeafConfig, Leaves, join_states
@@ -38,7 +38,7 @@ class RlSpinnConfig(LeafConfig):
         ("value", "mean", "none"),
         "expected reward, which is subtracted: of a value network, a running mean, or 0",
     )
-    value_size: int = count(100, "units of the value network", when="model.baseline=value")
+    value_size: int = count(100, "units of the value network", when=equal("model.baseline", "value"))
 
 
 class ShiftReduceStack:
