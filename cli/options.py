@@ -38,6 +38,7 @@ def not_empty(context: click.Context, parameter: click.Parameter, value: str | N
     return value
 
 
+overwrite_option = option("--overwrite", is_flag=True, help="Replace files of other programs.", group=OUTPUT)
 output_option = option("-o", "--output", metavar="FILE", help="Output file instead of standard output.", group=OUTPUT)
 ptb_option = option("--ptb", metavar="DIR", help="Folder of the full Penn Treebank, for names like wsj23.", group=INPUT)
 decoder_option = option(
@@ -190,6 +191,22 @@ def label_seed(labels: str | None, label_count: int | None, labels_of: Sequence[
     if not labels and (labels_of or label_count):
         raise click.UsageError("--label-count and --labels-of require --labels induced")
     return dependent_seed(seed, "--labels induced", labels)
+
+
+def page_options(name: str) -> Decorator:
+    """Add ``--output`` with the default ``name`` of a page, and ``--overwrite``, for `check_page_output`."""
+    return stacked(
+        option("-o", "--output", default=name, show_default=True, metavar="FILE", help="Output file.", group=OUTPUT),
+        overwrite_option,
+    )
+
+
+def check_page_output(output: str, overwrite: bool) -> None:
+    """Raises SynparseError if the default output would replace a file of another program."""
+    from treebank.io.output_path import check_default_output
+
+    if click.get_current_context().get_parameter_source("output") is ParameterSource.DEFAULT:
+        check_default_output(output, overwrite=overwrite)
 
 
 def gold_option(required: bool = False) -> Decorator:

@@ -10,7 +10,7 @@ import click
 from cli.command import command, number_option, option
 from cli.commands.search import MATCHES
 from cli.corpus_options import CorpusOptions, corpus_options
-from cli.options import OUTPUT, dependent_seed, dependent_seed_option
+from cli.options import OUTPUT, check_page_output, dependent_seed, dependent_seed_option, page_options
 
 EXAMPLES = [
     ("synparse browse trees.txt", "Write corpus.html, in which parsed text can be searched."),
@@ -23,10 +23,16 @@ EXAMPLES = [
 @corpus_options
 @number_option("--sample", help="Only a random sample of N sentences.", group=MATCHES)
 @dependent_seed_option("--sample", MATCHES)
-@option("-o", "--output", default="corpus.html", show_default=True, metavar="FILE", help="Output file.", group=OUTPUT)
+@page_options("corpus.html")
 @option("--title", default="", metavar="TEXT", help="Title of the page.", group=OUTPUT)
 def browse(
-    input: Sequence[str], options: CorpusOptions, sample: int | None, seed: int | None, output: str, title: str
+    input: Sequence[str],
+    options: CorpusOptions,
+    sample: int | None,
+    seed: int | None,
+    output: str,
+    overwrite: bool,
+    title: str,
 ) -> None:
     """Write an HTML page of a corpus: search, pictures, phrases and downloads.
 
@@ -36,6 +42,7 @@ def browse(
     from induce.reporting.corpus_page import corpus_page
 
     seed = dependent_seed(seed, "--sample", sample)
+    check_page_output(output, overwrite)
     call = options.call("reading", input, output)
     try:
         corpus = options.open(call, keep_annotation=True)

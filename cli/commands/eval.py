@@ -27,6 +27,7 @@ from cli.options import (
     models_option,
     note,
     on_error_option,
+    overwrite_option,
     parsing_options,
     ptb_option,
 )
@@ -82,12 +83,14 @@ DETAILS = ("length", "height", "relation", "distance")
 @option(
     "--details", metavar="DIR", help="Write DIR/scores.json and DIR/sentences.tsv (one row per sentence).", group=OUTPUT
 )
+@overwrite_option
 @number_option("--worst", help="Draw the N worst trees of the first system next to gold.", group=OUTPUT)
 def evaluate(
     predicted: Sequence[str],
     models: Sequence[str],
     form: str,
     details: str | None,
+    overwrite: bool,
     worst: int | None,
     by: Sequence[str],
     on_error: str,
@@ -103,14 +106,10 @@ def evaluate(
     or models. Without PREDICTED and --model, the default model is scored: the one in $SYNPARSE_MODEL or
     ./synparse-model, else the built-in one.
     """
-    if worst and form != "table":
-        raise click.UsageError(f"--worst draws trees below a table, so it cannot be combined with --format {form}")
-    if plan_options["seed"] is not None and not any("random" in name.lower() for name in plan_options["baselines"]):
-        raise click.UsageError("--seed requires --baseline random or random-uniform")
-    from cli.commands.eval_report import DETAIL_FILES, show
+    _check_usage(form, details, worst, overwrite=overwrite, **plan_options)
+    from cli.commands.eval_report import check_details, show
     from induce.parsing.systems import load_systems
     from induce.storage.model_spec import expand_arguments, is_model
-    from induce.storage.outputs import check_output_folder
     from treebank.evaluate.evaluate import EvaluationPlan
     from treebank.evaluate.evaluate import evaluate as run_plan
 
@@ -129,7 +128,7 @@ def evaluate(
         check_parsing_options({"decoder": decoder, "priors": priors})
     if details:
         reads = {"inputs": plan.predicted, "gold": plan_options["gold"], "models": [*models, *following]}
-        check_output_folder(details, DETAIL_FILES, **reads)
+        check_details(details, overwrite=overwrite, **reads)
     groups = expand_arguments(models, following)
     systems = load_systems(groups, tell=note, watched=_track, decoder=decoder, priors=priors, device=device)
     show(run_plan(plan, systems, groups), form=form, worst=worst, details=details)
@@ -145,3 +144,22 @@ def _default_models(plan: EvaluationPlan) -> list[str]:
     if not plan.needs_model or (plan.baselines and default_output() == DEFAULT_FOLDER and not lexists(DEFAULT_FOLDER)):
         return []
     return [default_model()]
+
+
+def _check_usage(
+    form: str,
+    details: str | None,
+    worst: int | None,
+    *,
+    overwrite: bool,
+    seed: int | None,
+    baselines: Sequence[str],
+    **others: Any,
+) -> None:
+    """Raises UsageError for options that have no effect."""
+    if worst and form != "table":
+        raise click.UsageError(f"--worst draws trees below a table, so it cannot be combined with --format {form}")
+    if overwrite and not details:
+        raise click.UsageError("--overwrite requires --details")
+    if seed is not None and not any("random" in name.lower() for name in baselines):
+        raise click.UsageError("--seed requires --baseline random or random-uniform")

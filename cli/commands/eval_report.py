@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.output import drawing, open_output
 from cli.views import show as show_result
+from treebank.base import VERSION
 from treebank.base.metadata import json_text
 
 if TYPE_CHECKING:
@@ -29,6 +30,16 @@ def show(evaluation: Evaluation, *, form: str, worst: int | None, details: str |
         print_worst(evaluation, worst)
     if details:
         save_sentences(details, evaluation)
+
+
+def check_details(folder: str, *, overwrite: bool, **reads: Any) -> None:
+    """Raises SynparseError if `DETAIL_FILES` in ``folder`` are read, or if one of them is from another program."""
+    from induce.storage.outputs import check_output_folder
+    from treebank.io.output_path import check_default_output
+
+    check_output_folder(folder, DETAIL_FILES, **reads)
+    for name in DETAIL_FILES:
+        check_default_output(os.path.join(folder, name), overwrite=overwrite, remedy="name another folder")
 
 
 def print_worst(evaluation: Evaluation, count: int) -> None:
@@ -55,7 +66,7 @@ def save_sentences(folder: str, evaluation: Evaluation) -> None:
     with placed(folder):
         os.makedirs(folder, exist_ok=True)
     with open_output(os.path.join(folder, SCORES)) as write:
-        write(json_text(evaluation.to_json(), indent=2))
+        write(json_text({"synparse": VERSION, **evaluation.to_json()}, indent=2))
     with open_output(os.path.join(folder, SENTENCES)) as write:
         columns = ["system", "metric", "convention", "location", "value", "matched", "predicted", "gold", "sentence"]
         write("\t".join(columns))

@@ -11,12 +11,14 @@ from cli.command import command, number_option, option
 from cli.options import (
     OUTPUT,
     baseline_option,
+    check_page_output,
     convention_option,
     default_models,
     gold_option,
     max_length_option,
     models_option,
     note,
+    page_options,
     parsing_options,
     ptb_option,
     reading_options,
@@ -42,7 +44,7 @@ EXAMPLES = [
 @max_length_option
 @baseline_option
 @convention_option
-@option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="Output file.", group=OUTPUT)
+@page_options("report.html")
 @number_option(
     "--pictures",
     low=0,
@@ -55,6 +57,7 @@ def report(
     text: Sequence[str],
     models: Sequence[str],
     output: str,
+    overwrite: bool,
     decoder: str | None,
     priors: str | None,
     device: str,
@@ -73,6 +76,7 @@ def report(
 
     models = default_models(models)
     report_plan = ReportPlan(runs=models, text=text, input_options=input_options, **plan)
+    check_page_output(output, overwrite)
     check_output(output, inputs=text, gold=plan.get("gold"), models=models)
     page = Report(report_plan, tell=note, decoder=decoder, priors=priors, device=device).html()
     with open_output(output) as write:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.calls import Caller, toy_text
+from cli.command import walk_commands
+from cli.main import synparse
+from tests.support.calls import TINY, Caller, toy_text
 
 TREE = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))))\n"
 
@@ -51,8 +53,59 @@ def test_details_do_not_replace_what_is_read(call: Caller, name: str) -> None:
     arguments = ("eval", "--baseline", "right", "--details", "details", "--gold")
     assert "this file is read" in call.refusal(*arguments, f"details/{name}")
     assert Path("details", name).read_text() == TREE
-    call.result(*arguments, "g.mrg")
+    call.result(*arguments, "g.mrg", "--overwrite")
     assert "this is a file" in call.refusal("eval", "--gold", "g.mrg", "--baseline", "right", "--details", "t.txt")
+
+
+OWN = "a file of the user\n"
+DEFAULTS = [  # command, and a file whose name the user does not give
+    ("browse g.mrg", "corpus.html"),
+    ("report -m m.synparse --gold g.mrg", "report.html"),
+    ("eval --gold g.mrg --baseline right --details .", "scores.json"),
+    ("eval --gold g.mrg --baseline right --details .", "sentences.tsv"),
+]
+FOLDERS = [  # the same for files in folders that hold a model, a corpus or parsed text
+    ("train d.txt", "synparse-model"),
+    ("train d.txt", "synparse-model/own.txt"),
+    ("train d.txt", "synparse-model/log.jsonl"),
+    ("train d.txt --seeds 1,2 -o runs", "runs/seed-1"),
+    ("combine m.synparse baseline:right -o both", "both/ensemble.json"),
+    ("combine m.synparse baseline:right -o both", "both/own.txt"),
+    ("data prepare d.txt -o corpus", "corpus/corpus.json"),
+    ("parse -m m.synparse t.txt --output-dir out", "out/t.trees"),
+    ("parse -m m.synparse t.txt --output-dir out", "out/t.txt"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "name"), DEFAULTS)
+def test_file_of_another_program_is_replaced_only_if_asked(call: Caller, arguments: str, name: str) -> None:
+    call.result(*arguments.split())
+    call.result(*arguments.split())  # a file of synparse is replaced
+    Path(name).write_text(OWN)
+    assert re.match(rf"(\./)?{name}: not written by synparse; move it, .*--overwrite", call.refusal(*arguments.split()))
+    assert Path(name).read_text() == OWN
+    call.result(*arguments.split(), "--overwrite")
+    assert Path(name).read_text() != OWN
+
+
+@pytest.mark.parametrize(("arguments", "name"), FOLDERS)
+def test_file_in_an_output_folder_is_not_replaced(call: Caller, arguments: str, name: str) -> None:
+    Path("d.txt").write_text(toy_text(30))
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).write_text(OWN)
+    short = ["--model", "onlstm", "--max-minutes", "0.01", *TINY] if arguments.startswith("train") else []
+    call(*arguments.split(), *short)
+    assert Path(name).read_text() == OWN
+
+
+def test_every_default_name_of_a_file_is_tested() -> None:
+    defaults = {
+        parameter.default
+        for _, command in walk_commands(synparse, "synparse")
+        for parameter in command.params
+        if isinstance(parameter.default, str) and Path(parameter.default).suffix
+    }
+    assert defaults == {name for _, name in DEFAULTS if name.endswith(".html")}
 
 
 def test_output_folder_is_not_inside_a_model(call: Caller, copy: Path) -> None:

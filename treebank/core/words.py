@@ -77,15 +77,15 @@ def with_analyses(
     """
     before: tuple[Sentence, Sentence] | None = None
     for number, (sentence, analysis) in enumerate(zip_longest(sentences, analyses), start=1):
-        place = sentence.location if sentence and sentence.location.line else f"sentence {number} of the text"
+        position = sentence.location if sentence and sentence.location.line else f"sentence {number} of the text"
         if analysis is None:
-            raise SynparseError(f"{path}: no analysis of {place}; analyze the same text again")
+            raise SynparseError(f"{path}: no analysis of {position}; analyze the same text again")
         if sentence is None:
             problem = f"an extra sentence after the {number - 1:,} of the text"
             raise SynparseError(f"{analysis.location}: {problem}; analyze the same text again")
         if sentence.words != analysis.words and plain(sentence.words) != plain(analysis.words):
-            places = {"location": str(analysis.location), "gold_location": str(place), "other": "in the text"}
-            raise SynparseError(mismatch([analysis.words], [sentence.words], **places))
+            locations = {"location": str(analysis.location), "gold_location": str(position), "other": "in the text"}
+            raise SynparseError(mismatch([analysis.words], [sentence.words], **locations))
         if before:  # one pair late, so that an extra sentence at the end is refused before the last pair is used
             yield before
         before = sentence, analysis

@@ -11,7 +11,28 @@ from treebank.base.errors import SynparseError
 from treebank.io.streams import STDIN
 
 STANDARD_OUTPUT = (STDIN, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # names of an output file
+#: suffix -> how files of synparse that get a default name begin, within `HEAD_BYTES`
+OWN_MARKS = {
+    ".html": b'<meta name="generator" content="synparse">',
+    ".json": b'{\n  "synparse": "',
+    ".tsv": b"system\tmetric\tconvention\tlocation\t",
+}
+HEAD_BYTES = 256
 _FileId = tuple[int, int]  # device and inode
+
+
+def check_default_output(path: str, *, overwrite: bool, remedy: str = "name a file with -o") -> None:
+    """Raises SynparseError if the file ``path``, whose name the user did not give, is not from synparse.
+
+    Every command calls this for a default name and for a name inside a folder that the user gave. ``overwrite``: any
+    file may be replaced. ``remedy`` is another way out.
+    """
+    if overwrite or not os.path.isfile(path):
+        return
+    with open(path, "rb") as stream:
+        head = stream.read(HEAD_BYTES)
+    if OWN_MARKS[os.path.splitext(path)[1]] not in head:
+        raise SynparseError(f"{path}: not written by synparse; move it, {remedy}, or replace it with --overwrite")
 
 
 def check_output(
