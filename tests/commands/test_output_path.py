@@ -60,7 +60,7 @@ def test_details_do_not_replace_what_is_read(call: Caller, name: str) -> None:
 OWN = "a file of the user\n"
 DEFAULTS = [  # command, and a file whose name the user does not give
     ("browse g.mrg", "corpus.html"),
-    ("report -m m.synparse --gold g.mrg", "report.html"),
+    ("report -m m.safetensors --gold g.mrg", "report.html"),
     ("eval --gold g.mrg --baseline right --details .", "scores.json"),
     ("eval --gold g.mrg --baseline right --details .", "sentences.tsv"),
 ]
@@ -69,11 +69,11 @@ FOLDERS = [  # the same for files in folders that hold a model, a corpus or pars
     ("train d.txt", "synparse-model/own.txt"),
     ("train d.txt", "synparse-model/log.jsonl"),
     ("train d.txt --seeds 1,2 -o runs", "runs/seed-1"),
-    ("combine m.synparse baseline:right -o both", "both/ensemble.json"),
-    ("combine m.synparse baseline:right -o both", "both/own.txt"),
+    ("combine m.safetensors baseline:right -o both", "both/ensemble.json"),
+    ("combine m.safetensors baseline:right -o both", "both/own.txt"),
     ("data prepare d.txt -o corpus", "corpus/corpus.json"),
-    ("parse -m m.synparse t.txt --output-dir out", "out/t.trees"),
-    ("parse -m m.synparse t.txt --output-dir out", "out/t.txt"),
+    ("parse -m m.safetensors t.txt --output-dir out", "out/t.trees"),
+    ("parse -m m.safetensors t.txt --output-dir out", "out/t.txt"),
 ]
 
 
