@@ -46,13 +46,9 @@ def browse(
     call = options.call("reading", input, output)
     try:
         corpus = options.open(call, keep_annotation=True)
-        page = corpus_page(corpus, title=title or _title(call.paths), sample=sample, seed=seed)
+        names = [os.path.basename(os.path.normpath(path)) if path != "-" else "Corpus" for path in call.paths]
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        page = corpus_page(corpus, title=title or shown, sample=sample, seed=seed)
     finally:
         call.counter.close()
     call.write([page])
-
-
-def _title(paths: Sequence[str]) -> str:
-    """The names of the first inputs."""
-    names = [os.path.basename(os.path.normpath(path)) if path != "-" else "Corpus" for path in paths]
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -42,7 +42,12 @@ FOREST = r"""\forestset{
 def document(pictures: Sequence[Picture]) -> str:
     """A document with all pictures."""
     body = "\n".join(line for picture in pictures for line in _picture(picture))
-    return f"{PREAMBLE}{''.join(_styles())}{FOREST}\\begin{{document}}\n{body}\\end{{document}}\n"
+    styles = []  # a color and a TikZ style for each ink of a comparison
+    for ink in _COMPARED:
+        line = f", {_LINES[ink]}" if ink in _LINES else ""
+        styles.append(f"\\definecolor{{{ink}}}{{HTML}}{{{LIGHT[ink].removeprefix('#').upper()}}}\n")
+        styles.append(f"\\tikzset{{{ink}/.style={{draw={ink}, text={ink}{line}}}}}\n")
+    return f"{PREAMBLE}{''.join(styles)}{FOREST}\\begin{{document}}\n{body}\\end{{document}}\n"
 
 
 def forest(tree: Tree, inks: Sequence[Ink] = ()) -> str:
@@ -82,14 +87,6 @@ def escaped(text: str) -> str:
     return "".join(_SPECIAL.get(character, character if character.isprintable() else "?") for character in text)
 
 
-def _styles() -> Iterator[str]:
-    """A color and a TikZ style for each ink of a comparison."""
-    for ink in _COMPARED:
-        yield f"\\definecolor{{{ink}}}{{HTML}}{{{LIGHT[ink].removeprefix('#').upper()}}}\n"
-        line = f", {_LINES[ink]}" if ink in _LINES else ""
-        yield f"\\tikzset{{{ink}/.style={{draw={ink}, text={ink}{line}}}}}\n"
-
-
 def _picture(picture: Picture) -> Iterator[str]:
     """One block for each analysis of a sentence."""
     for marked in picture.marked():
@@ -113,19 +110,15 @@ def _brackets(branches: Branches, top: int, inks: Sequence[Ink]) -> Iterator[str
         parent = branches.parents[node]
         edge = f", edge={{{inks[parent]}}}" if parent != TOP and inks[parent] in _COMPARED else ""
         if node >= count:
-            yield _leaf(tree, node - count, edge)
+            word = f"{{{escaped(tree.words[node - count])}}}"
+            tag = escaped(visible(tree.tags[node - count], BARE_TAGS))
+            yield f"[{{{tag}}}{edge}[{word}, tier=word]]" if tag else f"[{word}{edge}, tier=word]"
             continue
         label = visible(tree.labels[node], BARE_LABELS)
         color = f", text={inks[node]}" if label and inks[node] in _COMPARED[:3] else ""
         yield f"[{{{escaped(label)}}}{edge}{color}" if label else f"[, bare{edge}"
         todo.append("]")
         todo.extend(reversed(branches.children[node]))
-
-
-def _leaf(tree: Tree, word: int, edge: str) -> str:
-    tag = visible(tree.tags[word], BARE_TAGS)
-    text = f"{{{escaped(tree.words[word])}}}"
-    return f"[{{{escaped(tag)}}}{edge}[{text}, tier=word]]" if tag else f"[{text}{edge}, tier=word]"
 
 
 def _arc(word: int, head: int, ink: Ink, relation: str, *, below: bool = False) -> str:

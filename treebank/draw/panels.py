@@ -55,7 +55,7 @@ def scene_of(picture: Picture) -> Scene:
     scene.width += MARGIN
     scene.height += MARGIN
     scene.title = picture.title or " ".join(picture.words)
-    scene.description = "; ".join(_in_words(entry) for entry in marked)
+    scene.description = "; ".join(map(_in_words, marked))
     return scene
 
 
@@ -121,7 +121,12 @@ def _panel(marked: Marked, widths: Sequence[float], *, titled: bool) -> Scene:
         arcs, missed = [], arcs or missed
     elif arcs:
         scene.put(draw_arcs(arcs, positions, width), 0, 0)
-    _words(scene, analysis.words, tags, positions, above=branches is not None)
+    rows = [(tags, SMALL, "tag", Ink.FAINT)] * any(tags) + [(analysis.words, SIZE, "word", Ink.PLAIN)]
+    for texts, size, kind, ink in rows if branches else reversed(rows):
+        baseline = scene.height + size * 1.1
+        pairs = zip(texts, positions, strict=True)
+        scene.items += [Text(x, baseline, text, ink, size, kind=kind) for text, x in pairs if text]
+        scene.height += size * 1.45
     if missed:
         scene.put(draw_arcs(missed, positions, width, below=True), 0, scene.height)
     if analysis.distances and not branches:
@@ -131,25 +136,6 @@ def _panel(marked: Marked, widths: Sequence[float], *, titled: bool) -> Scene:
     if runs_right_to_left(analysis.words):
         scene = scene.mirrored()
     return _titled(scene, marked) if titled else scene
-
-
-def _words(scene: Scene, words: Sequence[str], tags: Sequence[str], positions: Sequence[float], *, above: bool) -> None:
-    """Add the row of words, and one of tags ``above`` or below it if there are any."""
-    rows = [(tags, SMALL, "tag")] * any(tags) + [(words, SIZE, "word")]
-    for texts, size, kind in rows if above else reversed(rows):
-        _row(scene, texts, positions, size, kind)
-
-
-def _row(scene: Scene, texts: Sequence[str], positions: Sequence[float], size: float, kind: str) -> None:
-    """Add one row of texts at the bottom."""
-    baseline = scene.height + size * 1.1
-    ink = Ink.PLAIN if kind == "word" else Ink.FAINT
-    scene.items += [
-        Text(position, baseline, text, ink, size, kind=kind)
-        for text, position in zip(texts, positions, strict=True)
-        if text
-    ]
-    scene.height += size * 1.45
 
 
 def _titled(panel: Scene, marked: Marked) -> Scene:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
 from treebank.draw.measure import fonts_for
-from treebank.draw.scene import DASHES, LIGHT, Box, Ink, Item, Point, Scene, Stroke, Text
+from treebank.draw.scene import DASHES, LIGHT, Box, Ink, Item, Point, Scene, Text
 
 PAPER = "#ffffff"
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -28,7 +28,17 @@ def svg(scene: Scene, *, inks: Mapping[Ink, str] = LIGHT, paper: str = PAPER, na
 
     ``paper`` is the background color, "" for none.
     """
-    return "\n".join(_lines(scene, inks, paper, name)) + "\n"
+    width, height = _number(scene.width), _number(scene.height)
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="{name}-t {name}-d">',
+        f'<title id="{name}-t">{escaped(scene.title)}</title>',
+        f'<desc id="{name}-d">{escaped(scene.description)}</desc>',
+        *([f'<rect width="100%" height="100%" fill="{paper}"/>'] if paper else []),
+        *(_element(item, inks[item.ink]) for item in scene.items),
+        "</svg>\n",
+    ]
+    return "\n".join(lines)
 
 
 def column(scenes: Sequence[Scene], gap: float = 18.0) -> Scene:
@@ -40,47 +50,21 @@ def column(scenes: Sequence[Scene], gap: float = 18.0) -> Scene:
     return whole
 
 
-def _lines(scene: Scene, inks: Mapping[Ink, str], paper: str, name: str) -> Iterator[str]:
-    width, height = _number(scene.width), _number(scene.height)
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="{name}-t {name}-d">'
-    yield f'<title id="{name}-t">{escaped(scene.title)}</title>'
-    yield f'<desc id="{name}-d">{escaped(scene.description)}</desc>'
-    if paper:
-        yield f'<rect width="100%" height="100%" fill="{paper}"/>'
-    for item in scene.items:
-        yield _element(item, inks)
-    yield "</svg>"
-
-
-def _element(item: Item, inks: Mapping[Ink, str]) -> str:
-    color = inks[item.ink]
-    if isinstance(item, Stroke):
-        return _stroke(item, color)
-    return _text(item, color) if isinstance(item, Text) else _box(item, color)
-
-
-def _text(item: Text, color: str) -> str:
-    families = ", ".join(f"'{family}'" for family in fonts_for(item.text))
-    style = ' font-weight="bold"' * item.bold
-    anchor = f' text-anchor="{item.anchor}"' if item.anchor != "start" else ""
-    position = f'x="{_number(item.x)}" y="{_number(item.y)}" font-size="{_number(item.size)}"'
-    kind = f'class="{item.kind} {item.ink}"'
-    return f'<text {kind} {position} font-family="{families}, sans-serif"{anchor}{style} fill="{color}">' + (
-        f"{escaped(item.text)}</text>"
-    )
-
-
-def _box(item: Box, color: str) -> str:
-    corner = (
-        f'x="{_number(item.x)}" y="{_number(item.y)}" width="{_number(item.width)}" height="{_number(item.height)}"'
-    )
-    frame = f' stroke="{color}" stroke-width="1.2"' if item.framed else ""
-    opacity = f' fill-opacity="{item.opacity:g}"' if item.opacity < 1 else ""
-    return f'<rect class="{item.ink}" {corner} fill="{color}"{opacity}{frame}/>'
-
-
-def _stroke(item: Stroke, color: str) -> str:
+def _element(item: Item, color: str) -> str:
+    """A text, box or stroke as an element."""
+    if isinstance(item, Text):
+        families = ", ".join(f"'{family}'" for family in fonts_for(item.text))
+        style = ' font-weight="bold"' * item.bold
+        anchor = f' text-anchor="{item.anchor}"' if item.anchor != "start" else ""
+        position = f'x="{_number(item.x)}" y="{_number(item.y)}" font-size="{_number(item.size)}"'
+        look = f'font-family="{families}, sans-serif"{anchor}{style} fill="{color}"'
+        return f'<text class="{item.kind} {item.ink}" {position} {look}>{escaped(item.text)}</text>'
+    if isinstance(item, Box):
+        corner = f'x="{_number(item.x)}" y="{_number(item.y)}"'
+        size = f'width="{_number(item.width)}" height="{_number(item.height)}"'
+        frame = f' stroke="{color}" stroke-width="1.2"' if item.framed else ""
+        opacity = f' fill-opacity="{item.opacity:g}"' if item.opacity < 1 else ""
+        return f'<rect class="{item.ink}" {corner} {size} fill="{color}"{opacity}{frame}/>'
     path = _path(item.points, item.radius)
     if item.filled:
         return f'<path class="{item.ink} filled" d="{path}Z" fill="{color}"/>'

@@ -116,7 +116,8 @@ class PhraseTable:
         for row in self.rows:
             difference = [row.log_likelihood, row.log_ratio] if is_compared else []
             arc = [row.head, row.dependent] if has_arcs else []
-            rows.append([row.words, row.label, *difference, *_cells(row.frequencies), *arc])
+            numbers = [getattr(each, name) for each in row.frequencies for name in Frequency.__slots__]
+            rows.append([row.words, row.label, *difference, *numbers, *arc])
         return [Table("", columns, rows)]
 
     def to_json(self) -> dict[str, Any]:
@@ -131,10 +132,6 @@ _FREQUENCY = (
     Column("confidence", ".3f"),
     Column("share", ".3f"),
 )
-
-
-def _cells(frequencies: Iterable[Frequency]) -> list[Cell]:
-    return [getattr(frequency, name) for frequency in frequencies for name in Frequency.__slots__]
 
 
 def count_phrases(
@@ -171,7 +168,12 @@ def _count(
         if sentence.words and (sentence.tree is not None or sentence.heads):
             first = first or sentence
             if (sentence.tree is None) != (first.tree is None):
-                raise TreebankError(*sentence.location, _mixed(first, sentence))
+                structure, other = ("heads", "trees") if sentence.tree is None else ("trees", "heads")
+                raise TreebankError(
+                    *sentence.location,
+                    f"this sentence has {structure}, but {first.location} has {other}; phrases and arcs are not in one "
+                    "table, so count both separately, or derive heads with synparse convert --format conllu",
+                )
         new_name = document_of(sentence, name)
         if new_name != name or document < 0:
             document, name = document + 1, new_name
@@ -181,15 +183,6 @@ def _count(
         for key, confidence in keys:
             counter.add(key, document, confidence)
     return first
-
-
-def _mixed(first: Sentence, sentence: Sentence) -> str:
-    """The message for a ``sentence`` with a structure that the ``first`` one does not have."""
-    structure, other = ("heads", "trees") if sentence.tree is None else ("trees", "heads")
-    return (
-        f"this sentence has {structure}, but {first.location} has {other}; phrases and arcs are not in one table, so "
-        "count both separately, or derive heads with synparse convert --format conllu"
-    )
 
 
 def document_of(sentence: Sentence, current: tuple[str, str]) -> tuple[str, str]:
