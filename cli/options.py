@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -73,6 +73,10 @@ encoding_option = option("--encoding", metavar="NAME", help="Encoding of files t
 max_length_option = number_option("--max-length", help="Use only sentences of at most N words.", group=INPUT)
 SEED = click.IntRange(0, 2**32 - 1)
 MAX_THREADS = 1024
+#: suffixes of files that hold something else than the formats of treebanks and tables
+OTHER_SUFFIXES = frozenset(
+    ("csv", "tsv", "json", "tex", "html", "htm", "svg", "pdf", "png", "jpg", "xlsx", "xls", "ods", "docx", "npz", "zip")
+)
 DEFAULT_SEED = 1
 seed_option = option("--seed", type=SEED, default=DEFAULT_SEED, show_default=True, metavar="N", help="Random seed.")
 settings_option = option(
@@ -219,10 +223,13 @@ head_rules_option = option(
 )
 
 
-def format_option(*names: str, default: str | None = None, help: str = "Output format.") -> Decorator:
+def format_option(
+    *names: str, default: str | None = None, help: str = "Output format.", suffixes: Sequence[str] = ()
+) -> Decorator:
     """Add ``--format`` with the choices ``names``, as the argument ``form``.
 
-    Without it, the suffix of the file after ``--output`` names the format, if it is that of a format.
+    Without it, the suffix of the file after ``--output`` names the format, if it is that of a format. The command may
+    write its default format into files with the other ``suffixes``.
     """
     return option(
         "--format",
@@ -230,13 +237,15 @@ def format_option(*names: str, default: str | None = None, help: str = "Output f
         type=click.Choice(names),
         default=default,
         show_default=default is not None,
-        callback=_format_of_output,
+        callback=partial(_format_of_output, suffixes),
         help=help,
         group=OUTPUT,
     )
 
 
-def _format_of_output(context: click.Context, parameter: click.Parameter, form: str | None) -> str | None:
+def _format_of_output(
+    others: Sequence[str], context: click.Context, parameter: click.Parameter, form: str | None
+) -> str | None:
     """The format after ``--format``, else that which the suffix of the output file names, else the default.
 
     Raises UsageError for the suffix of a format that the command does not write.
@@ -246,14 +255,15 @@ def _format_of_output(context: click.Context, parameter: click.Parameter, form: 
         return form
     from treebank.io.formats import format_by_suffix, suffix_of
 
-    entry = format_by_suffix(output)
-    suffixes = [suffix_of(output)[1:], entry.name if entry else ""]
+    entry, suffix = format_by_suffix(output), suffix_of(output)[1:]
+    suffixes = [suffix, entry.name if entry else "", "latex" if suffix == "tex" else ""]
     names: Sequence[str] = parameter.type.choices  # type: ignore[attr-defined]
-    chosen = next((name for name in suffixes if name in names), form)
-    if entry and chosen not in suffixes:
+    chosen = next((name for name in suffixes if name in names), None)
+    other = entry.name if entry else f".{suffix}" if suffix in OTHER_SUFFIXES else ""
+    if other and not chosen and suffix not in others:
         choices = f"{', '.join(names[:-1])} or {names[-1]}"
-        raise click.UsageError(f"{output}: this command writes {choices}, not {entry.name}; choose one with --format")
-    return chosen
+        raise click.UsageError(f"{output}: this command writes {choices}, not {other}; choose one with --format")
+    return chosen or form
 
 
 def on_error_option(*choices: str) -> Decorator:

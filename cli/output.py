@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from textwrap import fill
 from typing import IO, TYPE_CHECKING, Any
 
+from cli.streams import ColoredOutput
 from treebank.base.errors import SynparseError, placed
 from treebank.base.files import begin, finish, real
 from treebank.io.compression import COMPRESSED
@@ -40,8 +41,11 @@ def wrapped(text: str, stream: IO[str]) -> str:
 
 
 @contextmanager
-def open_output(path: str | None) -> Iterator[Callable[[str], None]]:
+def open_output(path: str | None, *, colored: bool = False) -> Iterator[Callable[[str], None]]:
     """Yield a function that writes one line to standard output or to the file ``path`` (compressed for ``.gz``).
+
+    On a terminal, control characters are shown, except in ``colored`` lines. A ``.csv`` file begins with the byte-order
+    mark by which spreadsheets recognize UTF-8.
 
     The lines are written to a temporary file next to ``path``, which is renamed once it is complete on disk. Until
     then an existing file at ``path`` is unchanged; its permissions are kept. If two programs write the same path, the
@@ -49,7 +53,8 @@ def open_output(path: str | None) -> Iterator[Callable[[str], None]]:
     error names their file; after an interruption they are removed. Devices and pipes are written directly.
     """
     if path is None or path in STANDARD_OUTPUT:
-        yield lambda line: print(line, flush=True)  # click.echo would remove escape sequences from words
+        stream: Any = ColoredOutput() if colored else None
+        yield lambda line: print(line, file=stream, flush=True)  # click.echo would remove escape sequences from words
         return
     if not path.startswith(DESCRIPTORS):
         check_output(path)
@@ -79,10 +84,9 @@ def open_output(path: str | None) -> Iterator[Callable[[str], None]]:
 
 def _text(stream: IO[bytes], path: str) -> IO[str]:
     """``stream`` for text, compressed if ``path`` ends in ``.gz``."""
-    if not path.lower().endswith(".gz"):
-        return io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="\n")
-    packed: Any = _Gzip(fileobj=stream, mode="wb")
-    return io.TextIOWrapper(packed, encoding="utf-8", errors="surrogateescape", newline="\n")
+    target: Any = _Gzip(fileobj=stream, mode="wb") if path.lower().endswith(".gz") else stream
+    encoding = "utf-8-sig" if path.lower().endswith((".csv", ".csv.gz")) else "utf-8"
+    return io.TextIOWrapper(target, encoding=encoding, errors="surrogateescape", newline="\n")
 
 
 class _Gzip(gzip.GzipFile):

@@ -9,6 +9,8 @@ import select
 import sys
 from typing import Any
 
+from treebank.base.terminal_text import shown
+
 
 class BlockingStream(io.FileIO):
     """A file descriptor that blocks even in non-blocking mode, in which ssh and node leave their streams.
@@ -27,6 +29,25 @@ class BlockingStream(io.FileIO):
         while (count := super().write(data)) is None:
             select.select([], [self], [])
         return count
+
+
+class TerminalOutput(io.TextIOWrapper):
+    """Standard output on a terminal. Control characters, which words of files may contain, are shown and not sent."""
+
+    def write(self, text: str) -> int:
+        super().write(shown(text))
+        return len(text)
+
+
+class ColoredOutput:
+    """The standard output for text with colors of the program itself, in which words have been made printable."""
+
+    def write(self, text: str) -> int:
+        stream = sys.stdout
+        return io.TextIOWrapper.write(stream, text) if isinstance(stream, TerminalOutput) else stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stdout, name)
 
 
 class ClosedOutput(io.TextIOBase):
@@ -74,7 +95,8 @@ def _wait(descriptor: int, name: str) -> None:
         return
     raw = BlockingStream(descriptor, "rb" if name == "stdin" else "wb", closefd=False)
     buffer: Any = io.BufferedReader(raw) if name == "stdin" else io.BufferedWriter(raw)
-    replacement = io.TextIOWrapper(
+    kind = TerminalOutput if name == "stdout" and stream.isatty() else io.TextIOWrapper
+    replacement = kind(
         buffer, encoding=stream.encoding, errors=stream.errors, line_buffering=stream.line_buffering or name == "stderr"
     )
     setattr(sys, name, replacement)

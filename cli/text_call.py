@@ -62,15 +62,23 @@ class TextCall:
 
         return read_input(self.paths, input_options=self.counted(input_options))
 
-    def write(self, lines: Iterable[str], *, may_be_empty: bool = False, max_length: int | None = None) -> int:
+    def write(
+        self,
+        lines: Iterable[str],
+        *,
+        may_be_empty: bool = False,
+        max_length: int | None = None,
+        colored: bool = False,
+    ) -> int:
         """Write lines to the output and return their number. If there are none, a note gives the reason.
 
+        ``colored``: the lines have colors, and no other control characters.
         ``may_be_empty``: sentences need not have lines, so no such note is printed. ``max_length``: the limit that
         leaves out longer sentences.
         """
         count = 0
         try:
-            with open_output(self.output) as write:
+            with open_output(self.output, colored=colored) as write:
                 for line in lines:
                     write(line)
                     count += 1

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import redirect_stdout
 from itertools import chain
-from typing import Literal
+from typing import IO, Literal, cast
 
 import click
 
-from cli.output import open_output, wrapped
+from cli.output import STANDARD_OUTPUT, open_output, wrapped
+from cli.streams import ColoredOutput
 from treebank.base.metadata import json_text
-from treebank.base.tables import Result, Table
+from treebank.base.tables import Result, Table, csv_line
 from treebank.base.terminal_text import printable
 
 FORMATS = ("table", "json", "csv", "latex")
@@ -25,7 +25,7 @@ MIN_NAME_WIDTH = 12  # columns of a folded name
 
 def show(result: Result, form: str, output: str | None = None) -> None:
     """Print a result in one of `FORMATS`, or as ``tsv``: CSV with tabs. With ``output``, write it into this file."""
-    if output:
+    if output and output not in STANDARD_OUTPUT:
         with open_output(output) as write, redirect_stdout(_LineStream(write)):
             show(result, form)
         return
@@ -85,9 +85,9 @@ def print_csv(tables: Sequence[Table], *, separator: str = ",") -> None:
             click.echo()
         if table.title:
             click.echo(f"# {table.title}")
-        writer = csv.writer(sys.stdout, delimiter=separator, lineterminator="\n")
-        writer.writerow(first or table.header())
-        writer.writerows(record.values() for record in chain([first] if first else [], records))
+        click.echo(csv_line(first or table.header(), separator))
+        for record in chain([first] if first else [], records):
+            click.echo(csv_line(record.values(), separator))
         for note in table.footnotes:
             click.echo(f"# {note}")
 
@@ -144,7 +144,7 @@ def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_colum
     narrowest = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     narrowest[0] = min(narrowest[0], MIN_NAME_WIDTH)
     needed = sum(narrowest) + len(header)
-    console = Console()
+    console = Console(file=cast(IO[str], ColoredOutput()))
     console.width = max(console.width, needed)
     roomy = console.width >= needed + 2 * len(header) + MIN_NAME_WIDTH
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, int(roomy)), header_style="bold")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
@@ -26,6 +26,7 @@ from cli.options import (
     reading_options,
 )
 from cli.plot_options import check_plot
+from cli.streams import ColoredOutput
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
@@ -137,7 +138,7 @@ def draw_in_terminal(pictures: Iterable[Picture], width: int | None = None) -> N
 
     from treebank.draw.terminal import STYLES, drawn
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(file=cast(IO[str], ColoredOutput()), highlight=False, soft_wrap=True)
     picture = None
     for picture in pictures:
         for row in drawn(picture, width or console.width):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,7 @@ class PatternType(click.ParamType):
     "count",
     "jsonl",
     "csv",
+    suffixes=("html", "htm"),
     help="Output format: brackets (default for trees), text (default for heads), concordance, count, jsonl or csv.",
 )
 @number_option(
@@ -96,7 +98,7 @@ def search(
     >obj {}'. INPUT is any number of treebanks (brackets, CoNLL-U, JSON lines, names such as wsj10), folders of parse
     --output-dir, or - for standard input (the default). With -m, plain text is parsed while it is read.
     """
-    from treebank.search.output import DEFAULT_CONTEXT, Writer, check
+    from treebank.search.output import DEFAULT_CONTEXT, TERMINAL_HIGHLIGHT, Writer, check
     from treebank.search.search import Search
 
     form = form or ("text" if query.for_heads else "brackets")
@@ -113,7 +115,8 @@ def search(
         return
     columns = context if in_columns and context is not None else DEFAULT_CONTEXT
     matches = Search(query, corpus, context=0 if in_columns else context or 0, **selection)
-    call.write(Writer(form, marks, columns, not no_location).lines(matches, query.pattern.text), may_be_empty=True)
+    lines = Writer(form, marks, columns, not no_location).lines(matches, query.pattern.text)
+    call.write(lines, may_be_empty=True, colored=marks is TERMINAL_HIGHLIGHT)
     if not matches.count:
         hint = "; phrases of these trees have the label X" if matches.labels == {"X"} else ""
         note(f"no sentence matches{hint}")
@@ -137,10 +140,12 @@ def _count(
 
 
 def _highlight(name: str, form: str, output: str | None) -> Highlight:
-    """The marks of the matches. ``auto`` marks lines of text on a terminal."""
+    """The marks of the matches. ``auto`` marks lines of text on a terminal, and those of a page."""
     from treebank.search.output import HTML_HIGHLIGHT, NO_HIGHLIGHT, TERMINAL_HIGHLIGHT
 
+    if name == "auto" and (output or "").lower().endswith((".html", ".htm")):
+        return HTML_HIGHLIGHT
     if name == "auto":
-        is_text = form in ("brackets", "text", "concordance")
+        is_text = form in ("brackets", "text", "concordance") and not os.environ.get("NO_COLOR")
         return TERMINAL_HIGHLIGHT if is_text and not output and sys.stdout.isatty() else NO_HIGHLIGHT
     return {"terminal": TERMINAL_HIGHLIGHT, "html": HTML_HIGHLIGHT, "none": NO_HIGHLIGHT}[name]

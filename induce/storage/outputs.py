@@ -13,6 +13,7 @@ from treebank.base.errors import SynparseError
 from treebank.corpora.catalog import is_name
 from treebank.io import output_path
 from treebank.io.expand import expand
+from treebank.io.streams import STDIN
 
 PROTECTED = frozenset({PathType.MODEL, PathType.ENSEMBLE, PathType.CORPUS})
 
@@ -39,6 +40,7 @@ def check_output_folder(folder: str | os.PathLike[str], files: Iterable[str] = (
     ``files`` are names of files to write in it, which are checked as by `check_output` if the folder exists.
     """
     path = os.path.realpath(folder)
+    _check_name(folder)
     if os.path.lexists(path) and not os.path.isdir(path):
         raise SynparseError(f"{folder}: this is a file; name a folder to write")
     if is_protected(path) or is_protected(os.path.dirname(path)):
@@ -60,6 +62,7 @@ def check_new_folder(
     The same for a folder inside a model, an ensemble or a prepared corpus, except inside a job of several runs. The
     other arguments are those of `check_output`.
     """
+    _check_name(folder)
     path = Path(os.path.realpath(folder))
     for parent in path.parents:
         if is_protected(str(parent)) and PathType.JOB not in folder_types(parent):
@@ -69,6 +72,12 @@ def check_new_folder(
         if Path(os.path.realpath(name)).is_relative_to(path):
             problem = f"is read, so the output folder {os.fspath(folder)} cannot replace it"
             raise SynparseError(f"{os.fspath(name)}: {problem}; name another folder with -o")
+
+
+def _check_name(folder: str | os.PathLike[str]) -> None:
+    """Raises SynparseError for the name of standard output."""
+    if os.fspath(folder) == STDIN:
+        raise SynparseError(f"{STDIN}: a folder cannot be written to standard output; name a folder")
 
 
 def _read_paths(

@@ -159,6 +159,9 @@ def test_new_folder_is_not_inside_a_model_and_contains_nothing_that_is_read(
     ("arguments", "problem"),
     [
         ("convert g.mrg -o o.jsonl", "o.jsonl: this command writes text, brackets, .*, not jsonl; choose one with"),
+        ("parse -m m.synparse t.txt -o o.svg", "o.svg: this command writes brackets, jsonl, .*, not .svg; choose one"),
+        ("phrases g.mrg -o o.xlsx", "o.xlsx: this command writes table, .*, not .xlsx"),
+        ("search NP g.mrg -o o.pdf", "o.pdf: this command writes brackets, .*, not .pdf"),
         ("generate -m english-grammar -o o.jsonl", "o.jsonl: this command writes brackets, text or conllu, not jsonl"),
         ("extract -m m.safetensors t.txt -o o.npz", "only --what vectors and --what states write .npz files"),
         ("extract -m m.safetensors t.txt --what distances -o o.npz", "only --what vectors and --what states write"),
@@ -177,9 +180,48 @@ def test_suffix_of_another_format_is_refused(call: Caller, arguments: str, probl
         ("convert g.mrg -o o.out", "(S (NP (DT the)"),
         ("convert g.mrg --format text -o o.conllu", "the dog saw a cat"),
         ("search NP g.mrg -o o.jsonl", '{"file": "g.mrg"'),
-        ("phrases g.mrg -o o.csv", "words,label"),
+        ("phrases g.mrg -o o.csv", "\ufeffwords,label"),
+        ("phrases g.mrg -o o.tex", "\\begin{tabular}"),
+        ("search NP g.mrg -o o.html", "<!DOCTYPE html>"),
     ],
 )
 def test_suffix_of_the_output_file_names_the_format(call: Caller, arguments: str, start: str) -> None:
     call.result(*arguments.split())
     assert Path(arguments.split()[-1]).read_text().startswith(start)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "phrases g.mrg",
+        "search NP g.mrg",
+        "convert g.mrg",
+        "parse -m m.synparse t.txt",
+        "extract -m m.synparse t.txt",
+        "perplexity -m m.synparse t.txt",
+        "perplexity -m m.synparse t.txt --per sentence",
+        "generate -m english-grammar",
+        "browse g.mrg",
+    ],
+)
+def test_hyphen_means_standard_output(call: Caller, arguments: str) -> None:
+    code, text, _ = call(*arguments.split(), "-o", "-")
+    assert (code, Path("-").exists()) == (0, False)
+    if "browse" not in arguments:
+        assert text == call.result(*arguments.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "train t.txt -o -",
+        "train t.txt --seeds 1,2 -o -",
+        "combine m.synparse baseline:right -o -",
+        "data prepare t.txt -o -",
+        "parse -m m.synparse t.txt --output-dir -",
+        "eval --gold g.mrg --baseline right --details -",
+    ],
+)
+def test_folder_is_not_written_to_standard_output(call: Caller, arguments: str) -> None:
+    assert "name a folder" in call.refusal(*arguments.split())
+    assert not Path("-").exists()

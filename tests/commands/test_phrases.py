@@ -37,6 +37,20 @@ def test_formats_have_the_same_content(call: Caller) -> None:
     ]
 
 
+def test_words_of_a_cell_are_neither_rows_nor_formulas(call: Caller) -> None:
+    Path("a.trees").write_text('(S (NP =A1 x\ry) (VP "z -5))\n', encoding="utf-8", newline="")
+    for separator, form in ((",", "csv"), ("\t", "tsv")):
+        table = rows(call.result("phrases", "a.trees", "--min-count", 1, "--format", form), separator)
+        assert [row["words"] for row in table] == ['"z -5', "'=A1 x\ry", "'=A1 x\ry \"z -5"]
+    assert "'" not in call.result("phrases", "a.trees", "--min-count", 1, "--format", "json")
+
+
+def test_words_with_control_characters_are_counted(call: Caller) -> None:
+    Path("a.trees").write_text("(S (NP (DT a) (NN x\x1fy)) (VP (VBD z)))\n", encoding="utf-8")
+    table = rows(call.result("phrases", "a.trees", "--min-count", 1, "--format", "csv"))
+    assert [row["words"] for row in table] == ["a x\x1fy", "a x\x1fy z"]
+
+
 def test_filters(call: Caller) -> None:
     assert "no phrase has 2 to 1 words" in call.usage("phrases", "a.trees", "--max-length", 1)
     everything = rows(call.result("phrases", "a.trees", "--min-count", 1, "--min-length", 1, "--format", "csv"))
@@ -88,7 +102,7 @@ def test_confidence_of_parsed_text(call: Caller) -> None:
     Path("a.txt").write_text("the cat saw the cat\nthe cat ran\n", encoding="utf-8")
     call.result("parse", "-m", "english", "a.txt", "--format", "jsonl", "-o", "a.jsonl")
     call.result("phrases", "a.jsonl", "--format", "csv", "-o", "a.csv")
-    stored = rows(Path("a.csv").read_text(encoding="utf-8"))
+    stored = rows(Path("a.csv").read_text(encoding="utf-8-sig"))
     direct = rows(call.result("phrases", "a.txt", "-m", "english", "--format", "csv"))
     assert stored == direct
     parsed = [json.loads(line) for line in Path("a.jsonl").read_text(encoding="utf-8").splitlines()]

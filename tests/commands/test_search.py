@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 from pathlib import Path
 
 import pytest
 
+from cli.commands.search import _highlight as search_marks
 from tests.support.calls import Caller, shell
+from treebank.search.output import NO_HIGHLIGHT, TERMINAL_HIGHLIGHT
 
 TREES = (
     "(S (NP (DT the) (NN cat)) (VP (VBD saw) (NP (DT a) (NN dog))))\n"
@@ -91,6 +95,26 @@ def test_escape_sequences_in_words_do_not_reach_the_terminal(call: Caller) -> No
         assert line.count("\x1b") == 2, form
     assert "\\x1b]0;title\\x07 ran" in call.result("phrases", "escape.mrg", "--min-count", 1)
     assert "\x1b]0;title\x07 ran" in call.result("search", "S", "escape.mrg", "--format", "text")
+
+
+def test_words_of_a_cell_are_neither_rows_nor_formulas(call: Caller) -> None:
+    Path("a.trees").write_text("(S (NP @SUM x\ry) (VP (VBD z)))\n", encoding="utf-8", newline="")
+    call.result("search", "NP", "a.trees", "-o", "found.csv")
+    text = Path("found.csv").read_bytes().decode("utf-8-sig")
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [
+        ["file", "line", "left", "match", "right", "label"],
+        ["a.trees", "1", "", "'@SUM x\ry", "z", "NP"],
+    ]
+
+
+def test_color_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert search_marks("auto", "text", None) is TERMINAL_HIGHLIGHT
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert search_marks("auto", "text", None) is NO_HIGHLIGHT
 
 
 def test_selection(call: Caller) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -14,7 +17,7 @@ from typing import IO
 
 import pytest
 
-from tests.support.calls import Caller, Process, shell, toy_text, wait_for
+from tests.support.calls import ENVIRONMENT, Caller, Process, shell, toy_text, wait_for
 from tests.support.working_folder import write
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -324,3 +327,36 @@ def test_a_pipe_in_a_folder_is_not_waited_for(call: Caller, model: Path, tmp_pat
     (tmp_path / "in" / "b.txt").write_text("a dog\n", encoding="utf-8")
     for name in (tmp_path / "in", f"{tmp_path}/in/*.txt"):
         assert call.result("parse", "-m", model, name).count("\n") == 1
+
+
+HOSTILE = "\x1b]0;title\x07x\x9b\u202ey"
+ON_TERMINAL = [
+    *(["parse", "-m", "english", "in.txt", "--format", form] for form in ("brackets", "jsonl", "drawing")),
+    *(["convert", "in.trees", "--format", form] for form in ("brackets", "text", "conllu", "spans", "negra")),
+    *(["search", "S", "in.trees", "--format", form] for form in ("brackets", "text", "concordance", "csv", "jsonl")),
+    ["search", "S", "in.trees", "--highlight", "none"],
+    *(["phrases", "in.trees", "--min-count", "1", "--format", form] for form in ("table", "csv", "tsv", "latex")),
+    ["draw", "in.trees"],
+]
+
+
+def test_control_characters_are_shown_on_a_terminal() -> None:
+    write("in.txt", f"{HOSTILE} ran\n")
+    write("in.trees", f"(S (NP {HOSTILE}) (VP (V ran)))\n")
+    program = (
+        "from cli.streams import prepare\nprepare()\nfrom cli.main import run\n"
+        f"assert [call for call in {ON_TERMINAL!r} if run(call) != 0] == []"
+    )
+    reading, writing = os.openpty()
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=writing, env=ENVIRONMENT)
+    os.close(writing)
+    received = b""
+    with suppress(OSError):  # the end of a terminal
+        while block := os.read(reading, 1 << 16):
+            received += block
+    os.close(reading)
+    assert process.wait() == 0
+    text = received.decode()
+    without_colors = re.sub("\x1b\\[[0-9;]*m", "", text)
+    assert {character for character in without_colors if character in "\x1b\x07\x9b\u202e"} == set()
+    assert without_colors.count("]0;title") >= len(ON_TERMINAL)

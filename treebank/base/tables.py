@@ -6,10 +6,14 @@ tables to a terminal, as LaTeX or as CSV, and the object as JSON, so all formats
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, NamedTuple, Protocol
 
+_FORMULA = re.compile(r"[=@\t\r].|[+-](?![\d.,]+$).", re.DOTALL)  # beginning of a formula; a sign alone is none
 Interval = tuple[float, float]
 Cell = str | int | float | Interval | None  # None is an empty cell
 
@@ -103,6 +107,21 @@ class Table(NamedTuple):
                 elif not isinstance(cell, tuple):
                     record[column.name] = cell
             yield record
+
+
+def csv_line(cells: Iterable[Cell], separator: str = ",") -> str:
+    """One line of CSV (RFC 4180), without its end.
+
+    A text that a spreadsheet would take for a formula is preceded by an apostrophe.
+
+    >>> csv_line(["a,b", "=SUM(A1)", -1.5])
+    '"a,b",\'=SUM(A1),-1.5'
+    """
+    safe = [f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in cells]
+    stream = io.StringIO()
+    # the writer quotes only the characters of its own line end, and words may contain carriage returns
+    csv.writer(stream, delimiter=separator, lineterminator="\r\n").writerow(safe)
+    return stream.getvalue().removesuffix("\r\n")
 
 
 class Result(Protocol):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-_UNPRINTABLE = frozenset(
-    map(chr, [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xDC80)])
-)
+_UNPRINTABLE = (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xDC80))
+_PRINTABLE = {code: f"\\x{code:02x}" for code in _UNPRINTABLE} | {ord("\n"): " "}
+_SHOWN = {code: text for code, text in _PRINTABLE.items() if chr(code) not in "\n\t"}
 
 
 def printable(text: str) -> str:
@@ -13,7 +13,12 @@ def printable(text: str) -> str:
     Characters that change the direction of writing and halves of characters are escaped as well. Letters of all
     scripts stay.
     """
-    return "".join(f"\\x{ord(c):02x}" if c in _UNPRINTABLE else c for c in text.replace("\n", " "))
+    return text.translate(_PRINTABLE)
+
+
+def shown(text: str) -> str:
+    """Lines of text with control characters spelled out as in `printable`, except line ends and tabs."""
+    return text.translate(_SHOWN)
 
 
 def columns(text: str) -> int:

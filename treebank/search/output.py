@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -11,7 +9,7 @@ from typing import Any, NamedTuple
 
 from treebank.base.errors import TreebankError, UsageError
 from treebank.base.metadata import json_text
-from treebank.base.tables import Column, Table
+from treebank.base.tables import Column, Table, csv_line
 from treebank.base.terminal_text import columns, printable
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE
@@ -109,13 +107,6 @@ def with_context(matches: Iterable[Match]) -> Iterator[Match | Sentence | None]:
         yield match
         written, after = (number, path), following
     yield from after
-
-
-def csv_line(cells: Sequence[object]) -> str:
-    """One line of CSV, without its end."""
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="").writerow(cells)
-    return stream.getvalue()
 
 
 def _brackets(writer: Writer, match: Match) -> Iterator[str]:
