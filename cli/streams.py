@@ -9,7 +9,7 @@ import select
 import sys
 from typing import Any
 
-from treebank.base.terminal_text import shown
+from treebank.base.terminal_text import printable_lines
 
 
 class BlockingStream(io.FileIO):
@@ -35,7 +35,7 @@ class TerminalOutput(io.TextIOWrapper):
     """Standard output on a terminal. Control characters, which words of files may contain, are shown and not sent."""
 
     def write(self, text: str) -> int:
-        super().write(shown(text))
+        super().write(printable_lines(text))
         return len(text)
 
 

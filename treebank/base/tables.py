@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, NamedTuple, Protocol
 
-_FORMULA = re.compile(r"[=@\t\r].|[+-](?![\d.,]+$).", re.DOTALL)  # beginning of a formula; a sign alone is none
+_FORMULA = re.compile(r"[=@\t\r].|[+-](?![\d.,]+$).", re.DOTALL)  # beginning of a formula, but not a single sign
 Interval = tuple[float, float]
 Cell = str | int | float | Interval | None  # None is an empty cell
 

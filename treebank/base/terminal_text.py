@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _UNPRINTABLE = (*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xDC80))
 _PRINTABLE = {code: f"\\x{code:02x}" for code in _UNPRINTABLE} | {ord("\n"): " "}
-_SHOWN = {code: text for code, text in _PRINTABLE.items() if chr(code) not in "\n\t"}
+_PRINTABLE_LINES = {code: text for code, text in _PRINTABLE.items() if chr(code) not in "\n\t"}
 
 
 def printable(text: str) -> str:
@@ -16,9 +16,9 @@ def printable(text: str) -> str:
     return text.translate(_PRINTABLE)
 
 
-def shown(text: str) -> str:
+def printable_lines(text: str) -> str:
     """Lines of text with control characters spelled out as in `printable`, except line ends and tabs."""
-    return text.translate(_SHOWN)
+    return text.translate(_PRINTABLE_LINES)
 
 
 def columns(text: str) -> int:
