@@ -159,7 +159,7 @@ def test_new_folder_is_not_inside_a_model_and_contains_nothing_that_is_read(
     ("arguments", "problem"),
     [
         ("convert g.mrg -o o.jsonl", "o.jsonl: this command writes text, brackets, .*, not jsonl; choose one with"),
-        ("parse -m m.safetensors t.txt -o o.svg", "o.svg: this command writes brackets, jsonl, .*, not .svg; choose one"),
+        ("parse -m m.safetensors t.txt -o o.svg", "o.svg: this command writes brackets, .*, not .svg"),
         ("phrases g.mrg -o o.xlsx", "o.xlsx: this command writes table, .*, not .xlsx"),
         ("search NP g.mrg -o o.pdf", "o.pdf: this command writes brackets, .*, not .pdf"),
         ("generate -m english-grammar -o o.jsonl", "o.jsonl: this command writes brackets, text or conllu, not jsonl"),
