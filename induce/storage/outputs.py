@@ -9,7 +9,7 @@ from typing import Any
 
 from induce.storage.locate import PathType, folder_types, locate
 from induce.storage.model_spec import expand_models, parse_model_spec
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 from treebank.corpora.catalog import is_name
 from treebank.io import output_path
 from treebank.io.expand import expand
@@ -77,7 +77,7 @@ def check_new_folder(
 def _check_name(folder: str | os.PathLike[str]) -> None:
     """Raises SynparseError for the name of standard output."""
     if os.fspath(folder) == STDIN:
-        raise SynparseError(f"{STDIN}: a folder cannot be written to standard output; name a folder")
+        raise UsageError(f"{STDIN}: a folder cannot be written to standard output; name a folder")
 
 
 def _read_paths(

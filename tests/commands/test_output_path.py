@@ -223,5 +223,5 @@ def test_hyphen_means_standard_output(call: Caller, arguments: str) -> None:
     ],
 )
 def test_folder_is_not_written_to_standard_output(call: Caller, arguments: str) -> None:
-    assert "cannot be written to standard output; name a" in call.refusal(*arguments.split())
+    assert "cannot be written to standard output; name a" in call.refusal(*arguments.split(), code=2)
     assert not Path("-").exists()
