@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from cli.progress import Display, clock, remaining
-from induce.data.tokens import TOKENS
+from induce.data.vocabulary import TOKENS
 from induce.registry import find_task
 from induce.storage.facts import Check
 from induce.storage.run_folder import resume_command

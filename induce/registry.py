@@ -201,11 +201,11 @@ TASKS: Registry[TaskEntry] = Registry("task", {})
 LOADERS: Registry[LoaderEntry] = Registry(
     "loader",
     {
-        "stream": LoaderEntry("induce.data.stream:StreamLoader"),
-        "sentences": LoaderEntry("induce.data.sentences:SentenceLoader"),
+        "stream": LoaderEntry("induce.data.loaders:StreamLoader"),
+        "sentences": LoaderEntry("induce.data.loaders:SentenceLoader"),
         "fragments": LoaderEntry("induce.data.fragments:FragmentLoader"),
         "spans": LoaderEntry("induce.data.fragments:SpanLoader"),
-        "masked": LoaderEntry("induce.data.sentences:MaskedLoader"),
+        "masked": LoaderEntry("induce.data.loaders:MaskedLoader"),
     },
 )
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from induce.analysis.correlation import probability_larger
-from induce.data.tokens import SPACE
+from induce.data.vocabulary import SPACE
 from induce.decoding.distances import EVEN
 from induce.parsing.model_parser import ModelParser
 from induce.structures import Distances

@@ -9,16 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, repeat, tee
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from induce.data.normalization import RECIPES
 from induce.data.punctuation import JOINED, NOTHING, Singles, dropped, joining_marks
 from induce.data.references import HeadReferences, References, RewardReferences, SentenceRewards
-from induce.data.tokens import split
-from induce.data.training_data import TrainingData
-from induce.data.vocabulary import Vocabulary
+from induce.data.vocabulary import Vocabulary, split
 from treebank.core.distances import distances_from_tree
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
@@ -26,9 +24,54 @@ from treebank.core.tree import Tree
 if TYPE_CHECKING:
     from induce.data.batches import SentenceBatch
 
+
 MIN_HEAD_MASS = 1e-3  # words with less total head probability count as unlabeled
 #: trees of other parsers over a sentence, its head distributions (N, N), or rewards of spans of its normalized words
 Reference = Sequence[Tree] | np.ndarray | SentenceRewards
+
+
+class TrainingData(Protocol):
+    """Sentences, expressions, demonstrations or pairs that a model learns from.
+
+    The defaults of this class are those of data without trees, without punctuation and with a closed vocabulary.
+    """
+
+    sha256: str  # digest of the content
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences, or of other sequences."""
+        ...
+
+    @property
+    def words(self) -> int:
+        """Number of running words, or of other tokens."""
+        ...
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether trees of a treebank are part of the data."""
+        return False
+
+    @property
+    def joining(self) -> Sequence[str]:
+        """Punctuation marks that join words in this text."""
+        return ()
+
+    def word_counts(self) -> Mapping[str, int]:
+        """Number of occurrences of each word, empty for a closed vocabulary, in which no word is unknown."""
+        return {}
+
+    def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
+        """Vocabulary of the most frequent words that occur at least ``minimum_count`` times.
+
+        ``size`` includes the two special tokens.
+        """
+        return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
+
+    def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> Any:
+        """The data as indices of ``vocabulary``, the input of a loader. The marks in ``joining`` join words."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

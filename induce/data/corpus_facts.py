@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from induce.data.normalization import RECIPES
-from induce.data.tokens import TOKENS
+from induce.data.vocabulary import TOKENS
 from treebank.base.files import FileFacts
 from treebank.base.metadata import FileFormat, read_metadata
 from treebank.tokenize import TOKENIZATIONS

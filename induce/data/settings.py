@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from induce.data.normalization import RECIPES
-from induce.data.tokens import TOKENS
+from induce.data.vocabulary import TOKENS
 from induce.registry import models_of
 from induce.setting import Condition, choice, count, equal, limited, setting, share, unequal
 from treebank.tokenize import TOKENIZATIONS

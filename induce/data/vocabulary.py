@@ -1,4 +1,6 @@
-"""Vocabularies: words and their indices, and pseudo-words for classes of unknown words.
+"""Tokens of a model, vocabularies, and pseudo-words for classes of unknown words.
+
+Tokens are the words of a sentence, their classes, or its characters (PRPN section 6.1).
 
 The classes are those of shape and last letters, or those of the Berkeley parser, which are common in language models of
 treebanks (Dyer et al. 2016; Du et al. 2020, PTB-Sepsent).
@@ -6,12 +8,15 @@ treebanks (Dyer et al. 2016; Du et al. 2020, PTB-Sepsent).
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from treebank.base.errors import TreebankError
 from treebank.io.lines import open_lines
 
+TOKENS = {"word": "words", "class": "classes", "character": "characters"}  # singular and plural
+SPACE = "\u2423"  # the open box, which shows a space
 SHAPE, BERKELEY = "<unk:", "<unk-"  # prefixes of the pseudo-words of each method
 MAX_SUFFIX_LETTERS = 3
 MIN_COUNT = 10  # occurrences of rare words with a pseudo-word of shape and suffix
@@ -218,3 +223,26 @@ def _pseudo_in(words: Iterable[str]) -> Iterator[str]:
 def _words_of(entry: str) -> list[str]:
     """Words that share the index of an entry."""
     return entry.split("\t")[1:] if entry.startswith(CLASS) else [entry]
+
+
+def characters(words: Iterable[str]) -> tuple[str, ...]:
+    """Code points of ``words``, with a `SPACE` between words and for white space within words.
+
+    A `SPACE` in the text itself is not distinguished from a space.
+    """
+    return tuple(SPACE if character.isspace() else character for character in " ".join(words))
+
+
+def leaf(token: str) -> str:
+    """Type of the leaves of trees: ``character``, or ``word`` for words and their classes."""
+    return "character" if token == "character" else "word"
+
+
+def split(words: tuple[str, ...], token: str) -> tuple[str, ...]:
+    """The tokens of a sentence of ``words``."""
+    return characters(words) if token == "character" else words
+
+
+def bits(loss: float, token: str) -> float | None:
+    """``loss`` (nats per token) in bits per character, with sentence ends, or None if tokens are words."""
+    return loss / math.log(2) if token == "character" else None

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from induce.data.punctuation import JOINED, NOTHING, bracket_conflicts, bracketed, join_conflicts, joined
-from induce.data.segment_edges import SegmentEdgesConfig, span_log_weights
+from induce.data.word_edges import SegmentEdgesConfig, span_log_weights
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, is_clear
 from induce.decoding.heads_in_tree import branching, heads_in_tree
 

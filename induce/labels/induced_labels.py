@@ -11,7 +11,7 @@ import numpy as np
 
 from induce.data.corpus import read_corpora
 from induce.data.vocabulary import Vocabulary
-from induce.data.vocabulary_choice import classes_of
+from induce.data.word_classes import classes_of
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tags import is_word

@@ -8,7 +8,7 @@ from typing import Any
 
 from induce.data.batches import Batch, MaskedBatch, StreamBatch
 from induce.data.normalization import RECIPES
-from induce.data.tokens import split
+from induce.data.vocabulary import split
 from induce.device import choose_device
 from induce.models.base import SentenceTooLong
 from induce.models.capabilities import SentenceScoring, WordScoring

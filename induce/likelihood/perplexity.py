@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from induce.data.sentences import MASKINGS
-from induce.data.tokens import TOKENS
-from induce.data.vocabulary import Vocabulary
+from induce.data.loaders import MASKINGS
+from induce.data.vocabulary import TOKENS, Vocabulary
 from induce.ensemble.ensemble_description import models_of
 from induce.likelihood.cache import Cache
 from induce.likelihood.comparison import COMPARISON_COLUMNS, COMPARISON_TITLE, TextComparison, compare_texts

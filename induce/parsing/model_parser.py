@@ -13,7 +13,7 @@ from induce.data.by_length import batches_by_cost
 from induce.data.loaders import pad
 from induce.data.normalization import RECIPES, Normalized
 from induce.data.punctuation import NOTHING, gaps
-from induce.data.tokens import leaf, split
+from induce.data.vocabulary import leaf, split
 from induce.decoding import specification
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.models.capabilities import EdgeCounting

@@ -9,7 +9,7 @@ from itertools import accumulate
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from induce.data.tokens import SPACE
+from induce.data.vocabulary import SPACE
 from induce.decoding.specification import decoder, decoder_entry, decoders_of
 from induce.ranked_trees import RankedTrees
 from induce.registry import DECODERS

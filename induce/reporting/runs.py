@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from induce.data.corpus_checks import Health
-from induce.data.tokens import TOKENS, leaf
+from induce.data.vocabulary import TOKENS, leaf
 from induce.ensemble.ensemble_description import EnsembleDescription
 from induce.parsing.model_parser import default_decoder
 from induce.setting import setting_text

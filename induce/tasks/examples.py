@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from induce.data.batches import Batch, SentenceBatch
 from induce.data.by_length import batches_by_size
+from induce.data.corpus import TrainingData
 from induce.data.loaders import BatchSettings, Step, pad
-from induce.data.training_data import TrainingData
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.registry import find_task
 from induce.settings.run import RunConfig

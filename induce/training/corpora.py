@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from induce.data.corpus import Reference, read_corpora
 from induce.data.corpus_checks import Watch
 from induce.data.prepared import PreparedCorpus, PreparedText, prepare
-from induce.data.tokens import leaf
-from induce.data.vocabulary_choice import choose_vocabulary, joining_of
+from induce.data.vocabulary import leaf
+from induce.data.word_classes import choose_vocabulary, joining_of
 from induce.device import choose_device
 from induce.registry import TASKS, load, teacher_entry
 from induce.settings.presets import resolve
@@ -30,8 +30,8 @@ from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
 
 if TYPE_CHECKING:
+    from induce.data.corpus import TrainingData
     from induce.data.settings import DataConfig
-    from induce.data.training_data import TrainingData
     from treebank.core.sentence import Treebank
 
 References = Callable[[Iterable[Sentence]], Iterator[Reference]]

@@ -13,7 +13,7 @@ import torch
 
 from induce.data.batches import Batch
 from induce.data.corpus import unknown_share
-from induce.data.tokens import bits
+from induce.data.vocabulary import bits
 from induce.decoding.specification import decoder_entry
 from induce.layers.matrix_library import MKL, choose_library, multiplying
 from induce.models.base import FittedModel, Model

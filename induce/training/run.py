@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.data.corpus import Text
-from induce.data.tokens import TOKENS
-from induce.data.vocabulary import Vocabulary
-from induce.data.vocabulary_choice import choose_vocabulary, joining_of
+from induce.data.vocabulary import TOKENS, Vocabulary
+from induce.data.word_classes import choose_vocabulary, joining_of
 from induce.decoding.specification import check_priors, fitting_decoder, parse_priors
 from induce.models.capabilities import EdgeCounting
 from induce.registry import check_loader
@@ -24,8 +23,8 @@ from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
+    from induce.data.corpus import TrainingData
     from induce.data.loaders import Loader
-    from induce.data.training_data import TrainingData
     from induce.models.base import Model
     from induce.storage.checkpoint import Checkpoint
     from induce.training.distributed import ProcessGroup

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from induce.data.batches import SentenceBatch, StreamBatch
-from induce.data.stream import columns, segments
+from induce.data.loaders import columns, segments
 from induce.decoding.distances import biased
 from induce.layers.dropout import Masks, activation_penalty, dropped_weight, temporal_activation_penalty
 from induce.models.base import Query, detach

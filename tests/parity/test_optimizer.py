@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from induce.data.stream import segments
+from induce.data.loaders import segments
 from induce.training.optimizer import NtAsgd
 from induce.training.optimizer_settings import NtAsgdSettings
 from tests.support.reference import fixtures, load

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from induce.data.corpus import Corpus, Reference, read_corpora
-from induce.data.training_data import TrainingData
+from induce.data.corpus import Corpus, Reference, TrainingData, read_corpora
 from induce.registry import MODELS
 from induce.settings.presets import changed, resolve
 from induce.settings.run import RunConfig

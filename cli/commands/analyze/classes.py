@@ -49,7 +49,7 @@ def classes(
 
     A line has class, word and number of occurrences, separated by tabs.
     """
-    from induce.data.vocabulary_choice import classify_words
+    from induce.data.word_classes import classify_words
 
     call = TextCall("reading", text, output)
     sentences = call.sentences(input_options)

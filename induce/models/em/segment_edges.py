@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch, FragmentBatch
-from induce.data.segment_edges import (
+from induce.data.word_edges import (
     BEGIN,
     END,
     SMALLEST,

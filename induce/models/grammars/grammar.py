@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanRewardBatch, SpanSupervisedBatch
-from induce.data.segment_edges import word_edges
+from induce.data.word_edges import word_edges
 from induce.decoding.priors import EdgeStatistics
 from induce.models.base import Context, Loss, Model, Query
 from induce.models.capabilities import EdgeCounting, SentenceScoring

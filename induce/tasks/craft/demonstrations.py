@@ -15,8 +15,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from induce.data.batches import Batch
+from induce.data.corpus import TrainingData
 from induce.data.loaders import BatchSettings, falling_rate
-from induce.data.training_data import TrainingData
 from induce.data.vocabulary import BOUNDARY, FIRST, UNKNOWN, Vocabulary
 from induce.setting import BY_GRADIENTS, count, setting, share
 from induce.settings.run import RunConfig, TaskSettings

@@ -15,12 +15,11 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from induce.data.batches import Batch
+from induce.data.corpus import TrainingData
 from induce.data.loaders import pad
 from induce.data.normalization import RECIPES
 from induce.data.settings import DataConfig
-from induce.data.tokens import split
-from induce.data.training_data import TrainingData
-from induce.data.vocabulary import Vocabulary
+from induce.data.vocabulary import Vocabulary, split
 from induce.registry import MODELS, models_of
 from induce.setting import setting
 from induce.settings.presets import load_preset

@@ -10,8 +10,7 @@ import torch
 from induce.data.batches import SentenceBatch
 from induce.data.corpus import CorpusBuilder, EncodedCorpus, read_corpora
 from induce.data.fragments import FragmentLoader, FragmentSettings
-from induce.data.sentences import SentenceLoader, SentenceSettings
-from induce.data.stream import StreamLoader, StreamSettings, segments
+from induce.data.loaders import SentenceLoader, SentenceSettings, StreamLoader, StreamSettings, segments
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.models.base import next_words
 from treebank.core.sentence import Sentence

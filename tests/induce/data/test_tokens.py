@@ -14,9 +14,8 @@ import torch
 
 from induce.data.corpus import CorpusBuilder
 from induce.data.settings import DataConfig
-from induce.data.tokens import SPACE, bits, characters
-from induce.data.vocabulary import Vocabulary
-from induce.data.vocabulary_choice import choose_vocabulary, class_vocabulary
+from induce.data.vocabulary import SPACE, Vocabulary, bits, characters
+from induce.data.word_classes import choose_vocabulary, class_vocabulary
 from induce.parsing.load import load_parser
 from induce.registry import MODELS, model_class
 from induce.settings.presets import resolve

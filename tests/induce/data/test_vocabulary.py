@@ -9,7 +9,7 @@ import pytest
 from induce.data.corpus import read_corpora
 from induce.data.settings import DataConfig
 from induce.data.vocabulary import Vocabulary
-from induce.data.vocabulary_choice import choose_vocabulary
+from induce.data.word_classes import choose_vocabulary
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Sentence
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from induce.data.punctuation import JOINED, SEPARATED
-from induce.data.segment_edges import SegmentEdgesConfig
+from induce.data.word_edges import SegmentEdgesConfig
 from induce.decoding import priors
 from induce.decoding.heads_in_tree import branching, heads_in_tree
 from induce.decoding.priors import Evidence

@@ -12,7 +12,7 @@ import torch
 
 from induce.data.batches import HeadSupervisedBatch
 from induce.data.corpus import read_corpora
-from induce.data.sentences import MaskedLoader
+from induce.data.loaders import MaskedLoader
 from induce.distillation.paraphrases import reward_references
 from induce.distillation.span_information import nearest_sentences
 from induce.distillation.teachers import Teacher, is_file, tree_references

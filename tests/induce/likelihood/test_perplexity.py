@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.data.tokens import SPACE
+from induce.data.vocabulary import SPACE
 from induce.likelihood import units
 from induce.likelihood.cache import Cache
 from induce.likelihood.perplexity import Perplexity, TextEvaluation, TextScorer, add_text, evaluate_text

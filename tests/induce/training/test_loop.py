@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from induce.data.corpus import read_corpora
-from induce.data.sentences import MASKINGS, MaskedLoader
+from induce.data.loaders import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
 from induce.layers.matrix_library import MKL, ONEDNN
 from induce.storage import checkpoint
