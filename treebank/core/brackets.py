@@ -16,6 +16,8 @@ Parts = tuple[tuple[str, ...], tuple[str, ...], tuple[Span, ...], tuple[str, ...
 _EMPTY = re.compile(r"\([ \t\n]*([^ \t\n()]+)[ \t\n]*(?:\([ \t\n]*\)[ \t\n]*)*\)")
 MARKS = frozenset(("ID", "CODE", "METADATA"))  # labels that only files in the format of CorpusSearch have
 
+ROOTS = frozenset(("TOP", "ROOT", "S1", "VROOT"))  # labels of outermost brackets only
+
 _WORD = r"[^ \t\n()]"
 # White space is blank, tab and line feed, and nothing else: U+00A0 and U+2028 belong to words.
 _TOKEN = re.compile(
@@ -134,7 +136,7 @@ def scan(text: str) -> Iterator[Parts]:
         elif label and not any(map(str.isalnum, label)):  # (.) is short for (. .) in some treebanks
             words.append(label)
             tags.append(label)
-        elif label:
+        elif label and (labels or label not in ROOTS):  # (TOP ) is an empty tree, the output of a failed parse
             if any(labels):
                 raise ValueError(diagnose(text).message)
             words.append(label)  # in a tree without labels, (dogs) is a word in brackets of its own

@@ -90,14 +90,16 @@ class TreeView:
     def reduce(self, predicted: PredictedTree) -> Bracketing:
         """The brackets of ``predicted`` over the words of this view.
 
-        ``predicted`` has all tokens of the gold tree, all except traces, or the words only.
-        Raises SynparseError if its words differ.
+        ``predicted`` has all tokens of the gold tree, all except traces, the words only, or no words after a failed
+        parse. Raises SynparseError if its words differ.
         """
         if predicted.spans is not None:  # JSON without words
             masks = self._masks()
             tokens = next((mask for mask in masks if sum(mask) == predicted.length), masks[1])
             spans = predicted.over(tuple(compress(self.gold.words, tokens))).spans
             return surviving(spans, (), list(accumulate(compress(self.mask, tokens), initial=0)))
+        if predicted.is_empty:  # a failed parse
+            return Bracketing(self.before[-1])
         trees = []
         for tree in readings(predicted):
             before = self._words_before(tree)

@@ -247,6 +247,8 @@ def _notes(scores: Sequence[Score], gold: Treebank) -> Iterator[str]:
     """The signatures with their values, and a note if some sentences of ``gold`` have no Penn Treebank tags."""
     for signature, same in _grouped(scores).items():
         yield str(same[0]) if len(same) == 1 else signature
+    for info in dict.fromkeys(score.info for score in scores if score.info.empty):
+        yield f"note: trees without words in {info.name}: {info.empty:,}; each counts as a sentence without brackets"
     rules = {"letters": "letters and digits", "upos": "universal tags"}
     used = [rule for rule in rules if any(score.convention.tokens == rule for score in scores)]
     if used:

@@ -40,6 +40,7 @@ class SystemInfo:
     model: str = ""
     learned_from: str = ""
     decoded: str = ""
+    empty: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,8 @@ def file_system(path: str, encoding: str = "") -> System:
         if not encoding:
             raise
         predictions = list(read(path, encoding=encoding))
-    return System(SystemInfo(path), kind, lambda sentences: predictions, is_file=True)
+    empty = sum(each.is_empty for each in predictions) if kind == "trees" else 0
+    return System(SystemInfo(path, empty=empty), kind, lambda sentences: predictions, is_file=True)
 
 
 def given_trees(name: str, trees: Iterable[Any]) -> System:

@@ -15,8 +15,8 @@ from treebank.core.brackets import without_outer_brackets
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
 from treebank.io.bracketed import read_trees
+from treebank.io.checks import DamageSigns
 from treebank.io.content import CORPUSSEARCH_MARKS
-from treebank.io.damage import DamageSigns
 from treebank.io.lines import OnBad, look_ahead
 from treebank.io.source import AnyPath, Source
 

@@ -11,7 +11,7 @@ from treebank.base.errors import TreebankError
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.graphs.graph_trees import NOTHING, Edge, Graph, Node, nodes_of
-from treebank.io.damage import DamageSigns
+from treebank.io.checks import DamageSigns
 from treebank.io.lines import BAD, OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 from treebank.io.write import tree_of

@@ -10,7 +10,7 @@ from treebank.base.errors import TreebankError
 from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, shorten
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Span, Tree
-from treebank.io.damage import DamageSigns
+from treebank.io.checks import DamageSigns
 from treebank.io.lines import BAD, OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 

@@ -13,8 +13,8 @@ from treebank.core.brackets import shorten
 from treebank.core.sentence import Location, Sentence
 from treebank.graphs.graph_trees import NOTHING, ROOT_LABEL, Edge, Graph, nodes_of
 from treebank.graphs.xml_elements import read_elements
+from treebank.io.checks import DamageSigns
 from treebank.io.conllu import BLANK
-from treebank.io.damage import DamageSigns
 from treebank.io.lines import OnBad, report
 from treebank.io.source import AnyPath, Source
 from treebank.io.write import tree_of

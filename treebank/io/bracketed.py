@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import starmap
 
 from treebank.base.arguments import ignore
@@ -11,12 +12,15 @@ from treebank.base.errors import TreebankError
 from treebank.core.brackets import diagnose, parse, root_offsets, scan, scan_regular, shorten
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
-from treebank.io.lines import BAD, OnBad, open_blocks, report
+from treebank.io.checks import check_trees
+from treebank.io.lines import BAD, OnBad, look_ahead, open_blocks, report
 from treebank.io.source import AnyPath, Source
+from treebank.io.streams import reads_once
 from treebank.io.tree_splitter import TreeSplitter
 
 MAX_INCOMPLETE_SHARE = 0.5  # sentences with untagged words per sentence without them; see `read_bracketed`
 MAX_UNTAGGED_SHARE = 0.05  # untagged words per word, in a file of a few sentences
+_UNESCAPED = re.compile(r"\([^\s()]+ [^\s()]*\(\)|\(\( \(\)")  # a leaf such as (-LRB- ()
 Transform = Callable[[Tree], Tree]  # turns a tree of a dialect into a Penn tree; raises ValueError
 
 
@@ -33,17 +37,19 @@ def read_bracketed(
     *,
     on_bad: OnBad | None = None,
     transform: Transform | None = None,
+    is_declared: bool = False,
     notify: Callable[[str], None] = ignore,
 ) -> Iterator[Sentence]:
     """The sentences of a treebank file: the tree, and the words and tags without empty elements. See `read_trees`.
 
+    Unless the user has declared the format, TreebankError is raised for trees of another format (`check_trees`).
     ``notify`` is called at the end if all words have tags except a few, which may be text that does not belong to a
     tree, such as the marks of a merge conflict, or a label that has lost its bracket.
     """
     name = Source.of(path).path
     complete = incomplete = words_read = untagged = 0
     first = ("", 0)
-    for tree, line in read_trees(path, on_bad=on_bad, transform=transform):
+    for tree, line in _checked(Source.of(path), on_bad, transform, is_declared):
         words_read += len(tree.words)
         if "" not in tree.tags:
             complete += 1
@@ -57,6 +63,22 @@ def read_bracketed(
     if incomplete and is_exception:
         word, line = first
         notify(f"{name}:{line}: {shorten(word)} has no tag, unlike most words; is it out of place?")
+
+
+def _checked(
+    source: Source, on_bad: OnBad | None, transform: Transform | None, is_declared: bool
+) -> Iterator[tuple[Tree, int]]:
+    """The trees of a file, after a check of the first ones. Trees of a pipe are not held back until then."""
+
+    def read(on_bad: OnBad | None) -> Iterator[tuple[Tree, int]]:
+        return read_trees(source, on_bad=on_bad, transform=transform)
+
+    def inspect(trees: Sequence[tuple[Tree, int]]) -> None:
+        check_trees(source.path, [tree for tree, _ in trees])
+
+    if is_declared or transform is not None:
+        return read(on_bad)
+    return look_ahead(read, inspect, on_bad, is_live=reads_once(source.path))
 
 
 def read_trees(
@@ -110,8 +132,15 @@ def _transformed(
 
 
 def _margins(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, str]]:
-    """The text of a file cut before each line that begins with a bracket, with line numbers."""
+    """The text of a file cut before each line that begins with a bracket, with line numbers.
+
+    From the first ``\\(`` on, ``\\(`` and ``\\)`` are brackets in words, as nltk writes them.
+    """
+    is_escaped = False
     for line, block in open_blocks(source, on_bad=on_bad):
+        is_escaped = is_escaped or "\\(" in block
+        if is_escaped:
+            block = block.replace("\\(", "-LRB-").replace("\\)", "-RRB-")
         first, *rest = block.removesuffix("\n").split("\n(")
         yield line, first
         line += first.count("\n") + 1
@@ -122,6 +151,11 @@ def _margins(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, str]]:
 
 def _parse_block(splitter: TreeSplitter, line: int, text: str) -> Iterator[tuple[Tree, int]]:
     """The trees of a block of balanced brackets that starts in ``line``."""
+    if unescaped := _UNESCAPED.search(text):
+        problem = f"a round bracket seems to be a word in {shorten(unescaped[0])}; write it as -LRB- or -RRB-"
+        error_line = line + text.count("\n", 0, unescaped.start())
+        report(TreebankError(splitter.path, error_line, problem), splitter.on_bad)
+        return
     try:
         trees = list(starmap(Tree, scan(text)))
     except ValueError:

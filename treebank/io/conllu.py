@@ -11,7 +11,7 @@ from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import shorten
 from treebank.core.sentence import ROOT, Annotation, Location, Sentence
-from treebank.io.damage import OTHER_TEXT, OUTER_SPACE, DamageSigns
+from treebank.io.checks import OTHER_TEXT, OUTER_SPACE, DamageSigns
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 

@@ -1,8 +1,7 @@
-"""Detection of formats from the first lines of a file, and of content that cannot be read."""
+"""Detection of formats from the first lines of a file, and of files that are not text."""
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 
@@ -12,17 +11,17 @@ Lines = Sequence[str]  # the first lines of a file that are not blank, without t
 
 _COLUMNS = re.compile(r"[0-9]+([-.][0-9]+)?\t[^\t\n]+(\t[^\t\n]*){8}")
 _COMMENT = re.compile(r"# *(sent_id|text|newdoc|newpar|global\.columns)\b")
-_THREE_COLUMNS = re.compile(r"[^\t\n]+\t[^\t\n]+\t[0-9]+")
+_ONLY_CONLLU = re.compile(rb"^(?:# *(?:sent_id|text|newdoc|newpar) ?=?|[0-9]+[-.][0-9]+\t)", re.MULTILINE)
+_THREE_COLUMNS = re.compile(r"[^\t\n ]+\t[^\t\n ]+\t[0-9]+")
 _SINICA = re.compile(r"#\d+:[^ \[]*\[\d+\] [^ (]*\(")
 _BRACKETS = re.compile(r"\(\s*(?:[^\s()]+\s*)?\(\s*[^\s()]+\s*(?:\(|[^\s()]+\s*\))")
 #: labels of nodes without words in the format of CorpusSearch, and in Switchboard
 CORPUSSEARCH_MARKS = frozenset(("ID", "CODE", "META", "METADATA", "VERSION", "LEMMA", "-DFL-"))
 _CORPUSSEARCH = re.compile(rb"\((?:ID|CODE|META|METADATA|VERSION|-DFL-)[\s(]")
 _COMMENT_OF_BRACKETS = ("#", "%%", "/*", "/~*", "*x*", "<")
-_MARKUP = re.compile(r"<(?:!doctype|html|head|body|\?xml|TEI|tei|corpus|xces)\b", re.IGNORECASE)
 _XML_PROLOG = re.compile(r"<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>", re.DOTALL | re.IGNORECASE)
 _ELEMENT = re.compile(r"\A\s*<(?:[\w.-]+:)?([\w.-]+)")
-_INCOMPLETE_JSON = re.compile(r'\s*(?:\[\s*\{?|\{)\s*(?:"[^"]*"\s*:|$)')
+INCOMPLETE_JSON = re.compile(r'\s*(?:\[\s*\{?|\{)\s*(?:"[^"]*"\s*:|$)')
 _JSON_KEY = re.compile(r'"(\w+)"\s*:')
 _BINARY = {
     b"%PDF": "a PDF file",
@@ -32,10 +31,8 @@ _BINARY = {
 }
 PAIR_KEYS = ("sentence1", "sentence2")  # of SNLI and MultiNLI
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
-_JSON_KEYS = ("words", "spans", "distances", "text", PAIR_KEYS[0])
-_SEPARATORS = {"tabs": "\t", "commas": ",", "semicolons": ";"}
+JSON_KEYS = ("words", "spans", "distances", "text", PAIR_KEYS[0])
 MIN_TABLE_ROWS = 3
-AS_TEXT = "to read it as text all the same, give --input-format text"
 
 
 def first_lines(head: str) -> Lines:
@@ -81,9 +78,14 @@ def is_conllu(lines: Lines) -> bool:
     return any(map(_COMMENT.match, lines))
 
 
+def has_conllu_lines(head: bytes) -> bool:
+    """Whether columns have comments, multiword tokens or empty nodes, which CoNLL-X does not have."""
+    return _ONLY_CONLLU.search(head) is not None
+
+
 def is_dp(lines: Lines) -> bool:
-    """Whether all lines have three columns: word, tag and head."""
-    return len(lines) >= MIN_TABLE_ROWS and all(map(_THREE_COLUMNS.fullmatch, lines[:20]))
+    """Whether all lines have three columns without spaces: word, tag and head."""
+    return len(lines) >= MIN_TABLE_ROWS and all(map(_THREE_COLUMNS.fullmatch, lines[:50]))
 
 
 def has_corpussearch_marks(head: bytes) -> bool:
@@ -116,10 +118,10 @@ def _is_one_bracket(line: str) -> bool:
 
 def is_jsonl(lines: Lines) -> bool:
     """Whether the first line is a JSON object with words, a tree or text, or the beginning of a long one."""
-    value = _json_object(lines[0])
-    if value is None and len(lines) == 1 and lines[0].lstrip().startswith("{") and _INCOMPLETE_JSON.match(lines[0]):
-        return any(f'"{key}"' in lines[0] for key in _JSON_KEYS)
-    return value is not None and any(key in value for key in _JSON_KEYS)
+    value = json_object(lines[0])
+    if value is None and len(lines) == 1 and lines[0].lstrip().startswith("{") and INCOMPLETE_JSON.match(lines[0]):
+        return any(f'"{key}"' in lines[0] for key in JSON_KEYS)
+    return value is not None and any(key in value for key in JSON_KEYS)
 
 
 def has_arcs(head: bytes) -> bool:
@@ -150,13 +152,7 @@ def utf16_name(data: bytes) -> str:
     return ""
 
 
-def problem_of(head: str) -> str:
-    """The error message, with a remedy, for text that does not consist of sentences, or ""."""
-    lines = first_lines(head)
-    return _json_problem(lines[0]) or _markup_problem(lines[0]) or _table_problem(lines) if lines else ""
-
-
-def _json_object(line: str) -> dict[str, object] | None:
+def json_object(line: str) -> dict[str, object] | None:
     if not line.lstrip().startswith("{"):
         return None
     try:
@@ -164,36 +160,3 @@ def _json_object(line: str) -> dict[str, object] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
-
-
-def _json_problem(line: str) -> str:
-    value = _json_object(line)
-    if value is not None and not any(key in value for key in _JSON_KEYS):
-        return f'these JSON lines have no "words" and no "text" (but {", ".join(list(value)[:4])}); {AS_TEXT}'
-    if value is None and line.lstrip().startswith(("{", "[")) and _INCOMPLETE_JSON.match(line):
-        return f"this is JSON over several lines; give one object per line (jq -c '.[]' IN > OUT); {AS_TEXT}"
-    return ""
-
-
-def _markup_problem(line: str) -> str:
-    if not _MARKUP.match(line.lstrip()):
-        return ""
-    return f"this is HTML or XML, not TIGER-XML or TEI; extract its text first, one sentence per line; {AS_TEXT}"
-
-
-def _table_problem(lines: Lines) -> str:
-    """The message for a table: all lines have the same number of cells. A comma before a space is punctuation."""
-    if len(lines) < MIN_TABLE_ROWS:
-        return ""
-    for name, separator in _SEPARATORS.items():
-        try:
-            rows = list(csv.reader(lines[:50], delimiter=separator))
-        except csv.Error:
-            continue
-        counts = {len(row) for row in rows}
-        is_tight = all(not cell.startswith(" ") for row in rows for cell in row[1:])
-        has_sentences = any(" " in cell for row in rows for cell in row)  # else the cells may be words
-        if len(counts) == 1 and counts != {1} and is_tight and has_sentences:
-            problem = f"this looks like a table of {counts.pop()} columns between {name}"
-            return f"{problem}; write its column of text into a file, one sentence per line, or {AS_TEXT}"
-    return ""

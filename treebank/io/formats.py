@@ -11,7 +11,7 @@ from typing import Any, Literal
 from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Sentence
-from treebank.io import content
+from treebank.io import checks, content
 from treebank.io.compression import COMPRESSED, DAMAGED
 from treebank.io.lines import OnBad
 from treebank.io.source import AnyPath, Source
@@ -22,13 +22,15 @@ from treebank.io.write import Writer
 class ReadOptions:
     """Options of the readers: tokenization rule ("" for tokenized text), paragraphs, and annotation.
 
-    ``notify`` is called with messages about changes of the annotation.
+    ``is_declared`` says that the user has named the format. ``notify`` is called with messages about changes of the
+    annotation.
     """
 
     rule: str = ""
     paragraphs: bool = False
     keep_annotation: bool = False
     on_bad: OnBad | None = None
+    is_declared: bool = False
     notify: Callable[[str], None] = ignore
 
 
@@ -97,7 +99,7 @@ _TABLE = (
         _BRACKET_SUFFIXES,
         content.is_bracketed,
         f"{_IO}.bracketed:read_bracketed",
-        _NOTED,
+        ("is_declared", *_NOTED),
         (("brackets", f"{_WRITE}:write_brackets"),),
     ),
     Format(
@@ -173,14 +175,14 @@ def detect(path: AnyPath) -> Format:
     """
     source = Source.of(path)
     by_suffix = format_by_suffix(source.path)
-    if by_suffix and by_suffix is not BRACKETS:
+    if by_suffix and by_suffix.name not in ("brackets", "conllx"):
         return by_suffix
     try:
         data = source.head()
     except (OSError, *DAMAGED):
         return by_suffix or TEXT
     if by_suffix:
-        return FORMATS["corpussearch"] if content.has_corpussearch_marks(data) else by_suffix
+        return _refined(by_suffix, data)
     if problem := content.document_problem(data):
         raise TreebankError(source.path, 0, problem)
     head = data.decode("utf-8", "replace").removeprefix("\ufeff")
@@ -188,6 +190,13 @@ def detect(path: AnyPath) -> Format:
         for entry in _TABLE:
             if entry.matches(lines):
                 return entry
-    if problem := content.problem_of(head):
+    if problem := checks.text_problem(head):
         raise TreebankError(source.path, 0, problem)
     return TEXT
+
+
+def _refined(by_suffix: Format, data: bytes) -> Format:
+    """The format of a suffix that several formats share, by the first bytes of the file."""
+    if by_suffix is BRACKETS:
+        return FORMATS["corpussearch"] if content.has_corpussearch_marks(data) else by_suffix
+    return FORMATS["conllu"] if content.has_conllu_lines(data) else by_suffix

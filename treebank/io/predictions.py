@@ -84,6 +84,11 @@ class PredictedTree:
             raise SynparseError(f"{self.path}:{self.line}: {error}") from None
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the tree has no words, as ``(TOP )`` or a blank line, the output of a failed parse."""
+        return self.labelled is not None and not self.labelled.words
+
+    @property
     def bare(self) -> Tree:
         """The tree if every token is a word."""
         return parse_bare(str(self.labelled) if self.text is None else self.text)

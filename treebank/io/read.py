@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from treebank.base.errors import TreebankError, UnknownNameError
 from treebank.core.sentence import Location, Sentence
-from treebank.io.damage import INNER_MARK, DamageSigns
+from treebank.io.checks import INNER_MARK, DamageSigns
 from treebank.io.expand import expand
 from treebank.io.formats import BRACKETS, FORMATS, TEXT, Format, ReadOptions, detect, format_by_suffix
 from treebank.io.lines import OnBad
@@ -89,7 +89,9 @@ def _read_all(
     sources: Sequence[Source], options: InputOptions, trees: bool, on_bad: OnBad | None
 ) -> Iterator[Sentence]:
     rule = "" if options.tokenize == NONE else options.tokenize
-    read_options = ReadOptions(rule, options.paragraphs, options.keep_annotation, on_bad, options.notify)
+    read_options = ReadOptions(
+        rule, options.paragraphs, options.keep_annotation, on_bad, bool(options.form), options.notify
+    )
     for source in sources:
         signs = DamageSigns(source.path, options.notify)
         try:
