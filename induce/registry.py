@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -23,6 +24,7 @@ from induce.structures import (
 )
 from treebank.base.arguments import Registry
 from treebank.base.errors import SynparseError, UsageError
+from treebank.base.metadata import one_line
 
 if TYPE_CHECKING:
     from induce.data.batches import Batch
@@ -402,9 +404,15 @@ def add_extensions() -> None:
     """Add the components of installed packages.
 
     Each entry point of the group ``synparse`` names a function without arguments, which adds entries to these tables.
+    A package that fails is reported on standard error, and the others are added.
     """
     for point in entry_points(group="synparse"):
-        point.load()()
+        try:
+            point.load()()
+        except (Exception, SystemExit) as error:
+            package = point.dist.name if point.dist else point.value
+            problem = f"{type(error).__name__}: {one_line(error)}"
+            print(f"warning: {package} cannot be used ({problem}); update or uninstall it", file=sys.stderr)
 
 
 add_optional_parts()

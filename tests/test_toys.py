@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -47,6 +48,19 @@ def toy(request: pytest.FixtureRequest) -> str:
     rows = [f"{i}\t{word}\t_\t_\t_\t_\t{head}\tdep\t_\t_" for i, (word, head) in enumerate(words, 1)]
     write("gold.conllu", "\n".join(rows) + "\n\n")
     return str(request.param)
+
+
+@pytest.mark.parametrize("failure", ["import nowhere", "1 / 0", "raise SystemExit(3)", "def add(x): pass"])
+def test_broken_package_is_named_and_the_others_are_added(failure: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("broken-1.0.dist-info").mkdir()
+    write("broken.py", f"{failure}\n")
+    write("broken-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    write("broken-1.0.dist-info/entry_points.txt", "[synparse]\nbroken = broken:add\n")
+    sys.modules.pop("broken", None)
+    MODELS.entries.pop(TOYS[0])
+    add_extensions()
+    assert capsys.readouterr().err.startswith("warning: broken cannot be used (")
+    assert TOYS[0] in MODELS
 
 
 def test_from_text_to_scores(toy: str, call: Caller) -> None:

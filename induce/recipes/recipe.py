@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import inf
@@ -11,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from induce.settings.presets import sets_seed
+from induce.storage.model_spec import ModelSpec
 from treebank.base.arguments import nearest
 from treebank.base.errors import SynparseError, UnknownNameError
-from treebank.base.metadata import decode
+from treebank.base.metadata import decode, read_toml
 
 SHIPPED = Path(__file__).parent
 VOTE = "vote"  # of all parts, as a teacher
@@ -59,6 +59,7 @@ class Part:
         for change in filter(sets_seed, self.settings):
             raise ValueError(f"part {self.name!r}: leave out {change!r}; each model has its own seed")
         _check_positive(self)
+        ModelSpec(path=self.name, weight=self.weight)
 
     def in_style(self, style: str) -> Part:
         """The part with the placeholder ``{style}`` in its presets and settings replaced by ``style``."""
@@ -207,11 +208,7 @@ def read_recipe(name: str, style: str = "") -> Recipe:
         if not path.exists():
             known = [file.stem for file in sorted(SHIPPED.glob("*.toml"))]
             raise UnknownNameError(f"no recipe {name!r}; {nearest(name, known)}")
-    try:
-        content = tomllib.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise SynparseError(f"{path}: not valid TOML ({error})") from None
-    recipe = recipe_from(content, str(path)).in_style(style)
+    recipe = recipe_from(read_toml(path), str(path)).in_style(style)
     return recipe if shipped else recipe.relative_to(path.absolute().parent)
 
 

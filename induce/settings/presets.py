@@ -25,7 +25,7 @@ from induce.settings.run import (
 )
 from treebank.base.arguments import canonical, nearest
 from treebank.base.errors import SynparseError, UnknownNameError, UsageError
-from treebank.base.metadata import abbreviate
+from treebank.base.metadata import abbreviate, read_toml
 
 DEFAULT_MODEL = "onlstm"
 DEFAULT_COMPONENTS = {"task": "", "loader": "stream", "optimizer": "adam"}  # of a preset that names no other
@@ -67,6 +67,7 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
             check(config)
             tables = _user_preset(name)
             _check_effect(config, [f"{table}.{key}" for table in TABLE_NAMES for key in tables.get(table, {})])
+            changed(config, [f"{key}={value}" for key, value in tables.get("on-sample", {}).items()])
         return config
     except SynparseError as error:
         raise SynparseError(f"{name}: {error}") from None
@@ -139,18 +140,15 @@ def _shipped_preset(name: str) -> dict[str, Any]:
 
 def _user_preset(path: str) -> dict[str, Any]:
     """Tables of a user's file, checked. Without ``extends`` it extends the default preset of its task or model."""
-    try:
-        content = tomllib.loads(Path(path).read_bytes().decode("utf-8"))
-    except FileNotFoundError:
-        raise SynparseError(f"{path}: there is no such preset") from None
-    except (ValueError, OSError, RecursionError) as error:
-        raise SynparseError(f"{path}: cannot be read as TOML ({error})") from None
+    content = read_toml(path)
     tables = (*TABLE_NAMES, "on-sample")
     for key, value in content.items():
         if key in ("source", "extends") and not isinstance(value, str):
             raise SynparseError(f"{path}: {key} must be a text in quotation marks")
         if key in tables and not isinstance(value, dict):
             raise SynparseError(f"{path}: write {key} as a table [{key}]")
+        if key in tables and not isinstance(value.get("name", ""), str):
+            raise SynparseError(f'{path}: write the name in [{key}] as a text, such as name = "…"')
         if key not in ("source", "extends", *tables):
             raise SynparseError(f"{path}: there is no table [{key}]; {nearest(key, ('source', 'extends', *tables))}")
     try:

@@ -1,4 +1,4 @@
-"""JSON text, metadata files and records: JSON objects with a digest, read into frozen dataclasses.
+"""JSON and TOML text, metadata files and records: JSON objects with a digest, read into frozen dataclasses.
 
 The fields of the dataclass are the schema: names, types and defaults. Its ``__post_init__`` checks ranges and raises
 ValueError. A file with another digest, an unknown or missing field, or a value of another type is refused.
@@ -10,6 +10,7 @@ import json
 import math
 import os
 import stat
+import tomllib
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
@@ -20,7 +21,9 @@ from treebank.base.arguments import nearest
 from treebank.base.errors import SynparseError, placed
 from treebank.base.files import digest_json, write_whole
 
-# --- JSON text
+# --- JSON and TOML text
+
+MAX_TOML_BYTES = 1 << 14  # the largest file of synparse has 3,000 bytes
 
 
 def json_text(value: Any, *, indent: int | None = None, compact: bool = False) -> str:
@@ -52,6 +55,24 @@ def finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: finite(part) for key, part in value.items()}
     return [finite(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The tables of a TOML file. Raises SynparseError if it is missing, malformed or too large.
+
+    The limit of `MAX_TOML_BYTES` is low because ``tomllib`` needs time and memory quadratic in the dots of a key.
+    """
+    name = os.fspath(path)
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MAX_TOML_BYTES + 1)
+        if len(data) > MAX_TOML_BYTES:
+            raise SynparseError(f"{name}: more than {MAX_TOML_BYTES:,} bytes; leave out what is not a setting")
+        return tomllib.loads(data.decode("utf-8"))
+    except FileNotFoundError:
+        raise SynparseError(f"{name}: there is no such file") from None
+    except (ValueError, OSError, RecursionError) as error:
+        raise SynparseError(f"{name}: not valid TOML ({one_line(error)})") from None
 
 
 def has_nan(value: Any) -> bool:

@@ -107,6 +107,11 @@ def test_recipe_of_a_user_is_read(tmp_path: Path) -> None:
         read_recipe("bets")
     for text, problem in (
         ("name =", "not valid TOML"),
+        ("a" + ".a" * 60_000 + " = 1", "more than 16,384 bytes"),
+        (
+            'name = "x"\nminutes = 1\n[[part]]\nname = "a"\npresets = ["p"]\nminutes = 1\nweight = 1e308',
+            "parts: a weight is",
+        ),
         ("name = 'x'", r"a recipe has its parts in tables \[\[part\]\]"),
     ):
         path.write_text(text, "utf-8")

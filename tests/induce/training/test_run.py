@@ -89,11 +89,16 @@ def test_user_preset(call: Caller) -> None:
         ("[model]\nname = 'onlstn'\n", "mine.toml: there is no model 'onlstn'; did you mean 'onlstm'?"),
         ("[modle]\n", "mine.toml: there is no table [modle]; did you mean 'model'?"),
         ("[model]\n", "mine.toml: name a model"),
-        ("[model\n", "mine.toml: cannot be read as TOML"),
+        ("[model\n", "mine.toml: not valid TOML"),
+        ("a" + ".a" * 60_000 + " = 1", "mine.toml: more than 16,384 bytes"),
+        ("[model]\nname = 3", "mine.toml: write the name in [model] as a text"),
+        ('[model]\nname = "onlstm"\n[optimizer]\nname = ["x"]', "mine.toml: write the name in [optimizer]"),
+        ('[model]\nname = "onlstm"\n[task]\nname = {a = 1}', "mine.toml: write the name in [task]"),
+        ('[model]\nname = "onlstm"\n[on-sample]\nx = 1', "mine.toml: setting 'x=1': write it as table.key=value"),
     ):
         Path("mine.toml").write_text(text, "utf-8")
         assert problem in call.refusal("train", "text.txt", "--preset", "mine.toml", "-o", "other")  # the file is bad
-    assert "nowhere.toml: there is no such preset" in call.refusal("train", "text.txt", "--preset", "nowhere.toml")
+    assert "nowhere.toml: there is no such file" in call.refusal("train", "text.txt", "--preset", "nowhere.toml")
 
 
 def test_file_left_incomplete_by_a_kill_does_not_prevent_a_resume() -> None:

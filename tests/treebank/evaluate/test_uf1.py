@@ -218,6 +218,13 @@ def test_repeats_all_counts_with_multiplicity() -> None:
     assert report.totals == MatchCounts(matched=3, predicted=4, gold=4)
 
 
+def test_unary_chain_over_the_sentence_is_matched_by_no_prediction() -> None:
+    """As docs/reference/conventions.md says of ``root:node``."""
+    gold = [["S", ["VP", ("VB", "go"), ("RB", "home")]]]
+    report = score_trees(treebank_of(gold), [predicted_system(predictions_of(gold))], [CONVENTIONS["kim-corpus"]])[0]
+    assert report.totals == MatchCounts(matched=0, predicted=0, gold=1)
+
+
 def test_every_choice_is_in_the_signature() -> None:
     base = ScoringConvention("name", "sent", "drop")
     other = ScoringConvention("other", "corpus", "keep", "keep", "letters", "missed", 3, 7, "seen")
