@@ -257,6 +257,7 @@ def test_every_model_is_trained_once_and_compared(
     (tmp_path / "own.mrg").write_text("(S (A a) (B (C b) (D c)))\n" * 30, encoding="utf-8")
     for module in (models, directions):
         monkeypatch.setattr(module, "synparse", synparse)
+    monkeypatch.setattr(models, "seconds_of", lambda run: 30.0)
     monkeypatch.setattr(models, "CORPORA", {"CRAFT": directions.Corpus("own.mrg")})
     options = ["--data", str(tmp_path), "--out", str(tmp_path / "out"), "--minutes", "1", "--cores", "1"]
     monkeypatch.setattr("sys.argv", ["models", *options, "--seeds", "2", "--only", "chart", "dmv"])
