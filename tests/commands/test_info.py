@@ -1,4 +1,4 @@
-"""`synparse data list` and `info`: the files behind the names of treebanks on this machine."""
+"""`synparse data list`, `info` and `cite`: treebanks on this machine, and references of models."""
 
 from __future__ import annotations
 
@@ -71,3 +71,21 @@ def test_info_without_model_lists_data(call: Caller) -> None:
 def test_data_needs_no_torch(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     call.result("data", "list")
+
+
+def test_cite(call: Caller, model: Path, tmp_path: Path) -> None:
+    alone = call.result("cite")
+    assert alone.startswith("@software{synparse,")
+    assert alone.count("@") == 1
+    call.result("combine", model, "english-grammar", "baseline:right", "-o", tmp_path / "vote.safetensors")
+    for name, keys in {
+        model: ["shen-etal-2019-onlstm"],
+        model / "model.safetensors": ["shen-etal-2019-onlstm"],
+        f"{model}@layer=1": ["shen-etal-2019-onlstm"],
+        tmp_path / "vote.safetensors": ["shen-etal-2019-onlstm", "kim-etal-2019-compound"],
+    }.items():
+        cited = call.result("cite", "-m", name, "--gold", "wsj10", "--convention", "on-lstm", "--convention", "km")
+        cited_keys = [line.split("{")[1] for line in cited.splitlines() if line.startswith("@")]
+        expected = ["synparse", *keys, "marcus-etal-1993", "shen-etal-2019-onlstm", "klein-manning-2002"]
+        assert cited_keys == [f"{key}," for key in dict.fromkeys(expected)]
+        assert cited.count("{") == cited.count("}")
