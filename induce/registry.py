@@ -231,6 +231,9 @@ PROGRAMS: Registry[ProgramEntry] = Registry(
     },
 )
 
+#: function from a device to the group of processes of which this one is a part
+PROCESS_GROUP = "induce.distributed.process_group:join"
+
 OPTIMIZERS: Registry[OptimizerEntry] = Registry(
     "optimizer",
     {

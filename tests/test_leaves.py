@@ -18,6 +18,7 @@ LEAVES = (
     "treebank/search",
     "induce/analysis",
     "induce/distillation",
+    "induce/distributed",
     "induce/ensemble",
     "induce/family",
     "induce/labels",

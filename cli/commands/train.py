@@ -29,8 +29,8 @@ from induce.registry import PROGRAMS, ProgramEntry, load
 from induce.storage.locate import default_output
 
 if TYPE_CHECKING:
-    from induce.training.distributed import ProcessGroup
     from induce.training.events import Event
+    from induce.training.learners import SingleProcess
     from induce.training.request import RunRequest
 
 EXAMPLES = [
@@ -162,11 +162,11 @@ def train_model(
         recipe = f"heads:{heads}"
     if seeds and recipe:
         raise click.UsageError("--recipe names models, settings and seeds itself")
-    from induce.training.distributed import join
+    from induce.training.learners import join_group
     from induce.training.request import RunRequest
 
     request = RunRequest(run=run or default_output(), text=text, **options)
-    group = join(request.device)
+    group = join_group(request.device)
     if group.size > 1 and (seeds or recipe):
         raise click.UsageError("--seeds and --recipe start their own processes; with torchrun, train one model")
     for argument, entry in ((recipe, PROGRAMS.get("recipe")), (seeds, PROGRAMS.get("seeds"))):
@@ -187,7 +187,7 @@ def _check_heads(recipe: str | None, text: tuple[str, ...]) -> None:
             raise click.UsageError(f"{word}: neither a style of --heads (content or function) nor a text")
 
 
-def _train_one(context: click.Context, request: RunRequest, group: ProcessGroup, deadline: float | None) -> None:
+def _train_one(context: click.Context, request: RunRequest, group: SingleProcess, deadline: float | None) -> None:
     """Train one model until ``deadline`` (of ``time.monotonic``) at the latest, and print the progress."""
     from cli.training_progress import next_steps, with_progress
     from induce.training.events import Finished

@@ -211,7 +211,7 @@ def _with_controls(
 ) -> list[RelationChannels]:
     """``relations`` with the largest correlations of the two controls."""
     from induce.models.build import make_model
-    from induce.training.seeding import seed_everything
+    from induce.training.state import seed_everything
 
     config = source.checkpoint.config
     seed_everything(UNTRAINED_SEED)

@@ -1,28 +1,175 @@
 """Learning as a sequence of updates: by gradients, batch by batch, or by the algorithm of a `FittedModel`.
 
 The training loop treats both alike: it iterates over ``updates``, scores the model at the end of each epoch, and stores
-the state of the ``optimizer`` in checkpoints.
+the state of the ``optimizer`` in checkpoints. A gradient learner calls ``strategy.step(model, batch, state)``, which
+computes the loss and the gradient of a batch and splits the batch if memory runs out.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor, distributed
 
+from induce.data.batches import Batch
 from induce.data.loaders import Loader
-from induce.models.base import Context, FittedModel, Model, detach
+from induce.layers.rounding import computing
+from induce.models.base import Context, CountSharing, FittedModel, Loss, Model, detach
+from induce.registry import PROCESS_GROUP, load
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig
 from induce.storage.run_folder import resume_command
 from induce.training.optimizer import Falling, NtAsgd, Optimizer
 from induce.training.position import Position
-from induce.training.strategy import Accumulating
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, out_of_memory
+
+Saved = list[tuple[Tensor, Tensor]]  # buffers of a model with their values
+CarriedState = list[list[Tensor]]  # the tensors of each layer
+VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # set by torchrun for each process
+
+
+class Accumulating:
+    """Compute the gradient of a whole batch. If memory runs out, accumulate the gradients of its parts."""
+
+    def __init__(self, precision: str = "float32") -> None:
+        """``precision`` is that of the factors of large products (``train.precision``)."""
+        self.precision = precision
+        self.parts = 1  # largest number of parts of a batch so far
+        self.number = 0  # of the step; set by the learner, and several processes derive their random numbers from it
+
+    def step(self, model: Model, batch: Batch, state: Any = None) -> Loss:
+        """The loss of ``batch`` after its gradient was put into ``model``, or only the loss without gradients.
+
+        ``state`` is carried from the preceding segment of a stream. Raises SynparseError if memory runs out on a
+        single sentence or on a segment of a stream, which cannot be split.
+        """
+        buffers = [(buffer, buffer.clone()) for buffer in model.buffers()] if model.training else []
+        model.zero_grad(set_to_none=True)
+        try:
+            with computing(self.precision, batch.tokens.device):
+                loss = model.loss(batch, state)
+            _backward(loss.objective)
+            return loss
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+        return self._in_parts(model, batch, buffers)  # after the error and its tensors have been freed
+
+    def _in_parts(self, model: Model, batch: Batch, buffers: Saved) -> Loss:
+        """The loss and gradient of a batch in 2 parts, or 4, 8 … until memory suffices.
+
+        Loss and gradient are those of the whole batch, with three exceptions: rounding, dropout masks, and losses that
+        depend on the whole batch (batch normalization; StructFormer's calibration "batch"; means over pairs of gold
+        distances and over padding; expected counts of grammars).
+        """
+        rows, parts = len(batch.tokens), 1
+        while True:
+            for buffer, value in buffers:  # or counts of the failed attempt would be added twice
+                buffer.copy_(value)
+            _check_divisible(batch, parts)
+            parts = min(2 * parts, rows)
+            model.zero_grad(set_to_none=True)
+            try:
+                loss = self._accumulate(model, batch.parts(parts))
+                self.parts = max(self.parts, parts)
+                return loss
+            except (MemoryError, RuntimeError) as error:
+                if not out_of_memory(error):
+                    raise
+
+    def _accumulate(self, model: Model, parts: Iterable[Batch]) -> Loss:
+        """The loss of a batch after the gradients of its parts were added up, weighted by `Loss.weight`."""
+        sums, count, weight, correct = [], 0, 0, None
+        for part in parts:
+            with computing(self.precision, part.tokens.device):
+                loss = model.loss(part)
+            _backward(loss.objective * loss.weight)
+            sums.append(loss.nll.detach() * loss.count)
+            count += loss.count
+            weight += loss.weight
+            if loss.correct is not None:
+                correct = (correct or 0) + loss.correct
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter.grad /= max(1, weight)
+        mean = torch.stack(sums).sum() / max(1, count)
+        return Loss(mean, mean, count, correct=correct, rows=weight)
+
+
+def _check_divisible(batch: Batch, parts: int) -> None:
+    """Raises SynparseError if a batch in so many parts cannot be split further."""
+    if batch.carries_state:
+        raise SynparseError(
+            "memory ran out on one segment of the text: lower loader.batch_size or loader.segment_length, "
+            "or make the model smaller"
+        )
+    if parts >= len(batch.tokens):
+        raise SynparseError(
+            f"memory ran out on a single sentence; the longest of this batch has {batch.tokens.shape[1]} words: "
+            "leave such sentences out, or make the model smaller"
+        )
+
+
+def _backward(objective: Tensor) -> None:
+    if torch.is_grad_enabled():
+        objective.backward()
+
+
+class SingleProcess(CountSharing):
+    """The processes that train one model, here one. `induce.distributed` has the group of several."""
+
+    rank, size = 0, 1
+
+    @property
+    def first(self) -> bool:
+        """Whether this process writes the files and reports the events."""
+        return self.rank == 0
+
+    def largest(self, *values: float) -> list[float]:
+        """The maximum over all processes of each number."""
+        return list(values)
+
+    def wait(self) -> None:
+        """Wait until all processes have called this method."""
+        self.largest(0.0)
+
+    def strategy(self, precision: str, model: Model, loader: Loader) -> Accumulating:
+        """The way to compute the gradient of a batch of ``loader``.
+
+        Raises SynparseError if the processes cannot divide its batches.
+        """
+        return Accumulating(precision)
+
+    def gather_state(self, model: Model, state: CarriedState | None) -> CarriedState | None:
+        """The carried state of all columns, in the first process, from the states of the columns of each."""
+        return state
+
+    def split_state(self, model: Model, state: CarriedState | None) -> CarriedState | None:
+        """The carried state of the columns of this process, from that of all columns."""
+        return state
+
+
+ALONE = SingleProcess()
+
+
+def join_group(device: str = "auto") -> SingleProcess:
+    """The group in which ``torchrun``, or a program that sets the same variables, started this process.
+
+    On GPUs each process of a machine has its own GPU. Raises SynparseError if there are not enough.
+    """
+    if not distributed.is_available():
+        return ALONE
+    is_alone = any(name not in os.environ for name in VARIABLES) or os.environ["WORLD_SIZE"] == "1"
+    if is_alone and not distributed.is_initialized():
+        return ALONE
+    group: SingleProcess = load(PROCESS_GROUP)(device)
+    return group
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,10 @@ from induce.models.base import FittedModel, Model
 from induce.settings.run import fitting_to
 from induce.storage.facts import Check
 from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
-from induce.training.learners import not_finite
+from induce.training.learners import Accumulating, not_finite
 from induce.training.optimizer import EpochEnd
-from induce.training.position import Clock
+from induce.training.position import ENDINGS, Clock, Limits, never
 from induce.training.state import Run, log, save_best, save_last, save_unscored
-from induce.training.strategy import Accumulating
-from induce.training.time_limit import ENDINGS, Limits, never
 from treebank.base.errors import NotANumberError
 
 SAVE_SECONDS = 30.0  # between two writings of the state to resume from

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from induce.data.loaders import Loader
     from induce.models.base import Model
     from induce.storage.checkpoint import Checkpoint
-    from induce.training.distributed import ProcessGroup
-    from induce.training.learners import Learner
+    from induce.training.learners import Learner, SingleProcess
     from induce.training.loop import Trainer
     from induce.training.state import Run
 
@@ -38,7 +37,7 @@ def load_data(request: RunRequest, report: Callable[[str], None] = ignore, stop:
 
     Raises KeyboardInterrupt if ``stop`` returns true while a teacher parses the text.
     """
-    from induce.training.distributed import ALONE
+    from induce.training.learners import ALONE
 
     _, config, request = _plan(request, report, ALONE)
     return load_run_data(config, request, stop)
@@ -48,7 +47,7 @@ def prepare_run(
     request: RunRequest,
     report: Callable[[str], None] = ignore,
     data: RunData | None = None,
-    group: ProcessGroup | None = None,
+    group: SingleProcess | None = None,
 ) -> Trainer:
     """The trainer of a new or resumed run. ``report`` is called with notes for the user.
 
@@ -59,10 +58,10 @@ def prepare_run(
 
     Raises SynparseError for invalid settings, data or folders.
     """
-    from induce.training.distributed import join
+    from induce.training.learners import join_group
     from induce.training.loop import Trainer
 
-    folder, group = Path(request.run), group or join(request.device)
+    folder, group = Path(request.run), group or join_group(request.device)
     report = report if group.first else ignore
     lock = RunLock(folder) if group.first and request.resume and resumable(folder) else None
     if lock:
@@ -99,18 +98,16 @@ def make_run(
     device: str,
     facts: RunFacts | None = None,
     resume: bool = False,
-    group: ProcessGroup | None = None,
+    group: SingleProcess | None = None,
 ) -> Run:
     """A run on ``training`` and ``development``, data of the same type.
 
     With ``resume`` it continues from the state in ``folder``. Raises SynparseError if settings and data do not fit.
     """
     from induce.storage import checkpoint as store
-    from induce.training.distributed import ALONE, Distributed, check_divisible
+    from induce.training.learners import ALONE
     from induce.training.position import Position
-    from induce.training.seeding import seed_everything
-    from induce.training.state import Run, restore
-    from induce.training.strategy import Accumulating
+    from induce.training.state import Run, restore, seed_everything
 
     group = group or ALONE
     check_fits(config)
@@ -121,10 +118,7 @@ def make_run(
     model = _build(config, data.vocabulary, device, checkpoint)
     loader = _loader(config, data.corpus, device)
     check = _loader(config, data.held_out, device, held_out=True)
-    precision = config.train.precision
-    strategy = Accumulating(precision) if group.size == 1 else Distributed(group, precision)
-    if group.size > 1:
-        check_divisible(model, next(iter(check.check())))
+    strategy = group.strategy(config.train.precision, model, check)
     library = checkpoint.facts.matrix_library if checkpoint else ""
     run = Run(
         *(folder, config, device, group, training, data.development, data.note, data.vocabulary, data.corpus),
@@ -208,7 +202,7 @@ def _loader(config: RunConfig, corpus: Any, device: str, *, held_out: bool = Fal
 
 
 def _plan(
-    request: RunRequest, report: Callable[[str], None], group: ProcessGroup
+    request: RunRequest, report: Callable[[str], None], group: SingleProcess
 ) -> tuple[Checkpoint | None, RunConfig, RunRequest]:
     """The checkpoint of a resumed run, the settings, and the complete request, after all checks that need no text."""
     folder = Path(request.run)

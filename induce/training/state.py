@@ -11,15 +11,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy
 import torch
 
 from induce.storage import checkpoint as store
 from induce.storage.model_file import MODEL, RESUME
 from induce.storage.run_folder import LOG
-from induce.training.distributed import gather_state, split_state
 from induce.training.learners import not_finite
 from induce.training.position import Position
-from induce.training.seeding import random_state, restore_random_state
 from treebank.base.errors import SynparseError, placed
 from treebank.base.metadata import MetadataError, encode, json_text, one_line
 
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
     from induce.settings.run import RunConfig
     from induce.storage.facts import RunFacts
     from induce.storage.run_folder import RunLock
-    from induce.training.distributed import ProcessGroup
-    from induce.training.learners import Learner
-    from induce.training.strategy import Accumulating
+    from induce.training.learners import Accumulating, Learner, SingleProcess
 
 
 @dataclass
@@ -42,7 +39,7 @@ class Run:
     folder: Path
     config: RunConfig
     device: str
-    group: ProcessGroup
+    group: SingleProcess
     training: Any  # a `Corpus`, or `Examples` of a task
     development: Any
     note: str  # on the development text, for the user
@@ -104,7 +101,7 @@ def resume_error(path: Path, error: Exception) -> MetadataError:
 
 def _carried(run: Run, stored: Any) -> Any:
     """Carried state, on the device, from the nested lists in a checkpoint."""
-    stored = split_state(run.group, run.model, stored)
+    stored = run.group.split_state(run.model, stored)
     if stored is None:
         return None
     types = [type(layer) for layer in run.model.initial_state(1)]
@@ -153,7 +150,7 @@ def save_last(run: Run) -> None:
     trainer = {
         "optimizer": run.learner.optimizer.state_dict(),
         "position": encode(run.position),
-        "state": gather_state(run.group, run.model, carried and [list(part) for part in carried]),
+        "state": run.group.gather_state(run.model, carried and [list(part) for part in carried]),
         "random": random_state(run.rng, run.device),
     }
     _store(run, RESUME, trainer)
@@ -204,3 +201,27 @@ def store_checkpoint(
         history=at.history,
     )
     store.save(path, store.pack(model, config, vocabulary, facts, trainer))
+
+
+def seed_everything(seed: int) -> Any:
+    """Seed torch, and return the generator (numpy, legacy) that draws the segment lengths."""
+    torch.manual_seed(seed)
+    return numpy.random.RandomState(seed)
+
+
+def random_state(draw: Any, device: str) -> dict[str, Any]:
+    """The state of every generator, as tensors and plain values."""
+    kind, keys, position, has_gauss, gauss = draw.get_state()
+    state = {"torch": torch.get_rng_state(), "draw": [kind, keys.tolist(), position, has_gauss, gauss]}
+    if device == "cuda":
+        state["cuda"] = torch.cuda.get_rng_state()
+    return state
+
+
+def restore_random_state(draw: Any, state: dict[str, Any], device: str) -> None:
+    """Continue where ``random_state`` was taken."""
+    torch.set_rng_state(state["torch"])
+    kind, keys, position, has_gauss, gauss = state["draw"]
+    draw.set_state((kind, keys, position, has_gauss, gauss))
+    if device == "cuda" and "cuda" in state:
+        torch.cuda.set_rng_state(state["cuda"])

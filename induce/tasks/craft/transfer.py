@@ -30,10 +30,9 @@ from induce.tasks.craft.option_calls import MAX_ACTIONS, Calls, options_of
 from induce.tasks.craft.option_finetuning import as_option, with_one_task
 from induce.tasks.craft.world import ACTIONS
 from induce.training.loop import SAVE_SECONDS
-from induce.training.position import Clock, Position
+from induce.training.position import Clock, Limits, Position, never
 from induce.training.request import check_kept
 from induce.training.state import Content, append_event, cut_log, resume_error, store_checkpoint
-from induce.training.time_limit import Limits, never
 from treebank.base.errors import SynparseError
 from treebank.base.files import digest_bytes
 from treebank.base.metadata import encode

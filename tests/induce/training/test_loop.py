@@ -174,7 +174,7 @@ def test_infinite_loss_is_reported(tmp_path: Path) -> None:
 def test_development_loss_that_is_nan_is_reported_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def not_a_number(model: object, batches: object) -> Iterator[int]:
+    def not_a_number(*arguments: object) -> Iterator[int]:
         yield 0
         raise NotANumberError
 

@@ -13,7 +13,7 @@ from cli.training_progress import event_lines
 from induce.data.batches import MaskedBatch
 from induce.registry import MODELS, model_class
 from induce.training.events import Halved
-from induce.training.strategy import Accumulating
+from induce.training.learners import Accumulating
 from tests.support.tiny import corpora, make_trainer, settings, trainer
 from treebank.base.errors import SynparseError
 

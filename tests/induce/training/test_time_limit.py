@@ -13,7 +13,7 @@ from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.training import loop
 from induce.training.events import Event, Scoring
-from induce.training.time_limit import Limits
+from induce.training.position import Limits
 from tests.support.tiny import assert_equal_weights, settings, train, trainer
 
 

@@ -20,12 +20,12 @@ from torch import distributed
 import induce.models.em.ccm
 import induce.models.em.dmv
 from induce.data.batches import SentenceBatch
+from induce.distributed.process_group import Distributed, ProcessGroup
 from induce.registry import model_class
 from induce.settings.run import RunConfig
 from induce.storage import checkpoint as store
 from induce.training import loop
-from induce.training.distributed import Distributed, ProcessGroup, join
-from induce.training.strategy import Accumulating, _accumulate
+from induce.training.learners import Accumulating, join_group
 from tests.support.calls import TINY, toy_text
 from tests.support.fork_server import Call
 from tests.support.tiny import assert_equal_weights, settings, trainer, weights
@@ -53,7 +53,7 @@ def _begin(work: Work, rank: int, size: int, store: Path) -> None:
     try:
         if size > 1:
             distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
-        work(join())
+        work(join_group())
     except BaseException:
         traceback.print_exc()
         os._exit(1)
@@ -107,7 +107,7 @@ def test_gradient_of_parts_is_that_of_the_batch(name: str, tmp_path: Path) -> No
     whole = Accumulating().step(model, batch)
     expected = {key: parameter.grad.clone() for key, parameter in model.named_parameters()}
     model.zero_grad()
-    loss = _accumulate(model, batch.parts(3))
+    loss = Accumulating()._accumulate(model, batch.parts(3))
     assert (loss.count, loss.weight) == (whole.count, whole.weight)
     assert float(loss.nll) == pytest.approx(float(whole.nll.detach()), abs=1e-12)
     for key, parameter in model.named_parameters():

@@ -18,30 +18,24 @@ import torch
 from torch import Tensor, distributed
 
 from induce.data.batches import Batch
-from induce.models.base import CountSharing, Loss, Model
-from induce.training.strategy import Accumulating
+from induce.data.loaders import Loader
+from induce.models.base import Loss, Model
+from induce.training.learners import Accumulating, CarriedState, SingleProcess
 from treebank.base.errors import SynparseError
 
 Item = TypeVar("Item")
-CarriedState = list[list[Tensor]]  # the tensors of each layer
 
-VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # set by torchrun for each process
 TIMEOUT = timedelta(hours=1)  # a process may wait for another one that reads a text
 
 
-class ProcessGroup(CountSharing):
+class ProcessGroup(SingleProcess):
     """Process ``rank`` of the ``size`` processes that train one model. All of them call each method but `share`.
 
-    A single process exchanges nothing. Raises SynparseError if another process has ended.
+    Raises SynparseError if another process has ended.
     """
 
-    def __init__(self, rank: int = 0, size: int = 1) -> None:
+    def __init__(self, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
-
-    @property
-    def first(self) -> bool:
-        """Whether this process writes the files and reports the events."""
-        return self.rank == 0
 
     def share(self, items: Sequence[Item]) -> Sequence[Item]:
         """The items that this process works on: every ``size``-th one, from index ``rank``."""
@@ -49,42 +43,61 @@ class ProcessGroup(CountSharing):
 
     def add(self, values: Tensor) -> None:
         """Replace ``values`` by their sum over all processes. All processes get exactly the same numbers."""
-        if self.size > 1:
-            with self._reporting():
-                distributed.all_reduce(values)
+        with self._reporting():
+            distributed.all_reduce(values)
 
     def add_up(self, *arrays: np.ndarray) -> None:
         """Replace float64 ``arrays`` by their sums over all processes."""
-        for values in arrays if self.size > 1 else ():
+        for values in arrays:
             self.add(torch.from_numpy(values))
 
     def largest(self, *values: float) -> list[float]:
         """The maximum over all processes of each number."""
-        if self.size == 1:
-            return list(values)
         numbers = torch.tensor(values, dtype=torch.float64)
         with self._reporting():
             distributed.all_reduce(numbers, distributed.ReduceOp.MAX)
         return numbers.tolist()
 
-    def wait(self) -> None:
-        """Wait until all processes have called this method."""
-        self.largest(0.0)
-
     def equalize(self, model: torch.nn.Module) -> None:
         """Copy the weights and buffers of the first process to the others."""
-        for value in model.state_dict().values() if self.size > 1 else ():
+        for value in model.state_dict().values():
             with self._reporting():
                 distributed.broadcast(value, 0)
 
     def gather(self, value: Any) -> list[Any]:
         """The ``value`` of each process in the first process. An empty list in the others."""
-        if self.size == 1:
-            return [value]
         values = [None] * self.size if self.first else None
         with self._reporting():
             distributed.gather_object(value, values)
         return values or []
+
+    def strategy(self, precision: str, model: Model, loader: Loader) -> Distributed:
+        """The strategy that divides batches. Raises SynparseError if the loss is not a mean over parts of a batch."""
+        if isinstance(next(iter(loader.check())), model.whole_batch):
+            raise SynparseError(
+                f"{type(model).__name__}: its loss needs statistics of the whole batch, so that several processes "
+                "cannot divide it; train it in one process"
+            )
+        return Distributed(self, precision)
+
+    def gather_state(self, model: Model, state: CarriedState | None) -> CarriedState | None:
+        """The carried state of all columns, in the first process, from the states of the columns of each."""
+        part = None if state is None else [[tensor.cpu() for tensor in layer] for layer in state]
+        parts = [part for part in self.gather(part) if part is not None]
+        if not parts:
+            return None
+        axes = _column_axes(model)
+        return [
+            [torch.cat([part[k][n] for part in parts], axis) for n, axis in enumerate(layer)]
+            for k, layer in enumerate(axes)
+        ]
+
+    def split_state(self, model: Model, state: CarriedState | None) -> CarriedState | None:
+        """The carried state of the columns of this process, from that of all columns."""
+        return state and [
+            [tensor.tensor_split(self.size, axis)[self.rank] for tensor, axis in zip(layer, axes, strict=True)]
+            for layer, axes in zip(state, _column_axes(model), strict=True)
+        ]
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -96,9 +109,6 @@ class ProcessGroup(CountSharing):
             raise SynparseError(
                 f"process {self.rank} of {self.size}: the other processes do not answer ({reason})"
             ) from None
-
-
-ALONE = ProcessGroup()
 
 
 class Distributed(Accumulating):
@@ -152,40 +162,6 @@ class Distributed(Accumulating):
         return Loss(nll, nll, round(count), state=loss.state)
 
 
-def check_divisible(model: Model, batch: Batch) -> None:
-    """Raises SynparseError if the loss of ``model`` on such a batch is not a mean over the parts of the batch."""
-    if isinstance(batch, model.whole_batch):
-        raise SynparseError(
-            f"{type(model).__name__}: its loss needs statistics of the whole batch, so that several processes "
-            "cannot divide it; train it in one process"
-        )
-
-
-def gather_state(group: ProcessGroup, model: Model, state: CarriedState | None) -> CarriedState | None:
-    """The carried state of all columns, in the first process, from the states of the columns of each."""
-    if group.size == 1:
-        return state
-    part = None if state is None else [[tensor.cpu() for tensor in layer] for layer in state]
-    parts = [part for part in group.gather(part) if part is not None]
-    if not parts:
-        return None
-    axes = _column_axes(model)
-    return [
-        [torch.cat([part[k][n] for part in parts], axis) for n, axis in enumerate(layer)]
-        for k, layer in enumerate(axes)
-    ]
-
-
-def split_state(group: ProcessGroup, model: Model, state: CarriedState | None) -> CarriedState | None:
-    """The carried state of the columns of this process, from that of all columns."""
-    if group.size == 1 or state is None:
-        return state
-    return [
-        [tensor.tensor_split(group.size, axis)[group.rank] for tensor, axis in zip(layer, axes, strict=True)]
-        for layer, axes in zip(state, _column_axes(model), strict=True)
-    ]
-
-
 def _column_axes(model: Model) -> list[list[int]]:
     """The axis of the columns in each tensor of a carried state."""
     return [
@@ -195,15 +171,8 @@ def _column_axes(model: Model) -> list[list[int]]:
 
 
 def join(device: str = "auto") -> ProcessGroup:
-    """The group in which ``torchrun``, or a program that sets the same variables, started this process.
-
-    On GPUs each process of a machine has its own GPU. Raises SynparseError if there are not enough.
-    """
-    if not distributed.is_available():
-        return ALONE
+    """The group in which ``torchrun`` started this process. Raises SynparseError if there are not enough GPUs."""
     if not distributed.is_initialized():
-        if any(name not in os.environ for name in VARIABLES) or os.environ["WORLD_SIZE"] == "1":
-            return ALONE
         _meet(_backend(device))
         atexit.register(_leave)
     return ProcessGroup(distributed.get_rank(), distributed.get_world_size())
