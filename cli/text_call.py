@@ -40,7 +40,7 @@ class TextCall:
         from induce.storage.outputs import check_output, check_output_folder
         from treebank.corpora.catalog import files_of
 
-        self.paths, self.output = input_paths(texts), output
+        self.paths, self.output, self.folder = input_paths(texts), output, folder
         self._positions = FilePositions(files_of(self.paths, trees=(trees and not models) or None))
         if folder:
             check_output_folder(folder)

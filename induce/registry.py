@@ -314,6 +314,8 @@ PARTS: Registry[str] = Registry(
     {
         "ensemble": "induce.ensemble.ensemble:load_ensemble",  # parser of a path that is an ensemble
         "states": "induce.states.state_parser:StateParser",  # parser whose distances are read from hidden states
+        "shards": "induce.shards.batch:parse_into",  # output folders of parsed files
+        "engine": "induce.shards.batch:engine_called",  # engine that parses them
         "labels": "induce.labels.labels:induce_labels",  # labeler of parsed text
     },
 )

@@ -85,7 +85,7 @@ def extract(
             problem = f"the decoder {chosen!r} reads {parser.structure.name}, not {content}"
             raise click.UsageError(f"{problem}; leave out the decoder or --what")
         parser.offer(content)
-    structures = parser.read(call.sentences(parser.input_options(input_options)))
+    structures = parser.predict(call.sentences(parser.input_options(input_options)))
     call.write(_line_of_numbers(structure.to_json(parser.decoder)) for structure in structures)
 
 

@@ -147,7 +147,9 @@ def parse(
     )
     if labels:
         job = _with_labels(job, call.paths, labels_of, label_count, seed)
-    _write(call, job, skipped, **folder_options)
+    written = _write_folder(call, job, **folder_options) if call.folder else call.write(job.lines(call.paths))
+    if skipped.count:
+        click.echo(f"{skipped.count:,} of {written:,} sentences were malformed; their lines are empty", err=True)
 
 
 def _form(form: str | None, parser: Parser, k: int | None) -> str:
@@ -184,17 +186,6 @@ def _with_labels(job: Job, paths: Sequence[str], labels_of: Sequence[str], count
     return replace(job, options=replace(job.options, labeler=labeler))
 
 
-def _write(call: TextCall, job: Job, skipped: SkippedSentences, **folder_options: Any) -> None:
-    """Write the lines, or one output file for each input file, and report the number of malformed sentences."""
-    if folder_options["output_dir"]:
-        written = _write_folder(call, job, **folder_options)
-    else:
-        written = call.write(job.lines(call.paths))
-    if skipped.count:
-        count = f"{skipped.count:,}" if folder_options["resume"] else f"{skipped.count:,} of {written:,}"
-        click.echo(f"{count} sentences were malformed; their lines are empty", err=True)
-
-
 def _write_folder(
     call: TextCall,
     job: Job,
@@ -208,20 +199,16 @@ def _write_folder(
 
     Raises SynparseError for the name of a treebank, which has no file of its own.
     """
+    from induce.registry import load_part
     from treebank.corpora.catalog import is_name
 
     for path in filter(is_name, call.paths):
         remedy = f"write its text first: synparse convert {path} --format text -o {path}.txt"
         raise SynparseError(f"{path}: --output-dir needs files, and this is the name of a treebank; {remedy}")
+    parse_into, make_engine = load_part("shards"), load_part("engine")(engine or "", workers, address)
     try:
-        if not engine and not workers:
-            from induce.parsing.writer import parse_into
-
-            return parse_into(output_dir, call.paths, job, resume=resume, tell=call.counter.print)
-        from induce.shards.batch import engine_called, parse_in_shards
-
-        make_engine = engine_called(engine or "processes", workers, address)
-        return parse_in_shards(output_dir, call.paths, job, make_engine, resume=resume, tell=call.counter.print)
+        written: int = parse_into(output_dir, call.paths, job, make_engine, resume=resume, report=call.counter.print)
+        return written
     finally:
         call.counter.close()
 

@@ -92,7 +92,7 @@ def word_boundaries(parser: ModelParser, run: str, text: Iterable[Sentence]) -> 
     _check(parser, run, "character", "word boundaries")
     gaps: list[float] = []
     is_boundary: list[bool] = []
-    for reading in parser.read(text):
+    for reading in parser.predict(text):
         for index in range(1, len(reading.words)):
             if reading.words[index - 1] != SPACE:
                 gaps.append(float(reading.row[index]))
@@ -112,7 +112,7 @@ def chunk_boundaries(parser: ModelParser, run: str, gold: Treebank) -> GapScore:
     if not sentences:
         raise SynparseError(f"{gold.label}: this treebank has no trees, only heads; name a treebank with trees")
     trees = [sentence.tree.without_traces() for sentence in sentences if sentence.tree is not None]
-    for tree, reading in zip(trees, parser.read(sentences), strict=True):
+    for tree, reading in zip(trees, parser.predict(sentences), strict=True):
         kept_indices = set(reading.indices)
         is_kept = [index in kept_indices for index in range(len(tree.words))]
         gaps += map(float, reading.row[1:])

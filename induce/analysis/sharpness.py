@@ -108,7 +108,7 @@ def measure(parser: ModelParser, run: str, text: Iterable[Sentence]) -> Sharpnes
     Raises SynparseError if the structure has no measure, or no sentence is long enough.
     """
     measured, longest = list[dict[str, float]](), 0
-    for reading in parser.read(text):
+    for reading in parser.predict(text):
         longest = max(longest, len(reading.indices))
         measured.append(sentence_sharpness(reading))
     values, sentences = mean_sharpness(measured)

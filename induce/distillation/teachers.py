@@ -181,7 +181,7 @@ def _distributions(parser: Parser, sentences: Sequence[Sentence]) -> list[np.nda
     if parser.structure is not HeadDistribution:
         return [_one_hot(heads) for _, heads in parser.parse_heads(sentences)]
     squares = []
-    for reading in parser.read(sentences):
+    for reading in parser.predict(sentences):
         square = np.zeros((len(reading.words), len(reading.words)), dtype=np.float32)
         square[np.ix_(reading.indices, reading.indices)] = reading.scores
         squares.append(square)

@@ -8,7 +8,7 @@ agree with their tree. The tree with the largest expected number of votes is a m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,9 @@ from induce.decoding.chart import mbr_splits
 from induce.decoding.heads_in_tree import heads_in_tree
 from induce.decoding.specification import NO_PRIORS
 from induce.ensemble.ensemble_description import EnsembleDescription, digest_of, members_folder
-from induce.ensemble.voters import ParserVoter, Voter, Votes, make_voter
+from induce.ensemble.voters import Voter, Votes, make_voter
 from induce.parsing.load import load_parser
-from induce.parsing.parser import Parser, Words, common_rule
+from induce.parsing.parser import Parser, PredictOptions, Report, Words, common_rule
 from induce.parsing.reading import Reading
 from induce.structures import HeadDistribution, SpanScores, Structure
 from induce.workers.pool import map_in_workers, worker_count
@@ -34,15 +34,23 @@ STRUCTURES: dict[str, type[Structure]] = {"trees": SpanScores, "heads": HeadDist
 
 
 class Ensemble(Parser):
-    """A parser whose members vote. ``tell`` is called with a message for sentences without votes of a member."""
+    """A parser whose members vote. ``report`` is called with a message for sentences without votes of a member.
+
+    ``without_priors``: the priors of all members are switched off.
+    """
 
     name = "ensemble"
     token = "word"
     estimates_root = True  # the diagonal is the share of votes for the root
-    without_priors = False  # whether the priors of all members are switched off
 
     def __init__(
-        self, description: EnsembleDescription, voters: Sequence[Voter], *, decoder: str | None = None
+        self,
+        description: EnsembleDescription,
+        voters: Sequence[Voter],
+        *,
+        decoder: str | None = None,
+        without_priors: bool = False,
+        report: Report = ignore,
     ) -> None:
         """Raises SynparseError if the decoder does not read votes, or if members vote for something else."""
         self.description, self.voters = description, voters
@@ -61,7 +69,7 @@ class Ensemble(Parser):
         self.threshold = description.threshold
         self.tokenization = common_rule(voter.tokenization for voter in voters)
         self.device = "cpu" if all(voter.device == "cpu" for voter in voters) else "cuda"
-        self.tell: Callable[[str], None] = ignore
+        self.without_priors, self.report = without_priors, report
 
     @property
     def decoded(self) -> str:
@@ -75,16 +83,17 @@ class Ensemble(Parser):
     def digest(self) -> str:
         return self.description.digest
 
-    def read_blocks(self, sentences: Iterable[Words]) -> Iterator[Iterable[Reading]]:
-        """The votes for each sentence, in order. At the end, members without votes are reported."""
+    def blocks(self, sentences: Iterable[Words], options: PredictOptions) -> Iterator[list[Sentence]]:
+        """The sentences in blocks. At the end, members without votes are reported."""
         self.silent: Counter[str] = Counter()
         self.sentences = 0
-        yield from super().read_blocks(sentences)
+        yield from super().blocks(sentences, options)
+        report = options.report or self.report
         for name, count in self.silent.items():
             subject = f"{name} has no votes for" if name else "no member has votes for"
-            self.tell(f"{subject} {count:,} of {self.sentences:,} sentences")
+            report(f"{subject} {count:,} of {self.sentences:,} sentences")
 
-    def read_block(self, block: Sequence[Sentence]) -> list[Reading]:
+    def predict_block(self, block: Sequence[Sentence], options: PredictOptions) -> list[Reading]:
         """The votes for each sentence of a list, which is divided among worker processes if it is large."""
         workers = worker_count(self.device)
         size = max(MIN_CHUNK_SENTENCES, -(-len(block) // (2 * workers))) if workers > 1 else len(block)
@@ -146,7 +155,7 @@ def load_ensemble(
     layer: int | None = None,
     distances: str | None = None,
     priors: str | None = None,
-    tell: Callable[[str], None] | None = None,
+    tell: Report | None = None,
 ) -> Ensemble:
     """The ensemble in the folder or file ``path``, with the options of `induce.parsing.load.load_parser`.
 
@@ -158,9 +167,10 @@ def load_ensemble(
     if priors not in (None, NO_PRIORS):
         raise SynparseError(f"{path}: an ensemble has no priors, its members have; --priors none is possible")
     without = {"priors": NO_PRIORS} if priors else {}
+    checking = iter([tell])  # one member checks the text
 
     def load(path: str, **options: Any) -> Parser:
-        return load_parser(path, device=device, **(options | without))
+        return load_parser(path, device=device, tell=next(checking, None), **(options | without))
 
     description = EnsembleDescription.read(path)
     folder, recipe = members_folder(path), RECIPES[description.normalization]
@@ -169,9 +179,4 @@ def load_ensemble(
         if not member.baseline and digest_of(located.path) != member.sha256:
             raise SynparseError(f"{located.path}: this member has changed since {path} was made; combine again")
         voters.append(make_voter(member, located.path, recipe, load))
-    ensemble = Ensemble(description, voters, decoder=decoder)
-    ensemble.without_priors = bool(priors)
-    ensemble.tell = tell or ensemble.tell
-    for parser in [voter.parser for voter in voters if isinstance(voter, ParserVoter)][:1]:
-        parser.tell = ensemble.tell  # one member checks the text
-    return ensemble
+    return Ensemble(description, voters, decoder=decoder, without_priors=bool(priors), report=tell or ignore)

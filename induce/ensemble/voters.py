@@ -71,7 +71,7 @@ class ParserVoter(Voter):
         if sums and parser.structure.votes_for == parser.output:
             return [
                 _votes_over(parser.structure.votes(reading.scores), reading.indices, indices, parser.output)
-                for reading, indices in zip(parser.read(sentences), words, strict=True)
+                for reading, indices in zip(parser.predict(sentences), words, strict=True)
             ]
         if parser.output == "heads":
             return [

@@ -10,7 +10,7 @@ from itertools import islice
 from induce.labels.induced_labels import MAX_SENTENCES
 from induce.labels.phrase_labels import NO_LABEL, PhraseLabeler, learn_labels
 from induce.labels.relation_labels import RelationLabeler, learn_relations
-from induce.parsing.parser import Parser, Words
+from induce.parsing.parser import Parser, PredictOptions, Words
 from induce.search.parsed_corpus import Corpus
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -58,14 +58,20 @@ def induce_labels(
         return OutputLabeler(parser, learn(corpus, labels=labels, seed=seed))
     if not all(map(os.path.isfile, files_of(paths))):
         raise SynparseError("the text is read twice, so it cannot be a stream; name files or --labels-of")
-    parser.on_refused = on_bad
     text = read_input(paths, input_options=input_options, on_bad=on_bad)
-    labeler = learn_from_output(parser, text, min_confidence=min_confidence, labels=labels, seed=seed)
+    reading = PredictOptions(on_refused=on_bad)
+    labeler = learn_from_output(parser, text, reading, min_confidence=min_confidence, labels=labels, seed=seed)
     return OutputLabeler(parser, labeler)
 
 
 def learn_from_output(
-    parser: Parser, sentences: Iterable[Words], *, min_confidence: float = -math.inf, labels: int | None, seed: int
+    parser: Parser,
+    sentences: Iterable[Words],
+    reading: PredictOptions,
+    *,
+    min_confidence: float = -math.inf,
+    labels: int | None,
+    seed: int,
 ) -> PhraseLabeler | RelationLabeler:
     """Learn labels from the trees or heads that ``parser`` predicts for the first sentences of a text.
 
@@ -73,13 +79,13 @@ def learn_from_output(
     """
     text = islice(sentences, MAX_SENTENCES)
     if parser.output == "heads":
-        parses = parser.parse_confident_heads(text)
+        parses = parser.parse_confident_heads(text, reading)
         predicted = (Sentence(tuple(parse.words), heads=tuple(parse.heads)) for parse in parses)
         return learn_relations(predicted, labels=labels, seed=seed)
     if min_confidence > -math.inf:
-        trees: Iterator[Tree] = (parsed.tree for parsed in parser.parse_confident(text, min_confidence))
+        trees: Iterator[Tree] = (parsed.tree for parsed in parser.parse_confident(text, min_confidence, reading))
     else:
-        trees = parser.parse(text)
+        trees = parser.parse(text, reading)
     return learn_labels((Sentence(()).with_tree(unlabeled(tree, parser)) for tree in trees), labels=labels, seed=seed)
 
 

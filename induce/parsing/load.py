@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,13 @@ from induce.decoding import specification
 from induce.device import choose_device
 from induce.parsing.array_parser import ArrayParser
 from induce.parsing.model_parser import ModelParser
-from induce.parsing.parser import Parser
+from induce.parsing.parser import Parser, Report
 from induce.settings.run import LayerError, entry_of
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import ModelSpec, option_value, parse_model_spec, whole_model
 from induce.storage.run_folder import resume_command
+from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError
 
 
@@ -29,7 +29,7 @@ def load_parser(
     layer: int | None = None,
     distances: str | None = None,
     priors: str | None = None,
-    tell: Callable[[str], None] | None = None,
+    tell: Report | None = None,
 ) -> Parser:
     """The parser of a trained model (its best checkpoint), a packed model or an ensemble.
 
@@ -45,12 +45,12 @@ def load_parser(
     if locate(spec.path).type is PathType.ENSEMBLE:
         parser: Parser = registry.load_part("ensemble")(Path(spec.path), device=device, tell=tell, **chosen)
         return parser
-    parser = load_model_parser(spec.path, device=device, **chosen)
-    parser.tell = tell or parser.tell
-    return parser
+    return load_model_parser(spec.path, device=device, report=tell, **chosen)
 
 
-def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **options: Any) -> ModelParser:
+def load_model_parser(
+    run: str | os.PathLike[str], *, device: str = "auto", report: Report | None = None, **options: Any
+) -> ModelParser:
     """The parser of a trained model. Raises SynparseError for an ensemble, which has no model of its own."""
     spec, chosen = _spec_and_options(run, **options)
     checkpoint = read_trained(spec.path)
@@ -58,11 +58,11 @@ def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **op
     reads_states = (chosen.get("distances") or "lm") not in ("lm", *entry_of(checkpoint.config).sets)
     try:
         if device in ("auto", "cpu") and not task and entry_of(checkpoint.config).arrays and not reads_states:
-            return ArrayParser(checkpoint, device="cpu", **chosen)
+            return ArrayParser(checkpoint, device="cpu", report=report or ignore, **chosen)
         parser: type[ModelParser] = registry.load(registry.TASKS.get(task).parser) if task else ModelParser
         if reads_states:
             parser = registry.load_part("states")
-        return parser(checkpoint, device=choose_device(device), **chosen)
+        return parser(checkpoint, device=choose_device(device), report=report or ignore, **chosen)
     except LayerError as error:
         raise SynparseError(f"{spec.path}: {error}") from None
 

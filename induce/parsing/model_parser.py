@@ -18,7 +18,7 @@ from induce.decoding import specification
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.models.capabilities import EdgeCounting
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
-from induce.parsing.parser import ROOT_COUNTED, Parser
+from induce.parsing.parser import ROOT_COUNTED, Parser, PredictOptions, Report
 from induce.parsing.reading import Reading
 from induce.parsing.text_check import TextCheck
 from induce.settings.run import check_layer, default_layer, entry_of, fitting_to, kind_of
@@ -50,8 +50,9 @@ class ModelParser(Parser):
         layer: int | None = None,
         distances: str | None = None,
         priors: str | None = None,
+        report: Report = ignore,
     ) -> None:
-        config = checkpoint.config
+        config, self.report = checkpoint.config, report
         self.checkpoint, self.device = checkpoint, device
         self.model: Any = self._built_model()  # checks the settings of the model, which are used below
         kind = self._kind()
@@ -126,16 +127,16 @@ class ModelParser(Parser):
 
     def __getstate__(self) -> dict[str, Any]:
         """State without threads and without reports, so that a parser can be sent to another process."""
-        return {**self.__dict__, "_pool": None, "tell": ignore}
+        return {**self.__dict__, "_pool": None, "report": ignore}
 
-    def read_block(self, block: Sequence[Sentence]) -> Iterator[Reading]:
-        """The structure of each sentence of a list.
+    def predict_block(self, block: Sequence[Sentence], options: PredictOptions) -> list[Reading | SynparseError]:
+        """The structure of each sentence of a list. Sentences of similar length share a batch.
 
-        Raises TreebankError at a sentence that is too long for the model or the memory, after the sentences before it;
-        with ``on_refused``, that is called with the error, and the sentence is read as an empty one.
+        A sentence that is too long for the model or the memory has an error instead; with ``options.on_refused``, that
+        is called with the error, and the sentence is read as an empty one.
         """
         normalized = [self._normalize(sentence) for sentence in block]
-        self._report_problems(block, normalized)
+        self._report_problems(block, normalized, options.report or self.report)
         encoded = [
             (
                 self.checkpoint.vocabulary.encode(read.forms),
@@ -143,37 +144,6 @@ class ModelParser(Parser):
             )
             for words, read in normalized
         ]
-        rows = self._rows_of(encoded)
-        for sentence, (words, read), scores in zip(block, normalized, rows, strict=True):
-            if isinstance(scores, SynparseError):
-                error = TreebankError(*sentence.location, str(scores)) if sentence.location.path else scores
-                if self.on_refused is None or not isinstance(error, TreebankError):
-                    raise error
-                self.on_refused(error)
-                yield Reading((), (), self.structure, [], token=self.token)
-            else:
-                yield Reading(words, read.indices, self.structure, *scores, token=self.token)  # type: ignore[misc]
-
-    def _report_problems(self, block: Sequence[Sentence], normalized: Sequence[tuple[Any, Normalized]]) -> None:
-        """Report text that does not fit the model, once, and sentences that will take long."""
-        self._check_text(zip(block, normalized, strict=True))
-        for sentence, (_, read) in zip(block, normalized, strict=True):
-            limit = self.max_length or len(read.forms)
-            if len(read.forms) <= limit and self.model.parsing_cost(len(read.forms)) > LONG_COST:
-                problem = f"a sentence of {len(read.forms):,} words takes long, because the time of model {self.name!r}"
-                self.tell(f"{sentence.location}: {problem} grows with the square or the cube of the length")
-
-    def _check_text(self, sentences: Iterable[tuple[Sentence, tuple[Any, Normalized]]]) -> None:
-        """Check the beginning of a text against the vocabulary, and report a problem once."""
-        if self._text_check.finished:
-            return
-        for sentence, (_, read) in sentences:
-            self._text_check.add(sentence.words, read.forms)
-        if problem := self._text_check.problem():
-            self.tell(problem)
-
-    def _rows_of(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
-        """The scores of each sentence, or an error. Sentences of similar length share a batch."""
         lengths = [len(ids) for ids, _ in encoded]
         rows: list[Any] = [self._without_model(index, length) for index, length in enumerate(lengths)]
         unread = [index for index, row in enumerate(rows) if row is None]
@@ -184,10 +154,45 @@ class ModelParser(Parser):
         ]
         with self._multiplying(sum(costs)):
             batches = [[encoded[index] for index in group] for group in groups]
-            for group, values in zip(groups, self._at_once(batches), strict=True):
+            for group, values in zip(groups, self._in_threads(batches, options.trees), strict=True):
                 for index, value in zip(group, values, strict=True):
                     rows[index] = value
-        return rows
+        return [
+            self._refused(sentence, scores, options)
+            if isinstance(scores, SynparseError)
+            else Reading(words, read.indices, self.structure, *scores, token=self.token)  # type: ignore[misc]
+            for sentence, (words, read), scores in zip(block, normalized, rows, strict=True)
+        ]
+
+    def _refused(self, sentence: Sentence, error: SynparseError, options: PredictOptions) -> Reading | SynparseError:
+        """The error of a sentence with its location, or an empty reading if ``options.on_refused`` receives it."""
+        if not sentence.location.path:
+            return error
+        located = TreebankError(*sentence.location, str(error))
+        if options.on_refused is None:
+            return located
+        options.on_refused(located)
+        return Reading((), (), self.structure, [], token=self.token)
+
+    def _report_problems(
+        self, block: Sequence[Sentence], normalized: Sequence[tuple[Any, Normalized]], report: Report
+    ) -> None:
+        """Report text that does not fit the model, once, and sentences that will take long."""
+        self.check_text(zip(block, normalized, strict=True), report)
+        for sentence, (_, read) in zip(block, normalized, strict=True):
+            limit = self.max_length or len(read.forms)
+            if len(read.forms) <= limit and self.model.parsing_cost(len(read.forms)) > LONG_COST:
+                problem = f"a sentence of {len(read.forms):,} words takes long, because the time of model {self.name!r}"
+                report(f"{sentence.location}: {problem} grows with the square or the cube of the length")
+
+    def check_text(self, sentences: Iterable[tuple[Sentence, tuple[Any, Normalized]]], report: Report) -> None:
+        """Check the beginning of a text against the vocabulary, and report a problem once."""
+        if self._text_check.finished:
+            return
+        for sentence, (_, read) in sentences:
+            self._text_check.add(sentence.words, read.forms)
+        if problem := self._text_check.problem():
+            report(problem)
 
     def _without_model(self, index: int, length: int) -> Scores | SynparseError | None:
         """Result for sentence ``index`` if the model cannot read it, else None.
@@ -222,49 +227,47 @@ class ModelParser(Parser):
             self._library = choose_library(lambda: self._rows([sentence] * TRIAL_SENTENCES), MIN_TRIAL_PRODUCT)
         return multiplying(self._library)
 
-    def _at_once(self, batches: Sequence[Any]) -> Iterator[list[Any]]:
+    def _in_threads(self, batches: Sequence[Any], trees: int) -> Iterator[list[Any]]:
         """Rows of each batch. On a CPU, each thread computes a batch, because several threads hardly speed up one."""
         import torch
 
         threads = torch.get_num_threads()
         if self.device != "cpu" or threads == 1 or len(batches) == 1:
-            yield from map(self._rows, batches)
+            yield from (self._rows(batch, trees) for batch in batches)
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(threads)
+
+        def compute(batch: Sequence[Any]) -> list[Any]:
+            torch.set_num_threads(1)
+            return self._rows(batch, trees)
+
         try:
-            yield from self._pool.map(self._alone, batches)
+            yield from self._pool.map(compute, batches)
         finally:
-            torch.set_num_threads(threads)  # `_alone` may have set the number for the whole process
+            torch.set_num_threads(threads)  # `compute` may have set the number for the whole process
 
-    def _alone(self, batch: Sequence[Any]) -> list[Any]:
-        """Compute one batch in one thread."""
-        import torch
-
-        torch.set_num_threads(1)
-        return self._rows(batch)
-
-    def _rows(self, batch: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
+    def _rows(self, batch: Sequence[tuple[list[int], Sequence[int]]], trees: int = 1) -> list[Any]:
         """The scores of each sentence, given its word indices and gaps.
 
         A sentence that is too long for the memory has an error instead of scores.
         """
         try:
-            return self._scores(batch)
+            with self._computing():
+                return list(self.priors.apply(self.ask(self.batch(batch), trees), batch))
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
         if len(batch) == 1:
             return [SynparseError(f"memory ran out on a sentence of {len(batch[0][0]):,} words; leave it out")]
         half = len(batch) // 2
-        return [*self._rows(batch[:half]), *self._rows(batch[half:])]
+        return [*self._rows(batch[:half], trees), *self._rows(batch[half:], trees)]
 
-    def _scores(self, batch: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
-        """The scores of each sentence that the memory suffices for."""
+    def _computing(self) -> AbstractContextManager[Any]:
+        """Context in which the model computes, without gradients."""
         import torch
 
-        with torch.inference_mode():
-            return list(self.priors.apply(self.ask(self.batch(batch)), batch))
+        return torch.inference_mode()
 
     def batch(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> SentenceBatch:
         """Batch of sentences, of the type that the model reads."""
@@ -274,12 +277,12 @@ class ModelParser(Parser):
         before, _ = pad([marks for _, marks in encoded])
         return FragmentBatch(tokens, lengths, before).to(self.device)
 
-    def ask(self, batch: SentenceBatch) -> Structure:
-        """The structure that the decoder reads."""
+    def ask(self, batch: SentenceBatch, trees: int = 1) -> Structure:
+        """The structure that the decoder reads, with this number of ``trees`` if it consists of trees."""
         from induce.models.base import Query
 
         symbols = self.priors.need_symbols
-        options = {"symbols": symbols, "trees": self.tree_count, "right_probability": self.right_probability}
+        options = {"symbols": symbols, "trees": trees, "right_probability": self.right_probability}
         return self.model.structure(batch, Query(self.structure, self.layer, self.distances, **options))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import chain, islice
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from induce import registry
@@ -26,6 +26,8 @@ ROOT_COUNTED = {"root": "counted"}  # option of decoders of head distributions
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Report = Callable[[str], None]
+Finish = Callable[[Reading, Any], Result]  # of the structure of a sentence, and its brackets or heads
 
 
 def block_after(size: int) -> int:
@@ -44,6 +46,23 @@ def block_of(number: int, size: int = FIRST_BLOCK, largest: int = LARGEST_BLOCK)
     return before + (number - before) // size * size, size
 
 
+@dataclass(frozen=True)
+class PredictOptions:
+    """Options of one pass over sentences.
+
+    ``on_refused`` is called with the error of each sentence that is too long for the model or the memory, which gets no
+    structure; without it, the first such error is raised. ``report`` replaces that of the parser.
+    """
+
+    first_block: int = FIRST_BLOCK  # sentences
+    trees: int = 1  # of each sentence, if the decoder reads the most probable trees of the model
+    on_refused: Callable[[TreebankError], None] | None = None
+    report: Report | None = None
+
+
+DEFAULT_PREDICTION = PredictOptions()
+
+
 class ReadHeads(NamedTuple):
     """The heads of a sentence: the words, their heads, and the confidence in each head (None where not defined)."""
 
@@ -53,9 +72,10 @@ class ReadHeads(NamedTuple):
 
 
 class Parser:
-    """A parser that decodes trees or heads from the structures that ``read_block`` gives.
+    """A parser that decodes trees or heads from the structures that ``predict_block`` gives.
 
-    A sentence is a string, whose words are separated by white space, a list of words, or a `Sentence`.
+    A sentence is a string, whose words are separated by white space, a list of words, or a `Sentence`. ``report`` is
+    called with messages about the text.
     """
 
     name: str  # of the model, for scores
@@ -72,10 +92,9 @@ class Parser:
     tokenization: str = ""  # rule that split the training corpus, if one did
     estimates_root = False  # whether the diagonal of head distributions is P(word is the root)
     branches_right = False  # whether the language clearly branches to the right, for the default decoder
-    first_block, largest_block = FIRST_BLOCK, LARGEST_BLOCK
-    tree_count = 1  # trees of each sentence, if the decoder reads the most probable trees of the model
-    on_refused: Callable[[TreebankError], None] | None = None  # called with errors of single sentences, if not None
-    tell: Callable[[str], None] = staticmethod(ignore)
+    largest_block = LARGEST_BLOCK
+    processes = 1  # number of processes that parse a large text
+    report: Report = staticmethod(ignore)
 
     def __call__(self, sentences: Iterable[Words]) -> Iterator[Any]:
         """The trees, or the words and heads, of ``sentences``. One string is one sentence."""
@@ -103,21 +122,21 @@ class Parser:
         """The SHA-256 of everything that decides the trees besides options: the weights, or the members."""
         raise NotImplementedError
 
-    def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
+    def predict(self, sentences: Iterable[Words], options: PredictOptions = DEFAULT_PREDICTION) -> Iterator[Reading]:
         """The structure of each sentence, in order. Blocks of sentences grow, so that output starts early."""
-        return chain.from_iterable(self.read_blocks(sentences))
+        for block in self.blocks(sentences, options):
+            readings, problem = until_error(self.predict_block(block, options))
+            yield from readings
+            if problem:
+                raise problem
 
-    def read_blocks(self, sentences: Iterable[Words]) -> Iterator[Iterable[Reading]]:
-        """The structures of each block of sentences."""
-        return map(self.read_block, self._blocks(sentences))
-
-    def _blocks(self, sentences: Iterable[Words]) -> Iterator[list[Sentence]]:
+    def blocks(self, sentences: Iterable[Words], options: PredictOptions) -> Iterator[list[Sentence]]:
         """The sentences in blocks, which are large if all sentences are in memory already.
 
         An error in reading a sentence is raised after the sentences before it.
         """
         source, problem = each_sentence(sentences), None
-        size = LARGEST_BLOCK if isinstance(sentences, list) else self.first_block
+        size = LARGEST_BLOCK if isinstance(sentences, list) else options.first_block
         while not problem:
             size = min(size, self.largest_block)
             block, problem = until_failure(_available(islice(source, size)))
@@ -127,8 +146,8 @@ class Parser:
             size = block_after(size)
         raise problem
 
-    def read_block(self, block: Sequence[Sentence]) -> Iterable[Reading]:
-        """The structure of each sentence of a list."""
+    def predict_block(self, block: Sequence[Sentence], options: PredictOptions) -> Sequence[Reading | SynparseError]:
+        """The structure of each sentence of a list, or the error of a sentence that has none."""
         raise NotImplementedError
 
     def choose(self, decoder: str) -> None:
@@ -141,57 +160,71 @@ class Parser:
         entry = specification.decoder_entry(self.decoder)
         self.structure, self.output = entry.reads, entry.gives
 
-    def parse(self, sentences: Iterable[Words]) -> Iterator[Tree]:
+    def parse(self, sentences: Iterable[Words], options: PredictOptions = DEFAULT_PREDICTION) -> Iterator[Tree]:
         """One tree over all the words of each sentence, in order. An empty sentence gives an empty tree.
 
         Raises SynparseError if the decoder gives heads.
         """
         self.must_give("trees", "parse_heads")
-        return self._decoded(sentences, Reading.all_words)
+        return self.decode_all(sentences, Reading.all_words, options)
 
-    def parse_as(self, sentences: Iterable[Words], write: Callable[[Tree], Result]) -> Iterator[Result]:
-        """``write`` of each tree of ``parse``, called in the process that parses the sentence."""
-        self.must_give("trees", "parse_heads")
-        return self._decoded(sentences, lambda reading, spans: write(reading.all_words(spans)))
-
-    def parse_confident(self, sentences: Iterable[Words], min_confidence: float = -math.inf) -> Iterator[ConfidentTree]:
+    def parse_confident(
+        self,
+        sentences: Iterable[Words],
+        min_confidence: float = -math.inf,
+        options: PredictOptions = DEFAULT_PREDICTION,
+    ) -> Iterator[ConfidentTree]:
         """Trees as of ``parse``, with the confidence in each bracket.
 
         Phrases with less than ``min_confidence`` are left out, so that their parts join the phrase above.
         """
         self.must_give("trees", "parse_heads")
-        return self._decoded(sentences, lambda reading, spans: reading.confident_tree(spans, min_confidence))
+        return self.decode_all(sentences, lambda reading, spans: reading.confident_tree(spans, min_confidence), options)
 
-    def parse_heads(self, sentences: Iterable[Words]) -> Iterator[tuple[Sequence[str], Heads]]:
+    def parse_heads(
+        self, sentences: Iterable[Words], options: PredictOptions = DEFAULT_PREDICTION
+    ) -> Iterator[tuple[Sequence[str], Heads]]:
         """The words and their heads, in order, as ``parse`` does. Raises SynparseError if the decoder gives trees."""
         self.must_give("heads", "parse")
-        return ((words, heads) for words, heads, _ in self.parse_confident_heads(sentences))
+        return ((words, heads) for words, heads, _ in self.parse_confident_heads(sentences, options))
 
-    def parse_confident_heads(self, sentences: Iterable[Words]) -> Iterator[ReadHeads]:
+    def parse_confident_heads(
+        self, sentences: Iterable[Words], options: PredictOptions = DEFAULT_PREDICTION
+    ) -> Iterator[ReadHeads]:
         """The words, heads and confidences of each sentence, as ``parse_heads`` does."""
         self.must_give("heads", "parse")
 
         def finish(reading: Reading, heads: Heads) -> ReadHeads:
             return ReadHeads(reading.leaves, reading.all_heads(heads), reading.head_confidences(heads))
 
-        return self._decoded(sentences, finish)
+        return self.decode_all(sentences, finish, options)
 
-    def _decoded(self, sentences: Iterable[Words], finish: Callable[[Reading, Any], Result]) -> Iterator[Result]:
-        """``finish`` of the structure of each sentence and its brackets or heads, in order."""
-        return chain.from_iterable(self._decoded_block(block, finish) for block in self.read_blocks(sentences))
+    def decode_all(
+        self, sentences: Iterable[Words], finish: Finish[Result], options: PredictOptions
+    ) -> Iterator[Result]:
+        """``finish`` of the structure of each sentence and its brackets or heads, in order.
 
-    def _decoded_block(self, block: Iterable[Reading], finish: Callable[[Reading, Any], Result]) -> Iterator[Result]:
-        """``finish`` of each sentence of a block. Those of a block are decoded together.
-
-        An error in reading a sentence is raised after the sentences before it.
+        It is called in the process that parses the sentence.
         """
-        readings, problem = until_failure(block)
-        decode_all = specification.decoder_together(self.decoder)
-        yield from map(finish, readings, decode_all([reading.scores for reading in readings]))
+        for block in self.blocks(sentences, options):
+            yield from self.decode_block(block, finish, options)
+
+    def decode_block(
+        self, block: Sequence[Sentence], finish: Finish[Result], options: PredictOptions
+    ) -> Iterator[Result]:
+        """``finish`` of each sentence of a block, whose structures are decoded together.
+
+        The error of a sentence is raised after the sentences before it.
+        """
+        readings, problem = until_error(self.predict_block(block, options))
+        decode = specification.decoder_together(self.decoder)
+        yield from map(finish, readings, decode([reading.scores for reading in readings]))
         if problem:
             raise problem
 
-    def parse_k_best(self, sentences: Iterable[Words], k: int) -> Iterator[list[ScoredTree]]:
+    def parse_k_best(
+        self, sentences: Iterable[Words], k: int, options: PredictOptions = DEFAULT_PREDICTION
+    ) -> Iterator[list[ScoredTree]]:
         """The ``k`` best trees of each sentence with their scores, best first, or fewer if there are not so many.
 
         The score of span scores is their sum over the brackets of the tree, that of a grammar the log probability of
@@ -200,18 +233,18 @@ class Parser:
         check_count("k", k, low=1)
         self.must_give("trees", "parse_k_best_heads")
         best = specification.k_best_decoder(self.decoder, self.gives)
-        self.tree_count = k
-        return (reading.ranked_trees(lambda row: best(row, k)) for reading in self.read(sentences))
+        readings = self.predict(sentences, replace(options, trees=k))
+        return (reading.ranked_trees(lambda row: best(row, k)) for reading in readings)
 
     def parse_k_best_heads(
-        self, sentences: Iterable[Words], k: int
+        self, sentences: Iterable[Words], k: int, options: PredictOptions = DEFAULT_PREDICTION
     ) -> Iterator[tuple[Sequence[str], list[ScoredHeads]]]:
         """The words and the heads of the ``k`` best trees of each sentence, as ``parse_k_best`` does."""
         check_count("k", k, low=1)
         self.must_give("heads", "parse_k_best")
         best = specification.k_best_decoder(self.decoder, self.gives)
-        self.tree_count = k
-        return ((reading.leaves, reading.ranked_heads(lambda row: best(row, k))) for reading in self.read(sentences))
+        readings = self.predict(sentences, replace(options, trees=k))
+        return ((reading.leaves, reading.ranked_heads(lambda row: best(row, k))) for reading in readings)
 
     def input_options(self, options: InputOptions = DEFAULT_INPUT) -> InputOptions:
         """Input options for text for this model: ``options``, with the tokenizer of the training corpus by default.
@@ -276,6 +309,16 @@ def until_failure(items: Iterable[Item]) -> tuple[list[Item], Exception | None]:
     except Exception as error:
         return block, error
     return block, None
+
+
+def until_error(readings: Iterable[Reading | SynparseError]) -> tuple[list[Reading], SynparseError | None]:
+    """The structures up to the first error among them, and this error or None."""
+    before: list[Reading] = []
+    for reading in readings:
+        if isinstance(reading, SynparseError):
+            return before, reading
+        before.append(reading)
+    return before, None
 
 
 def blocks_until_failure(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

@@ -40,7 +40,7 @@ class Parsed:
     def of(cls, parser: Parser, sentences: Sequence[Sentence], *, name: str, run: str) -> Parsed:
         """The analyses of ``sentences``, which are read once."""
         analyses, confidences, measures = [], [], []
-        for reading in parser.read(sentences):
+        for reading in parser.predict(sentences):
             analysis, values = confident_analysis(reading, parser.decoder, name)
             analyses.append(replace(analysis, probabilities=()))
             confidences.append(values)

@@ -181,7 +181,7 @@ def _of_system(path: str, gold: Treebank, numbers: set[int], input_options: Inpu
 
 def analyses_of(parser: Parser, sentences: Sequence[Sentence], name: str) -> list[Analysis]:
     """Analyses of the sentences by a model: trees or heads, with the distances or probabilities that were decoded."""
-    return [analysis_of(reading, parser.decoder, name) for reading in parser.read(sentences)]
+    return [analysis_of(reading, parser.decoder, name) for reading in parser.predict(sentences)]
 
 
 def analysis_of_line(line: dict[str, Any], name: str) -> Analysis:

@@ -208,14 +208,14 @@ def _is_plain_text(source: Source, options: InputOptions) -> bool:
 
 def parsed(parser: Parser, source: Source, options: InputOptions, on_bad: OnBad | None) -> Iterator[Sentence]:
     """The sentences of a text with the trees or heads that ``parser`` predicts, and its confidence in trees."""
+    from induce.parsing.parser import PredictOptions
     from induce.parsing.reading import mean_confidence
     from induce.parsing.writer import SentenceBuffer
 
-    parser.on_refused = on_bad
     text = read_sentences([source], input_options=parser.input_options(options), on_bad=on_bad)
     buffer = SentenceBuffer(text)
     if parser.output == "heads":
-        for words, heads, confidences in parser.parse_confident_heads(buffer):
+        for words, heads, confidences in parser.parse_confident_heads(buffer, PredictOptions(on_refused=on_bad)):
             yield replace(
                 buffer.next(),
                 words=tuple(words),
@@ -226,7 +226,7 @@ def parsed(parser: Parser, source: Source, options: InputOptions, on_bad: OnBad 
                 confidences=confidences,
             )
         return
-    for tree, confidences in parser.parse_confident(buffer):
+    for tree, confidences in parser.parse_confident(buffer, options=PredictOptions(on_refused=on_bad)):
         sure = mean_confidence(confidences)
         sentence = replace(buffer.next(), words=tree.words, tags=tree.tags, tree=tree)
         yield replace(sentence, confidence=sure, confidences=confidences)

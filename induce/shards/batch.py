@@ -1,7 +1,7 @@
-"""Parsing of many or large files in shards by several workers, with the same output as one process.
+"""Parsing of many or large files in shards, in this process or by several workers, with the same output.
 
-Every result is renamed when it is complete, and then recorded in the manifest with its digest. A worker or the whole
-call may be killed at any moment: recorded and undamaged results are not computed again, and nothing is written twice.
+The output of a shard is renamed when it is complete, and then recorded with its digest. A worker or the whole call may
+be killed at any moment: recorded and undamaged outputs are not computed again, and nothing is written twice.
 """
 
 from __future__ import annotations
@@ -10,159 +10,176 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from typing import Self
 
-from induce.parsing.output_batch import FinishedFiles, batches, remove_shards, report_finished
-from induce.parsing.output_lock import OutputFolder
-from induce.parsing.parser import block_of
-from induce.parsing.writer import PART_SUFFIX, Job, output_folder
-from induce.shards.manifest import Manifest, Result, join, shard_path
+from induce.parsing.parser import Report, block_of
+from induce.parsing.writer import Job
+from induce.shards.output_folder import OutputFolder, ShardResult, shard_path
+from induce.shards.ray_pool import RayPool
 from induce.shards.shard import SHARD_BYTES, Shard, shards_of
-from induce.workers.pool import Pool, WorkerDiedError, cores
-from induce.workers.ray import RayPool
+from induce.workers.pool import Message, Pool, WorkerDiedError, cores
 from treebank.base.arguments import ignore
-from treebank.base.errors import SynparseError, TreebankError, placed
+from treebank.base.errors import SynparseError, TreebankError, UsageError, placed
 from treebank.base.terminal_text import quantity
-from treebank.io.read import InputOptions
+from treebank.io.expand import expand
 from treebank.tokenize import NONE
+
+#: format of an output file -> its suffix
+SUFFIXES = {"brackets": ".trees", "jsonl": ".jsonl", "conllu": ".conllu"}
+PROGRESS_SECONDS = 10.0  # between two messages about an unfinished file
+ATTEMPTS = 3  # workers that may die of one shard
 
 
 @dataclass(frozen=True)
-class Task:
-    """One shard, and the result that it is a part of."""
+class ShardTask:
+    """One shard, and the output file that it is a part of."""
 
     shard: Shard
     file: str
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ShardOutcome:
     """The result of a task. ``bad`` are the errors of malformed sentences that were left empty."""
 
-    result: Result
-    bad: tuple[TreebankError, ...]
-    notes: tuple[str, ...]
+    result: ShardResult
+    bad: tuple[TreebankError, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class ShardWork:
-    """Parses shards into ``folder``. It can be sent to another process, where the model is loaded once."""
+    """Parses shards into ``folder`` in a worker process, which may be on another machine. It loads the model once."""
 
     def __init__(self, job: Job, folder: str) -> None:
-        self.folder, self.skip_bad, self.working_folder = folder, job.on_bad is not None, os.getcwd()
+        self.folder, self.skip_bad, self.working_folder = os.path.abspath(folder), job.on_bad is not None, os.getcwd()
         options = replace(job.input_options, notify=ignore)  # reported before, when the files were cut
         self.job = replace(job, input_options=options, draw=None, on_bad=None, watch=None)
-        self.text_options: InputOptions = replace(options, form="text")
 
-    def __call__(self, task: Task) -> Outcome:
+    def __call__(self, task: ShardTask) -> ShardOutcome:
         """Write the output of a shard. Raises SynparseError if it cannot be parsed."""
         os.chdir(self.working_folder)  # paths are relative to it
-        bad: list[TreebankError] = []
-        notes: list[str] = []
-        result = self._write(task, bad, notes)
-        return Outcome(result, bad=tuple(bad), notes=tuple(notes))
+        bad, notes = list[TreebankError](), list[str]()
+        job = replace(self.job, on_bad=bad.append if self.skip_bad else None, report=notes.append)
+        result = write_shard(job, self.folder, task)
+        return ShardOutcome(result, tuple(bad), tuple(notes))
 
-    def _write(self, task: Task, bad: list[TreebankError], notes: list[str]) -> Result:
-        shard = task.shard
-        job = replace(self.job, on_bad=bad.append if self.skip_bad else None)
-        job.parser.tell = notes.append
-        _, job.parser.first_block = block_of(shard.line - 1)
-        if not shard.whole:
-            job = replace(job, input_options=self.text_options)
-        target = shard_path(self.folder, task.file, shard)
-        part = f"{target}.{platform.node()}-{os.getpid()}.part"  # one shard may have two workers for a while
+
+def write_shard(job: Job, folder: str, task: ShardTask) -> ShardResult:
+    """Write the output of a shard into ``folder``. Raises SynparseError if it cannot be parsed."""
+    shard = task.shard
+    target = shard_path(folder, task.file, shard)
+    part = f"{target}.{platform.node()}-{os.getpid()}.part"  # one shard may have two workers for a while
+    _, first_block = block_of(shard.line - 1)
+    lines = job.lines([shard.source], first=shard.line, first_block=first_block, form="" if shard.whole else "text")
+    digest, sentences, size = hashlib.sha256(), 0, 0
+    with placed(part):
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        digest, sentences, size = hashlib.sha256(), 0, 0
-        with placed(part), open(part, "wb") as stream:
-            for line in job.lines([shard.source], first=shard.line):
+        with open(part, "wb") as stream:
+            for line in lines:
                 data = f"{line}\n".encode("utf-8", "surrogateescape")
                 stream.write(data)
                 digest.update(data)
                 sentences += 1
                 size += len(data)
         os.replace(part, target)
-        return Result(sentences, size, digest.hexdigest())
+    return ShardResult(sentences, size, digest.hexdigest())
 
 
-PAUSE = 10.0  # seconds between two progress messages
-ATTEMPTS = 3  # workers that may die of one shard
+class ThisProcess:
+    """Engine that parses one shard after the other in this process, so that nothing has to be started."""
 
-Tell = Callable[[str], None]
-Engine = Pool | RayPool  # does several jobs at a time; leaving its context ends all jobs
-MakeEngine = Callable[[ShardWork], Engine]
+    def __init__(self, job: Job, folder: str) -> None:
+        self.job, self.folder = replace(job, input_options=replace(job.input_options, notify=ignore)), folder
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def run(self, tasks: Iterable[ShardTask]) -> Iterator[Message]:
+        """The outcome of each task, in order."""
+        for task in tasks:
+            try:
+                yield Message(task, ShardOutcome(write_shard(self.job, self.folder, task)))
+            except SynparseError as error:
+                yield Message(task, error=error)
 
 
-def engine_called(name: str, workers: int | None = None, address: str | None = None) -> MakeEngine:
-    """Factory of an engine, ``processes`` or ``ray``, by default with one worker for each core.
+Engine = ThisProcess | Pool | RayPool  # does tasks; leaving its context ends all of them
+MakeEngine = Callable[[Job, str], Engine]
 
-    ``address`` is the address of a running Ray cluster; without it Ray is started on this machine.
+
+def engine_called(name: str = "", workers: int | None = None, address: str | None = None) -> MakeEngine:
+    """Factory of an engine: this process, worker ``processes``, or ``ray``.
+
+    Processes are the default if a number of ``workers`` is given. Without a number, there is one for each core.
+    ``address`` is that of a running Ray cluster; without it Ray is started on this machine.
     """
 
-    def make(work: ShardWork) -> Engine:
+    def make(job: Job, folder: str) -> Engine:
         if name == "ray":
-            return RayPool(work, workers, address)
-        return Pool(work, workers or cores(), attempts=ATTEMPTS, fork=work.job.parser.device == "cpu")
+            return RayPool(ShardWork(job, folder), workers, address)
+        if not name and not workers:
+            return ThisProcess(job, folder)
+        return Pool(ShardWork(job, folder), workers or cores(), attempts=ATTEMPTS, fork=job.parser.device == "cpu")
 
     return make
 
 
-@dataclass
-class _File:
-    """Input file with its result and the shards that are known so far."""
-
-    path: str
-    name: str  # of the result, below the folder
-    shards: list[Shard] = field(default_factory=list)
-    results: dict[int, Result] = field(default_factory=dict)
-    cut: bool = False  # whether these are all shards
-
-    @property
-    def is_done(self) -> bool:
-        """Whether all shards are written."""
-        return self.cut and len(self.results) == len(self.shards)
-
-
-def parse_in_shards(
+def parse_into(
     folder: str,
     paths: Sequence[str],
     job: Job,
-    make_engine: MakeEngine,
+    make_engine: MakeEngine = ThisProcess,
     *,
     resume: bool = False,
-    shard_bytes: int = SHARD_BYTES,
-    tell: Tell = lambda text: None,
+    shard_bytes: int | None = None,
+    report: Report = ignore,
 ) -> int:
-    """Write a file into ``folder`` for each file in ``paths``, as `parse_into` does. Returns the number of sentences.
+    """Write a file into ``folder`` for each file in ``paths`` and return the number of sentences written.
 
-    Raises SynparseError for files of another batch, input that has changed since, and the first sentence that cannot
-    be parsed, when the shards that were begun are written.
+    The name of a file is its path below the common folder of all files, and a suffix. With ``resume``, complete files
+    and shards are kept. Raises UsageError for standard input and for a format that has no files, and SynparseError for
+    files of another job, input that has changed since, and the first sentence that cannot be parsed, when the shards
+    that were begun are written.
     """
-    with output_folder(folder, paths, job, resume) as (claim, names), FinishedFiles() as finished:
-        batch = _Batch(folder, job, names, claim, finished, tell)
-        with make_engine(ShardWork(job, os.path.abspath(folder))) as engine:
-            return batch.run(engine, shard_bytes)
+    if job.form not in SUFFIXES:
+        raise UsageError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
+    files = expand(paths, notify=job.input_options.notify)
+    if "-" in files:
+        raise UsageError("trees of standard input have no file name in --output-dir; use -o FILE")
+    shared = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
+    names = {path: os.path.relpath(os.path.abspath(path), shared) + SUFFIXES[job.form] for path in files}
+    with OutputFolder(folder, job.facts(), names, resume=resume) as output, make_engine(job, folder) as engine:
+        return _Batch(job, output, report).run(engine, shard_bytes or _shard_bytes(job, engine))
+
+
+def _shard_bytes(job: Job, engine: Engine) -> int:
+    """Size of a shard: about ten seconds of work, also if this process divides each shard among several others."""
+    return SHARD_BYTES * job.parser.processes if isinstance(engine, ThisProcess) else SHARD_BYTES
+
+
+@dataclass
+class _File:
+    """Input file with the name of its output, and the shards that are known so far with their results."""
+
+    number: int
+    path: str
+    name: str
+    shards: dict[Shard, ShardResult | None] = field(default_factory=dict)
+    is_cut: bool = False  # whether these are all shards
 
 
 class _Batch:
-    """The state of a job: shards, results and problems."""
+    """The state of a job: files, shards, results and problems."""
 
-    def __init__(
-        self,
-        folder: str,
-        job: Job,
-        names: dict[str, str],
-        claim: OutputFolder,
-        finished_files: FinishedFiles,
-        tell: Tell,
-    ) -> None:
-        self.folder, self.job, self.names, self.claim, self.tell = folder, job, names, claim, tell
-        self.finished_files = finished_files
-        self.files = [_File(path, name) for path, name in names.items()]
-        self.by_name = {file.name: file for file in self.files}
-        self.manifest = Manifest(folder)
-        self.problems: list[tuple[int, int, Exception]] = []
+    def __init__(self, job: Job, output: OutputFolder, report: Report) -> None:
+        self.job, self.output, self.report = job, output, report
+        self.files: dict[str, _File] = {}  # by the names of their outputs
+        self.problems: list[tuple[int, int, Exception]] = []  # with the numbers of the file and the shard
         self.sentences = self.finished = 0
         self.began = self.reported = time.monotonic()
 
@@ -174,81 +191,69 @@ class _Batch:
             raise min(self.problems, key=lambda problem: problem[:2])[2]
         return self.sentences
 
-    def _tasks(self, shard_bytes: int) -> Iterator[Task]:
+    def _tasks(self, shard_bytes: int) -> Iterator[ShardTask]:
         """The shards that are not written yet, up to the first problem."""
-        count = 0
+        number, name = 0, ""
         try:
-            for file in self._recorded_files():
-                if self._is_written(file.name):
-                    remove_shards(self.folder, file.name)
+            for path, name in self.output.texts():
+                if self.output.is_written(name):
+                    self.output.remove_unused(name)
                     self.finished += 1
                 else:
-                    yield from self._tasks_of(file, shard_bytes)
+                    yield from self._tasks_of(_File(number, path, name), shard_bytes)
                 if self.problems:
                     return
-                count += 1
+                number += 1
         except SynparseError as error:
-            self.problems.append((count, len(self.files[count].shards), error))
+            self.problems.append((number, len(self.files[name].shards) if name in self.files else 0, error))
 
-    def _recorded_files(self) -> Iterator[_File]:
-        """The files, each after the texts of its batch are recorded."""
-        for batch in batches(self.names):
-            self.claim.check(batch, self._is_written)
-            yield from (self.by_name[name] for name in batch.values())
-
-    def _is_written(self, name: str) -> bool:
-        """Whether an output file is complete, and renamed after its last shard."""
-        return os.path.exists(os.path.join(self.folder, name))
-
-    def _tasks_of(self, file: _File, shard_bytes: int) -> Iterator[Task]:
-        with suppress(FileNotFoundError):  # of one process, perhaps for an earlier version of the text
-            os.unlink(os.path.join(self.folder, file.name + PART_SUFFIX))
-        rule, form = self.job.input_options.tokenize, self.job.form
-        counted = form == "conllu" or (form == "jsonl" and self.job.on_bad is not None)
-        cut = rule in ("", NONE) or not counted  # else it takes all before to number a sentence, or its characters
-        for shard in shards_of(file.path, self.job.input_options, size=shard_bytes, cut=cut):
-            file.shards.append(shard)
-            result = self.manifest.result(file.name, shard)
-            if result:
-                file.results[shard.number] = result
-            else:
-                yield Task(shard, file.name)
+    def _tasks_of(self, file: _File, shard_bytes: int) -> Iterator[ShardTask]:
+        self.files[file.name] = file
+        for shard in self._shards(file.path, shard_bytes):
+            result = file.shards[shard] = self.output.result(file.name, shard)
+            if not result:
+                yield ShardTask(shard, file.name)
             if self.problems:
                 return
-        file.cut = True
-        if file.is_done:
-            self._finish(file)
+        file.is_cut = True
+        self._finish_complete(file)
 
-    def _take(self, task: Task, outcome: Outcome | None, error: Exception | None) -> None:
-        """Record the outcome of a task, and join its file after the last one."""
-        file, shard = self.by_name[task.file], task.shard
+    def _shards(self, path: str, shard_bytes: int) -> Iterator[Shard]:
+        """The shards of a file, which is not cut if lines have numbers or positions that depend on the text before."""
+        rule, form = self.job.input_options.tokenize, self.job.form
+        counted = form == "conllu" or (form == "jsonl" and self.job.on_bad is not None)
+        return shards_of(path, self.job.input_options, size=shard_bytes, cut=rule in ("", NONE) or not counted)
+
+    def _take(self, task: ShardTask, outcome: ShardOutcome | None, error: Exception | None) -> None:
+        """Record the outcome of a task, and complete its file after the last one."""
+        file, shard = self.files[task.file], task.shard
         if error:
-            self.problems.append((self.files.index(file), shard.number, _located(error, shard)))
+            self.problems.append((file.number, shard.number, _located(error, shard)))
         if outcome:
             for note in outcome.notes:
                 self.job.input_options.notify(note)
             for bad in outcome.bad:
                 (self.job.on_bad or ignore)(bad)
-            self.manifest.add(file.name, shard, outcome.result)
-            file.results[shard.number] = outcome.result
+            self.output.add_result(file.name, shard, outcome.result)
+            file.shards[shard] = outcome.result
             self.sentences += outcome.result.sentences
-        if file.is_done:
-            self._finish(file)
-        elif time.monotonic() - self.reported > PAUSE:
+        if not self._finish_complete(file) and time.monotonic() - self.reported > PROGRESS_SECONDS:
             self.reported = time.monotonic()
             speed = self.sentences / (self.reported - self.began)
-            self.tell(f"{file.path}: {quantity(len(file.results), 'shard')}; {speed:,.0f} sentences per second")
+            shards = quantity(sum(map(bool, file.shards.values())), "shard")
+            self.report(f"{file.path}: {shards}; {speed:,.0f} sentences per second")
 
-    def _finish(self, file: _File) -> None:
-        """Join the shards of a file, which gets its name with the other files of its batch."""
-        results = [file.results[shard.number] for shard in file.shards]
-        target = os.path.join(self.folder, file.name)
-        join(self.folder, file.name, file.shards, results, target + PART_SUFFIX)
+    def _finish_complete(self, file: _File) -> bool:
+        """Complete a file if the outputs of all of its shards are written, and return whether they are."""
+        results = {shard: result for shard, result in file.shards.items() if result}
+        if not file.is_cut or len(results) < len(file.shards):
+            return False
         self.finished += 1
-        sentences = sum(result.sentences for result in results)
-        line = f"{self.finished} of {quantity(len(self.files), 'file')}: {file.path}: {quantity(sentences, 'sentence')}"
-        report = partial(report_finished, self.folder, file.name, self.tell, line)
-        self.finished_files.add(target + PART_SUFFIX, target, report)
+        sentences = quantity(sum(result.sentences for result in results.values()), "sentence")
+        line = f"{self.finished} of {quantity(len(self.output.names), 'file')}: {file.path}: {sentences}"
+        self.output.complete(file.name, results, lambda: self.report(line))
+        del self.files[file.name]
+        return True
 
 
 def _located(error: Exception, shard: Shard) -> Exception:

@@ -32,7 +32,7 @@ _MARK = b"\xef\xbb\xbf"
 class Shard:
     """A part of a text file that one worker parses: complete lines, from byte ``start`` to before byte ``end``.
 
-    If ``whole`` is true, the shard is an undivided file, such as a treebank or a compressed file.
+    If ``whole`` is true, the shard is an undivided file, such as a treebank, a compressed file or a pipe.
     """
 
     path: str
@@ -74,9 +74,12 @@ def changed(path: str) -> SynparseError:
 def shards_of(path: str, options: InputOptions, *, size: int, cut: bool = True) -> Iterator[Shard]:
     """Shards of a file of about ``size`` bytes each, in order, or a single one if the file cannot be cut.
 
-    Files that cannot be cut are compressed files, files that are not plain text in UTF-8, files that are read in
+    Files that cannot be cut are pipes, compressed files, files that are not plain text in UTF-8, files that are read in
     paragraphs, and all files if ``cut`` is false. Raises TreebankError if the file cannot be read.
     """
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or device, which can be read only once
+        yield Shard(path, 0, 0, 0, 1, 0, "", whole=True)
+        return
     with report_damage(path):
         whole = not cut or options.paragraphs or options.encoding or _is_compressed(path)
         if whole or not is_plain_text(path, options):

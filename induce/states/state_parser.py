@@ -38,5 +38,5 @@ class StateParser(ModelParser):
     def max_length(self) -> int:
         return self.source.max_length
 
-    def ask(self, batch: SentenceBatch) -> Structure:
+    def ask(self, batch: SentenceBatch, trees: int = 1) -> Structure:
         return structure_of_states(self.model, batch, self.source)

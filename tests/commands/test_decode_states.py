@@ -160,8 +160,8 @@ def test_distances_of_a_model_do_not_depend_on_the_batch(model: str) -> None:
     words = [sentence.words * k for sentence, k in zip(sentences(4), (1, 2, 3, 1), strict=True)]
     for distances in ("l2", "avg-hellinger", "impact"):
         parser = load_parser(f"{model}@distances={distances}")
-        for item, sentence in zip(parser.read(words), words, strict=True):
-            alone = next(iter(parser.read([sentence])))
+        for item, sentence in zip(parser.predict(words), words, strict=True):
+            alone = next(iter(parser.predict([sentence])))
             np.testing.assert_allclose(np.asarray(item.row), np.asarray(alone.row), rtol=1e-4, atol=1e-4)
 
 

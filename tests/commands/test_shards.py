@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from induce.parsing.load import load_parser
-from induce.parsing.writer import Job, parse_into
-from induce.shards.batch import MakeEngine, ShardWork, engine_called, parse_in_shards
-from induce.shards.manifest import NAME
+from induce.parsing.writer import Job
+from induce.shards.batch import MakeEngine, engine_called, parse_into
+from induce.shards.output_folder import SHARDS, OutputFolder
 from induce.storage.run_folder import RunLock
 from induce.workers.pool import Pool
 from tests.support.calls import Caller, toy_text
@@ -55,7 +55,7 @@ def expected(source: Path, job: Job, tmp_path_factory: pytest.TempPathFactory) -
 def parse(out: Path, source: Path, job: Job, **options: Any) -> int:
     """The sentences that two workers write in small shards."""
     make = options.pop("make", engine_called("processes", 2))
-    return parse_in_shards(str(out), [str(source)], job, make, shard_bytes=4_000, **options)
+    return parse_into(str(out), [str(source)], job, make, shard_bytes=4_000, **options)
 
 
 @pytest.mark.parametrize("form", ["brackets", "jsonl"])
@@ -78,7 +78,7 @@ def test_the_command(source: Path, model: Path, tmp_path: Path, call: Caller) ->
 
 
 def dying(job: Job, deaths: Path) -> MakeEngine:
-    return lambda work: Pool(Dying(job, work.folder, deaths), 2, attempts=100)
+    return lambda job, folder: Pool(Dying(job, folder, deaths), 2, attempts=100)
 
 
 def test_workers_die(source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def test_workers_die(source: Path, job: Job, expected: dict[str, bytes], tmp_pat
 
 
 def test_task_that_kills_all_workers_is_named(source: Path, job: Job, tmp_path: Path) -> None:
-    def deadly(work: ShardWork) -> Pool:
-        return Pool(Deadly(job, work.folder), 1, attempts=3)
+    def deadly(job: Job, folder: str) -> Pool:
+        return Pool(Deadly(job, folder), 1, attempts=3)
 
     with pytest.raises(SynparseError, match=r"a\.txt:1: 3 worker processes ended with code -9; is the memory"):
         parse(tmp_path / "out", source, job, make=deadly)
@@ -100,7 +100,7 @@ def test_task_that_kills_all_workers_is_named(source: Path, job: Job, tmp_path: 
 def test_the_call_is_killed_and_started_again(
     source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
-    rng, killed, manifest = random.Random(1), 0, tmp_path / "out" / NAME
+    rng, killed, manifest = random.Random(1), 0, tmp_path / "out" / SHARDS
     while True:
         before = manifest.stat().st_size if manifest.exists() else 0
         process = FORK.Process(target=parse, args=(tmp_path / "out", source, job), kwargs={"resume": True})
@@ -124,13 +124,13 @@ def test_the_call_is_killed_and_started_again(
 def test_killed_call_that_has_joined_a_file_is_resumed(
     source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("induce.shards.batch.remove_shards", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr(OutputFolder, "remove_unused", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     process = FORK.Process(target=parse, args=(tmp_path / "out", source, job))
     process.start()
     process.join()
     monkeypatch.undo()
     assert any(tmp_path.glob("out/**/*.trees"))
-    manifest = tmp_path / "out" / NAME
+    manifest = tmp_path / "out" / SHARDS
     manifest.write_bytes(manifest.read_bytes() + b'{"file": "a.t')  # with an incomplete last line
     parse(tmp_path / "out", source, job, resume=True)
     assert results(tmp_path / "out") == expected
@@ -151,7 +151,7 @@ def test_a_poison_line(job: Job, tmp_path: Path) -> None:
     parse_into(str(tmp_path / "one"), [str(path)], job)
     assert results(out) == results(tmp_path / "one")
     path.write_bytes(text * 2)
-    with pytest.raises(SynparseError, match=r"a\.txt: has changed since .* was begun"):
+    with pytest.raises(SynparseError, match=r"a\.txt: has changed since .* was written"):
         parse(out, path, job, resume=True)
 
 
@@ -161,11 +161,11 @@ def test_a_text_that_changed_since_its_shards_were_joined(job: Job, tmp_path: Pa
     assert parse(out, path, job) == 20
     assert parse_into(str(out), [str(path)], job, resume=True) == 0
     path.write_text(toy_text(20).replace("dog", "cow"), encoding="utf-8")
-    with pytest.raises(SynparseError, match=r"a\.txt: has changed since .*a\.txt\.trees was begun"):
+    with pytest.raises(SynparseError, match=r"a\.txt: has changed since .*a\.txt\.trees was written"):
         parse_into(str(out), [str(path)], job, resume=True)
 
 
-def test_job_of_two_workers_is_continued_by_one_process(job: Job, tmp_path: Path) -> None:
+def test_job_of_two_workers_is_continued_by_this_process(job: Job, tmp_path: Path) -> None:
     """The outputs of shards are removed, also those of complete files."""
     path, out = tmp_path / "a.txt", tmp_path / "out"
     path.write_bytes(toy_text(100).encode() * 12 + b"\xff\n")
@@ -179,20 +179,6 @@ def test_job_of_two_workers_is_continued_by_one_process(job: Job, tmp_path: Path
     (out / "a.txt.trees.shards").mkdir()
     assert parse_into(str(out), [str(path)], job, resume=True) == 0
     assert not (out / "a.txt.trees.shards").exists()
-
-
-def test_workers_discard_the_part_of_one_process(job: Job, tmp_path: Path) -> None:
-    """The part may be that of an earlier version of the text."""
-    path, out = tmp_path / "a.txt", tmp_path / "out"
-    path.write_bytes(b"a b\n" * 20 + b"\xff\n")
-    with pytest.raises(SynparseError, match="invalid UTF-8"):
-        parse_into(str(out), [str(path)], job)
-    path.write_bytes(b"c d\n" * 20 + b"\xff\n")
-    with pytest.raises(SynparseError, match="invalid UTF-8"):
-        parse(out, path, job, resume=True)
-    with pytest.raises(SynparseError, match="invalid UTF-8"):
-        parse_into(str(out), [str(path)], job, resume=True)
-    assert (out / "a.txt.trees.part").read_text("utf-8") == "(X (W c) (W d))\n" * 20
 
 
 def test_malformed_lines_are_left_empty_and_reported(job: Job, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_first_slot_equals_that_of_the_released_program(folder: Path) -> None:
 
     parser = load_parser(str(folder / "listops"))
     assert isinstance(parser.model.encoder, MemoryEncoder)
-    readings = list(parser.read([["[MAX", "1", "2", "]"], ["7"]]))
+    readings = list(parser.predict([["[MAX", "1", "2", "]"], ["7"]]))
     assert all(reading.structure is StackDecisions and reading.row[0] == 5 for reading in readings)
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,15 +17,15 @@ from typing import Any
 import pytest
 
 from cli import output
-from induce.parsing import output_lock as claim
-from induce.parsing import writer as writing
-from induce.parsing.writer import parse_into
+from induce.shards import batch, output_folder
+from induce.shards.batch import parse_into
 from tests.support.file_faults import Faults, Killed
 from treebank.base.errors import SynparseError
 from treebank.base.files import PART
 from treebank.io import streams
 from treebank.io.parsed_folder import NOTE
-from treebank.io.read import InputOptions, read_sentences
+from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
+from treebank.io.source import Source
 
 LINES = [f"(X (W line) (W {number}))" for number in range(40)]
 
@@ -91,45 +92,44 @@ def test_every_operation_of_an_output_fails_once(tmp_path: Path, name: str, old:
             assert all(text.startswith(part) for part in left.values())
 
 
+@dataclass(frozen=True)
 class Job:
-    """A job with the methods that `parse_into` calls, and a parser with blocks of a few sentences."""
+    """A job with the methods that `parse_into` calls, whose output is the text in brackets."""
 
-    form, input_options = "brackets", InputOptions(notify=lambda line: None)
-
-    def __init__(self) -> None:
-        self.parser = SimpleNamespace(first_block=4, largest_block=8)
+    input_options: InputOptions = DEFAULT_INPUT
+    form, on_bad, parser = "brackets", None, SimpleNamespace(processes=1)
 
     def facts(self) -> dict[str, Any]:
         return {"model": "none"}
 
-    def lines(self, paths: list[str], *, skip: int = 0) -> Iterator[str]:
-        name = Path(paths[0]).stem
-        return (f"(X (W {name}) (W {number}))" for number in range(skip, 30))
+    def lines(self, sources: list[Source], **_: Any) -> Iterator[str]:
+        with sources[0].open() as stream:
+            yield from (f"(X {line.decode().rstrip()})" for line in stream)
 
 
 def batched(folder: Path, faults: Faults) -> None:
-    """Parse a batch of two files in which an operation fails, and resume it."""
+    """Parse a batch of two files, one of which has two shards, in which an operation fails, and resume it."""
 
-    def opened(path: str, mode: str, **options: Any) -> Any:
-        if mode == "a":
-            return io.TextIOWrapper(faulty(faults, path, "ab"), newline="\n")
-        return faulty(faults, path, mode) if mode == "ab" else open(path, mode)
+    def opened(path: str, mode: str, **_: Any) -> Any:
+        return faulty(faults, path, mode)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fdopen", lambda descriptor, mode: faulty(faults, descriptor, mode))
-        for module in (writing, claim):
+        for module in (batch, output_folder):
             patch.setattr(module, "open", opened, raising=False)
-        faults.watch(patch, os, "open", "fsync", "replace", "makedirs", "truncate")
-        parse_into(str(folder / "out"), [str(folder / "a.txt"), str(folder / "b.txt")], Job(), resume=True)
+        faults.watch(patch, os, "open", "fsync", "replace", "makedirs")
+        texts = [str(folder / "a.txt"), str(folder / "b.txt")]
+        parse_into(str(folder / "out"), texts, Job(), resume=True, shard_bytes=1)
 
 
 @pytest.mark.parametrize("kind", [OSError, Killed])
 def test_every_operation_of_a_batch_fails_once(tmp_path: Path, kind: type[BaseException]) -> None:
     """No tree is lost or written twice if an operation fails, also in a resumed batch."""
     whole = {}
-    for name in "ab":
-        (tmp_path / f"{name}.txt").touch()
-        whole[f"{name}.txt.trees"] = "".join(f"(X (W {name}) (W {number}))\n" for number in range(30))
+    for name, count in (("a", 30), ("b", 5)):
+        lines = [f"{name} {number}" for number in range(count)]
+        (tmp_path / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
+        whole[f"{name}.txt.trees"] = "".join(f"(X {line})\n" for line in lines)
     faults = Faults(0)
     batched(tmp_path, faults)
     assert faults.count > 30
@@ -141,7 +141,8 @@ def test_every_operation_of_a_batch_fails_once(tmp_path: Path, kind: type[BaseEx
         left = {path.name: path.read_text() for path in (tmp_path / "out").iterdir() if not PART.search(path.name)}
         note = json.loads(left.pop(NOTE))
         assert (note["job"], note["files"]) == ({"model": "none"}, list(whole))
-        assert len(left.pop(claim.TEXTS).splitlines()) == 2
+        assert len(left.pop(output_folder.TEXTS).splitlines()) == 2
+        assert len(left.pop(output_folder.SHARDS).splitlines()) >= 3
         left.pop(".synparse-lock", None)  # of a process that has ended
         assert left == whole
 

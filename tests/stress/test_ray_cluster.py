@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-import induce.workers.ray
+import induce.shards.ray_pool
 from induce.parsing.load import load_parser
-from induce.parsing.writer import Job, parse_into
-from induce.shards.batch import MakeEngine, ShardWork, engine_called, parse_in_shards
-from induce.shards.manifest import NAME
-from induce.workers.ray import RayPool
+from induce.parsing.writer import Job
+from induce.shards.batch import MakeEngine, ShardWork, engine_called, parse_into
+from induce.shards.output_folder import SHARDS
+from induce.shards.ray_pool import RayPool
 from tests.support.calls import ENVIRONMENT, Caller, start, toy_text
 from tests.support.shards import Deadly, Dying, Full, OnNodes, results, written_by_one_process
 from treebank.base.errors import SynparseError
@@ -88,12 +88,12 @@ def expected(source: Path, job: Job, tmp_path_factory: pytest.TempPathFactory) -
 
 def parse(out: Path, source: Path, job: Job, make: MakeEngine | None = None, **options: Any) -> int:
     """The sentences that three workers write in small shards."""
-    return parse_in_shards(str(out), [str(source)], job, make or engine_called("ray"), shard_bytes=4_000, **options)
+    return parse_into(str(out), [str(source)], job, make or engine_called("ray"), shard_bytes=4_000, **options)
 
 
 def engine(work: ShardWork) -> MakeEngine:
     """A function that creates an engine whose workers run ``work``."""
-    return lambda _: RayPool(work, None, None)
+    return lambda *_: RayPool(work, None, None)
 
 
 def test_all_nodes_share_the_work(
@@ -111,7 +111,7 @@ def test_all_nodes_share_the_work(
 def test_workers_die(
     cluster: Any, source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(induce.workers.ray, "RETRIES", 100)
+    monkeypatch.setattr(induce.shards.ray_pool, "RETRIES", 100)
     deaths = tmp_path / "deaths"
     deaths.mkdir()
     while len(list(deaths.iterdir())) < 20:
@@ -123,7 +123,7 @@ def test_workers_die(
 def test_task_that_kills_all_workers_is_named(
     cluster: Any, source: Path, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(induce.workers.ray, "RETRIES", 1)
+    monkeypatch.setattr(induce.shards.ray_pool, "RETRIES", 1)
     with pytest.raises(SynparseError, match=r"\.txt:\d+: Ray gave this up \(.*worker.*"):
         parse(tmp_path / "out", source, job, engine(Deadly(job, str(tmp_path / "out"))))
 
@@ -167,7 +167,7 @@ def test_the_call_is_killed_and_started_again(cluster: Any, model: Path, job: Jo
         (folder / f"{number:02d}.txt").write_text(toy_text(100 + number) * 60, encoding="utf-8")
     parse_into(str(tmp_path / "one"), [str(folder)], job)
     arguments = ["parse", str(folder), "-m", str(model), "--output-dir", str(out), "--resume", "--engine", "ray"]
-    manifest, killed = out / NAME, 0
+    manifest, killed = out / SHARDS, 0
     while True:
         before = manifest.stat().st_size if manifest.exists() else 0
         process = start(*arguments, "--address", cluster.address, env={**ENVIRONMENT, **PATIENT, "RAY_ADDRESS": ""})

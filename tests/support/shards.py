@@ -10,17 +10,16 @@ import threading
 import time
 from pathlib import Path
 
-from induce.parsing.output_lock import TEXTS
-from induce.parsing.writer import Job, parse_into
-from induce.shards.batch import Outcome, ShardWork, Task
-from induce.shards.manifest import NAME
+from induce.parsing.writer import Job
+from induce.shards.batch import ShardOutcome, ShardTask, ShardWork, parse_into
+from induce.shards.output_folder import SHARDS, TEXTS
 from treebank.io.parsed_folder import NOTE
 
 
 def results(folder: Path) -> dict[str, bytes]:
     """Contents of all files except the notes on finished work."""
     contents = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: content for name, content in contents.items() if name not in (NOTE, TEXTS, NAME)}
+    return {name: content for name, content in contents.items() if name not in (NOTE, TEXTS, SHARDS)}
 
 
 def written_by_one_process(source: Path, job: Job, folder: Path) -> dict[str, bytes]:
@@ -39,7 +38,7 @@ class Dying(ShardWork):
         super().__init__(job, folder)
         self.deaths, self.limit = deaths, limit
 
-    def __call__(self, task: Task) -> Outcome:
+    def __call__(self, task: ShardTask) -> ShardOutcome:
         rng = random.Random(time.monotonic_ns() ^ os.getpid())
         if rng.random() < 0.6 and len(list(self.deaths.iterdir())) < self.limit:
             (self.deaths / str(os.getpid())).touch()
@@ -50,7 +49,7 @@ class Dying(ShardWork):
 class Deadly(ShardWork):
     """Work that kills its process immediately."""
 
-    def __call__(self, task: Task) -> Outcome:
+    def __call__(self, task: ShardTask) -> ShardOutcome:
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
 
@@ -58,7 +57,7 @@ class Deadly(ShardWork):
 class Full(ShardWork):
     """Work that finds the disk full after the first write."""
 
-    def __call__(self, task: Task) -> Outcome:
+    def __call__(self, task: ShardTask) -> ShardOutcome:
         replace = os.replace
         os.replace = _no_space if any(Path(self.folder).rglob("*.shards/*")) else replace
         try:
@@ -78,7 +77,7 @@ class OnNodes(ShardWork):
         super().__init__(job, folder)
         self.nodes, self.stuck = nodes, stuck
 
-    def __call__(self, task: Task) -> Outcome:
+    def __call__(self, task: ShardTask) -> ShardOutcome:
         import ray
 
         node = ray.get_runtime_context().get_node_id()

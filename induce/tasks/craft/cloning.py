@@ -5,7 +5,7 @@ A line with a trajectory contains a task, a map and actions. Shapes: B demonstra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -17,6 +17,7 @@ from induce.data.vocabulary import FIRST
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Model, Query
 from induce.parsing.model_parser import ModelParser
+from induce.parsing.parser import PredictOptions
 from induce.parsing.reading import Reading
 from induce.structures import Distances
 from induce.tasks.craft.demonstrations import Demonstration, follow, make_batch, replay
@@ -72,7 +73,7 @@ def targets_of(batch: DemonstrationBatch) -> tuple[Tensor, Tensor]:
 class TrajectoryParser(ModelParser):
     """A trained policy with a decoder."""
 
-    def read_block(self, block: Sequence[Sentence]) -> Iterator[Reading]:
+    def predict_block(self, block: Sequence[Sentence], options: PredictOptions) -> list[Reading | SynparseError]:
         """Predictions for each trajectory, with its actions as words. An empty line has no words.
 
         Raises SynparseError if a line is not a trajectory or the model has not learned its task.
@@ -88,9 +89,10 @@ class TrajectoryParser(ModelParser):
                 structure = self.model.structure(batch, Query(self.structure, self.layer, self.distances))
             for item, row in zip(chosen, structure.rows(), strict=True):
                 rows[nonempty[item]] = row
-        for trajectory, row in zip(trajectories, rows, strict=True):
-            words = () if trajectory is None else trajectory.actions
-            yield Reading(words, tuple(range(len(words))), self.structure, row)
+        actions = [() if trajectory is None else trajectory.actions for trajectory in trajectories]
+        return [
+            Reading(words, range(len(words)), self.structure, row) for words, row in zip(actions, rows, strict=True)
+        ]
 
     def _trajectory(self, sentence: Sentence, sketches: Sequence[str]) -> Demonstration | None:
         """The trajectory on a line, or None if the line is empty."""

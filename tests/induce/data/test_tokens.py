@@ -120,10 +120,10 @@ def test_every_model_learns_from_characters(name: str, learned: Callable[[str], 
 @pytest.mark.parametrize("name", sorted(name for name in MODELS if model_class(name).gives and name not in SUPERVISED))
 def test_structures_are_over_characters(name: str, learned: Callable[[str], tuple[Path, list[Event]]]) -> None:
     parser = load_parser(learned(name)[0])
-    spellings = [reading.words for reading in parser.read([["The", "dog", "!", "12"], ["..."], []])]
+    spellings = [reading.words for reading in parser.predict([["The", "dog", "!", "12"], ["..."], []])]
     article = "The" if settings(name).data.normalization == "cased" else "the"
     assert spellings == [(*article, SPACE, *"dog", SPACE, "0"), (), ()]  # after normalization
-    for reading in parser.read([["The", "dog"], ["a"]]):
+    for reading in parser.predict([["The", "dog"], ["a"]]):
         assert list(reading.indices) == list(range(len(reading.words)))
 
 
@@ -171,7 +171,7 @@ def test_model_of_classes_parses_words(tmp_path: Path) -> None:
     first, *same = [word for word, number in numbers.items() if number == 2 and not word.startswith("<")]
     assert parser.token == "word"
     others = [word for word, number in numbers.items() if number != 2][:3]
-    readings = list(parser.read([[word, *others] for word in (first, *same)]))
+    readings = list(parser.predict([[word, *others] for word in (first, *same)]))
     assert len(same) > 0
     assert {tuple(reading.row) for reading in readings} == {tuple(readings[0].row)}
     assert next(iter(parser.parse([[first, *others]]))).words == (first, *others)

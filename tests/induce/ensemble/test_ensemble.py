@@ -118,7 +118,7 @@ def test_punctuation_is_ignored_in_votes_and_restored(tmp_path: Path) -> None:
     first = write_trees(tmp_path / "one.txt", ["(a (b ,) (c d) .)"])
     second = write_trees(tmp_path / "two.txt", [A])
     made = combine([first, second], str(tmp_path / "v"))
-    (reading,) = made.read(["a b , c d ."])
+    (reading,) = made.predict(["a b , c d ."])
     assert list(reading.indices) == [0, 1, 3, 4]
     (tree,) = made.parse(["a b , c d ."])
     assert tree.words == ("a", "b", ",", "c", "d", ".")
@@ -137,7 +137,7 @@ def test_threshold_flattens_trees(tmp_path: Path) -> None:
 def test_members_without_a_vote_are_reported(tmp_path: Path) -> None:
     first, second = write_trees(tmp_path / "one.txt", [A]), write_trees(tmp_path / "two.txt", ["((x y) z)"])
     made, messages = combine([first, second], str(tmp_path / "v")), list[str]()
-    made.tell = messages.append
+    made.report = messages.append
     trees = [str(tree) for tree in made.parse(["a b c d", "x y z", "never seen before"])]
     assert trees[:2] == ["(X (X (W a) (W b)) (X (W c) (W d)))", "(X (X (W x) (W y)) (W z))"]
     assert sorted(messages) == sorted(
@@ -168,7 +168,7 @@ def test_heads_of_files_vote(tmp_path: Path) -> None:
     made = combine(files, str(tmp_path / "v"))
     assert (made.output, made.decoder) == ("heads", "mbr-heads")
     messages = list[str]()
-    made.tell = messages.append
+    made.report = messages.append
     known, _ = made.parse_heads(["a b c", "d e"])
     assert tuple(known[1]) == (1, ROOT, 1)
     assert "no member has votes for 1 of 2 sentences" in messages
@@ -183,7 +183,7 @@ def test_trees_vote_for_the_best_heads_in_them(runs: Path, tmp_path: Path) -> No
     heads, trees = load_parser(runs / "udgn"), combine(members[1:], str(tmp_path / "trees"))
     assert (made.output, made.decoder) == ("heads", f"{heads.decoder}:root=counted")
     checked = 0
-    for reading, member, tree in zip(made.read(TEXT[:40]), heads.read(TEXT[:40]), trees.read(TEXT[:40]), strict=True):
+    for reading, member, tree in zip(*(parser.predict(TEXT[:40]) for parser in (made, heads, trees)), strict=True):
         assert list(reading.indices) == list(member.indices) == list(tree.indices)
         if len(member.indices) > 2:
             alone = member.row / member.row.sum(1, keepdims=True)
@@ -199,7 +199,7 @@ def test_trees_do_not_vote_if_no_member_has_heads_for_the_sentence(tmp_path: Pat
     line = "1\ta\t_\t_\t_\t_\t2\t_\t_\t_\n2\tb\t_\t_\t_\t_\t0\t_\t_\t_\n\n"
     (tmp_path / "one.conllu").write_text(line, encoding="utf-8")
     made = combine([str(tmp_path / "one.conllu"), "baseline:right"], str(tmp_path / "v"), heads=True)
-    known, unknown = made.read(["a b", "c d"])
+    known, unknown = made.predict(["a b", "c d"])
     assert np.asarray(known.row).tolist() == [[0, 1], [0, 1]]
     assert not np.any(unknown.row)
     with pytest.raises(SynparseError, match="none of these members gives heads"):

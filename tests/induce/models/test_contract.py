@@ -219,7 +219,7 @@ def test_trees_do_not_depend_on_the_number_of_threads(name: str, run: Path) -> N
         try:
             for threads in (1, 2):
                 torch.set_num_threads(threads)
-                result.append([numbers(reading) for reading in parser.read(words)])
+                result.append([numbers(reading) for reading in parser.predict(words)])
                 assert torch.get_num_threads() == threads
         finally:
             torch.set_num_threads(before)
@@ -269,7 +269,7 @@ def test_probabilities_are_valid_with_punctuation_and_brackets(
     for parser in parsers(tmp_path / "run"):
         parser.joining = frozenset("-")
         structures = recorded_structures(parser, monkeypatch)
-        readings = list(parser.read(words))
+        readings = list(parser.predict(words))
         if parser.structure not in (SpanScores, HeadDistribution):
             continue
         (are_probabilities,) = {structure.probabilities for structure in structures}

@@ -119,7 +119,7 @@ def test_refused_sentence_is_reported_by_the_parent(
 
 def test_messages_about_the_text_are_given_once(two_cores: None, parser: ModelParser) -> None:
     messages: list[str] = []
-    parser.tell = messages.append
+    parser.report = messages.append
     foreign = [Sentence(("дом", "стоит", "там"))] * (MAX_WORDS // 3)
     trees = list(parser.parse(iter([*map(sentence_of, LINES[: 16 + BLOCK]), *foreign])))
     assert len(trees) == 16 + BLOCK + len(foreign)

@@ -163,7 +163,7 @@ def scored(run: Path, distances: str = "syd") -> float:
 def test_trees_are_learned_beside_those_of_the_language_model(change: str, tmp_path: Path) -> None:
     train(settings("onlstm-syd", f"model.{change}", *QUICK), tmp_path)
     assert scored(tmp_path) > 0.9
-    sets = [next(load_parser(tmp_path, distances=name).read([["the", "dog"]])) for name in ("syd", "lm")]
+    sets = [next(load_parser(tmp_path, distances=name).predict([["the", "dog"]])) for name in ("syd", "lm")]
     assert sets[0] != sets[1]
 
 

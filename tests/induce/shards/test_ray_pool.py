@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from induce.parsing.load import load_parser
-from induce.parsing.writer import Job, parse_into
-from induce.shards.batch import engine_called, parse_in_shards
+from induce.parsing.writer import Job
+from induce.shards.batch import engine_called, parse_into
+from induce.shards.ray_pool import RayPool
 from induce.workers.pool import WorkerDiedError
-from induce.workers.ray import RayPool
 from tests.support.calls import Caller, toy_text
 from treebank.base.errors import SynparseError
 from treebank.io.read import InputOptions
@@ -92,8 +92,8 @@ class FakeRay(ModuleType):
 def test_pool_gives_the_messages_of_all_jobs_and_ends_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeRay()
     monkeypatch.setitem(sys.modules, "ray", fake)
-    monkeypatch.setattr("induce.workers.ray.begin_worker", lambda: None)
-    monkeypatch.setattr("induce.workers.ray._loaded", {})
+    monkeypatch.setattr("induce.shards.ray_pool.begin_worker", lambda: None)
+    monkeypatch.setattr("induce.shards.ray_pool._loaded", {})
     with RayPool(work, 2, None) as engine:
         messages = list(engine.run([1, 2, 3]))
     assert [message.content for message in messages if message.job == 2] == [0, 1, None]
@@ -105,7 +105,7 @@ def test_pool_gives_the_messages_of_all_jobs_and_ends_the_cluster(monkeypatch: p
 @needs_ray
 def test_output_equals_that_of_one_process(text: str, job: Job, expected: bytes, tmp_path: Path) -> None:
     make = engine_called("ray", 2)
-    assert parse_in_shards(str(tmp_path / "out"), [text], job, make, shard_bytes=20_000) == 10_000
+    assert parse_into(str(tmp_path / "out"), [text], job, make, shard_bytes=20_000) == 10_000
     assert (tmp_path / "out/a.txt.trees").read_bytes() == expected
     with pytest.raises(SynparseError, match="no Ray cluster answers here"):
-        parse_in_shards(str(tmp_path / "other"), [text], job, engine_called("ray", 2, "auto"))
+        parse_into(str(tmp_path / "other"), [text], job, engine_called("ray", 2, "auto"))
