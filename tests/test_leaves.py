@@ -32,6 +32,7 @@ LEAVES = (
     "induce/recipes",
     "induce/reporting",
     "induce/search",
+    "induce/shards",
     "induce/states",
     "induce/tasks",
 )

@@ -281,9 +281,15 @@ class ModelParser(Parser):
         """The structure that the decoder reads, with this number of ``trees`` if it consists of trees."""
         from induce.models.base import Query
 
-        symbols = self.priors.need_symbols
-        options = {"symbols": symbols, "trees": trees, "right_probability": self.right_probability}
-        return self.model.structure(batch, Query(self.structure, self.layer, self.distances, **options))
+        query = Query(
+            self.structure,
+            self.layer,
+            self.distances,
+            symbols=self.priors.need_symbols,
+            trees=trees,
+            right_probability=self.right_probability,
+        )
+        return self.model.structure(batch, query)
 
 
 def default_decoder(checkpoint: Checkpoint) -> str:
