@@ -176,7 +176,7 @@ def test_broken_sentences_are_left_empty(call: Caller, model: Path) -> None:
 
 
 def test_resumed_job_counts_the_malformed_sentences_that_it_writes(call: Caller, model: Path) -> None:
-    Path("bad.txt").write_bytes(b"\xff\n" * 20 + b"a b\n")
+    Path("bad.txt").write_bytes(b"a \xff c\n" * 20 + b"a b\n")
     job = ("parse", "-m", model, "bad.txt", "--on-error", "blank", "--output-dir", "out")
     assert "\n20 of 21 sentences were malformed" in call(*job)[2]
     path = Path("out/bad.txt.trees")
