@@ -31,7 +31,7 @@ from treebank.base.metadata import (
 
 MODEL, RESUME = "model.safetensors", "resume.safetensors"  # in the folder of a training run
 DAMAGED = "the file is damaged; copy the model again, or train it again"
-FORMAT = FileFormat(3, "a model of synparse, or it is a damaged one", DAMAGED)
+FORMAT = FileFormat(3, "a model of synparse", "name the file or the folder of a model, or copy the model again")
 TRAINER = "trainer/"  # prefix of the tensors of a trainer
 LENGTH_BYTES = 8  # of the number at the start of a file, the size of the header
 MAX_HEADER_BYTES = 1 << 26
@@ -58,7 +58,7 @@ def model_bytes(
     text = json_text(seal({"format": FORMAT.number, "synparse": VERSION, **content, **described}), compact=True)
     header = padded_header({"__metadata__": {MODEL_KEY: text, "vocabulary": words}, **table})
     if len(header) > MAX_HEADER_BYTES:
-        raise SynparseError(f"the vocabulary takes more than {MAX_HEADER_BYTES:,} bytes; raise data.min_count")
+        raise SynparseError(f"the vocabulary takes more than {MAX_HEADER_BYTES:,} bytes; raise data.minimum_count")
     return header + data
 
 

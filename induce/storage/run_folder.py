@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 from contextlib import suppress
 from pathlib import Path
@@ -16,12 +17,14 @@ from treebank.base.files import PART
 LOG = "log.jsonl"
 LOCK = ".synparse-lock"
 LOCK_TIMEOUT_SECONDS = 1.0  # a worker of a killed process holds the lock until it closes the file
+NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP})  # errors of file systems without locks
 
 
 class RunLock:
     """Lock of a folder, held until `release` or the end of the process. The folder is created if it is missing.
 
-    A lock file that a kill left behind has no effect. Raises SynparseError if another process holds the folder.
+    A lock file that a kill left behind has no effect, and on a file system without locks, neither has this one. Raises
+    SynparseError if another process holds the folder.
     """
 
     def __init__(self, run: Path, holder: str = "training") -> None:
@@ -36,11 +39,18 @@ class RunLock:
         except Timeout:
             problem = f"another {holder} is writing to this folder; wait for it to end, or name another with -o"
             raise SynparseError(f"{run}: {problem}") from None
+        except NotImplementedError:
+            pass
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
 
     def release(self) -> None:
         """Release the folder and remove the lock file. A second call does nothing."""
         if self._lock.is_locked:
-            self._path.unlink(missing_ok=True)  # while it is held: a process that waits for it opens a new file
+            # While the lock is held: a process that has opened the removed file meanwhile tries again, as filelock
+            # checks from version 3.21 on. Otherwise a hidden file would stay in each folder.
+            self._path.unlink(missing_ok=True)
             self._lock.release()
 
     def __del__(self) -> None:

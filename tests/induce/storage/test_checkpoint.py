@@ -142,7 +142,7 @@ def test_changed_header_is_refused(path: Path, change: Callable[[dict[str, Any]]
 )
 def test_other_files_are_refused(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    with pytest.raises(MetadataError, match=rf"{RESUME}: not a model of synparse.*; copy the model again"):
+    with pytest.raises(MetadataError, match=rf"{RESUME}: not a model of synparse .*, or copy the model again"):
         checkpoint.read(path)
 
 
@@ -155,7 +155,7 @@ def test_infinite_numbers_and_surrogates_are_stored(path: Path) -> None:
 
 def test_vocabulary_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_file, "MAX_HEADER_BYTES", 100)
-    with pytest.raises(SynparseError, match=r"the vocabulary takes more than 100 bytes; raise data\.min_count"):
+    with pytest.raises(SynparseError, match=r"the vocabulary takes more than 100 bytes; raise data\.minimum_count"):
         data()
 
 
