@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -103,7 +104,7 @@ def search(
 
     form = form or ("text" if query.for_heads else "brackets")
     marks = _highlight(highlight, form, output)
-    check(form, invert=selection["invert"], highlight=marks)
+    check(form, invert=selection["invert"], highlight=marks, context=context)
     in_columns = form in ("concordance", "csv")
     if context and form in ("jsonl", "count"):
         raise click.UsageError(f"--format {form} has no context; choose brackets, text, concordance or csv")
@@ -115,7 +116,8 @@ def search(
         return
     columns = context if in_columns and context is not None else DEFAULT_CONTEXT
     matches = Search(query, corpus, context=0 if in_columns else context or 0, **selection)
-    lines = Writer(form, marks, columns, not no_location).lines(matches, query.pattern.text)
+    width = None if output or context or not sys.stdout.isatty() else shutil.get_terminal_size().columns
+    lines = Writer(form, marks, columns, width, not no_location).lines(matches, query.pattern.text)
     call.write(lines, may_be_empty=True, colored=marks is TERMINAL_HIGHLIGHT)
     if not matches.count:
         hint = "; phrases of these trees have the label X" if matches.labels == {"X"} else ""

@@ -24,6 +24,7 @@ from treebank.base.errors import SynparseError
 from treebank.base.metadata import json_text
 from treebank.base.terminal_text import quantity
 from treebank.core.sentence import Sentence
+from treebank.core.words import plain
 from treebank.draw.files import ink_rules, render
 from treebank.draw.scene import LIGHT
 from treebank.search.phrases import PhraseFilter, PhraseRow, count_phrases, document_of
@@ -118,7 +119,7 @@ class CorpusData:
             self.documents.append(self._document)
         tree = sentence.tree
         words, tags = (sentence.words, sentence.tags) if tree is None else (tree.words, tree.tags)
-        row: list[Any] = [len(self.documents) - 1, sentence.location.line, self.words.numbers(words)]
+        row: list[Any] = [len(self.documents) - 1, sentence.location.line, self.words.numbers(plain(words))]
         row.append(self._same(tags))
         row += [None, None] if tree is None else [_steps(tree.spans), self._same(tree.labels)]
         row.append([head + 1 for head in sentence.heads] or None)

@@ -6,11 +6,14 @@ import csv
 import gzip
 import io
 import json
+import shlex
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 
 from cli.commands.search import _highlight as search_marks
+from cli.main import run
 from tests.support.calls import Caller, shell
 from treebank.search.output import NO_HIGHLIGHT, TERMINAL_HIGHLIGHT
 
@@ -39,6 +42,29 @@ def test_formats(call: Caller) -> None:
     assert (first["file"], first["line"]) == ("a.trees", 1)
     counts = call.result("search", "NP < DT", "a.trees", "--format", "count").splitlines()[-1].split()
     assert counts == ["a.trees", "3", "2", "0.6667", "3"]
+
+
+def test_concordance_fits_into_the_terminal(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = " ".join(f"(A word{i})" for i in range(30))
+    Path("long.trees").write_text(f"(S {words} (NP (DT the) (NN cat)) {words})\n(S (NP {words}))\n", encoding="utf-8")
+    lines = call.result("search", "NP", "long.trees", "--format", "concordance").splitlines()
+    assert max(map(len, lines)) > 100
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    with redirect_stdout(terminal):
+        assert run(["search", "NP", "long.trees", "--format", "concordance", "--highlight", "none"]) == 0
+    narrow = terminal.getvalue().expandtabs().splitlines()
+    assert max(map(len, narrow)) <= 60
+    assert ["the cat" in narrow[0], narrow[1].endswith("…")] == [True, True]
+    assert narrow[0].index("the cat") == narrow[1].index("word0")
+
+
+def test_large_context_is_refused(call: Caller) -> None:
+    for form in ("text", "concordance"):
+        assert "give at most 10,000" in call.refusal(
+            "search", "NP", "a.trees", "--format", form, "--context", 10**9, code=2
+        )
 
 
 def test_sentences_around_matches(call: Caller) -> None:
@@ -115,6 +141,27 @@ def test_color_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert search_marks("auto", "text", None) is TERMINAL_HIGHLIGHT
     monkeypatch.setenv("NO_COLOR", "1")
     assert search_marks("auto", "text", None) is NO_HIGHLIGHT
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(f"search NP b.trees --format {form}" for form in ("text", "concordance", "csv")),
+        'search "{}" b.conllu',
+        "phrases b.trees --min-count 1",
+        "phrases b.conllu --min-count 1",
+        "draw b.trees",
+        *(f"draw b.trees -o b.{suffix}" for suffix in ("svg", "html", "tex")),
+    ],
+)
+def test_brackets_are_written_as_such(call: Caller, arguments: str) -> None:
+    Path("b.trees").write_text("(S (NP (-LRB- -LRB-) (NN a) (-RRB- -RRB-)) (VP ran))\n", encoding="utf-8")
+    rows = ["1\t-LRB-\t_\t_\t_\t_\t2\tx\t_\t_", "2\ta\t_\t_\t_\t_\t0\troot\t_\t_"]
+    Path("b.conllu").write_text("\n".join([*rows, "", ""]), encoding="utf-8")
+    text = call.result(*shlex.split(arguments))
+    if "-o" in arguments:
+        text = Path(arguments.split()[-1]).read_text(encoding="utf-8")
+    assert ("LRB" in text, "(" in text) == (False, True)
 
 
 def test_selection(call: Caller) -> None:

@@ -54,6 +54,8 @@ def mismatch(
 def plain(words: Sequence[str]) -> list[str]:
     """The words with ``-LRB-`` and the like replaced by brackets, and without backslashes before slashes and stars."""
     result = list(words)
+    if "-" not in (joined := "".join(words)) and "\\" not in joined:
+        return result
     for i, word in enumerate(result):
         if "-" in word or "\\" in word:
             for escaped, character in ESCAPED.items():

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
+from treebank.core.words import plain
 from treebank.draw.arc_layout import Arc, arcs_of, draw_arcs
 from treebank.draw.arc_layout import make_room as make_room_for_arcs
 from treebank.draw.measure import em_width, runs_right_to_left
@@ -62,7 +63,7 @@ def scene_of(picture: Picture) -> Scene:
 def _in_words(marked: Marked) -> str:
     """The content of a panel in words, for screen readers."""
     name = f"{marked.analysis.name}: " if marked.analysis.name else ""
-    return f"{name}{plain_words(marked.analysis)}" + (f" ({marked.note})" if marked.note else "")
+    return f"{name}{plain([plain_words(marked.analysis)])[0]}" + (f" ({marked.note})" if marked.note else "")
 
 
 def _put_panels(scene: Scene, panels: Sequence[Scene]) -> None:

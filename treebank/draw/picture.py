@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -11,6 +11,7 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tags import tags_are_penn, word_mask
 from treebank.core.tree import Span, Tree
+from treebank.core.words import plain
 from treebank.draw.scene import Ink
 from treebank.io.predictions import parse_bare
 
@@ -40,6 +41,18 @@ class Analysis:
         """The annotation of ``sentence``, without traces."""
         tree = sentence.tree.without_traces() if sentence.tree is not None else None
         return cls(name, sentence.words, sentence.tags, tree, sentence.heads, sentence.relations)
+
+    def with_texts(self, change: Callable[[str], str]) -> Analysis:
+        """The analysis with ``change`` applied to its name and to each word, tag, label and relation."""
+
+        def changed(texts: Sequence[str]) -> tuple[str, ...]:
+            return tuple(map(change, texts))
+
+        tree = self.tree
+        if tree is not None:
+            tree = Tree(changed(tree.words), changed(tree.tags), tree.spans, changed(tree.labels))
+        words, tags, relations = changed(self.words), changed(self.tags), changed(self.relations)
+        return replace(self, name=change(self.name), words=words, tags=tags, relations=relations, tree=tree)
 
     @classmethod
     def of_tree(cls, tree: Tree, name: str = "") -> Analysis:
@@ -89,7 +102,7 @@ class Picture:
 
     @property
     def words(self) -> tuple[str, ...]:
-        return (self.gold or self.analyses[0]).words
+        return tuple(plain((self.gold or self.analyses[0]).words))
 
     @property
     def is_compared(self) -> bool:
@@ -112,16 +125,21 @@ class Picture:
             raise SynparseError(f"{names}: trees cannot be compared with gold heads; name gold trees instead")
 
     def marked(self) -> list[Marked]:
-        """The analyses to draw, in order. A gold tree comes first. Gold heads are drawn with each system."""
+        """The analyses to draw, in order. A gold tree comes first. Gold heads are drawn with each system.
+
+        Brackets in texts are written as such, not as ``-LRB-``.
+        """
         gold = self.gold
         if gold is None:
-            return [_plain(analysis) for analysis in self.analyses]
-        if gold.tree is not None and any(analysis.tree is not None for analysis in self.analyses):
-            return _marked_trees(gold, gold.tree, self.analyses)
-        return [_marked_heads(analysis, gold) for analysis in self.analyses]
+            marked = [_unmarked(analysis) for analysis in self.analyses]
+        elif gold.tree is not None and any(analysis.tree is not None for analysis in self.analyses):
+            marked = _marked_trees(gold, gold.tree, self.analyses)
+        else:
+            marked = [_marked_heads(analysis, gold) for analysis in self.analyses]
+        return [replace(each, analysis=each.analysis.with_texts(lambda text: plain([text])[0])) for each in marked]
 
 
-def _plain(analysis: Analysis) -> Marked:
+def _unmarked(analysis: Analysis) -> Marked:
     brackets = () if analysis.tree is None else (Ink.PLAIN,) * len(analysis.tree.spans)
     return Marked(analysis, brackets, (Ink.PLAIN,) * len(analysis.heads))
 
@@ -166,7 +184,7 @@ def _marked_trees(gold: Analysis, tree: Tree, analyses: Iterable[Analysis]) -> l
 def _marked_heads(analysis: Analysis, gold: Analysis) -> Marked:
     """Predicted arcs as shared, extra or (punctuation) neither, and the gold arcs that are missed."""
     if not analysis.heads or not gold.heads:
-        return _plain(analysis)
+        return _unmarked(analysis)
     mask = counted(gold.words, gold.tags)
     inks, missed = [], {}
     for word, (head, reference_head) in enumerate(zip(analysis.heads, gold.heads, strict=True)):

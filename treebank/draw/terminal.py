@@ -11,7 +11,6 @@ from itertools import accumulate
 
 from treebank.base.terminal_text import columns, printable
 from treebank.core.sentence import ROOT, Sentence
-from treebank.core.tree import Tree
 from treebank.draw.arc_layout import Arc, arcs_of, levels_of
 from treebank.draw.measure import runs_right_to_left
 from treebank.draw.panels import shares
@@ -136,7 +135,7 @@ def drawn(picture: Picture, width: int) -> Iterator[list[Piece]]:
     """The rows of a picture for a window ``width`` columns wide, as pieces of one ink each."""
     if picture.title:
         yield [(printable(picture.title), Ink.FAINT)]
-    marked = [replace(entry, analysis=_harmless(entry.analysis)) for entry in picture.marked()]
+    marked = [replace(entry, analysis=entry.analysis.with_texts(printable)) for entry in picture.marked()]
     for entry in marked:
         title = " — ".join(filter(None, [entry.analysis.name, entry.note])) if len(marked) > 1 or entry.note else ""
         if title:
@@ -155,25 +154,6 @@ def draw_sentence(sentence: Sentence, gold: Sentence | None = None, *, name: str
 def plain(picture: Picture, width: int) -> str:
     """The picture as text without color."""
     return "\n".join("".join(text for text, _ in row).rstrip() for row in drawn(picture, width))
-
-
-def _harmless(analysis: Analysis) -> Analysis:
-    """The analysis with escape sequences in its texts spelled out, because they come from files."""
-    tree = analysis.tree
-    if tree is not None:
-        tree = Tree(_printable(tree.words), _printable(tree.tags), tree.spans, _printable(tree.labels))
-    return replace(
-        analysis,
-        name=printable(analysis.name),
-        words=_printable(analysis.words),
-        tags=_printable(analysis.tags),
-        relations=_printable(analysis.relations),
-        tree=tree,
-    )
-
-
-def _printable(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(map(printable, texts))
 
 
 def _drawn(marked: Marked, width: int) -> Iterator[list[Piece]]:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from treebank.core.sentence import ROOT, Sentence
+from treebank.core.words import plain
 from treebank.search.pattern import Condition, Relation, Scanner, Test
 from treebank.search.tree_language import LabelTest
 
 _ATTRIBUTE = re.compile(r"[a-z]+")
 _COMPARISON = re.compile(r"!=|>=|<=|=|>|<")
 _VALUE = re.compile(r'[^\s;|{}"]+')
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"\d{1,9}(?!\d)")
 _OPERATOR = re.compile(r"<<|>>|<|>|\.\.|\.|,,|,|\$\.\.|\$,,|\$")
 _COMPARE: dict[str, Callable[[int, int], bool]] = {
     "=": operator.eq,
@@ -37,7 +38,7 @@ class IndexedHeads:
 
     def __init__(self, sentence: Sentence) -> None:
         self.sentence = sentence
-        self.labels: Sequence[str] = sentence.words
+        self.labels: Sequence[str] = plain(sentence.words)
         self.heads = sentence.heads or (ROOT,) * len(sentence.words)
         self._dependents: list[list[int]] | None = None
 
@@ -52,11 +53,11 @@ class IndexedHeads:
 
 
 #: attribute with text -> its value for each word of a sentence, or () if it has none
-TEXTS: dict[str, Callable[[Sentence], Sequence[str]]] = {
-    "form": lambda sentence: sentence.words,
-    "tag": lambda sentence: sentence.tags,
-    "upos": lambda sentence: sentence.universal_tags,
-    "relation": lambda sentence: sentence.relations,
+TEXTS: dict[str, Callable[[IndexedHeads], Sequence[str]]] = {
+    "form": lambda heads: heads.labels,
+    "tag": lambda heads: heads.sentence.tags,
+    "upos": lambda heads: heads.sentence.universal_tags,
+    "relation": lambda heads: heads.sentence.relations,
 }
 ATTRIBUTES = (*TEXTS, "distance", "direction")
 DIRECTIONS = ("left", "right", "root")
@@ -142,7 +143,7 @@ def _read_text(scanner: Scanner, name: str) -> Test:
     values = TEXTS[name]
 
     def test(heads: IndexedHeads, node: int, names: dict[str, int]) -> bool:
-        texts = values(heads.sentence)
+        texts = values(heads)
         return bool(texts) and matches[texts[node]]
 
     return test
@@ -151,7 +152,7 @@ def _read_text(scanner: Scanner, name: str) -> Test:
 def _read_value(scanner: Scanner) -> Callable[[str], Any]:
     ignore_case = bool(scanner.accept("i@"))
     if (expression := scanner.regular(ignore_case=ignore_case)) is not None:
-        return expression.search
+        return expression
     value = scanner.quoted()
     if value is None:
         literal = scanner.match(_VALUE)
@@ -161,7 +162,7 @@ def _read_value(scanner: Scanner) -> Callable[[str], Any]:
     if ignore_case:
         lower = value.lower()
         return lambda text: text.lower() == lower
-    return value.__eq__
+    return frozenset((value, *plain([value]))).__contains__
 
 
 def _head(heads: IndexedHeads, node: int) -> list[int]:

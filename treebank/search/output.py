@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -14,9 +15,10 @@ from treebank.base.terminal_text import columns, printable
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE
 from treebank.io.write import text_line
-from treebank.search.search import Hit, Match, bracketed
+from treebank.search.search import MAX_CONTEXT, Hit, Match, bracketed
 from treebank.search.tree_language import IndexedTree
 
+MIN_CONTEXT = 10  # columns to the left of a match in a narrow terminal
 DEFAULT_CONTEXT = 40  # columns on each side of a match in a concordance
 GROUP_SEPARATOR = "--"  # between groups of lines with context, as in the output of grep
 
@@ -44,13 +46,15 @@ HTML_END = "</body>\n</html>"
 class Writer:
     """Writer of matches in one of `FORMATS`.
 
-    ``context`` is the number of columns on each side of a match in a concordance and in CSV. Without ``location``, the
-    lines have no file and line number. ``separator`` is the character between both.
+    ``context`` is the number of columns on each side of a match in a concordance and in CSV. With ``width``, the lines
+    of a concordance fit into this number of columns. Without ``location``, the lines have no file and line number.
+    ``separator`` is the character between both.
     """
 
     form: str
     highlight: Highlight = NO_HIGHLIGHT
     context: int = DEFAULT_CONTEXT
+    width: int | None = None
     location: bool = True
     separator: str = ":"
 
@@ -124,7 +128,7 @@ def _brackets(writer: Writer, match: Match) -> Iterator[str]:
 
 def _text(writer: Writer, match: Match) -> Iterator[str]:
     """The words of the sentence in one line."""
-    words, parts, end = match.sentence.words, [], 0
+    words, parts, end = match.words, list[str](), 0
     for hit in _outermost(match.hits):
         if hit.start > end:
             parts.append(writer.highlight.quote(text_line(words[end : hit.start])))
@@ -138,13 +142,17 @@ def _text(writer: Writer, match: Match) -> Iterator[str]:
 
 def _concordance(writer: Writer, match: Match) -> Iterator[str]:
     """A line for each matching node, with the context on both sides and the matches below each other."""
-    words = match.sentence.words
+    words, quote = match.words, writer.highlight.quote
+    free = math.inf if writer.width is None else writer.width - len(writer.placed(match.sentence, "").expandtabs())
+    size = min(writer.context, max(int(free * 2 / 5), MIN_CONTEXT)) if writer.width else writer.context
     for hit in match.hits:
-        left, right = contexts(words, hit, writer.context)
-        padding = " " * (writer.context - columns(left))
-        quote = writer.highlight.quote
-        middle = writer.marked(text_line(words[hit.start : hit.end]))
-        yield writer.placed(match.sentence, f"{padding}{quote(left)}  {middle}  {quote(right)}".rstrip(" "))
+        left = text_line(_fitting(words[: hit.start][::-1], size)[::-1])
+        middle = _cut(text_line(words[hit.start : hit.end]), free - size - 2)
+        right = text_line(_fitting(words[hit.end :], min(writer.context, free - size - columns(middle) - 4)))
+        padding = " " * (size - columns(left))
+        yield writer.placed(
+            match.sentence, f"{padding}{quote(left)}  {writer.marked(middle)}  {quote(right)}".rstrip(" ")
+        )
 
 
 def _jsonl(writer: Writer, match: Match) -> Iterator[str]:
@@ -171,11 +179,14 @@ def _jsonl(writer: Writer, match: Match) -> Iterator[str]:
 
 def _csv(writer: Writer, match: Match) -> Iterator[str]:
     """A row for each matching node."""
-    words, location = match.sentence.words, match.sentence.location
+    words, location = match.words, match.sentence.location
     for hit in match.hits:
-        left, right = contexts(words, hit, writer.context)
+        left, right = (
+            _fitting(words[: hit.start][::-1], writer.context)[::-1],
+            _fitting(words[hit.end :], writer.context),
+        )
         cells = location if writer.location else ()
-        yield csv_line([*cells, left, text_line(words[hit.start : hit.end]), right, hit.label])
+        yield csv_line([*cells, *map(text_line, (left, words[hit.start : hit.end], right)), hit.label])
 
 
 FORMATS: dict[str, Callable[[Writer, Match], Iterator[str]]] = {
@@ -187,13 +198,16 @@ FORMATS: dict[str, Callable[[Writer, Match], Iterator[str]]] = {
 }
 
 
-def contexts(words: Sequence[str], hit: Hit, width: int) -> tuple[str, str]:
-    """The words before and after a match, on each side as many as fit into ``width`` columns."""
-    left, right = _fitting(words[: hit.start][::-1], width), _fitting(words[hit.end :], width)
-    return text_line(left[::-1]), text_line(right)
+def _cut(text: str, width: float) -> str:
+    """``text``, shortened to ``width`` columns with an ellipsis at the end."""
+    if columns(text) <= width:
+        return text
+    while text and columns(text) >= width:
+        text = text[:-1]
+    return f"{text}…"
 
 
-def _fitting(words: Sequence[str], width: int) -> Sequence[str]:
+def _fitting(words: Sequence[str], width: float) -> Sequence[str]:
     """The first words that fit into ``width`` columns, with a space between two words."""
     count, used = 0, -1
     for word in words:
@@ -254,8 +268,10 @@ def _row(name: str, count: FileCount) -> list[str | int | float | None]:
     return [name, count.sentences, count.matching, share, count.matches]
 
 
-def check(form: str, *, invert: bool, highlight: Highlight) -> None:
-    """Raises UsageError for options that exclude each other."""
+def check(form: str, *, invert: bool, highlight: Highlight, context: int | None) -> None:
+    """Raises UsageError for options that exclude each other, and for a context that is too large."""
+    if context and context > MAX_CONTEXT:
+        raise UsageError(f"--context {context:,} is too large; give at most {MAX_CONTEXT:,}")
     if invert and form in ("concordance", "csv"):
         raise UsageError(f"--format {form} has a line for each match, and with --invert there are none; use text")
     if highlight is not NO_HIGHLIGHT and form in ("jsonl", "csv", "count"):

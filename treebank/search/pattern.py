@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial
 from typing import Any, Protocol
 
 import regex
 
-from treebank.base.errors import UnknownNameError
+from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.io.conllu import BLANK
 
 Names = dict[str, int]  # name in a pattern -> node that it is bound to
@@ -23,10 +23,13 @@ Test = Callable[[Any, int, Names], bool]  # whether a node of an indexed sentenc
 Relation = Callable[[Any, int], Iterable[int]]  # from an indexed sentence and a node to its related nodes, in order
 Needs = tuple[frozenset[str], ...]  # of each set, a sentence must contain one label, else it has no match
 
+MAX_REGEX_SECONDS = 1.0  # for one word or label
+MAX_CHARACTERS = 10_000  # of a pattern
 MAX_DEPTH = 50  # brackets inside brackets; each level takes several frames of the stack
 _SKIPPED = re.compile(r"(?:\s|#[^\n]*(?:\n|$))*")  # white space and comments
 _QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _REGEX = re.compile(r"/((?:[^/\\\n]|\\.)*)/")
+_RECURSION = re.compile(r"\(\?(?:R|[+-]?\d|&|P>)")
 _USE = re.compile(r"=([A-Za-z0-9]+)")
 _BIND = re.compile(r"=[A-Za-z0-9]+")
 _MACRO = re.compile(r"@([^\]\s;:.,&|<>()\[$!@%'^=]+)")
@@ -100,8 +103,8 @@ class Scanner:
             raise self.error('the closing " is missing')
         return match[1].replace('\\"', '"').replace("\\\\", "\\").replace(" ", BLANK)
 
-    def regular(self, *, ignore_case: bool = False) -> regex.Pattern[str] | None:
-        """Read ``/expression/`` and return the compiled regular expression, or None if no slash follows.
+    def regular(self, *, ignore_case: bool = False) -> Callable[[str], object] | None:
+        """Read ``/expression/`` and return the search for the regular expression, or None if no slash follows.
 
         A space becomes U+00A0, as in words.
         Raises PatternError if the closing slash is missing, and at the position of an error in the expression.
@@ -112,15 +115,29 @@ class Scanner:
         match = self.match(_REGEX)
         if not match:
             raise self.error("the closing / is missing")
+        if _RECURSION.search(match[1]):
+            raise self.error("a regular expression cannot contain itself; leave out (?R) and the like", start)
         try:
-            return regex.compile(match[1].replace(" ", BLANK), regex.IGNORECASE if ignore_case else 0)
+            expression = regex.compile(match[1].replace(" ", BLANK), regex.IGNORECASE if ignore_case else 0)
         except regex.error as error:
             raise self.error(f"invalid regular expression: {error.msg}", start + (error.pos or 0)) from None
+        except RecursionError:
+            raise self.error("this regular expression is nested too deeply", start) from None
+        return partial(_search_in_time, expression)
 
     def error(self, problem: str, position: int | None = None) -> PatternError:
         """The error for a problem at ``position``, by default where reading stopped."""
         self.skip()
         return PatternError(self.text, self.position if position is None else position, problem)
+
+
+def _search_in_time(expression: regex.Pattern[str], text: str) -> object:
+    """The match in ``text``, or None. Raises SynparseError if the search takes too long."""
+    try:
+        return expression.search(text, timeout=MAX_REGEX_SECONDS)
+    except TimeoutError:
+        problem = f"/{expression.pattern}/: more than {MAX_REGEX_SECONDS:g} s for {text!r}"
+        raise SynparseError(f"{problem}; repeat no part that contains a repetition") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +191,9 @@ class _Reader:
     """Recursive-descent reader of one pattern. Each method reads one rule of the grammar."""
 
     def __init__(self, text: str, language: Language) -> None:
+        if len(text) > MAX_CHARACTERS:
+            problem = f"{len(text):,} characters are too many; give at most {MAX_CHARACTERS:,}"
+            raise PatternError(f"{text[:40]}…", 40, problem)
         self.scanner, self.language = Scanner(text), language
         self.names: set[str] = set()
         self.macros: dict[str, Condition] = {}
@@ -209,20 +229,21 @@ class _Reader:
     def segmented(self) -> tuple[Condition, Condition]:
         """``EXPRESSION : =n RELATIONS : …``. Returns the first node of the expression and the complete condition."""
         first, node = self.expression()
+        nodes = [node]
         while self.scanner.accept(":"):
             name = self.used_name()
             if name is None:
                 raise self.scanner.error("expected the name of a node, such as =n")
             relations = self.relations(required=False)
             if relations:
-                node = _both(node, replace(relations, test=_at_name(name, relations.test)))
-        return first, node
+                nodes.append(replace(relations, test=_at_name(name, relations.test)))
+        return first, _all(nodes)
 
     def expression(self) -> tuple[Condition, Condition]:
         """``NODE RELATIONS``. Returns the node alone and the complete condition."""
         first = self.node()
         relations = self.relations(required=False)
-        return first, _both(first, relations) if relations else first
+        return first, _all([first, relations]) if relations else first
 
     def node(self) -> Condition:
         """``(EXPRESSION)`` or ``NODE=name|NODE|…``."""
@@ -301,7 +322,7 @@ class _Reader:
                 conjunction.append(relation)
                 required = bool(self.scanner.accept("&"))
             if conjunction:
-                alternatives.append(reduce(_both, conjunction))
+                alternatives.append(_all(conjunction))
             if not alternatives:
                 return None
             if not self.scanner.accept("|"):
@@ -344,13 +365,18 @@ def _related(relation: Relation, operand: Condition) -> Condition:
     )
 
 
-def _both(first: Condition, second: Condition) -> Condition:
-    """The condition that both match, tested in this order."""
-    test, next_test = first.test, second.test
-    return Condition(
-        lambda sentence, node, names: test(sentence, node, names) and next_test(sentence, node, names),
-        needs=first.needs + second.needs,
-    )
+def _all(conditions: list[Condition]) -> Condition:
+    """The condition that all match, tested in this order. Nested functions would exceed the depth of the stack."""
+    if len(conditions) == 1:
+        return conditions[0]
+    tests = [condition.test for condition in conditions]
+    needs = tuple(labels for condition in conditions for labels in condition.needs)
+    if len(tests) == 2:  # faster than a loop
+        test, next_test = tests
+        return Condition(
+            lambda tree, node, names: test(tree, node, names) and next_test(tree, node, names), needs=needs
+        )
+    return Condition(lambda tree, node, names: all(test(tree, node, names) for test in tests), needs=needs)
 
 
 def _either(nodes: list[Condition]) -> Condition:

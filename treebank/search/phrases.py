@@ -16,6 +16,7 @@ from treebank.base.arguments import check_count, check_type
 from treebank.base.errors import TreebankError, UsageError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import ROOT, Sentence
+from treebank.core.words import plain
 from treebank.search.phrase_counter import ARC_MARK, SEPARATOR, Phrase, PhraseCounter
 from treebank.search.search import Query
 
@@ -177,9 +178,11 @@ def _count(
         new_name = document_of(sentence, name)
         if new_name != name or document < 0:
             document, name = document + 1, new_name
-        counter.add_words(sentence.words)
+        words = plain(sentence.words)
+        counter.add_words(words)
         selected = None if query is None else {(hit.start, hit.end, hit.label) for hit in query.find(sentence).hits}
-        keys = _arcs(sentence, choice, selected) if sentence.tree is None else _phrases(sentence, choice, selected)
+        parts = _arcs if sentence.tree is None else _phrases
+        keys = parts(sentence, words, choice, selected)
         for key, confidence in keys:
             counter.add(key, document, confidence)
     return first
@@ -200,7 +203,9 @@ def _confidences(sentence: Sentence, count: int) -> Sequence[float | None]:
     return sentence.confidences if len(sentence.confidences) == count else (sentence.confidence,) * count
 
 
-def _phrases(sentence: Sentence, choice: PhraseFilter, selected: Selected) -> Iterator[Occurrence]:
+def _phrases(
+    sentence: Sentence, words: Sequence[str], choice: PhraseFilter, selected: Selected
+) -> Iterator[Occurrence]:
     """The phrases of a tree. Brackets over the same words are one phrase with joined labels."""
     assert sentence.tree is not None
     tree = sentence.tree.without_traces()
@@ -213,12 +218,12 @@ def _phrases(sentence: Sentence, choice: PhraseFilter, selected: Selected) -> It
         if selected is not None and not any((start, end, label) in selected for label in labels):
             continue
         if not choice.labels or not set(labels).isdisjoint(choice.labels):
-            yield f"{' '.join(tree.words[start:end])}{SEPARATOR}{UNARY.join(labels)}", confidences[brackets[0]]
+            yield f"{' '.join(words[start:end])}{SEPARATOR}{UNARY.join(labels)}", confidences[brackets[0]]
 
 
-def _arcs(sentence: Sentence, choice: PhraseFilter, selected: Selected) -> Iterator[Occurrence]:
+def _arcs(sentence: Sentence, words: Sequence[str], choice: PhraseFilter, selected: Selected) -> Iterator[Occurrence]:
     """The arcs of a sentence with heads. The length of an arc is the number of words from end to end."""
-    words, relations = sentence.words, sentence.relations or ("",) * len(sentence.words)
+    relations = sentence.relations or ("",) * len(words)
     longest, confidences = choice.max_length or len(words), _confidences(sentence, len(words))
     for dependent, head in enumerate(sentence.heads):
         if head == ROOT or not choice.min_length <= abs(head - dependent) + 1 <= longest:

@@ -14,11 +14,13 @@ from treebank.base.arguments import check_count, check_type
 from treebank.base.errors import TreebankError, UsageError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE, Tree, escape
+from treebank.core.words import plain
 from treebank.search.head_language import HeadLanguage, IndexedHeads, is_for_heads
 from treebank.search.pattern import parse_pattern
 from treebank.search.tree_language import IndexedTree, TreeLanguage
 
 Item = TypeVar("Item")
+MAX_CONTEXT = 10_000  # sentences, or columns of a concordance
 _NEEDS_TREE = "this sentence has no tree; in a pattern for heads, words are in braces, such as {upos=VERB}"
 _NEEDS_HEADS = (
     "this sentence has no heads; parse text with -m english-heads, derive heads of treebanks with synparse convert "
@@ -56,9 +58,15 @@ class Match:
     context: Context | None = None
 
     @property
+    def words(self) -> list[str]:
+        """The words of the sentence, with ``(`` for ``-LRB-``."""
+        return plain(self.sentence.words)
+
+    @property
     def phrases(self) -> list[tuple[str, ...]]:
         """The words of each matching node."""
-        return [self.sentence.words[hit.start : hit.end] for hit in self.hits]
+        words = tuple(self.words)
+        return [words[hit.start : hit.end] for hit in self.hits]
 
 
 class Query:
@@ -92,7 +100,7 @@ class Query:
         for labels in self.pattern.root.needs:
             if labels.isdisjoint(tree.words) and labels.isdisjoint(tree.labels) and labels.isdisjoint(tree.tags):
                 return ()
-        index = IndexedTree(tree)
+        index = IndexedTree(tree, plain(tree.words))
         nodes = self.pattern.nodes(index)
         starts, ends = index.starts, index.ends
         if TRACE not in tree.tags:
@@ -129,6 +137,8 @@ class Search:
         self.count, self.labels = 0, frozenset[str]()
         for name in ("context", "limit", "sample"):
             check_count(name, getattr(self, name))
+        if self.context > MAX_CONTEXT:
+            raise UsageError(f"a context of {self.context:,} sentences, and {MAX_CONTEXT:,} are allowed")
         if self.limit is not None and self.sample is not None:
             raise UsageError("a limit and a sample exclude each other; the sample has the size that you give")
 

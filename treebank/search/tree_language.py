@@ -7,16 +7,18 @@ Words are nodes with parents, which they are not in nltk.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from treebank.core.tree import Tree
+from treebank.core.words import plain
 from treebank.search.pattern import Condition, Relation, Scanner
 
 _LITERAL = re.compile(r"[^\]\[ \r\t\n;:.,&|<>()$!@%'^=]+")
-_POSITION = re.compile(r"N\(\s*((?:\d+\s*,\s*)*(?:\d+\s*)?)\)")
+_POSITION = re.compile(r"N\(\s*((?:\d{1,9}\s*,\s*)*(?:\d{1,9}\s*)?)\)")
 _OPERATOR = re.compile(r"[$%][.,+-]*|[.,]+|[<>][%,.<>0-9\-':]*")
-_CHILD = re.compile(r"([<>])(-?)(\d+)")
+_CHILD = re.compile(r"([<>])(-?)(\d{1,9})")
+_ESCAPED_CHARACTERS = re.compile(r"[()\[\]{}/*]")  # words in a tree may have other forms of them
 _MAX_LABELS = 1 << 16  # of the cache of each regular expression
 
 
@@ -25,12 +27,13 @@ class IndexedTree:
 
     __slots__ = ("ends", "labels", "last", "parents", "starts")
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, words: Sequence[str] = ()) -> None:
+        """``words`` are written instead of those of the tree, which must be as many."""
         labels, parents, last = list[str](), list[int](), list[int]()
         starts, ends = list[int](), list[int]()
         open_nodes, open_ends = [-1], [len(tree.words) + 1]
         spans, count, k = tree.spans, len(tree.spans), 0
-        for word, (form, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
+        for word, (form, tag) in enumerate(zip(words or tree.words, tree.tags, strict=True)):
             while k < count and spans[k][0] == word:
                 node, end = len(labels), spans[k][1]
                 labels.append(tree.labels[k])
@@ -90,7 +93,7 @@ class TreeLanguage:
         if (quoted := scanner.quoted()) is not None:
             return _folded(quoted) if ignore_case else _labeled(quoted)
         if (expression := scanner.regular(ignore_case=ignore_case)) is not None:
-            is_match = LabelTest(expression.search)
+            is_match = LabelTest(expression)
             return Condition(lambda tree, node, names: is_match[tree.labels[node]])
         if ignore_case:
             raise scanner.error('expected "text" or /expression/ after i@')
@@ -130,8 +133,12 @@ class LabelTest(dict[str, bool]):
 
 
 def _labeled(label: str) -> Condition:
-    labels = frozenset((label,))
-    return Condition(lambda tree, node, names: tree.labels[node] == label, labels, (labels,))
+    """The condition that a node has this label, with brackets in words written in any way."""
+    labels = frozenset((label, *plain([label])))
+    if len(labels) > 1:
+        return Condition(lambda tree, node, names: tree.labels[node] in labels, labels)
+    needs = () if _ESCAPED_CHARACTERS.search(label) else (labels,)
+    return Condition(lambda tree, node, names: tree.labels[node] == label, labels, needs)
 
 
 def _folded(label: str) -> Condition:

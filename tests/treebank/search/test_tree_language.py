@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.tgrep import MANUAL, our_nodes
+from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.search.pattern import PatternError
@@ -75,12 +76,39 @@ def test_regular_expression_knows_unicode_properties() -> None:
         ("@X < NP", 0, "macro @X is not defined"),
         ("", 0, "expected a node"),
         ("(" * 51 + "A" + ")" * 51, 51, "more than 50 brackets"),
+        ("NP < /(?R)?/", 6, "cannot contain itself"),
+        ("/a(?1)?/", 1, "cannot contain itself"),
+        (f"/{'(' * 400}a{')' * 400}/", 1, "nested too deeply"),
+        (f"NP <{'1' * 5000} A", 3, "unknown relation"),
+        (f"N({'1' * 5000})", 1, "expected a relation"),
+        ("A < B " * 2000, 40, "give at most 10,000"),
     ],
 )
 def test_error_names_the_position(pattern: str, position: int, problem: str) -> None:
     with pytest.raises(PatternError) as error:
         Query(pattern)
     assert (error.value.position, problem in error.value.problem) == (position, True), error.value
+
+
+def test_long_patterns_and_other_forms_of_brackets() -> None:
+    tree = Tree.from_text("(S (NP (-LRB- -LRB-) (NN 1\\/2) (-RRB- -RRB-)) (VP (VB go)))")
+    sentence = Sentence(()).with_tree(tree)
+    for pattern in (
+        "NP" + " < NN" * 990,
+        "NP=n" + " : =n < NN" * 990,
+        'NP < (-LRB- < "(")',
+        "NP < (* < -LRB-)",
+        "/^1.2$/",
+    ):
+        assert Query(pattern).find(sentence).phrases[0][:2] in [("(", "1/2"), ("1/2",)], pattern
+    assert len(Query('"("').find(sentence).hits) == 1
+
+
+def test_regular_expressions_have_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treebank.search.pattern.MAX_REGEX_SECONDS", 0.01)
+    sentence = Sentence(()).with_tree(Tree.from_text(f"(S (NN {'a' * 40}b))"))
+    with pytest.raises(SynparseError, match=r"more than 0.01 s for 'aaa.*; repeat no part that contains a repetition"):
+        Query("/(a|aa)+$/").find(sentence)
 
 
 def test_caret_is_below_the_position_in_wide_script() -> None:
