@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import redirect_stdout
 from itertools import chain
 from typing import IO, Literal, cast
@@ -79,17 +79,23 @@ def print_tables(tables: Sequence[Table]) -> None:
 def print_csv(tables: Sequence[Table], *, separator: str = ",") -> None:
     """Print unrounded numbers. Titles and footnotes are lines that begin with ``#``."""
     for number, table in enumerate(tables):
-        records = table.iterate_records()
-        first = next(records, None)
         if number:
             click.echo()
         if table.title:
             click.echo(f"# {table.title}")
-        click.echo(csv_line(first or table.header(), separator))
-        for record in chain([first] if first else [], records):
-            click.echo(csv_line(record.values(), separator))
+        for line in csv_lines(table, separator):
+            click.echo(line)
         for note in table.footnotes:
             click.echo(f"# {note}")
+
+
+def csv_lines(table: Table, separator: str = ",") -> Iterator[str]:
+    """The header of a table and its rows with unrounded numbers."""
+    records = table.iterate_records()
+    first = next(records, None)
+    yield csv_line(first or table.header(), separator)
+    for record in chain([first] if first else [], records):
+        yield csv_line(record.values(), separator)
 
 
 def print_latex(tables: Sequence[Table]) -> None:

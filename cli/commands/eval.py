@@ -65,6 +65,13 @@ DETAILS = ("length", "height", "relation", "distance")
 @option("--characters", is_flag=True, help="Score trees over characters, and word segmentation.", group=SCORING)
 @option("--compare", is_flag=True, help="Test the difference of each system from the first one.", group=SCORING)
 @option(
+    "--published",
+    multiple=True,
+    metavar="NAME=MEAN+-SD:SEEDS",
+    help="Compare with the published mean of several seeds, such as C-PCFG=55.2+-2.1:4 (repeatable).",
+    group=SCORING,
+)
+@option(
     "--by",
     type=click.Choice(DETAILS),
     multiple=True,
@@ -81,7 +88,10 @@ DETAILS = ("length", "height", "relation", "distance")
 )
 @format_option("table", "json", "csv", "latex", default="table")
 @option(
-    "--details", metavar="DIR", help="Write DIR/scores.json and DIR/sentences.tsv (one row per sentence).", group=OUTPUT
+    "--details",
+    metavar="DIR",
+    help="Write DIR/scores.json, sentences.tsv (one row per sentence) and a CSV file for each table.",
+    group=OUTPUT,
 )
 @overwrite_option
 @number_option("--worst", help="Draw the N worst trees of the first system next to gold.", group=OUTPUT)
@@ -131,7 +141,7 @@ def evaluate(
         check_details(details, overwrite=overwrite, **reads)
     groups = expand_arguments(models, following)
     systems = load_systems(groups, tell=note, watched=_track, decoder=decoder, priors=priors, device=device)
-    show(run_plan(plan, systems, groups), form=form, worst=worst, details=details)
+    show(run_plan(plan, systems, groups), form=form, worst=worst, details=details, overwrite=overwrite)
 
 
 def _track(name: str, parsed: Iterable[Any], count: int) -> Iterable[Any]:

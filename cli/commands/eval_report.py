@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.options import note
 from cli.output import drawing, open_output
+from cli.views import csv_lines, print_csv
 from cli.views import show as show_result
 from treebank.base import VERSION
 from treebank.base.metadata import json_text
 
 if TYPE_CHECKING:
+    from treebank.base.tables import Table
     from treebank.evaluate.evaluate import Evaluation
 
 
 DETAIL_FILES = SCORES, SENTENCES = ("scores.json", "sentences.tsv")
 
 
-def show(evaluation: Evaluation, *, form: str, worst: int | None, details: str | None) -> None:
+def show(evaluation: Evaluation, *, form: str, worst: int | None, details: str | None, overwrite: bool) -> None:
     """Print the scores as ``form``, draw the ``worst`` trees, and write files into the folder ``details``."""
-    show_result(evaluation, form)
+    if form == "csv":
+        first, *others = evaluation.tables()
+        print_csv([first._replace(footnotes=())])  # rows have the signatures
+        if others and not details:
+            note("this is the first table; --details DIR writes one CSV file for each")
+    else:
+        show_result(evaluation, form)
     for detail in evaluation.by:
         if not any(getattr(score, f"by_{detail}", None) for score in evaluation.scores):
             needed = {"height": "trees", "relation": "gold heads with relations", "distance": "heads"}.get(detail, "")
@@ -29,7 +40,7 @@ def show(evaluation: Evaluation, *, form: str, worst: int | None, details: str |
     if worst:
         print_worst(evaluation, worst)
     if details:
-        save_sentences(details, evaluation)
+        save_details(details, evaluation, overwrite=overwrite)
 
 
 def check_details(folder: str, *, overwrite: bool, **reads: Any) -> None:
@@ -58,13 +69,20 @@ def print_worst(evaluation: Evaluation, count: int) -> None:
         click.echo(drawing(predicted, gold, name=score.system))
 
 
-def save_sentences(folder: str, evaluation: Evaluation) -> None:
-    """Write `DETAIL_FILES` into ``folder``, which is created if it does not exist."""
+def save_details(folder: str, evaluation: Evaluation, *, overwrite: bool) -> None:
+    """Write `DETAIL_FILES`, and one CSV file per table, into ``folder``, which is created if it does not exist."""
     from treebank.base.errors import placed
     from treebank.evaluate.score import sentence_scores
+    from treebank.io.output_path import check_default_output
 
     with placed(folder):
         os.makedirs(folder, exist_ok=True)
+    for name, table in table_names(evaluation.tables()).items():
+        path = os.path.join(folder, f"{name}.csv")
+        check_default_output(path, overwrite=overwrite, remedy="name another folder")
+        with open_output(path) as write:
+            for line in csv_lines(table):
+                write(line)
     with open_output(os.path.join(folder, SCORES)) as write:
         write(json_text({"synparse": VERSION, **evaluation.to_json()}, indent=2))
     with open_output(os.path.join(folder, SENTENCES)) as write:
@@ -76,3 +94,14 @@ def save_sentences(folder: str, evaluation: Evaluation) -> None:
                 counts = [f"{number:g}" for number in sentence.counts]
                 text = " ".join(sentence.sentence.words)
                 write("\t".join([*head, f"{sentence.value:.4f}", *counts, text]))
+
+
+def table_names(tables: Sequence[Table]) -> dict[str, Table]:
+    """The tables by the names of their files: words of the title, such as ``recall-of-constituents-by-label``."""
+    names: dict[str, Table] = {}
+    for table in tables:
+        title = re.sub(r", in .*?(?= \(|$)", "", table.title).lower() or "scores"
+        name = re.sub(r"\W+", "-", title).strip("-")
+        same = sum(re.fullmatch(rf"{name}(-\d+)?", other) is not None for other in names)
+        names[f"{name}-{same + 1}" if same else name] = table
+    return names

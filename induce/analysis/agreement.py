@@ -63,7 +63,7 @@ class PairAgreement:
     first: str
     second: str
     value: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
     undirected: float | None = None  # of heads: arcs in either direction
 
 

@@ -14,35 +14,34 @@ import numpy as np
 
 from induce.likelihood.units import Units, segment_sums, sentence_sums
 from treebank.base.errors import SynparseError
-from treebank.base.tables import Cell, Column
-from treebank.evaluate.statistics import paired_bootstrap, paired_permutation
+from treebank.base.tables import Cell, Column, Interval
+from treebank.evaluate.statistics import paired_interval, paired_permutation
 
-COMPARISON_TITLE = "Difference of perplexity from the first model: paired bootstrap, paired permutation of 10,000"
+COMPARISON_TITLE = "Difference of perplexity from the first model: paired permutation of 10,000"
 COMPARISON_COLUMNS = (
     *(Column("Models"), Column("Units"), Column("Number"), Column("Diff.", "+.2f"), Column("95 % int.", "+.2f")),
-    *(Column("p (boot.)", ".4f"), Column("p (perm.)", ".4f")),
+    Column("p (perm.)", ".4f"),
 )
 
 
 @dataclass(frozen=True)
 class TextComparison:
-    """Difference of the perplexity of ``second`` from that of ``first``, with its interval and p-values."""
+    """Difference of the perplexity of ``second`` from that of ``first``, with its interval and p-value."""
 
     first: str
     second: str
     units: str  # sentences or segments
     count: int  # number of units
     difference: float
-    interval: tuple[float, float]  # 95 % of the resampled differences
-    bootstrap: float  # p-value
-    permutation: float  # p-value
+    interval: Interval | None  # 95 % of the resampled differences; None for fewer than ten units
+    permutation: float | None  # p-value
 
     def row(self) -> list[Cell]:
         """The cells of `COMPARISON_COLUMNS`."""
         difference = f"{self.second} - {self.first}"
         return [
             *(difference, self.units, self.count),
-            *(self.difference, self.interval, self.bootstrap, self.permutation),
+            *(self.difference, self.interval, self.permutation),
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -52,8 +51,7 @@ class TextComparison:
             "units": self.units,
             "count": self.count,
             "difference": self.difference,
-            "interval": list(self.interval),
-            "p_bootstrap": self.bootstrap,
+            "interval": self.interval and list(self.interval),
             "p_permutation": self.permutation,
         }
 
@@ -80,10 +78,10 @@ def compare_units(first: str, second: str, units: str, before: np.ndarray, after
     if not np.array_equal(before[:, 1], after[:, 1]):
         raise SynparseError(f"{first} and {second} do not read the same tokens; their perplexities do not compare")
     rows = before.tolist(), after.tolist()
-    low, high, bootstrap = paired_bootstrap(*rows, perplexity_of)
+    interval = paired_interval([rows[0]], [rows[1]], perplexity_of)
     values = [float(perplexity_of(sums.sum(0)[None])[0]) for sums in (before, after)]
     permutation = paired_permutation(*rows, perplexity_of)
-    return TextComparison(first, second, units, len(before), values[1] - values[0], (low, high), bootstrap, permutation)
+    return TextComparison(first, second, units, len(before), values[1] - values[0], interval, permutation)
 
 
 def perplexity_of(sums: np.ndarray) -> np.ndarray:

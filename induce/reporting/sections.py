@@ -104,9 +104,12 @@ def scores(evaluation: Evaluation, eval_command: str) -> Iterator[Section]:
         dict.fromkeys((score.metric, score.convention.name) for score in evaluation.scores)
     ):
         values = [
-            Interval(score.system, score.value, *score.interval, is_model=bool(score.info.model))
-            for score in evaluation.scores
-            if (score.metric, score.convention.name) == (metric, convention)
+            Interval(name, value, *(interval or (value, value)), is_model=bool(model))
+            for name, value, interval, model in (
+                (score.system, score.value, score.interval, score.info.model)
+                for score in evaluation.scores
+                if (score.metric, score.convention.name) == (metric, convention)
+            )
         ]
         title = f"{metric} under {convention}, with 95 % intervals"
         scene = draw_intervals(values, title=title, across=f"{metric} in percent")

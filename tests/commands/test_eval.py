@@ -77,8 +77,7 @@ def test_json(call: Caller) -> None:
     assert first["by_height"]["2"] == [1, 2]  # `the mat` and `dogs of`
     assert first["by_label"]["NP"] == [2, 3]  # one of them is `dogs of war`
     assert first["signature"].startswith("UF1|conv:on-lstm|avg:sent|root:drop|trivial:drop|tokens:words|")
-    low, high = first["interval"]
-    assert low <= first["value"] <= high
+    assert first["interval"] is None  # of three sentences
 
 
 def test_models_then_files_then_baselines(call: Caller, options: list[Any]) -> None:
@@ -190,8 +189,19 @@ def test_no_model_means_no_torch(call: Caller, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_comparison(call: Caller) -> None:
-    (same,) = call.json("eval", "--gold", "gold.mrg", "right.txt", "right.txt", "--compare")["comparisons"]
-    assert (same["difference"], same["p_bootstrap"], same["p_permutation"]) == (0, 1, 1)
+    few = ("eval", "--gold", "gold.mrg", "right.txt", "right.txt", "--compare")
+    (same,) = call.json(*few)["comparisons"]
+    assert (same["difference"], same["interval"], same["p_sentences"], same["p_seeds"]) == (0, None, None, None)
+    assert "fewer than 10 sentences: no intervals and no p-values" in call.result(*few)
+    for name in ("gold.mrg", "right.txt"):
+        Path(f"many-{name}").write_text(Path(name).read_text(encoding="utf-8") * 4, encoding="utf-8")
+    many = ("eval", "--gold", "many-gold.mrg", "many-right.txt", "many-right.txt", "--baseline", "left")
+    same, other = call.json(*many, "--compare")["comparisons"]
+    assert (same["difference"], same["interval"], same["p_sentences"]) == (0, [0, 0], 1)
+    assert other["p_corrected"] == pytest.approx(2 * other["p_sentences"])
+    published, _ = call.json(*many, "--published", "C-PCFG=55.2±2.1:4")["comparisons"]
+    assert published["systems"] == ["C-PCFG (published)", "many-right.txt"]
+    assert published["p_seeds"] < 0.05
     assert "second system" in call.refusal("eval", "--gold", "gold.mrg", "right.txt", "--compare")
 
 
@@ -212,7 +222,22 @@ def test_a_pattern_of_models_gives_mean_and_deviation(call: Caller, options: lis
     assert "no model folder matches" in call.refusal("eval", "--gold", "gold.mrg", "-m", "runs/none-*")
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "latex"])
+def test_csv_is_one_table_and_details_have_one_file_for_each(call: Caller) -> None:
+    arguments = ["eval", "--gold", "gold.mrg", "right.txt", "--baseline", "left", "--by", "length"]
+    lines = call.result(*arguments, "--format", "csv").splitlines()
+    assert [line.split(",")[0] for line in lines] == ["System", "right.txt", "left"]
+    call.result(*arguments, "--format", "csv", "--details", "d")
+    names = {"scores", "recall-of-constituents-by-label", "uf1-by-sentence-length-in-words"}
+    assert {path.stem for path in Path("d").glob("*.csv")} == names
+    for name in names:
+        rows = list(csv.reader(Path("d", f"{name}.csv").read_text(encoding="utf-8-sig").splitlines()))
+        assert rows[0][0] == "System"
+        assert {len(row) for row in rows} == {len(rows[0])}
+    Path("d/scores.csv").write_text("my table\n")
+    assert "d/scores.csv: not written by synparse" in call(*arguments, "--details", "d")[2]
+
+
+@pytest.mark.parametrize("form", ["table", "latex"])
 def test_all_formats_have_the_same_tables(call: Caller, options: list[Any], form: str) -> None:
     for seed in (1, 2):
         Path(f"runs/seed-{seed}").mkdir(parents=True)
@@ -225,7 +250,7 @@ def test_all_formats_have_the_same_tables(call: Caller, options: list[Any], form
         "Difference from the first system, in percentage points",
     ):
         assert out.count(title) == 1
-    for cell in ("runs/seed-*", "(number)", "(sentences)", "right.txt - fake", "p (perm.)", "UF1|conv:on-lstm|"):
+    for cell in ("runs/seed-*", "(number)", "(sentences)", "right.txt - runs/seed-*", "UF1|conv:on-lstm|"):
         assert cell in out
 
 
@@ -258,7 +283,7 @@ def test_heads(call: Caller) -> None:
     ]
     assert "heads:collins" in both["scores"][1]["signature"]
     table = call.result("eval", "--gold", "gold.conllu", "mine.conllu")
-    assert " ".join(table.split()[:5]) == "System Convention UAS UAS 95"
+    assert " ".join(table.split()[:5]) == "System Convention UAS UUAS Tokens"
 
 
 def test_other_forms(call: Caller) -> None:
@@ -268,7 +293,6 @@ def test_other_forms(call: Caller) -> None:
     assert (first["System"], second["System"]) == ("right.txt", "left")
     assert float(first["UF1"]) == pytest.approx(75, abs=1e-4)
     assert first["Signature"].startswith("UF1|conv:on-lstm|")
-    assert "# Recall of constituents by label, in percent\nSystem,NP," in out
     out = call.result(*arguments, "--format", "latex")
     assert out.startswith("\\begin{tabular}{ll")
     assert "\n% UF1|conv:on-lstm|" in out

@@ -14,7 +14,7 @@ from treebank.core.head_rules import find_rules
 from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, digest, load_whole, up_to
 from treebank.evaluate.characters import WordScore, character_systems, character_treebank
-from treebank.evaluate.comparison import Comparison, check_compared, compare_all
+from treebank.evaluate.comparison import Comparison, Published, check_compared, compare_all, compare_published
 from treebank.evaluate.conventions import (
     ATTACHMENT_CONVENTIONS,
     CONVENTIONS,
@@ -41,10 +41,10 @@ class EvaluationPlan:
     ``gold`` is a treebank, or the name or path of one. ``predicted`` are files or folders of trees or, by suffix, of
     heads. ``conventions``: by default those that fit. ``seed`` draws random baselines once instead of computing their
     expectation. ``head_rules`` derive gold heads from trees. ``characters`` scores trees over characters, as is always
-    done for models of characters (see `treebank.evaluate.characters`). ``by`` names detailed tables. ``details``
-    computes all of them for the JSON output. ``encoding`` is that of gold, and of predictions that are not UTF-8
-    (default: UTF-8). ``on_bad`` is called with each malformed gold sentence, which is left out;
-    without it, the first one raises.
+    done for models of characters (see `treebank.evaluate.characters`). ``published`` are scores of papers to compare
+    with, such as ``C-PCFG=55.2+-2.1:4``. ``by`` names detailed tables. ``details`` computes all of them for the JSON
+    output. ``encoding`` is that of gold, and of predictions that are not UTF-8 (default: UTF-8). ``on_bad`` is called
+    with each malformed gold sentence, which is left out; without it, the first one raises.
     """
 
     gold: str | Treebank
@@ -55,6 +55,7 @@ class EvaluationPlan:
     seed: int | None = None
     head_rules: str | None = None
     compare: bool = False
+    published: Sequence[str] = ()
     by: Sequence[str] = ()
     details: bool = False
     characters: bool = False
@@ -76,6 +77,8 @@ class EvaluationPlan:
             if name not in ATTACHMENT_CONVENTIONS:
                 find_convention(name)
         InputOptions(encoding=self.encoding)
+        for text in self.published:
+            Published.parse(text)
         for name in self.baselines:
             baseline(name)
         if self.head_rules:
@@ -176,9 +179,10 @@ def evaluate(
         remedy = "heads: name a CoNLL-U file or --baseline next" if conventions.heads else "trees: name a file"
         raise SynparseError(f"nothing to score has {remedy}" + " or a --baseline" * (not conventions.heads))
     scores = list(with_digests(scores, gold))
-    comparisons = compare_all(scores) if plan.compare else []
+    comparisons = compare_all(scores, groups) if plan.compare else []
     if plan.compare:
         check_compared(scores, comparisons)
+    comparisons += compare_published(scores, groups, list(map(Published.parse, plan.published)))
     return Evaluation(gold, scores, comparisons, list(spreads_of(groups, scores)), words, plan.by)
 
 

@@ -8,6 +8,8 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treebank.base import VERSION
+from treebank.base.tables import Interval
+from treebank.core.baselines import BASELINES, HEAD_BASELINES
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Span, Tree
 from treebank.evaluate.align import TreeView
@@ -97,10 +99,10 @@ def statistic(convention: Convention) -> Callable[[np.ndarray], np.ndarray]:
     return pooled
 
 
-def interval(counts: Sequence[MatchCounts], convention: Convention) -> tuple[float, float]:
-    """The 95 % interval of the score over sentences, in percent."""
-    low, high = bootstrap_interval(columns(counts, convention), statistic(convention))
-    return 100 * low, 100 * high
+def interval(counts: Sequence[MatchCounts], convention: Convention) -> Interval | None:
+    """The 95 % interval of the score over sentences in percent, or None for too few sentences."""
+    bounds = bootstrap_interval(columns(counts, convention), statistic(convention))
+    return bounds and (100 * bounds[0], 100 * bounds[1])
 
 
 def by_length(
@@ -172,9 +174,9 @@ class Score:
     """The value of one metric for one system under one convention.
 
     ``value``, ``precision``, ``recall`` and ``interval`` (95 %, over sentences) are in percent; precision and recall of
-    heads equal the value. ``counts`` has one entry per scored sentence, in the order of the gold file, and ``indices``
-    their indices in the gold treebank. ``by_length`` has the number of sentences and the value by sentence length.
-    ``sha256`` is the digest of these gold sentences.
+    heads equal the value. The interval is None for fewer than ten sentences. ``counts`` has one entry per scored
+    sentence, in the order of the gold file, and ``indices`` their indices in the gold treebank. ``by_length`` has the
+    number of sentences and the value by sentence length. ``sha256`` is the digest of these gold sentences.
     """
 
     info: SystemInfo
@@ -184,7 +186,7 @@ class Score:
     value: float
     precision: float
     recall: float
-    interval: tuple[float, float]
+    interval: Interval | None
     counts: Sequence[MatchCounts]
     indices: Sequence[int]
     by_length: Mapping[str, tuple[int, float]] | None = None
@@ -230,7 +232,7 @@ class Score:
             "value": self.value,
             "precision": self.precision,
             "recall": self.recall,
-            "interval": list(self.interval),
+            "interval": self.interval and list(self.interval),
             "sentences": len(self.counts),
             "brackets": self.totals._asdict(),
             "signature": self.signature,
@@ -297,6 +299,12 @@ class HeadScore(Score):
 
 def _lists(recall: Recall) -> dict[str, list[float]]:
     return {name: list(counts) for name, counts in recall.items()}
+
+
+def is_baseline(score: Score) -> bool:
+    """Whether a score belongs to a baseline."""
+    info = score.info
+    return not info.model and not info.decoded and (info.name in BASELINES or info.name in HEAD_BASELINES)
 
 
 # --- single sentences

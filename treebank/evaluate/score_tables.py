@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from treebank.base.tables import Cell, Column, Table, percent
-from treebank.core.baselines import BASELINES, HEAD_BASELINES
 from treebank.core.sentence import Treebank
 from treebank.core.tags import PENN_RULES, count_other_tags
 from treebank.evaluate.characters import WordScore
 from treebank.evaluate.comparison import Comparison
 from treebank.evaluate.labels import LabelScores
-from treebank.evaluate.score import HeadScore, Runs, Score, TreeScore
+from treebank.evaluate.score import HeadScore, Runs, Score, TreeScore, is_baseline
+from treebank.evaluate.statistics import MIN_SENTENCES
 from treebank.evaluate.uas import ROOT_WORD
 
 MAX_LABELS = 8  # columns of a table by label; the JSON output has all labels
@@ -226,20 +226,20 @@ def _arc_table(detail: str, scores: Sequence[HeadScore]) -> Iterator[Table]:
 
 
 def comparison_table(comparisons: Sequence[Comparison]) -> Table:
-    """Differences from the first system, with intervals and p-values."""
+    """Differences from the first system, or from published scores, with intervals and p-values."""
     columns = [
         *(Column("System"), Column("Convention"), Column("Metric"), Column("Diff.", "+.1f")),
-        *(Column("95 % int.", "+.1f"), Column("p (boot.)", ".4f"), Column("p (perm.)", ".4f")),
+        *(Column("95 % int.", "+.1f"), Column("p (sent.)", ".4f"), Column("p (seeds)", ".4f")),
+        Column("p (Holm)", ".4f"),
     ]
     rows: list[list[Cell]] = [
         [
-            f"{item.second.system} - {item.first.system}",
-            *(item.second.convention.name, item.second.metric, item.difference, item.interval),
-            *(item.bootstrap, item.permutation),
+            *(f"{item.second} - {item.first}", item.convention, item.metric, item.difference, item.interval),
+            *(item.by_sentences, item.by_seeds, item.corrected),
         ]
         for item in comparisons
     ]
-    legend = ("p-values: paired bootstrap, and paired permutation of 10,000",)
+    legend = ("p: permutations of sentences and of seeds (published means: Welch); Holm: the greater p, corrected",)
     return Table("Difference from the first system, in percentage points", columns, rows, legend)
 
 
@@ -247,6 +247,8 @@ def _notes(scores: Sequence[Score], gold: Treebank) -> Iterator[str]:
     """The signatures with their values, and a note if some sentences of ``gold`` have no Penn Treebank tags."""
     for signature, same in _grouped(scores).items():
         yield str(same[0]) if len(same) == 1 else signature
+    if any(score.interval is None for score in scores):
+        yield f"fewer than {MIN_SENTENCES} sentences: no intervals and no p-values"
     for info in dict.fromkeys(score.info for score in scores if score.info.empty):
         yield f"note: trees without words in {info.name}: {info.empty:,}; each counts as a sentence without brackets"
     rules = {"letters": "letters and digits", "upos": "universal tags"}
@@ -282,12 +284,6 @@ def _names(score: Score) -> tuple[str, str]:
 
 def _cells(recall: Mapping[Any, tuple[float, int]], keys: Sequence[Any]) -> list[Cell]:
     return [percent(*recall[key]) if key in recall else None for key in keys]
-
-
-def is_baseline(score: Score) -> bool:
-    """Whether a score belongs to a baseline."""
-    info = score.info
-    return not info.model and not info.decoded and (info.name in BASELINES or info.name in HEAD_BASELINES)
 
 
 def _baselines(scores: Sequence[Score]) -> frozenset[int]:

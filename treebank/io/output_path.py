@@ -13,9 +13,10 @@ from treebank.io.streams import STDIN
 STANDARD_OUTPUT = (STDIN, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # names of an output file
 #: suffix -> how files of synparse that get a default name begin, within `HEAD_BYTES`
 OWN_MARKS = {
-    ".html": b'<meta name="generator" content="synparse">',
-    ".json": b'{\n  "synparse": "',
-    ".tsv": b"system\tmetric\tconvention\tlocation\t",
+    ".csv": (b"System,", b"Models,Convention", b"Relation,Arcs,", b"Distance,Arcs,"),
+    ".html": (b'<meta name="generator" content="synparse">',),
+    ".json": (b'{\n  "synparse": "',),
+    ".tsv": (b"system\tmetric\tconvention\tlocation\t",),
 }
 HEAD_BYTES = 256
 _FileId = tuple[int, int]  # device and inode
@@ -31,7 +32,7 @@ def check_default_output(path: str, *, overwrite: bool, remedy: str = "name a fi
         return
     with open(path, "rb") as stream:
         head = stream.read(HEAD_BYTES)
-    if OWN_MARKS[os.path.splitext(path)[1]] not in head:
+    if not any(mark in head for mark in OWN_MARKS[os.path.splitext(path)[1]]):
         raise SynparseError(f"{path}: not written by synparse; move it, {remedy}, or replace it with --overwrite")
 
 

@@ -112,7 +112,7 @@ def test_comparison_requires_two_systems_of_one_type() -> None:
     with pytest.raises(SynparseError, match="nothing to compare; name a second system of the same type"):
         evaluate(EvaluationPlan(gold=treebank(), compare=True), systems[1:])
     evaluation = evaluate(EvaluationPlan(gold=treebank(), baselines=["next"], compare=True), systems)
-    assert {comparison.second.system for comparison in evaluation.comparisons} == {"next"}
+    assert {comparison.second for comparison in evaluation.comparisons} == {"next"}
 
 
 @pytest.mark.parametrize(
