@@ -81,11 +81,12 @@ def compare(first: Sequence[Score], second: Sequence[Score], names: tuple[str, s
     Each is a list of the scores of its seeds; the counts of a family are averaged over them for the test by sentences.
     Raises SynparseError if the scores were not computed on the same sentences.
     """
-    one = first[0]
-    for other in (*first, *second):
-        if (one.metric, str(one.convention), one.indices) != (other.metric, str(other.convention), other.indices):
-            raise SynparseError(f"{one.system} and {other.system} were not scored on the same sentences and in one way")
-    value = statistic(one.convention)
+    reference = first[0]
+    for score in (*first, *second):
+        if any(getattr(score, name) != getattr(reference, name) for name in ("metric", "convention", "indices")):
+            pair = f"{reference.system} and {score.system}"
+            raise SynparseError(f"{pair} were not scored on the same sentences in the same way")
+    value = statistic(reference.convention)
     rows = [[columns(score.counts, score.convention) for score in side] for side in (first, second)]
     means = [
         side[0] if len(side) == 1 else [list(map(fmean, zip(*same, strict=True))) for same in zip(*side, strict=True)]
@@ -95,14 +96,14 @@ def compare(first: Sequence[Score], second: Sequence[Score], names: tuple[str, s
     values = [[score.value for score in side] for side in (first, second)]
     interval = paired_interval(*rows, value)
     return Comparison(
-        *(names or (one.system, second[0].system)),
-        one.metric,
-        one.convention.name,
+        *(names or (reference.system, second[0].system)),
+        reference.metric,
+        reference.convention.name,
         fmean(values[1]) - fmean(values[0]),
         interval and (100 * interval[0], 100 * interval[1]),
         by_sentences,
         None if by_sentences is None else seed_permutation(*values),
-        len(one.counts),
+        len(reference.counts),
     )
 
 
@@ -129,13 +130,22 @@ def compare_published(
     for same in _by_convention(scored if published else []):
         comparisons = []
         for name, members in _members(same, families):
-            one, values = members[0], Runs({str(seed): score.value for seed, score in enumerate(members)})
+            reference, values = members[0], Runs({str(seed): score.value for seed, score in enumerate(members)})
             sample = Sample(values.mean, values.deviation, len(members))
             for each in published:
                 interval, p = welch_test(each.sample, sample)
                 names, difference = (f"{each.name} (published)", name), sample.mean - each.sample.mean
                 comparisons.append(
-                    Comparison(*names, one.metric, one.convention.name, difference, interval, None, p, len(one.counts))
+                    Comparison(
+                        *names,
+                        reference.metric,
+                        reference.convention.name,
+                        difference,
+                        interval,
+                        None,
+                        p,
+                        len(reference.counts),
+                    )
                 )
         yield from _corrected(comparisons)
 

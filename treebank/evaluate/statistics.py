@@ -157,7 +157,7 @@ def welch_test(first: Sample, second: Sample) -> tuple[Interval, float]:
     A sample of one value has the deviation of the other sample. Raises SynparseError without any deviation.
     """
     pairs = ((first, second), (second, first))
-    parts = [(one if one.count > 1 else other).deviation ** 2 / one.count for one, other in pairs]
+    parts = [(sample if sample.count > 1 else other).deviation ** 2 / sample.count for sample, other in pairs]
     error, difference = math.sqrt(sum(parts)), second.mean - first.mean
     counts = [sample.count for sample in (first, second)]
     if not error or max(counts) < 2:

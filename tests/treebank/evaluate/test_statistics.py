@@ -204,8 +204,8 @@ def test_families_are_compared_as_families() -> None:
     assert item.corrected is None
     assert item.interval is not None
     assert item.interval[0] > 0
-    (one,) = compare_all(scores[:2], {"a": families["a"]})  # a family that is alone: its members
-    assert (one.first, one.second) == ("a-0", "a-1")
+    (item,) = compare_all(scores[:2], {"a": families["a"]})  # a family that is alone: its members
+    assert (item.first, item.second) == ("a-0", "a-1")
     published = list(compare_published(scores, families, [Published.parse("C-PCFG=55.2+-2.1:4")]))
     assert [(item.first, item.second) for item in published] == [("C-PCFG (published)", name) for name in "ab"]
     assert [item.corrected is not None for item in published] == [True, True]
