@@ -47,8 +47,8 @@ def browse(
     try:
         corpus = options.open(call, keep_annotation=True)
         names = [os.path.basename(os.path.normpath(path)) if path != "-" else "Corpus" for path in call.paths]
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        page = corpus_page(corpus, title=title or shown, sample=sample, seed=seed)
+        first_names = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        page = corpus_page(corpus, title=title or first_names, sample=sample, seed=seed)
     finally:
         call.counter.close()
     call.write([page])

@@ -1,4 +1,4 @@
-"""Dropout masks that cost little to draw; dropouts and activation penalties of AWD-LSTM (Merity et al. 2017)."""
+"""Dropout masks that cost little to draw, and dropouts and activation penalties of AWD-LSTM (Merity et al. 2017)."""
 
 from __future__ import annotations
 

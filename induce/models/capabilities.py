@@ -1,4 +1,4 @@
-"""What some models can do besides learning and parsing: each class is one ability, which a model inherits.
+"""Abilities of some models besides learning and parsing. Each class is one ability, which a model inherits.
 
 Commands ask ``issubclass(kind, WordScoring)`` before any text is read.
 """

@@ -1,4 +1,4 @@
-"""TN-PCFG: a grammar whose tensor of rules is a sum of R products (Yang, Zhao and Tu 2021; Yang, Liu and Tu 2022).
+"""TN-PCFG: a grammar whose tensor of rules is a sum of R products (Yang, Zhao and Tu 2021, and Yang, Liu and Tu 2022).
 
 With p(A -> B C) = sum_r parent[A, r] left[r, B] right[r, C], a span is described by R numbers instead of S:
 
