@@ -25,10 +25,9 @@ from treebank.base.errors import SynparseError, placed
 from treebank.base.files import digest_files, digest_json, replacing
 from treebank.base.metadata import (
     FileFormat,
-    MetadataError,
     encode,
+    format_error,
     metadata_bytes,
-    one_line,
     open_regular,
     parse_metadata,
     read_metadata,
@@ -133,7 +132,7 @@ def members_folder(path: Path) -> Path:
         for name, entry in table.items():
             first, last = entry["data_offsets"]
             if not MEMBER_FILE.fullmatch(name):
-                raise MetadataError(f"{path}: not {FORMAT.title} ({one_line(repr(name))}); {FORMAT.remedy}")
+                raise format_error(path, FORMAT, ValueError(f"{name!r} is not a name of a member"))
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             stream.seek(start + first)
             with (folder / name).open("xb") as target:
@@ -147,10 +146,9 @@ def _open(path: Path) -> tuple[EnsembleDescription, dict[str, dict[str, list[int
     """The description in the file of an ensemble, its table of members, and the position of their bytes."""
     with open_regular(path) as stream:
         try:
-            metadata, table, start = read_header(stream)
-            text = metadata[ENSEMBLE_KEY].encode()
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise MetadataError(f"{path}: not {FORMAT.title} ({one_line(error)}); {FORMAT.remedy}") from None
+            (text,), table, start = read_header(stream, ENSEMBLE_KEY)
+        except ValueError as error:
+            raise format_error(path, FORMAT, error) from None
     return parse_metadata(text, EnsembleDescription, FORMAT, name=str(path)), table, start
 
 

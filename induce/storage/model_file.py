@@ -21,12 +21,12 @@ from treebank.base.files import digest_bytes
 from treebank.base.metadata import (
     FileFormat,
     MetadataError,
-    check_format,
+    format_error,
     json_text,
     one_line,
     open_regular,
+    parse_sealed,
     seal,
-    unseal,
 )
 
 MODEL, RESUME = "model.safetensors", "resume.safetensors"  # in the folder of a training run
@@ -73,19 +73,25 @@ def file_key(path: Path) -> str:
     return next((key for key, bytes_ in starts.items() if start.startswith(bytes_)), "")
 
 
-def read_header(stream: BinaryIO) -> tuple[dict[str, str], Table, int]:
-    """The metadata of an open safetensors file, its table, and the position of its data.
+def read_header(stream: BinaryIO, *keys: str) -> tuple[list[str], Table, int]:
+    """The texts ``keys`` in the metadata of an open safetensors file, its table, and the position of its data.
 
-    Raises ValueError, KeyError, TypeError, AttributeError or RecursionError if the file is damaged.
+    Raises ValueError if the file is damaged, or something else.
     """
     size = os.fstat(stream.fileno()).st_size
     length = int.from_bytes(stream.read(LENGTH_BYTES), "little")
     if not 0 < length <= min(MAX_HEADER_BYTES, size - LENGTH_BYTES):
         raise ValueError("its first bytes are not those of a safetensors file")
-    table = json.loads(stream.read(length))
-    metadata = table.pop("__metadata__")
-    _check_layout(table, size - LENGTH_BYTES - length)
-    return metadata, table, LENGTH_BYTES + length
+    try:
+        table = json.loads(stream.read(length))
+        metadata = table.pop("__metadata__")
+        texts = [metadata[key] for key in keys]
+        _check_layout(table, size - LENGTH_BYTES - length)
+    except (AttributeError, KeyError, RecursionError, TypeError) as error:
+        raise ValueError(f"its header is damaged: {type(error).__name__}: {error}") from None
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("its metadata are not texts")
+    return texts, table, LENGTH_BYTES + length
 
 
 @dataclass
@@ -107,18 +113,15 @@ class ModelFile:
         """The file ``path``, its header verified. Raises MetadataError if it is damaged or not the file of a model."""
         stream = open_regular(path)
         try:
-            metadata, table, start = read_header(stream)
-            content, words = json.loads(metadata[MODEL_KEY]), metadata["vocabulary"]
-            check_format(content, FORMAT, str(path))
-            content = unseal(content)
-            if digest_bytes(_encoded(words)) != content.pop("vocabulary"):
+            (text, words), table, start = read_header(stream, MODEL_KEY, "vocabulary")
+            content = parse_sealed(text, FORMAT, str(path))
+            if digest_bytes(_encoded(words)) != content.pop("vocabulary", None):
                 raise ValueError("its vocabulary does not match the digest")
-            if not isinstance(content["weights"], str):
+            if not isinstance(content.get("weights"), str):
                 raise ValueError("it has no digest of the weights")
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except ValueError as error:
             stream.close()
-            problem = f"{error} is missing" if isinstance(error, KeyError) else one_line(error)
-            raise MetadataError(f"{path}: not {FORMAT.title} ({problem}); {FORMAT.remedy}") from None
+            raise format_error(path, FORMAT, error) from None
         except BaseException:
             stream.close()
             raise

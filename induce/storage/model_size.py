@@ -1,4 +1,4 @@
-"""Weights in half precision, and limits on the size of models whose settings are untrusted."""
+"""Limits on the size of models whose settings are untrusted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
@@ -15,17 +16,6 @@ MIN_SETTING_LIMIT = 1 << 22  # for whole numbers in the settings, however small 
 SPARE_NUMBERS = 1 << 24  # allocated by a model beyond those of its weights: tables that are not stored
 NUMBERS_PER_WEIGHT = 8
 SPARE_TENSORS, TENSORS_PER_WEIGHT = 1000, 20
-
-
-def halved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """``tensors`` in half precision instead of single. Raises ValueError if a number is too large for it."""
-    import torch
-
-    result = {name: value.half() if value.dtype == torch.float32 else value for name, value in tensors.items()}
-    for name, value in result.items():
-        if not value.isfinite().all():
-            raise ValueError(f"{name} contains numbers that are too large for half precision")
-    return result
 
 
 def build_with(make: Callable[[], nn.Module], settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> nn.Module:
@@ -42,18 +32,12 @@ def build_with(make: Callable[[], nn.Module], settings: Mapping[str, Any], tenso
         count * NUMBERS_PER_WEIGHT + SPARE_NUMBERS, len(tensors) * TENSORS_PER_WEIGHT + SPARE_TENSORS
     ):
         model = make()
-    _check_types(model, tensors)
-    model.load_state_dict(dict(tensors), strict=True)
-    return model
-
-
-def _check_types(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    import torch
-
     for name, value in model.state_dict().items():
         stored = tensors[name].dtype if name in tensors else value.dtype
         if stored != value.dtype and (stored, value.dtype) != (torch.float16, torch.float32):
             raise ValueError(f"{name}: the settings ask for {value.dtype}, and the file has {stored}")
+    model.load_state_dict(dict(tensors), strict=True)
+    return model
 
 
 class _AllocationLimit(TorchDispatchMode):

@@ -141,11 +141,6 @@ class FileFacts:
     sha256: str
 
 
-def describe(data: bytes) -> FileFacts:
-    """Size and digest of the content of a file."""
-    return FileFacts(len(data), digest_bytes(data))
-
-
 def describe_file(path: str | os.PathLike[str]) -> FileFacts:
     """Size and digest of a file."""
     return FileFacts(os.path.getsize(path), digest_file(path))

@@ -137,64 +137,52 @@ def read_metadata(path: str | os.PathLike[str], record: type[Record], file_forma
     return parse_metadata(read_bounded(path, MAX_BYTES), record, file_format, name=os.fspath(path))
 
 
-def parse_metadata(data: bytes, record: type[Record], file_format: FileFormat, *, name: str) -> Record:
+def parse_metadata(data: str | bytes, record: type[Record], file_format: FileFormat, *, name: str) -> Record:
     """The dataclass in the content of a metadata file called ``name``. Raises MetadataError as `read_metadata` does."""
-    content = _parse_sealed(data, file_format, name)
+    content = parse_sealed(data, file_format, name)
     try:
         return decode(record, {key: value for key, value in content.items() if key not in ("format", "synparse")})
     except ValueError as error:
-        raise _not_in_format(name, file_format, error) from None
+        raise format_error(name, file_format, error) from None
 
 
-def read_sealed(path: str | os.PathLike[str], file_format: FileFormat, *, folder: int | None = None) -> dict[str, Any]:
-    """The object in a metadata file, opened as by `open_regular`, its format and its digest checked.
+def parse_sealed(data: str | bytes, file_format: FileFormat, name: str) -> dict[str, Any]:
+    """The object in JSON text from the file ``name``, its format and its digest checked.
 
     Raises MetadataError as `read_metadata` does.
     """
-    return _parse_sealed(read_bounded(path, MAX_BYTES, folder=folder), file_format, os.fspath(path))
-
-
-def _parse_sealed(data: bytes, file_format: FileFormat, name: str) -> dict[str, Any]:
     try:
         content = json.loads(data, parse_constant=_refuse_constant)
         if not isinstance(content, dict):
             raise ValueError("not a JSON object")
-        check_format(content, file_format, name)
+        if content.get("format") != file_format.number:
+            raise MetadataError(f"{name}: {_other_format(content, file_format.number)}")
         return unseal(content)
     except (ValueError, RecursionError) as error:
-        raise _not_in_format(name, file_format, error) from None
+        raise format_error(name, file_format, error) from None
 
 
-def check_format(content: Mapping[str, Any], file_format: FileFormat, name: str) -> None:
-    """Raises MetadataError if the object ``content`` of the file ``name`` has another format number."""
-    if content.get("format") != file_format.number:
-        raise MetadataError(f"{name}: {_other_format(content, file_format.number)}")
+def format_error(name: str | os.PathLike[str], file_format: FileFormat, error: Exception) -> MetadataError:
+    """The error for the file ``name`` that is not in the format, because of ``error``."""
+    return MetadataError(f"{os.fspath(name)}: not {file_format.title} ({one_line(error)}); {file_format.remedy}")
 
 
-def _not_in_format(name: str, file_format: FileFormat, error: Exception) -> MetadataError:
-    return MetadataError(f"{name}: not {file_format.title} ({one_line(error)}); {file_format.remedy}")
+def read_bounded(path: str | os.PathLike[str], limit: int) -> bytes:
+    """The content of a regular file of at most ``limit`` bytes.
 
-
-def read_bounded(path: str | os.PathLike[str], limit: int, *, folder: int | None = None) -> bytes:
-    """The content of a regular file of at most ``limit`` bytes, as `open_regular` opens it.
-
-    Raises MetadataError if the file is larger.
+    Raises MetadataError if the file is missing, larger or not a regular file.
     """
-    with open_regular(path, folder=folder) as stream:
+    with open_regular(path) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > limit:
             raise MetadataError(f"{os.fspath(path)}: {size:,} bytes are more than such a file can have ({limit:,})")
         return stream.read(size)
 
 
-def open_regular(path: str | os.PathLike[str], *, folder: int | None = None) -> BinaryIO:
-    """Open a regular file for reading, relative to the folder with descriptor ``folder`` if that is given.
-
-    Raises MetadataError if the file is missing or not a regular file.
-    """
-    name = os.fspath(path) if folder is None else os.path.basename(path)
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file for reading. Raises MetadataError if the file is missing or not a regular file."""
     try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         raise MetadataError(f"{os.fspath(path)}: this file is missing") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
