@@ -134,6 +134,8 @@ def _check_value(name: str, value: Any, declared: Any) -> None:
     kind, about = type(declared.default), declared.metadata
     if type(value) is not kind and not (kind is float and type(value) is int):
         raise UsageError(f"setting {name} = {abbreviate(value)} is of another type ({kind.__name__} was expected)")
+    if kind is tuple and not all(isinstance(item, str) for item in value):
+        raise UsageError(f"setting {name} = {abbreviate(value)} is of another type (names were expected)")
     if about.get("choices") and value not in about["choices"]:
         hint = nearest(str(value), about["choices"])
         raise UnknownNameError(f"setting {name}: there is no {declared.name} {abbreviate(value)}; {hint}")

@@ -57,7 +57,7 @@ CHANGES = [
         edit(settings__parse__layer=9),
         edit(settings__data__normalization="word"),
     ),
-    *(edit(facts=...), edit(facts=[]), edit(facts__x=1)),
+    *(edit(settings__parse__priors=[1.5]), edit(facts=...), edit(facts=[]), edit(facts__x=1)),
     *(edit(facts__history=[1]), edit(facts__training={}), edit(facts__step="x"), edit(facts__texts="a.txt")),
 ]
 DAMAGES: list[Callable[[Path], Any]] = [
