@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from induce.decoding.neighbor_distances import MEASURES
-from induce.impact import Impact
+from induce.structures import Impact
 from treebank.base import VERSION
 
 if TYPE_CHECKING:

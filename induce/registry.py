@@ -10,14 +10,15 @@ from importlib.metadata import entry_points
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
-from induce.impact import Impact
-from induce.ranked_trees import RankedHeads, RankedTrees
 from induce.structures import (
     Brackets,
     Distances,
     HeadDistribution,
     Heads,
     Heights,
+    Impact,
+    RankedHeads,
+    RankedTrees,
     SpanScores,
     StackDecisions,
     Structure,
@@ -271,7 +272,7 @@ DECODERS: Registry[DecoderEntry] = Registry(
         "mbr-arcs": _projective("mbr_arcs"),
         "argmax": DecoderEntry("induce.decoding.heads:argmax", HeadDistribution, "heads"),
         "heads-to-tree": DecoderEntry("induce.decoding.heads:heads_to_tree", HeadDistribution, options=(ROOT_RULE,)),
-        "heights": DecoderEntry("induce.decoding.heights:heights", Heights, "heads"),
+        "heights": DecoderEntry("induce.decoding.distances:heights", Heights, "heads"),
         "shift-reduce": DecoderEntry("induce.decoding.stack:shift_reduce", StackDecisions),
         "impact-cuts": DecoderEntry("induce.decoding.impact:impact_cuts", Impact),
         "impact-heads": DecoderEntry("induce.decoding.impact:impact_heads", Impact, "heads"),

@@ -1,4 +1,4 @@
-"""Brackets from syntactic distances, without recursion.
+"""Brackets from syntactic distances, and heads from distances and heights, without recursion.
 
 On ties the first maximum wins. ``distances`` has one entry per word; entry i is the gap *before* word i. The result
 contains every bracket of two or more words once, including the full-sentence span, in no particular order. NaN raises
@@ -12,7 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from treebank.core.dependency import Heads
 from treebank.core.distances import nearest_larger, numbers, spans_from_distances
+from treebank.core.sentence import ROOT
 
 EVEN = 0.5  # a segment ends where the probability of an end is at least this
 TIE = 1e-5  # distances that differ by less are equal: in float32 they depend on the other sentences of a batch
@@ -112,3 +114,27 @@ def segments(distances: Sequence[float]) -> list[tuple[int, int]]:
     cuts = [0, *(index for index, gap in enumerate(gaps) if index and gap >= EVEN), len(gaps)]
     parts = [(start, end) for start, end in pairwise(cuts) if end - start > 1]
     return parts if len(gaps) < 2 or len(cuts) == 2 else [(0, len(gaps)), *parts]
+
+
+def heights(pairs: Sequence[Sequence[float]]) -> Heads:
+    """Heads of the words from ``pairs`` (N, 2) of the gap before each word and its height.
+
+    The head of a phrase of `nary` is its highest word, on ties the first. The head of a word is the head of the
+    smallest phrase that contains the word and is not headed by it; the head of the sentence is the root. The result is
+    one tree without crossing arcs. Phrases are joined from small to large, in linear time except for sorting. Raises
+    SynparseError if a number is NaN.
+    """
+    gaps, height = numbers([gap for gap, _ in pairs]), numbers([value for _, value in pairs], "height")
+    heads = [ROOT] * len(pairs)
+    # of the largest phrase so far that begins at each word
+    ends, tops = list(range(1, len(pairs) + 1)), list(range(len(pairs)))
+    for start, end in sorted(nary(gaps), key=lambda span: span[1] - span[0]):
+        parts = [start]
+        while ends[parts[-1]] < end:
+            parts.append(ends[parts[-1]])
+        top = max((tops[part] for part in parts), key=height.__getitem__)
+        for part in parts:
+            if tops[part] != top:
+                heads[tops[part]] = top
+        ends[start], tops[start] = end, top
+    return tuple(heads)

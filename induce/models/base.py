@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
-from induce.impact import Impact
 from induce.models.capabilities import LayeredStates, MaskingImpact, SentenceScoring
-from induce.structures import Distances, Structure
+from induce.structures import Distances, Impact, Structure
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:

@@ -126,7 +126,7 @@ class MaskingImpact:
     """Impact of masked words on the other words."""
 
     def impact(self, batch: SentenceBatch) -> Tensor:
-        """Impact (B, N, N) of masking word j on word i of full sentences, in evaluation mode (`induce.impact`)."""
+        """Impact (B, N, N) of masking word j on word i of full sentences, in evaluation mode (`induce.structures`)."""
         raise NotImplementedError
 
 

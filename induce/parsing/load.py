@@ -9,8 +9,7 @@ from typing import Any
 from induce import registry
 from induce.decoding import specification
 from induce.device import choose_device
-from induce.parsing.array_parser import ArrayParser
-from induce.parsing.model_parser import ModelParser
+from induce.parsing.model_parser import ArrayParser, ModelParser
 from induce.parsing.parser import Parser, Report
 from induce.settings.run import LayerError, entry_of
 from induce.storage.checkpoint import Checkpoint, find, read

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 from induce.data.vocabulary import SPACE
 from induce.decoding.specification import decoder, decoder_entry, decoders_of
-from induce.ranked_trees import RankedTrees
 from induce.registry import DECODERS
-from induce.structures import Brackets, Structure
+from induce.structures import Brackets, RankedTrees, Structure
 from treebank.core.dependency import Heads, delete, restore, restore_heads
 from treebank.core.tree import Tree
 from treebank.io.jsonl import words_and_indices

@@ -9,12 +9,11 @@ import torch
 
 from induce.data.batches import SentenceBatch
 from induce.decoding.neighbor_distances import MEASURES
-from induce.impact import Impact
 from induce.models.base import Model
 from induce.models.capabilities import LayeredStates, MaskingImpact
 from induce.states.state_trees import IMPACT, StateSource, numbers, parse_source
 from induce.states.states_file import SentenceStates
-from induce.structures import Distances, Structure
+from induce.structures import Distances, Impact, Structure
 from treebank.base.errors import SynparseError
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from induce.data.batches import SentenceBatch
-from induce.impact import Impact
 from induce.parsing.model_parser import ModelParser
 from induce.settings.run import kind_of
 from induce.states.model_states import source_of_model, structure_of_states
 from induce.states.state_trees import IMPACT, StateSource
-from induce.structures import Distances, Structure
+from induce.structures import Distances, Impact, Structure
 from treebank.base.errors import SynparseError
 
 

@@ -12,12 +12,10 @@ import numpy as np
 from induce.decoding import specification
 from induce.decoding.distances import unbiased
 from induce.decoding.neighbor_distances import MEASURES
-from induce.decoding.priors import Evidence
-from induce.impact import Impact
-from induce.parsing.applied_priors import AppliedPriors, requested_priors
+from induce.decoding.priors import AppliedPriors, Evidence, requested_priors
 from induce.parsing.reading import Reading
 from induce.states.states_file import SentenceStates, StatesFile
-from induce.structures import Distances
+from induce.structures import Distances, Impact
 from treebank.base.arguments import ignore, nearest
 from treebank.base.errors import SynparseError, UnknownNameError
 

@@ -26,9 +26,8 @@ from induce.layers.padding import real_words
 from induce.models.base import Context, Loss, Model, Query
 from induce.models.dependency.initial_trees import harmonic_rules, tree_scores, used_rules
 from induce.models.dependency.outward_sums import RuleScores, best_heads, log_total, tree_arcs
-from induce.ranked_trees import RankedHeads
 from induce.setting import choice, count, equal, limited, setting, weight
-from induce.structures import HeadDistribution, Heads, Structure
+from induce.structures import HeadDistribution, Heads, RankedHeads, Structure
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus

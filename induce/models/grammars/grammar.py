@@ -26,9 +26,8 @@ from induce.models.base import Context, Loss, Model, Query
 from induce.models.capabilities import EdgeCounting, SentenceScoring
 from induce.models.grammars.rules import Rules, word_costs
 from induce.models.grammars.span_rewards import reward_loss
-from induce.ranked_trees import RankedTrees
 from induce.setting import limited
-from induce.structures import Brackets, SpanScores, Structure
+from induce.structures import Brackets, RankedTrees, SpanScores, Structure
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus

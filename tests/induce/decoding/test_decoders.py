@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from induce.decoding.specification import decoder
-from induce.impact import Impact
 from induce.registry import DECODERS
-from induce.structures import Distances, HeadDistribution, Heights, SpanScores, StackDecisions, Structure
+from induce.structures import Distances, HeadDistribution, Heights, Impact, SpanScores, StackDecisions, Structure
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import is_tree
 from treebank.core.sentence import ROOT

@@ -7,8 +7,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from induce.decoding.distances import nary
-from induce.decoding.heights import heights
+from induce.decoding.distances import heights, nary
 from tests.support.dependency_trees import is_projective
 from treebank.core.dependency import is_tree
 from treebank.core.sentence import ROOT

@@ -20,13 +20,12 @@ from induce.models.build import make_model
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
-from induce.ranked_trees import RankedHeads, RankedTrees
 from induce.registry import LOADERS, MODELS, default_preset, model_class
 from induce.settings.presets import changed, load_preset, preset_names
 from induce.settings.run import RunConfig, model_settings
 from induce.storage import checkpoint
 from induce.storage.facts import Check
-from induce.structures import Brackets, HeadDistribution, Heads, SpanScores, Structure
+from induce.structures import Brackets, HeadDistribution, Heads, RankedHeads, RankedTrees, SpanScores, Structure
 from induce.training.events import Event, Progress
 from induce.training.state import save_last
 from tests.support.tiny import (

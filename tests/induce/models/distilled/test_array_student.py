@@ -19,9 +19,8 @@ from induce.models.base import Query
 from induce.models.distilled.array_student import ArrayBiaffine, ArrayChart
 from induce.models.distilled.settings import BiaffineConfig, ChartConfig
 from induce.models.distilled.student import Biaffine, ChartParser
-from induce.parsing.array_parser import ArrayParser
 from induce.parsing.load import load_parser, read_trained
-from induce.parsing.model_parser import ModelParser
+from induce.parsing.model_parser import ArrayParser, ModelParser
 from induce.structures import HeadDistribution, SpanScores
 from tests.support import tiny
 from tests.support.reference import ROOT

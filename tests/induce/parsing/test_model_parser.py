@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from induce.layers import blas_threads
-from induce.parsing.array_parser import ArrayParser
 from induce.parsing.load import load_parser
-from induce.parsing.model_parser import ModelParser
+from induce.parsing.model_parser import ArrayParser, ModelParser
 from induce.parsing.text_check import MAX_WORDS
 from induce.parsing.writer import Job, TreeOptions
 from treebank.base.errors import TreebankError
