@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from induce.sharpness import Span, distance_sharpness, head_sharpness, margins, span_sharpness
+from induce.sharpness_measures import Span, distance_sharpness, head_sharpness, margins, span_sharpness
 from treebank.core.sentence import ROOT
 
 if TYPE_CHECKING:

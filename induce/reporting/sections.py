@@ -13,7 +13,7 @@ from induce.analysis.sharpness import SharpnessReport
 from induce.reporting.parsed import Compared, FrequentPart, Parsed, frequent_constituents, frequent_heads
 from induce.reporting.plots import Interval, Line, draw_intervals, draw_lines
 from induce.reporting.runs import RunStory
-from induce.sharpness import MEANINGS
+from induce.sharpness_measures import MEANINGS
 from treebank.base.tables import Column, Table
 from treebank.draw.picture import GOLD, Analysis, Picture, fitted, projected
 from treebank.draw.scene import Scene

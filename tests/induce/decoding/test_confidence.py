@@ -11,7 +11,7 @@ import pytest
 
 from induce.decoding.distances import biased, unbiased
 from induce.parsing.reading import Reading, mean_confidence
-from induce.sharpness import margins
+from induce.sharpness_measures import margins
 from induce.structures import Distances, HeadDistribution, Heights, SpanScores, Structure
 from treebank.core.sentence import ROOT
 

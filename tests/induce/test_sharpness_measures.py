@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from induce.sharpness import distance_sharpness, head_sharpness, span_sharpness
+from induce.sharpness_measures import distance_sharpness, head_sharpness, span_sharpness
 
 
 def test_entropy_of_uniform_and_certain_heads() -> None:
