@@ -179,8 +179,8 @@ def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:
 
     ``gold`` is a path, a name such as ``"wsj10"``, a `Treebank`, or a list of trees. A system is a parser, the path of
     a model folder or of a file of trees, the name of a baseline such as ``"right"``, or a list of trees: `Tree`
-    objects, nltk trees or strings in brackets. ``options`` are ``conventions``, ``max_length`` and the other fields of
-    `EvaluationPlan`. Raises SynparseError if something cannot be scored.
+    objects, nltk trees or strings in brackets. A dictionary has systems by name. ``options`` are ``conventions``,
+    ``max_length`` and the other fields of `EvaluationPlan`. Raises SynparseError if something cannot be scored.
 
     >>> [report] = evaluate("sample", "right", conventions=["on-lstm"]).scores
     >>> round(report.value, 1)
@@ -194,9 +194,9 @@ def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:
 def draw(analyses: Any, *others: Any, gold: Any = ()) -> Drawing:
     """Drawing of trees, sentences or pairs of words and heads.
 
-    A notebook shows the drawing, and its method ``save(path)`` writes it to a file.
-    A string is a tree in brackets, or a sentence, which the default model parses. ``others`` are analyses of the same
-    sentences by other systems, and ``gold`` are the analyses to compare with. Heads need not form a tree. Raises
+    A notebook shows the drawing, and its method ``save(path)`` writes it to a file. A string is a tree in brackets, or
+    a sentence, which the default model parses. ``others`` are analyses of the same sentences by other systems, and
+    ``gold`` are the analyses to compare with. A dictionary has analyses by name. Heads need not form a tree. Raises
     SynparseError for anything else, for other numbers of sentences, and if the words of ``gold`` differ.
 
     >>> print(draw((["the", "cat", "sat"], [1, 2, -1])).to_latex().splitlines()[0])

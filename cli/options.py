@@ -64,8 +64,8 @@ models_option = option(
     "models",
     multiple=True,
     metavar="PATH",
-    help="Trained model, such as mine or mine@layer=2, or a pattern such as 'runs/seed-*' (repeatable; default: "
-    "./synparse-model).",
+    help="Trained model: mine, mine@layer=2, a pattern such as 'runs/seed-*', or with a name in tables and pictures, "
+    "ours=mine (repeatable; default: ./synparse-model).",
     group=MODEL,
     shell_complete=complete_model,
 )

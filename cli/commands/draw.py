@@ -122,13 +122,14 @@ def _parsers(
     from induce.parsing.load import load_parser
     from induce.parsing.systems import check_words
     from induce.reporting.sentence_pictures import holds_text
+    from induce.storage.model_spec import system_name
 
     if not models and (has_gold or not holds_text(paths, input_options)):
         return []
     parsers = [(model, load_parser(model, tell=note, **parsing)) for model in models or [default_model()]]
     for model, parser in parsers if has_gold else []:
         check_words(model, parser)
-    return [(f"{parser.name} {model}" if len(parsers) > 1 else parser.name, parser) for model, parser in parsers]
+    return [(system_name(parser.name, model, alone=len(parsers) == 1), parser) for model, parser in parsers]
 
 
 def draw_in_terminal(pictures: Iterable[Picture], width: int | None = None) -> None:

@@ -113,13 +113,14 @@ def evaluate(
     """Score models, files of trees or heads, and baselines against a treebank.
 
     PREDICTED is any number of files with one tree per gold sentence, CoNLL-U files with heads, folders of such files,
-    or models. Without PREDICTED and --model, the default model is scored: the one in $SYNPARSE_MODEL or
-    ./synparse-model, else the built-in one.
+    or models. NAME=PATH names a system in all tables. Without PREDICTED and --model, the default model is scored: the
+    one in $SYNPARSE_MODEL or ./synparse-model, else the built-in one.
     """
     _check_usage(form, details, worst, overwrite=overwrite, **plan_options)
     from cli.commands.eval_report import check_details, show
     from induce.parsing.systems import load_systems
     from induce.storage.model_spec import expand_arguments, is_model
+    from treebank.base.arguments import split_name
     from treebank.evaluate.evaluate import EvaluationPlan
     from treebank.evaluate.evaluate import evaluate as run_plan
 
@@ -137,8 +138,8 @@ def evaluate(
     if not models and not following:
         check_parsing_options({"decoder": decoder, "priors": priors})
     if details:
-        reads = {"inputs": plan.predicted, "gold": plan_options["gold"], "models": [*models, *following]}
-        check_details(details, overwrite=overwrite, **reads)
+        files, read = [split_name(path)[1] for path in plan.predicted], [*models, *following]
+        check_details(details, overwrite=overwrite, inputs=files, gold=plan_options["gold"], models=read)
     groups = expand_arguments(models, following)
     systems = load_systems(groups, tell=note, watched=_track, decoder=decoder, priors=priors, device=device)
     show(run_plan(plan, systems, groups), form=form, worst=worst, details=details, overwrite=overwrite)

@@ -157,7 +157,7 @@ def agreement(
     there are fewer than two systems or both trees and heads, if no sentence can be compared, and if a file lacks one.
     """
     specs = [parse_model_spec(name) for name in (*systems, *(f"baseline:{name}" for name in baselines))]
-    names = [spec.name for spec in specs]
+    names = [spec.label or spec.name for spec in specs]
     if len(set(names)) < max(2, len(names)):
         raise SynparseError("agreement needs two or more different systems")
     voters = [make_voter(spec, spec.path, RECIPES[RECIPE], load) for spec in specs]

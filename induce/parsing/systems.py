@@ -113,11 +113,15 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
 
     ``options`` are fields of `EvaluationPlan`. ``gold`` is the name or path of a treebank, a `Treebank` or a list of
     trees. A system is a parser, the path of a model folder, of a file of trees or heads or of parsed text, the name of
-    a baseline, or a list of trees. Raises SynparseError if a system is none of these.
+    a baseline, a list of trees, or a dictionary of these by the name that they have in tables. Raises SynparseError if
+    a system is none of these.
     """
+    pairs = [pair for item in systems for pair in (item.items() if isinstance(item, Mapping) else [("", item)])]
+
     if not isinstance(gold, str | os.PathLike | Treebank):
         gold = given_gold(gold)
-    names = [os.fspath(system) for system in systems if isinstance(system, str | os.PathLike)]
+    paths = [(name, os.fspath(system)) for name, system in pairs if isinstance(system, str | os.PathLike)]
+    names = [f"{name}={path}" if name else path for name, path in paths]
     baselines = [name for name in names if name in BASELINES or name in HEAD_BASELINES]
     more_files, more_baselines = options.pop("predicted", ()), options.pop("baselines", ())
     folders = [name for name in names if name not in baselines and is_model(name)]
@@ -125,29 +129,30 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
     for name in files:
         if not (os.path.lexists(name) or os.path.splitext(name)[1] or os.sep in name):
             baseline(name)  # suggests the nearest name
-    others = [system for system in systems if not isinstance(system, str | os.PathLike)]
-    models = [_given_system(system, number) for number, system in enumerate(others, start=1)]
-    models += load_systems(expand_models(folders))
+    others = [pair for pair in pairs if not isinstance(pair[1], str | os.PathLike)]
+    models = [_given_system(system, number, name) for number, (name, system) in enumerate(others, start=1)]
+    groups = expand_models(folders)
+    models += load_systems(groups)
     plan = EvaluationPlan(
         gold=gold if isinstance(gold, Treebank) else os.fspath(gold),
         predicted=[*files, *more_files],
         baselines=[*baselines, *more_baselines],
         **options,
     )
-    return evaluate(plan, models)
+    return evaluate(plan, models, groups)
 
 
-def _given_system(system: Any, number: int) -> System:
-    """System for a parser or a list of trees."""
+def _given_system(system: Any, number: int, name: str) -> System:
+    """System for a parser or a list of trees, the one with this ``number``, and a ``name`` if it has one."""
     from induce.parsing.parser import Parser
 
     if isinstance(system, Parser):
-        info = SystemInfo(system.name, learned_from=system.learned_from, decoded=system.decoded)
+        info = SystemInfo(name or system.name, learned_from=system.learned_from, decoded=system.decoded)
         return parser_system(system, info)
     if not isinstance(system, Iterable):
         kinds = "a parser, a path, the name of a baseline or a list of trees"
         raise SynparseError(f"system {number} is not {kinds}: {system!r}")
-    return given_trees(f"trees {number}", system)
+    return given_trees(name or f"trees {number}", system)
 
 
 def parse_text(parser: ModelParser, sentences: Iterable[Sentence]) -> Iterator[Tree]:

@@ -137,7 +137,7 @@ class Report:
             details=True,
         )
         evaluation = evaluate(scored, systems, self.groups)
-        return replace(evaluation, comparisons=compare_all(evaluation.scores))
+        return replace(evaluation, comparisons=compare_all(evaluation.scores, self.groups))
 
     def _usual_baselines(self) -> list[str]:
         outputs = {model.parser.output for model in self.models}

@@ -1,4 +1,4 @@
-"""Model specifications: a model with the options that apply to it, ``RUN@layer=2,decoder=unbiased,weight=2``."""
+"""Model specifications: a model with a name and options, ``NAME=RUN@layer=2,decoder=unbiased,weight=2``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from induce.storage.locate import FAMILY, locate
-from treebank.base.arguments import nearest
+from treebank.base.arguments import nearest, split_name
 from treebank.base.errors import SynparseError, UnknownNameError
 
 BASELINE = "baseline:"
@@ -33,7 +33,9 @@ OPTIONS: dict[str, Callable[[str], Any]] = {
 
 
 def system_name(model: str, folder: str, *, alone: bool) -> str:
-    """Name of a model in results: its type, followed by its folder unless it is ``alone``."""
+    """Name of a model in results: that before ``=``, else its type, followed by its folder unless it is ``alone``."""
+    if label := split_name(folder)[0]:
+        return label
     return model if alone or not folder else f"{model} {folder}"
 
 
@@ -47,6 +49,7 @@ class ModelSpec:
     layer: int = 0  # from 1; 0: that of the model
     distances: str = ""
     priors: str = ""  # "none", or NAME:STRENGTH with "+" between them
+    label: str = ""  # the name in tables and pictures, "" for the type of the model
 
     def __post_init__(self) -> None:
         """Raises ValueError if the weight or the layer is out of range."""
@@ -67,7 +70,8 @@ class ModelSpec:
         options = ",".join(
             f"{key}={value:g}" if key == "weight" else f"{key}={value}" for key, value in self.options.items()
         )
-        return f"{self.path}@{options}" if options else self.path
+        text = f"{self.path}@{options}" if options else self.path
+        return f"{self.label}={text}" if self.label else text
 
     @property
     def baseline(self) -> str:
@@ -76,19 +80,19 @@ class ModelSpec:
 
 
 def parse_model_spec(text: str | os.PathLike[str]) -> ModelSpec:
-    """The specification in ``text``. An existing path is never split at its ``@``.
+    """The specification in ``text``. An existing path is never split at its ``@`` or ``=``.
 
     Raises SynparseError for an unknown option and for a value that is not valid.
 
     >>> parse_model_spec("runs/a@layer=2,weight=0.5")
-    ModelSpec(path='runs/a', weight=0.5, decoder='', layer=2, distances='', priors='')
+    ModelSpec(path='runs/a', weight=0.5, decoder='', layer=2, distances='', priors='', label='')
     """
-    text = os.fspath(text)
+    label, text = split_name(os.fspath(text))
     path, at, options = text.rpartition("@")
-    if not text or (not path and "=" in options):
+    if not text or (at and not path and "=" in options):
         raise SynparseError(f"{text or repr(text)}: there is no model before the options; write RUN or RUN@layer=2")
     if not at or "=" not in options or os.path.lexists(text):
-        return ModelSpec(path=text)
+        return ModelSpec(path=text, label=label)
     values: dict[str, Any] = {}
     for option in options.split(","):
         key, equals, value = option.partition("=")
@@ -96,7 +100,7 @@ def parse_model_spec(text: str | os.PathLike[str]) -> ModelSpec:
             advice = "write '+' between priors" if "priors" in values and not equals else nearest(key, OPTIONS)
             raise UnknownNameError(f"{text}: a model has no option {key!r}; {advice}")
         values[key] = option_value(text, key, value)
-    return ModelSpec(path=path, **values)
+    return ModelSpec(path=path, label=label, **values)
 
 
 def option_value(model: str, name: str, value: object) -> Any:
@@ -128,10 +132,16 @@ def is_model(text: str | os.PathLike[str]) -> bool:
 def expand_models(patterns: Sequence[str]) -> dict[str, list[str]]:
     """Each pattern with the specifications of the models that match it, or with itself if it is not a pattern.
 
-    The description of a family, which is in the folder of its models, is left out. Raises SynparseError if no path
-    matches a pattern.
+    In ``NAME=PATTERN``, the name is the key. The description of a family, which is in the folder of its models, is left
+    out. Raises SynparseError if no path matches a pattern, or if two have one name.
     """
-    return {pattern: _expand(pattern) for pattern in patterns}
+    groups: dict[str, list[str]] = {}
+    for pattern in dict.fromkeys(patterns):
+        key = split_name(pattern)[0] or pattern
+        if key in groups:
+            raise SynparseError(f"{pattern}: there is another model with this name; choose different names")
+        groups[key] = _expand(pattern)
+    return groups
 
 
 def expand_arguments(named: Sequence[str], following: Sequence[str]) -> dict[str, list[str]]:
@@ -155,4 +165,5 @@ def _expand(pattern: str) -> list[str]:
     paths = sorted(path for path in glob.glob(spec.path) if os.path.basename(path) != FAMILY)
     if not paths:
         raise SynparseError(f"{pattern}: no model folder matches this pattern")
-    return [replace(spec, path=path).name for path in paths]
+    labels = [f"{spec.label} {os.path.basename(path)}" if spec.label else "" for path in paths]
+    return [replace(spec, path=path, label=label).name for path, label in zip(paths, labels, strict=True)]

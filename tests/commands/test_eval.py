@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import synparse
 from tests.support.calls import Caller
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
@@ -203,6 +204,22 @@ def test_comparison(call: Caller) -> None:
     assert published["systems"] == ["C-PCFG (published)", "many-right.txt"]
     assert published["p_seeds"] < 0.05
     assert "second system" in call.refusal("eval", "--gold", "gold.mrg", "right.txt", "--compare")
+
+
+def test_named_systems_have_their_names_everywhere(call: Caller, options: list[Any]) -> None:
+    for seed in (1, 2):
+        Path(f"runs/seed-{seed}").mkdir(parents=True)
+    arguments = ("eval", "--gold", "gold.mrg", "theirs=right.txt", "-m", "ours=runs/seed-*", "-m", "one=runs/seed-1")
+    document = call.json(*arguments, "--compare")
+    names = [(score["system"], score.get("model")) for score in document["scores"]]
+    models = [("ours seed-1", "runs/seed-1"), ("ours seed-2", "runs/seed-2"), ("one", "runs/seed-1")]
+    assert names == [*models, ("theirs", None)]
+    assert [(group["systems"], list(group["values"])) for group in document["groups"]] == [
+        ("ours", ["runs/seed-1", "runs/seed-2"])
+    ]
+    assert [item["systems"] for item in document["comparisons"]] == [["ours", "one"], ["ours", "theirs"]]
+    scores = synparse.evaluate("gold.mrg", {"theirs": "right.txt", "trees": GOLD.splitlines()})
+    assert [score.system for score in scores.trees] == ["trees", "theirs"]
 
 
 def test_a_pattern_of_models_gives_mean_and_deviation(call: Caller, options: list[Any]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from numbers import Real
@@ -76,6 +78,7 @@ LISTS = TEXTS | {"teachers", "settings", "conventions", "baselines", "predicted"
 #: names of options that are strings
 STRINGS = frozenset({"model", "preset", "task", "trees", "title", "decoder", "normalization", "head_rules"})
 STRING = "a string or path"
+_NAMED = re.compile(r"([^=@/\\*?\[\]]+)=(.+)", re.DOTALL)
 
 
 def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,6 +110,21 @@ def as_list(value: Any, name: str) -> list[Any]:
 def _without_path(value: Any) -> Any:
     """The string of a path, and any other value unchanged."""
     return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """Name and path of a system in ``NAME=PATH``, or "" and the path without a name.
+
+    A path or pattern that exists has no name, even if it contains ``=``.
+
+    >>> split_name("ours=runs/a@layer=2"), split_name("runs/lr=0.1")
+    (('ours', 'runs/a@layer=2'), ('', 'runs/lr=0.1'))
+    """
+    match = _NAMED.fullmatch(text)
+    for path in (text, text.rpartition("@")[0]) if match else ():
+        if os.path.lexists(path) or (glob.has_magic(path) and glob.glob(path)):
+            return "", text
+    return (match[1], match[2]) if match else ("", text)
 
 
 def check_type(name: str, value: Any, types: tuple[type, ...], expected: str) -> None:

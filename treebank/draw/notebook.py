@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,10 +60,16 @@ def draw(
     """Pictures of trees, heads (pairs of words and heads) or sentences, one or many.
 
     ``others`` are analyses of the same sentences by further systems, and ``gold`` the analyses that all are compared
-    with. Heads need not form a tree. Raises SynparseError if something cannot be drawn, if the systems or gold have
-    different numbers of sentences, if the words of gold differ, and for trees against heads.
+    with. A dictionary has systems by name. Heads need not form a tree. Raises SynparseError if something cannot be
+    drawn, if the systems or gold have different numbers of sentences, if the words of gold differ, and for trees
+    against heads.
     """
-    systems = [_analyses(system, str(number)) for number, system in enumerate((drawable, *others), start=1)]
+    named = [
+        pair
+        for number, system in enumerate((drawable, *others), start=1)
+        for pair in (system.items() if isinstance(system, Mapping) else [(str(number), system)])
+    ]
+    systems = [_analyses(system, name) for name, system in named]
     references = _analyses(gold, GOLD)
     count = len(systems[0])
     counts = {f"system {number}": len(system) for number, system in enumerate(systems, start=1)}

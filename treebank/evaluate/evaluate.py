@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from treebank.base.arguments import check_count, nearest
+from treebank.base.arguments import check_count, nearest, split_name
 from treebank.base.errors import SynparseError, TreebankError, UnknownNameError, UsageError
 from treebank.base.tables import Table
 from treebank.core.baselines import HEAD_BASELINES
@@ -229,7 +229,8 @@ def spreads_of(groups: Mapping[str, Sequence[str]], scores: Sequence[Score]) -> 
         members = [score for score in scores if score.info.model in folders and len(folders) > 1]
         for convention, metric in dict.fromkeys((score.convention, score.metric) for score in members):
             same = [score for score in members if (score.convention, score.metric) == (convention, metric)]
-            yield Spread(pattern, metric, convention.name, Runs({score.info.model: score.value for score in same}))
+            values = {split_name(score.info.model)[1]: score.value for score in same}
+            yield Spread(pattern, metric, convention.name, Runs(values))
 
 
 # --- conventions

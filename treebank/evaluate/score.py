@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treebank.base import VERSION
+from treebank.base.arguments import split_name
 from treebank.base.tables import Interval
 from treebank.core.baselines import BASELINES, HEAD_BASELINES
 from treebank.core.sentence import Sentence, Treebank
@@ -239,7 +240,7 @@ class Score:
         }
         entry |= self.details()
         if info.model:
-            entry["model"] = info.model
+            entry["model"] = split_name(info.model)[1]
         if info.decoded:
             entry["parser"] = dict(part.split(":", 1) for part in info.decoded.split("|"))
         if info.learned_from:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol
 
-from treebank.base.arguments import nearest
+from treebank.base.arguments import nearest, split_name
 from treebank.base.errors import SynparseError, TreebankError, UnknownNameError
 from treebank.core.baselines import BASELINES, HEAD_BASELINES, SEEDED
 from treebank.core.sentence import Location, Sentence, Treebank
@@ -91,12 +91,13 @@ def baseline_draw(name: str, seed: int | None) -> Callable[[Tree], Bracketing]:
 
 
 def file_system(path: str, encoding: str = "") -> System:
-    """Predictions in a file or folder: heads or trees, depending on the suffix.
+    """Predictions in a file or folder: heads or trees, depending on the suffix. ``path`` can be ``NAME=PATH``.
 
     Files that are not UTF-8 are read in ``encoding``.
 
     Raises TreebankError with file and line if they cannot be read.
     """
+    name, path = split_name(path)
     kind: Literal["trees", "heads"] = "heads" if gives_heads(path) else "trees"
     read = read_prediction_heads if kind == "heads" else read_prediction_trees
     try:
@@ -106,7 +107,7 @@ def file_system(path: str, encoding: str = "") -> System:
             raise
         predictions = list(read(path, encoding=encoding))
     empty = sum(each.is_empty for each in predictions) if kind == "trees" else 0
-    return System(SystemInfo(path, empty=empty), kind, lambda sentences: predictions, is_file=True)
+    return System(SystemInfo(name or path, empty=empty), kind, lambda sentences: predictions, is_file=True)
 
 
 def given_trees(name: str, trees: Iterable[Any]) -> System:

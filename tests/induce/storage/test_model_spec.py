@@ -50,6 +50,7 @@ def test_pattern_keeps_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         Path(name).mkdir()
     Path(FAMILY).touch()
     assert expand_models(["*"]) == {"*": ["seed-1", "seed-2"]}
+    assert expand_models(["ours=*"]) == {"ours": ["ours seed-1=seed-1", "ours seed-2=seed-2"]}
     assert expand_models(["seed-*@layer=1"]) == {"seed-*@layer=1": ["seed-1@layer=1", "seed-2@layer=1"]}
     with pytest.raises(SynparseError, match="no model folder matches"):
         expand_models(["none-*@layer=1"])
@@ -64,3 +65,27 @@ def test_specification_is_accepted_by_loading_and_scoring() -> None:
     gold = "tests/data/none.mrg"
     with pytest.raises(SynparseError, match=r"none\.mrg"):
         evaluate_systems(gold, ["english-grammar@decoder=brackets"])
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "path"),
+    [
+        ("ours=runs/a@layer=2", "ours", "runs/a"),
+        ("C-PCFG 2=a", "C-PCFG 2", "a"),
+        ("runs/lr=0.1", "", "runs/lr=0.1"),
+        ("lr=0.1", "", "lr=0.1"),
+        ("lr=0.1@layer=2", "", "lr=0.1"),
+        ("lr=*", "", "lr=*"),
+        ("ours=lr=0.1", "ours", "lr=0.1"),
+    ],
+)
+def test_name_precedes_a_path_that_does_not_exist(working_folder: Path, text: str, label: str, path: str) -> None:
+    Path("lr=0.1").mkdir()
+    spec = parse_model_spec(text)
+    assert (spec.label, spec.path, spec.name) == (label, path, text)
+
+
+def test_two_models_cannot_have_one_name() -> None:
+    with pytest.raises(SynparseError, match="b=y: there is another model with this name") as error:
+        expand_models(["b=x", "a=x", "b=y"])
+    assert "choose different names" in str(error.value)

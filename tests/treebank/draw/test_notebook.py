@@ -107,3 +107,8 @@ def test_gold_must_have_the_same_structure() -> None:
     with pytest.raises(SynparseError, match="1, 2: trees cannot be compared with gold heads"):
         synparse.draw(GOLD, [PREDICTED], gold=(GOLD.words, HEADS))
     assert "in gold only" in synparse.draw((GOLD.words, HEADS), [PREDICTED], gold=[GOLD]).to_svg()
+
+
+def test_dictionary_names_the_systems() -> None:
+    drawing = synparse.draw({"ours": [PREDICTED], "theirs": [PREDICTED]}, gold=[GOLD])
+    assert [analysis.name for analysis in drawing.pictures[0].analyses] == ["ours", "theirs"]
