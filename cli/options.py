@@ -213,6 +213,12 @@ def check_page_output(output: str, overwrite: bool) -> None:
         check_default_output(output, overwrite=overwrite)
 
 
+def note_page(output: str) -> None:
+    """Print the name of a page that was written into a file."""
+    if output != "-":
+        click.echo(f"{output}: open it in a browser", err=True)
+
+
 def gold_option(required: bool = False) -> Decorator:
     """Add ``--gold``."""
     return option("--gold", required=required, metavar="GOLD", help=GOLD_HELP, group=INPUT)

@@ -10,7 +10,7 @@ import click
 from cli.command import command, number_option, option
 from cli.commands.search import MATCHES
 from cli.corpus_options import CorpusOptions, corpus_options
-from cli.options import OUTPUT, check_page_output, dependent_seed, dependent_seed_option, page_options
+from cli.options import OUTPUT, check_page_output, dependent_seed, dependent_seed_option, note_page, page_options
 
 EXAMPLES = [
     ("synparse browse trees.txt", "Write corpus.html, in which parsed text can be searched."),
@@ -52,3 +52,4 @@ def browse(
     finally:
         call.counter.close()
     call.write([page])
+    note_page(output)

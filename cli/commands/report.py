@@ -18,6 +18,7 @@ from cli.options import (
     max_length_option,
     models_option,
     note,
+    note_page,
     page_options,
     parsing_options,
     ptb_option,
@@ -81,6 +82,7 @@ def report(
     page = Report(report_plan, tell=note, decoder=decoder, priors=priors, device=device).html()
     with open_output(output) as write:
         write(page)
+    note_page(output)
 
 
 def _check_options(

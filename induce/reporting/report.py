@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
 from treebank.evaluate.systems import System, head_predictions, tree_predictions
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 
+DEFAULT_PICTURES = 4  # of each group
 TREE_BASELINES = ("right", "left", "balanced", "random", "oracle", "gold")
 
 
@@ -47,7 +48,7 @@ class ReportPlan:
     max_length: int | None = None
     ptb: str | None = None
     input_options: InputOptions = DEFAULT_INPUT
-    pictures: int = 4
+    pictures: int = DEFAULT_PICTURES
     title: str = ""
 
     def __post_init__(self) -> None:
@@ -75,6 +76,16 @@ class ReportPlan:
         words += ["--ptb", self.ptb] if self.ptb else []
         words += ["--encoding", self.input_options.encoding] if self.input_options.encoding else []
         return shlex.join([*words, *more])
+
+    def own_options(self) -> Iterator[str]:
+        """The options of ``synparse report`` besides those of `command`."""
+        yield from (part for baseline in self.baselines for part in ("--baseline", baseline))
+        options = self.input_options
+        yield from ("--tokenizer", options.tokenize) if options.tokenize else ()
+        yield from ("--paragraphs",) if options.paragraphs else ()
+        yield from ("--input-format", options.form) if options.form else ()
+        yield from ("--pictures", str(self.pictures)) if self.pictures != DEFAULT_PICTURES else ()
+        yield from ("--title", self.title) if self.title else ()
 
 
 class Report:
@@ -147,7 +158,14 @@ class Report:
         """The command that prints the scores."""
         baselines = self.plan.baselines or self._usual_baselines()
         named = [part for name in baselines for part in ("--baseline", name)]
-        return self.plan.command("eval", *named, *(["--compare"] if self.evaluation.comparisons else []))
+        compare = ["--compare"] if self.evaluation.comparisons else []
+        return self.plan.command("eval", *self._parsing_options(), *named, *compare)
+
+    def _parsing_options(self) -> list[str]:
+        """The options with which the parsers were loaded."""
+        known = {"decoder": None, "priors": None, "device": "auto"}
+        chosen = {name: self.parsing[name] for name in known if self.parsing.get(name) not in (None, known[name])}
+        return [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
 
     def html(self) -> str:
         """The page."""
@@ -162,7 +180,7 @@ class Report:
             parts += sections.pictures(self.compared, evaluation, plan.pictures)
         title = plan.title or "Trained models" + (f": {os.path.basename(plan.data.rstrip('/'))}" if plan.data else "")
         parts = [section for section in parts if section.blocks]
-        made_by = plan.command("report")
+        made_by = plan.command("report", *self._parsing_options(), *plan.own_options())
         return render("report.html", __package__, title=title, sections=parts, version=VERSION, command=made_by)
 
 

@@ -29,6 +29,7 @@ TREES = """\
 (S (NP (DT The) (NN cat)) (VP (VBD </script>) (NP (NP-X (JJ "old") (NN cat)))) (. &))
 (X (X (W the) (W cat)) (X (W saw) (X (W it) (W -LRB-))))
 (FRAG (NP (DT the) (NN cat)) (NP (DT a) (NN dog)) (, ,) (ADVP (RB fast)))
+(S (NP (NN Über) (NN ٣)) (VP (VB café) (NN a.b) (NN naïve-té)))
 (S (NP (NN הילד) (JJ הקטן)) (VP (VB אכל) (NP (NN תפוח))))
 """
 HEADS = """\
@@ -56,6 +57,8 @@ NP ; NP < DT ; NP < DT < NN ; NP < (DT < the) ; NP !< DT ; /^NP/ << i@"THE" ; S 
 NP|VP < NP ; DT . NN ; NN , DT ; NP .. VP ; VP ,, NP ; NP $ VP ; NP $. VP ; VP $, NP ; NP $.. /\\./ ; /\\./ $,, NP
 NP <, DT ; DT >, NP ; NP <- NN ; NN >- NP ; VP <: NP ; NP >: VP ; NP >> VP ; NP [< DT | < NN] ; NP ![< DT < NN] . VP
 NP < DT & < NN ; NP < (NN|JJ) ; NP < DT | < JJ ; /N/ > (/P$/ < i@/^o/) ; -NONE- ; NP < -NONE- ; "cat" ; DT|NN > NP
+/^\\w+$/ > NN|VB ; /^\\W/ ; NN < /\\bé/ ; /é\\b/ ; /\\Bf/ ; /^\\d$/ ; /^\\D+$/ > NN ; /^[\\w-]+$/ > NN
+/^a.b$/ ; /^[.]$/ ; W < "(" ; W < -LRB- ; "-LRB-" ; /[(]/ ; i@/^ÜBER/ ; /\\s/ ; /^\\S+é$/
 X < (W < the) < (W < cat) ; X !> X ; i@/^THE$/ > DT ; NP ! < PP # with a comment ; ((NP)) ; NP < ((NN) . VP)
 """
 HEAD_PATTERNS = """
@@ -192,17 +195,17 @@ def test_patterns_that_only_search_has_are_refused(browser: Browser, folder: Pat
         set_fields(browser, mode="pattern", query=pattern)
         browser.value("runSearch()")
         assert status(browser, "problem").startswith("character "), pattern
-        assert status(browser) == "0 of 5 sentences"
+        assert status(browser) == "0 of 6 sentences"
 
 
 @needs_browser
 def test_search_picture_and_download_by_keyboard(browser: Browser, folder: Path, call: Caller) -> None:
     browser.open(folder / "trees.html")
-    assert status(browser) == "5 sentences"
+    assert status(browser) == "6 sentences"
     tab_to(browser, "#query")
     browser.type("THE cat")
     browser.press("Enter", code=13, text="\r")
-    assert status(browser) == "4 of 5 sentences, 4 matches"
+    assert status(browser) == "4 of 6 sentences, 4 matches"
     assert (
         browser.value("document.querySelector('.sentence').innerHTML")
         == "<mark>the cat</mark> saw a dog of the man ran ."
@@ -225,15 +228,31 @@ def test_search_picture_and_download_by_keyboard(browser: Browser, folder: Path,
 
 
 @needs_browser
+def test_matches_are_marked_in_the_picture(browser: Browser, folder: Path) -> None:
+    marks = "[...document.querySelectorAll('.results svg text.shared')].map(text => text.textContent)"
+    for name, query, expected in [
+        ("trees", "PP", ["PP"]),
+        ("trees", "NN > (NP > PP)", ["man"]),
+        ("trees", "NP $ ADVP", ["NP", "NP"]),
+        ("conllu", "{form=at}", ["at"]),
+    ]:
+        browser.open(folder / f"{name}.html")
+        set_fields(browser, mode="pattern", query=query)
+        browser.value("runSearch()")
+        browser.value("document.querySelectorAll('.detail button').forEach(button => button.click())")
+        assert browser.value(marks) == expected, query
+
+
+@needs_browser
 def test_filters_and_malformed_pattern(browser: Browser, folder: Path) -> None:
     browser.open(folder / "trees.html")
     for fields, expected in [
-        ({"label": "NP"}, "4 of 5 sentences, 9 matches"),
-        ({"label": "DT"}, "3 of 5 sentences, 6 matches"),
-        ({"label": "NP", "longest": "4"}, "1 of 5 sentences, 2 matches"),
-        ({"label": "", "longest": "", "shortest": "7"}, "1 of 5 sentences"),
-        ({"shortest": "", "mode": "expression", "query": "c.t( .|$)"}, "4 of 5 sentences, 5 matches"),
-        ({"mode": "words", "query": "zebra"}, "0 of 5 sentences"),
+        ({"label": "NP"}, "5 of 6 sentences, 10 matches"),
+        ({"label": "DT"}, "3 of 6 sentences, 6 matches"),
+        ({"label": "NP", "longest": "4"}, "1 of 6 sentences, 2 matches"),
+        ({"label": "", "longest": "", "shortest": "7"}, "1 of 6 sentences"),
+        ({"shortest": "", "mode": "expression", "query": "c.t( .|$)"}, "4 of 6 sentences, 5 matches"),
+        ({"mode": "words", "query": "zebra"}, "0 of 6 sentences"),
     ]:
         set_fields(browser, **fields)
         browser.value("runSearch()")
@@ -243,7 +262,7 @@ def test_filters_and_malformed_pattern(browser: Browser, folder: Path) -> None:
     assert status(browser, "problem") == "character 9: the closing ) is missing"
     assert browser.value("element('query').hasAttribute('aria-invalid') && element('download').disabled")
     browser.value("element('clear').click()")
-    assert (status(browser), status(browser, "problem")) == ("5 sentences", "")
+    assert (status(browser), status(browser, "problem")) == ("6 sentences", "")
 
 
 @needs_browser

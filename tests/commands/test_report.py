@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,19 @@ def test_long_sentences_of_a_text_and_of_gold_heads_are_left_out(call: Caller, m
     call.result("convert", tmp_path / "gold.mrg", "--format", "conllu", "-o", tmp_path / "gold.conllu")
     for bound, count in ((6, 2), (5, 0)):
         assert len(load_gold(str(tmp_path / "gold.conllu"), max_length=bound)) == count
+
+
+@pytest.mark.parametrize("gold", [True, False])
+def test_its_command_writes_the_same_page(call: Caller, model: Path, working_folder: Path, gold: bool) -> None:
+    Path("in.txt").write_text(toy_text(20), encoding="utf-8")
+    Path("gold.mrg").write_text(GOLD, encoding="utf-8")
+    data = ["--gold", "gold.mrg", "--baseline", "left"] if gold else ["in.txt", "--tokenizer", "none"]
+    options = ["--pictures", "2", "--title", "My page", "--decoder", "biased", "--priors", "none"]
+    assert call("report", "-m", model, *data, *options)[2].endswith("report.html: open it in a browser\n")
+    first = Path("report.html").read_text(encoding="utf-8")
+    [made_by] = re.findall(r"Made by synparse .*?<code>(.*?)</code>", first, re.DOTALL)
+    call(*shlex.split(unescape(made_by))[1:], "-o", "again.html")
+    assert Path("again.html").read_text(encoding="utf-8") == first
 
 
 def test_the_same_from_python(model: Path, tmp_path: Path) -> None:

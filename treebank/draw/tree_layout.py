@@ -21,6 +21,7 @@ SIZE, SMALL = 16.0, 12.0  # pixels: size of words, and of labels, tags and notes
 GAP = 14.0  # between two words
 LABELLED_STEP, BARE_STEP = 38.0, 24.0  # from one level to the next
 DEEP = 40  # levels; more are drawn closer together
+MAX_FAN, MAX_SLOPE = 5, 10  # children, and width of an edge over its height, beyond which edges have right angles
 ROUNDS = 30  # of making room for labels; each at least halves the missing width
 
 
@@ -137,10 +138,18 @@ def draw_tree(branches: Branches, words: Sequence[float], width: float, inks: Se
     positions, depths = branches.middles(words), branches.depths
     for k, hanging in enumerate(branches.children):
         top, level = depths[k] * step + size + 5, (depths[k] + 1) * step + (1.0 if size else 5.0)
-        for child in hanging:
-            word = child - len(tree.spans)
-            ends = [(positions[child], level)] if word < 0 else [(words[word], level), (words[word], bottom)]
-            scene.items.append(Stroke(((positions[k], top), *ends), inks[k]))
+        columns = [
+            words[child - len(tree.spans)] if child >= len(tree.spans) else positions[child] for child in hanging
+        ]
+        widest = max(abs(x - positions[k]) for x in columns)
+        is_flat = len(hanging) > MAX_FAN and widest > MAX_SLOPE * (level - top)
+        middle = (top + level) / 2
+        for child, x in zip(hanging, columns, strict=True):
+            # nearly horizontal edges of many children would merge, so they share a beam
+            points = [(positions[k], top), *([(positions[k], middle), (x, middle)] * is_flat), (x, level)]
+            if child >= len(tree.spans):
+                points.append((x, bottom))
+            scene.items.append(Stroke(tuple(points), inks[k]))
     for word, parent in enumerate(branches.parents[len(tree.spans) :]):
         if parent == TOP:  # a word outside of all brackets
             scene.items.append(Stroke(((words[word], bottom - below / 2), (words[word], bottom)), Ink.FAINT))

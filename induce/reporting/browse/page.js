@@ -100,13 +100,13 @@ function item(sentence, matches) {
   }
   put(last, sentence.words.length, false);
   const line = make("p", { className: "detail" }), entry = make("li", {}, text, line);
-  if (sentence.hasTree || sentence.heads.length) line.append(pictureButton(sentence, entry), " ");
+  if (sentence.hasTree || sentence.heads.length) line.append(pictureButton(sentence, entry, matches ?? []), " ");
   line.append(place(sentence));
   if (sentence.document[1]) line.append(` (${sentence.document[1]})`);
   return entry;
 }
 
-function pictureButton(sentence, entry) {
+function pictureButton(sentence, entry, matches) {
   const name = sentence.hasTree ? "Tree" : "Arcs", id = `picture-${sentence.index}`;
   const label = `${name} of ${place(sentence)}`;
   const state = { "aria-expanded": "false", "aria-controls": id, "aria-label": label };
@@ -114,7 +114,7 @@ function pictureButton(sentence, entry) {
   const panel = make("div", { id, className: "scroll", tabIndex: 0, role: "group", "aria-label": label, hidden: true });
   entry.append(panel);
   button.addEventListener("click", () => {
-    if (!panel.children.length) panel.append(picture(sentence));
+    if (!panel.children.length) panel.append(picture(sentence, matches));
     panel.hidden = !panel.hidden;
     button.setAttribute("aria-expanded", String(!panel.hidden));
   });

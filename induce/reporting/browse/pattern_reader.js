@@ -4,6 +4,33 @@
 /** A text with U+00A0 for each space, as in words. */
 const joined = text => text.replaceAll(" ", "\u00a0");
 
+/** A text with brackets as such instead of -LRB-, as words are shown. */
+const BRACKETS = { LR: "(", RR: ")", LS: "[", RS: "]", LC: "{", RC: "}" };
+const plain = text => text.replace(/-([LR][RSC])B-|\\([/*])/g, (_, name, other) => other ?? BRACKETS[name]);
+
+const WORD = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}";
+const CLASSES = { w: WORD, d: "\\p{Nd}", s: "\\p{White_Space}" };
+const BOUNDARIES = {
+  b: `(?:(?<=[${WORD}])(?![${WORD}])|(?<![${WORD}])(?=[${WORD}]))`,
+  B: `(?:(?<=[${WORD}])(?=[${WORD}])|(?<![${WORD}])(?![${WORD}]))`,
+};
+
+/** A regular expression in which \w, \d, \s, \b and . know all scripts, as in synparse search. */
+function expressionOf(source, flags) {
+  let inClass = false;
+  const translated = source.replace(/\\(.)|[[\].]/gs, (part, name) => {
+    if (part === "[" || part === "]") inClass = part === "[";
+    if (part === ".") return inClass ? part : "[^\\n]";
+    if (name in CLASSES) return inClass ? CLASSES[name] : `[${CLASSES[name]}]`;
+    if (name?.toLowerCase() in CLASSES) {
+      if (inClass) throw new SyntaxError(`[${part}] is not possible on this page; synparse search has it`);
+      return `[^${CLASSES[name.toLowerCase()]}]`;
+    }
+    return (!inClass && BOUNDARIES[name]) || part;
+  });
+  return new RegExp(translated, flags);
+}
+
 class PatternError extends Error {
   /** `position` is the index of a character of the search, or null if it is unknown. */
   constructor(problem, position) {
@@ -139,7 +166,7 @@ class PatternReader {
     const start = this.position, match = this.match(/\/((?:[^/\\\n]|\\.)*)\//);
     if (!match) throw this.error("the closing / is missing");
     try {
-      return new RegExp(joined(match[1]), ignoreCase ? "iu" : "u");
+      return expressionOf(joined(match[1]), ignoreCase ? "iu" : "u");
     } catch (error) {
       throw this.error(error.message, start + 1);
     }
@@ -153,7 +180,7 @@ class PatternReader {
     const match = quoted === null && literal ? this.match(literal) : null;
     if (quoted === null && !match) return null;
     const value = quoted ?? match[0];
-    if (!ignoreCase) return text => text === value;
+    if (!ignoreCase) return text => text === value || text === plain(value);
     return remembered(text => text.toLowerCase() === value.toLowerCase());
   }
 }

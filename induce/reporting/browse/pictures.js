@@ -1,7 +1,7 @@
 // Pictures of trees and of heads.
-// The layout is that of treebank/draw/constituents.py and arcs.py, with widths measured by the browser.
+// The layout is that of treebank/draw/tree_layout.py and arc_layout.py, with widths measured by the browser.
 
-const SIZE = 16, SMALL = 12, GAP = 14, MARGIN = 14, ARC_END = 5, RADIUS = 7;
+const SIZE = 16, SMALL = 12, GAP = 14, MARGIN = 14, ARC_END = 5, RADIUS = 7, MAX_FAN = 5, MAX_SLOPE = 10;
 const BARE_LABELS = ["", "X", "·"], BARE_TAGS = ["", "W"];
 const FONT = "system-ui, sans-serif";
 const canvas = document.createElement("canvas").getContext("2d");
@@ -33,7 +33,8 @@ class Scene {
   }
 
   row(texts, positions, size, ink) {
-    texts.forEach((text, word) => this.text(positions[word], this.height + size * 1.1, text, size, ink));
+    texts.forEach((text, word) =>
+      this.text(positions[word], this.height + size * 1.1, text, size, Array.isArray(ink) ? ink[word] : ink));
     this.height += size * 1.45;
   }
 
@@ -107,20 +108,35 @@ function makeRoomForLabels({ brackets }, tree, widths) {
   }
 }
 
-function drawTree(scene, sentence, tree, words) {
+/** The brackets and words that are matches; a match that is no phrase marks its words. */
+function markedParts(sentence, matches) {
+  const marked = { brackets: new Set(), words: new Set() }, brackets = sentence.hasTree ? sentence.brackets : [];
+  for (const [start, end, label] of matches) {
+    const same = brackets.flatMap((bracket, k) =>
+      bracket.start === start && bracket.end === end && (label ?? bracket.label) === bracket.label ? [k] : []);
+    same.forEach(k => marked.brackets.add(k));
+    if (!same.length) range(start, end).forEach(word => marked.words.add(word));
+  }
+  return marked;
+}
+
+function drawTree(scene, sentence, tree, words, marked) {
   const isLabeled = sentence.brackets.some(({ label }) => visible(label, BARE_LABELS));
   const size = isLabeled ? SMALL : 0, full = isLabeled ? 38 : 24;
   const step = tree.levels <= 40 ? full : Math.max((full * 40) / tree.levels, isLabeled ? 22 : 7);
   const bottom = tree.levels * step + 10, positions = tree.positions(words);
   sentence.brackets.forEach(({ label }, k) => {
     const top = [positions[k], tree.depths[k] * step + size + 5], next = tree.depths[k] * step + step + (size ? 1 : 5);
+    const name = visible(label, BARE_LABELS), [x, y] = top, ink = marked.has(k) ? "shared" : "plain";
+    const isWide = tree.below[k].some(node => Math.abs(positions[node] - x) > MAX_SLOPE * (next - y));
+    const isFlat = isWide && tree.below[k].length > MAX_FAN; // nearly horizontal edges would merge
     for (const node of tree.below[k]) {
-      const corner = [positions[node], next];
-      scene.line(node < tree.count ? [top, corner] : [top, corner, [positions[node], bottom]], "plain");
+      const across = positions[node], middle = (y + next) / 2;
+      const points = [top, ...(isFlat ? [[x, middle], [across, middle]] : []), [across, next]];
+      scene.line(node < tree.count ? points : [...points, [across, bottom]], ink);
     }
-    const name = visible(label, BARE_LABELS), [x, y] = top;
-    if (name) scene.text(x, tree.depths[k] * step + SMALL, name, SMALL, "plain");
-    else scene.line([[x - 2.6, y], [x, y - 2.6], [x + 2.6, y], [x, y + 2.6]], "plain", { filled: true });
+    if (name) scene.text(x, tree.depths[k] * step + SMALL, name, SMALL, ink);
+    else scene.line([[x - 2.6, y], [x, y - 2.6], [x + 2.6, y], [x, y + 2.6]], ink, { filled: true });
   });
   for (const node of tree.top.filter(node => node >= tree.count)) {
     scene.line([[positions[node], bottom - 5], [positions[node], bottom]], "faint");
@@ -185,7 +201,7 @@ function runsRightToLeft(words) {
   return 2 * leftward > count(/\p{L}/gu);
 }
 
-function picture(sentence) {
+function picture(sentence, matches) {
   const { words, tags, hasTree, heads } = sentence;
   const shown = words.map((_, word) => visible(tags[word] ?? "", BARE_TAGS));
   const widths = words.map((word, index) => Math.max(textWidth(word, SIZE), textWidth(shown[index], SMALL)) + GAP);
@@ -193,10 +209,12 @@ function picture(sentence) {
   if (tree) makeRoomForLabels(sentence, tree, widths);
   if (arcs) makeRoomForArcs(arcs, widths);
   const positions = middles(widths), scene = new Scene(sum(widths));
-  if (tree) drawTree(scene, sentence, tree, positions);
+  const marked = markedParts(sentence, matches);
+  const inks = words.map((_, word) => (marked.words.has(word) ? "shared" : "plain"));
+  if (tree) drawTree(scene, sentence, tree, positions, marked.brackets);
   if (arcs) drawArcs(scene, arcs, positions);
   if (tree && shown.some(Boolean)) scene.row(shown, positions, SMALL, "faint");
-  scene.row(words, positions, SIZE, "plain");
+  scene.row(words, positions, SIZE, inks);
   if (!tree && shown.some(Boolean)) scene.row(shown, positions, SMALL, "faint");
   scene.mirrors = runsRightToLeft(words);
   const title = `${hasTree ? "Tree" : "Arcs"} of: ${words.join(" ")}`;

@@ -22,7 +22,7 @@ function wordMatcher(query, fold) {
 function expressionMatcher(query, ignoreCase) {
   let expression;
   try {
-    expression = new RegExp(query, ignoreCase ? "giu" : "gu");
+    expression = expressionOf(query, ignoreCase ? "giu" : "gu");
   } catch (error) {
     throw new PatternError(error.message, null);
   }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -10,7 +11,7 @@ from tests.treebank.draw.examples import GOLD, HEADS, RELATIONS, SCRIPTS, compar
 from treebank.core.tree import Tree
 from treebank.draw.panels import scene_of
 from treebank.draw.picture import Analysis, Picture
-from treebank.draw.scene import Text
+from treebank.draw.scene import Stroke, Text
 from treebank.draw.svg import svg
 
 
@@ -87,3 +88,11 @@ def test_ten_thousand_words_deep() -> None:
     scene = scene_of(Picture("", (Analysis.of_tree(deep),)))
     assert sum(isinstance(item, Text) and item.kind == "word" for item in scene.items) == 10_000
     assert scene.height < 10_000 * 10
+
+
+def test_edges_of_a_wide_bracket_have_right_angles() -> None:
+    for count, is_flat in ((4, False), (40, True)):
+        tree = Tree.from_spans([f"word{i}" for i in range(count)], [(0, count)], label="S")
+        edges = [item for item in scene_of(Picture("", (Analysis.of_tree(tree),))).items if isinstance(item, Stroke)]
+        steps = [pair for edge in edges if not edge.filled for pair in pairwise(edge.points)]
+        assert all(x == other_x or y == other_y for (x, y), (other_x, other_y) in steps) == is_flat
