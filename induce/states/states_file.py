@@ -25,6 +25,7 @@ import numpy as np
 from induce.decoding.impact import impact_of_states
 from induce.decoding.neighbor_distances import SPECIAL, Array, merge_attention, merge_hidden
 from treebank.base.errors import SynparseError
+from treebank.io.jsonl import NEVER_IN_WORDS
 
 KEY = re.compile(r"s(\d+)/(\w+)")
 DIMENSIONS = {"hidden": 3, "attention": 4, "word_of_piece": 1, "impact": 2, "masked": 3, "words": 1, "indices": 1}
@@ -123,8 +124,8 @@ class StatesFile:
         if array.ndim != DIMENSIONS[name]:
             raise ValueError(f"{name} has {array.ndim} axes; expected {DIMENSIONS[name]}")
         if name == "words":
-            if array.dtype.kind != "U" or any(not word or re.search(r"\s", word) for word in array.tolist()):
-                raise ValueError("words must be an array of strings without white space")
+            if array.dtype.kind != "U" or any(not word or NEVER_IN_WORDS.search(word) for word in array.tolist()):
+                raise ValueError("words must be an array of strings without spaces, tabs, line ends and NUL")
             return array
         if name in ("word_of_piece", "indices"):
             return array.astype(np.int64, casting="safe")

@@ -112,7 +112,7 @@ def test_agreement_is_the_mean_f1() -> None:
         ({"word_of_piece": np.array([0, 1, 3, 3])}, "each word index from 0"),
         ({"word_of_piece": np.array([0, 1])}, "has 2 entries for 4 word pieces"),
         ({"words": np.array(["a", "b"])}, "different numbers of words: [2, 4]"),
-        ({"words": np.array(["a b", "c", "d", "e"])}, "strings without white space"),
+        ({"words": np.array(["a b", "c", "d", "e"])}, "strings without spaces, tabs, line ends and NUL"),
         ({"hidden": np.full((2, 4, 3), np.nan)}, "not finite"),
         ({"attention": np.full((2, 2, 4, 4), -1.0)}, "negative number"),
         ({"hidden": np.zeros((4, 3))}, "hidden has 2 axes; expected 3"),

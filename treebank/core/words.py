@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, zip_longest
+from unicodedata import category, normalize
 
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -48,7 +49,26 @@ def mismatch(
         return f"{location}: an empty sentence, but {gold_location} has {len(reference)} {unit}s"
     i = common_prefix(words, reference)
     items = [repr(side[i]) if i < len(side) else f"the end after {i} {unit}s" for side in (words, reference)]
-    return f"{location}: the {unit}s differ from {gold_location}: {unit} {i + 1} is {items[0]}, {other} {items[1]}"
+    reason = invisible_difference(words[i], reference[i]) if i < min(len(words), len(reference)) else ""
+    if reason:
+        items = [ascii(side[i]) for side in (words, reference)]
+        reason = f"; the {unit}s differ only in {reason}"
+    problem = f"{unit} {i + 1} is {items[0]}, {other} {items[1]}{reason}"
+    return f"{location}: the {unit}s differ from {gold_location}: {problem}"
+
+
+def invisible_difference(first: str, second: str) -> str:
+    """The difference between two strings that look alike, with a remedy, or ""."""
+    if normalize("NFC", first) == normalize("NFC", second):
+        return "Unicode normalization (NFC, NFD); convert one file: uconv -x any-nfc IN > OUT"
+    if _visible(first) == _visible(second):
+        return "spaces, invisible characters or compatible forms; replace these characters in one file"
+    return ""
+
+
+def _visible(text: str) -> str:
+    """``text`` in the normalization NFKC without spaces and invisible characters."""
+    return "".join(c for c in normalize("NFKC", text) if category(c) not in ("Cf", "Zs"))
 
 
 def plain(words: Sequence[str]) -> list[str]:

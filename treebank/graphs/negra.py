@@ -18,6 +18,9 @@ from treebank.io.write import tree_of
 
 _PHRASE = re.compile(r"#[0-9]{3,}")
 _NO_WORD = re.compile(rf"{_PHRASE.pattern}|#FORMAT|#BOS|#EOS")  # first cells of lines that are not words
+_SIX_CELLS = re.compile(
+    r"(?:[^\t ]+[\t ]+){4}[^0-9\t ][^\t ]*[\t ]+[0-9]+(?:[\t ]|$)"
+)  # a function and a parent at the end
 _COMMENT = "%%"  # begins a line or cell that is a comment
 _CELLS = re.compile(r"[\t ]+")
 _SPACE = "\t\r\n "  # around the cells; words can begin with other white space, such as no-break spaces
@@ -44,6 +47,8 @@ def read_negra(
         keyword = _CELLS.split(line, 1)[0] if line.startswith("#") else ""
         if keyword == "#FORMAT":
             version = 4 if line.split()[-1] == "4" else 3
+        elif line.startswith(_COMMENT) and "lemma" in line.lower().split():
+            version = 4  # the names of the columns, as discodop writes them
         elif keyword == "#BOS":
             if first:
                 report(TreebankError(source.path, first, "this sentence has no #EOS"), on_bad)
@@ -93,6 +98,8 @@ def _graph(rows: list[str], version: int) -> Graph:
     """The graph of the lines of a sentence. Raises ValueError for a line with too few cells."""
     graph = Graph()
     parents: list[tuple[str, str, str]] = []
+    if version == 3 and rows and all(_SIX_CELLS.match(row.strip(_SPACE)) for row in rows):
+        raise ValueError("the lines have a column of lemmas, as in version 4; begin the file with #FORMAT 4")
     for index, row in enumerate(rows):
         cells = _CELLS.split(row.strip(_SPACE))
         if _COMMENT in row:

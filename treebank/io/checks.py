@@ -115,7 +115,15 @@ def text_problem(head: str) -> str:
         return ""
     if _HTML.match(lines[0].lstrip()):
         return f"this is HTML or XML, not TIGER-XML or TEI; extract its text first, one sentence per line; {AS_TEXT}"
-    checks = (_json_problem, _likely_problem, _table_problem, _columns_problem, _markup_problem, _tokens_problem)
+    checks = (
+        _json_problem,
+        _likely_problem,
+        _table_problem,
+        _columns_problem,
+        _markup_problem,
+        _tokens_problem,
+        _spaces_problem,
+    )
     return next(filter(None, (check(lines) for check in checks)), "")
 
 
@@ -208,6 +216,16 @@ def _tokens_problem(lines: Lines) -> str:
     return ""
 
 
+def _spaces_problem(lines: Lines) -> str:
+    """The message for words that only U+3000 or U+00A0 separate, both of which belong to words."""
+    for space in ("\u3000", "\u00a0"):
+        count = sum(line.strip().count(space) for line in lines)
+        if count >= 2 * len(lines) and not any(" " in line.strip() or "\t" in line.strip() for line in lines):
+            name = f"U+{ord(space):04X}"
+            return f"the words are separated by {name}, which belongs to words; replace it by spaces; {AS_TEXT}"
+    return ""
+
+
 # --- trees
 
 
@@ -273,6 +291,9 @@ REPEATED_ID = "this sentence has the id of an earlier one; is a part of the file
 OTHER_TEXT = "the words are not those of # text; is a line lost, repeated or changed?"
 
 INNER_MARK = "a word of this sentence contains a byte-order mark (U+FEFF), as at the joints of concatenated files"
+COMMENTS_ALONE = "comments of a sentence without words, which are left out; are the words of the sentence lost?"
+COMMENT_INSIDE = "a comment inside of a sentence, which now precedes its words"
+NO_HEAD = "a word of this sentence has no head (_), so the sentence is read without heads"
 OUTER_SPACE = "a word of this sentence begins or ends with a space"
 
 
@@ -280,7 +301,7 @@ class DamageSigns:
     """Signs of damage in one file: the first line and the count of each type."""
 
     def __init__(self, path: str, notify: Callable[[str], None]) -> None:
-        self._path, self._notify = path, notify
+        self._path, self.notify = path, notify
         self._lines: dict[str, list[int]] = {}  # sign -> first line, count
         self._ids: set[str] = set()
         self._number = 0
@@ -312,4 +333,4 @@ class DamageSigns:
         """Report each sign with its first line and the number of further lines."""
         for sign, (line, count) in self._lines.items():
             more = f" ({count - 1:,} more like this)" if count > 1 else ""
-            self._notify(f"{self._path}:{line}: {sign}{more}")
+            self.notify(f"{self._path}:{line}: {sign}{more}")

@@ -11,12 +11,14 @@ from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import shorten
 from treebank.core.sentence import ROOT, Annotation, Location, Sentence
-from treebank.io.checks import OTHER_TEXT, OUTER_SPACE, DamageSigns
+from treebank.io.checks import COMMENT_INSIDE, COMMENTS_ALONE, NO_HEAD, OTHER_TEXT, OUTER_SPACE, DamageSigns
 from treebank.io.lines import OnBad, open_lines, report
 from treebank.io.source import AnyPath, Source
 
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)
+_OF_SENTENCE = re.compile(r"#[ \t]*(?:sent_id|text)[ \t]*=")  # comments that belong to one sentence
 _NUMBER = re.compile(r"[0-9]{1,9}")
+MAX_WITHHELD_SHARE = 0.05  # words _ per word; above it, the text was withheld
 _TRUNCATED = "the file seems to be cut; copy it again, or if it is whole, end it with a blank line"
 BLANK = "\u00a0"  # replaces a space within a word, which would end the word in all other formats
 
@@ -41,44 +43,57 @@ CONLLX = Columns("CoNLL-X", 10, form=1, tag=4, head=6, number=0, coarse=3, relat
 DP = Columns(".dp", 3, form=0, tag=1, head=2)
 
 
+#: number of columns -> format
+_OTHER_COLUMNS = {2: "words with tags", 4: "CoNLL-2003", 5: "CoNLL-U Plus", 8: "CoNLL-2008", 14: "CoNLL-2009"}
+
+
 def read_conllu(
     path: AnyPath, *, on_bad: OnBad | None = None, keep_annotation: bool = False, notify: Callable[[str], None] = ignore
 ) -> Iterator[Sentence]:
     """The sentences of a CoNLL-U file, streamed: syntactic words, XPOS (UPOS if there is no XPOS), UPOS, heads, DEPREL.
 
     Comments, multiword tokens (1-2) and empty nodes (1.1) are left out, unless ``keep_annotation`` stores them and all
-    columns as the ``annotation`` of the sentence. A space in a word becomes U+00A0. If all heads are ``_``, the
+    columns as the ``annotation`` of the sentence. A space in a word becomes U+00A0. If any head is ``_``, the
     sentence has no heads. Raises TreebankError for a malformed sentence; with ``on_bad``, the error is reported to it
     and the sentence is skipped. Heads that do not form a tree are accepted. ``notify`` is called at the end with signs
     of damage: spaces at the edge of a word, words that are not those of ``# text``, and a repeated ``sent_id``.
     """
     source = Source.of(path)
-    signs = DamageSigns(source.path, notify)
-    yield from _read(source, CONLLU, on_bad, keep_annotation, signs)
-    signs.report()
+    return _read(source, CONLLU, on_bad, keep_annotation, DamageSigns(source.path, notify))
 
 
-def read_conllx(path: AnyPath, *, on_bad: OnBad | None = None, keep_annotation: bool = False) -> Iterator[Sentence]:
+def read_conllx(
+    path: AnyPath, *, on_bad: OnBad | None = None, keep_annotation: bool = False, notify: Callable[[str], None] = ignore
+) -> Iterator[Sentence]:
     """The sentences of a CoNLL-X file: like CoNLL-U, but without comments and universal tags."""
-    return _read(Source.of(path), CONLLX, on_bad, keep_annotation)
+    source = Source.of(path)
+    return _read(source, CONLLX, on_bad, keep_annotation, DamageSigns(source.path, notify))
 
 
-def read_dp(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+def read_dp(
+    path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = ignore
+) -> Iterator[Sentence]:
     """The sentences of a file with three columns: word, tag, and head, counted from 1 (0 is the root)."""
-    return _read(Source.of(path), DP, on_bad)
+    source = Source.of(path)
+    return _read(source, DP, on_bad, False, DamageSigns(source.path, notify))
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The lines of one sentence: the number of the first row, the comments before it, and the rows.
+    """The lines of one sentence: the numbers of its rows, its comments, and the rows.
 
     ``is_ended`` says whether a blank line follows. Comments at the end of a file that contains sentences have no rows.
     """
 
-    first: int
+    numbers: Sequence[int]
     comments: list[str]
     rows: list[str]
     is_ended: bool
+
+    @property
+    def first(self) -> int:
+        """The number of the first row."""
+        return self.numbers[0]
 
     def annotation(self) -> Annotation:
         """Comments and rows."""
@@ -97,11 +112,12 @@ def _read(
     source: Source,
     columns: Columns,
     on_bad: OnBad | None,
-    keep_annotation: bool = False,
-    signs: DamageSigns | None = None,
+    keep_annotation: bool,
+    signs: DamageSigns,
 ) -> Iterator[Sentence]:
     undecoded: list[TreebankError] = []
-    for block in _blocks(source, columns.universal, on_bad and undecoded.append):
+    words = unknown = 0
+    for block in _blocks(source, columns.universal, on_bad and undecoded.append, signs):
         if not block.rows:
             problem = f"after this sentence the file ends with a comment; {_TRUNCATED}"
             report(TreebankError(source.path, block.first, problem), on_bad)
@@ -109,19 +125,26 @@ def _read(
         try:
             if undecoded:
                 raise undecoded[0]
-            sentence = _sentence(source.path, block.first, block.rows, columns)
+            sentence = _sentence(source.path, block.numbers, block.rows, columns)
             if not block.is_ended:
                 _check_complete(sentence, block)
         except TreebankError as error:
             report(error, on_bad)
             undecoded.clear()
             continue
-        if signs:
+        if columns.universal:
             _add_signs(signs, sentence, block)
+        words, unknown = words + len(sentence.words), unknown + sentence.words.count("_")
+        if not sentence.heads and any(row.split("\t")[columns.head] != "_" for row in block.rows if row[0] != "#"):
+            signs.add(NO_HEAD, block.first)
         if keep_annotation:
             annotation = _annotation(block, columns)
             sentence = replace(sentence, annotation=annotation, document=annotation.comment("newdoc id") or "")
         yield sentence
+    signs.report()
+    if unknown > MAX_WITHHELD_SHARE * words:
+        share = f"{unknown / words:.0%} of the words are _"
+        signs.notify(f"{source.path}: {share}; the text was withheld, get it from the owner of the treebank")
 
 
 def _annotation(block: _Block, columns: Columns) -> Annotation:
@@ -140,29 +163,35 @@ def _annotation(block: _Block, columns: Columns) -> Annotation:
     return Annotation((), rows, frozenset(name for name, is_lost in parts.items() if is_lost))
 
 
-def _blocks(source: Source, has_comments: bool, on_bad: OnBad | None) -> Iterator[_Block]:
-    """The lines of each sentence of a file."""
+def _blocks(source: Source, has_comments: bool, on_bad: OnBad | None, signs: DamageSigns) -> Iterator[_Block]:
+    """The lines of each sentence of a file. Comments inside of a sentence join those before it."""
     first = 0
+    numbers: list[int] = []
     comments: list[str] = []
     rows: list[str] = []
     for number, line in open_lines(source, on_bad=on_bad):
         if not line.strip(" \t"):
             if rows:
-                yield _Block(first, comments, rows, True)
-                comments, rows = [], []
-        elif rows:
-            rows.append(line)
-        elif has_comments and line[0] == "#":
+                yield _Block(numbers, comments, rows, True)
+                comments, rows, numbers = [], [], []
+            elif any(map(_OF_SENTENCE.match, comments)):
+                signs.add(COMMENTS_ALONE, number - len(comments))
+                comments = [comment for comment in comments if not _OF_SENTENCE.match(comment)]
+        elif has_comments and line[0] == "#" and not (rows and _OF_SENTENCE.match(line)):
+            if rows:
+                signs.add(COMMENT_INSIDE, number)
             comments.append(line)
         else:
-            first, rows = number, [line]
+            first = first if rows else number
+            rows.append(line)
+            numbers.append(number)
     if rows or (comments and first):
-        yield _Block(first, comments, rows, False)
+        yield _Block(numbers or [first], comments, rows, False)
 
 
 def _check_complete(sentence: Sentence, block: _Block) -> None:
     """Raises TreebankError if the last sentence of a file, without a blank line after it, is evidently truncated."""
-    path, last = sentence.location.path, sentence.location.line + len(block.rows) - 1
+    path, last = sentence.location.path, block.numbers[-1]
     if sentence.heads and ROOT not in sentence.heads:
         raise TreebankError(path, last, f"the file ends and no word of its last sentence is the root; {_TRUNCATED}")
     expected = "".join(block.comment("text").split())
@@ -187,10 +216,10 @@ def _add_signs(signs: DamageSigns, sentence: Sentence, block: _Block) -> None:
         signs.add(OTHER_TEXT, block.first)
 
 
-def _sentence(path: str, first: int, lines: list[str], columns: Columns) -> Sentence:
-    """The sentence in these lines. Raises TreebankError that names the malformed line."""
+def _sentence(path: str, numbers: Sequence[int], lines: list[str], columns: Columns) -> Sentence:
+    """The sentence in the lines with these numbers. Raises TreebankError that names the malformed line."""
     rows = [line.split("\t") for line in lines]
-    numbers: Sequence[int] = range(first, first + len(rows))  # line of each row
+    first = numbers[0]
     for line, row in zip(numbers, rows, strict=True):
         if len(row) != columns.count:
             raise TreebankError(path, line, _wrong_count(row, columns))
@@ -237,6 +266,8 @@ def _wrong_count(row: list[str], columns: Columns) -> str:
         return f"a comment inside a sentence; a blank line is missing before it: {shorten(' '.join(row))}"
     if len(row) == 1 and " " in row[0]:
         return f"{counts}; columns are separated by tabs, not by spaces: {shorten(row[0])}"
+    if name := _OTHER_COLUMNS.get(len(row)):
+        counts = f"{counts}; is this {name}?"
     return f"{counts}, separated by tabs; a blank line separates sentences: {shorten(' '.join(row))}"
 
 
@@ -264,8 +295,8 @@ def _check_count(path: str, numbers: Sequence[int], ids: Sequence[str]) -> None:
 
 
 def _heads(path: str, numbers: Sequence[int], column: Sequence[str]) -> tuple[int, ...]:
-    """The heads, counted from 0, with ``ROOT`` for the root, or () if all are ``_``."""
-    if all(head == "_" for head in column):
+    """The heads, counted from 0, with ``ROOT`` for the root, or () if any is ``_``."""
+    if "_" in column:
         return ()
     heads = []
     for line, head in zip(numbers, column, strict=True):

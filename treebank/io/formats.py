@@ -120,10 +120,8 @@ _TABLE = (
         ("keep_annotation", *_NOTED),
         (("conllu", f"{_WRITE}:write_conllu"),),
     ),
-    Format(
-        "conllx", "heads", (".conllx", ".conll"), _never, f"{_IO}.conllu:read_conllx", ("keep_annotation", "on_bad")
-    ),
-    Format("dp", "heads", (".dp",), content.is_dp, f"{_IO}.conllu:read_dp"),
+    Format("conllx", "heads", (".conllx", ".conll"), _never, f"{_IO}.conllu:read_conllx", ("keep_annotation", *_NOTED)),
+    Format("dp", "heads", (".dp",), content.is_dp, f"{_IO}.conllu:read_dp", _NOTED),
     Format("cess", "trees", (".tbf",), _never, f"{_GRAPHS}.cess:read_cess", _NOTED),
     Format("sinica", "trees", (".sinica",), content.is_sinica, f"{_GRAPHS}.sinica:read_sinica", _NOTED),
     Format(

@@ -22,7 +22,7 @@ from treebank.tokenize import tokenization
 
 JsonObject = dict[str, Any]
 EXPECTED = 'expected an object with "spans" (pairs of numbers) or "distances" (numbers)'
-_NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")  # nor in a label
+NEVER_IN_WORDS = re.compile("[ \t\n\0\ud800-\udfff]")  # nor in a label
 
 
 def read_objects(
@@ -221,7 +221,7 @@ def _words(words: Any) -> list[str]:
     for i, word in enumerate(words, start=1):
         if not word:
             raise ValueError(f"word {i} is empty")
-        if bad := _NEVER_IN_A_WORD.search(word):
+        if bad := NEVER_IN_WORDS.search(word):
             raise ValueError(f"word {i} holds {bad[0]!r}; a word cannot (blank, line end, NUL or half a character)")
     return words
 
@@ -246,6 +246,6 @@ def _labels(value: JsonObject, key: str, count: int, unit: str) -> list[str] | N
     if len(labels) != count:
         raise ValueError(f"{len(labels)} {key} for {count} {unit}")
     for label in labels:
-        if bad := _NEVER_IN_A_WORD.search(label):
+        if bad := NEVER_IN_WORDS.search(label):
             raise ValueError(f'"{key}" holds {label!r}, and {bad[0]!r} cannot be part of one')
     return labels

@@ -1,9 +1,9 @@
 """Word boundaries of Unicode (UAX 29), tailored to addresses, numbers and abbreviations.
 
 The letters, digits and marks that hold a word together are those of the Unicode property Word_Break, rules WB4 to
-WB13b. UAX 29 recommends tailoring. Here these are one word: web and mail addresses, numbers with their separators,
-words with hyphens, dotted abbreviations, a run of one sign (``...``, ``--``), and inside a sentence an abbreviation or
-ordinal with its full stop.
+WB13b without WB7a. UAX 29 recommends tailoring. Here these are one word: web and mail addresses, numbers with their
+separators, words with hyphens, dotted abbreviations, a run of one sign (``...``, ``--``), and inside a sentence an
+abbreviation or ordinal with its full stop.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from treebank.tokenize.patterns import compiled
 
 Span = tuple[int, int]
 
+_INVISIBLE = r"\p{Default_Ignorable_Code_Point}\ufff9-\ufffb"  # soft hyphens, marks of direction, zero-width spaces
 _EXTEND = r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]*"  # WB4: marks belong to their base character
 _LETTER = rf"(?:[\p{{WB=ALetter}}\p{{WB=Hebrew_Letter}}]{_EXTEND})"
 _DIGIT = rf"(?:\p{{WB=Numeric}}{_EXTEND})"
@@ -22,7 +23,10 @@ _INSIDE_WORD = rf"(?:[\p{{WB=MidLetter}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]
 _INSIDE_NUMBER = rf"(?:[\p{{WB=MidNum}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]{_EXTEND})"  # WB11, WB12
 _JOIN = rf"(?:\p{{WB=ExtendNumLet}}{_EXTEND})"  # WB13a, WB13b: the underscore
 
-_RUN = rf"(?:{_DIGIT}(?:{_INSIDE_NUMBER}(?={_DIGIT}))?|{_LETTER}(?:{_INSIDE_WORD}(?={_LETTER}))?|{_JOIN})+"
+_HEBREW = rf"(?:\p{{WB=Hebrew_Letter}}{_EXTEND})"
+_IN_HEBREW = rf"{_HEBREW}[\"](?={_HEBREW})"  # WB7b, WB7c: acronyms
+_IN_NUMBER = rf"{_DIGIT}(?:{_INSIDE_NUMBER}(?={_DIGIT}))?"
+_RUN = rf"(?:{_IN_HEBREW}|{_IN_NUMBER}|{_LETTER}(?:{_INSIDE_WORD}(?={_LETTER}))?|{_JOIN})+"
 _KATAKANA = rf"(?:\p{{WB=Katakana}}{_EXTEND})+"
 _HYPHENS = r"[-\u2010\u2011\u00ad]"
 
@@ -47,12 +51,15 @@ _PATTERN = rf"""
   | {_RUN}(?:{_HYPHENS}{_RUN})*
   | {_KATAKANA}
   | {_SAME}
-  | (?![\s\x1c-\x1f])\X
+  | (?![\s\x1c-\x1f{_INVISIBLE}])\X
 """
 
 
 def word_spans(sentence: str) -> Iterator[Span]:
-    """The half-open character span of each word of a sentence. White space is between the words."""
+    """The half-open character span of each word of a sentence.
+
+    Between the words are white space, zero-width spaces, and other invisible characters that follow no letter.
+    """
     last_stop = len(sentence.rstrip()) - 1
     end = 0
     for match in compiled(_PATTERN).finditer(sentence):

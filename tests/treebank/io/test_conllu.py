@@ -103,7 +103,6 @@ BAD = {
     row("1-2") + row(1) + row(2, head=3): (3, "the head is word 3, but the sentence has 2 words"),
     row(1, head="a"): (1, "the head is 'a', not a word's number (0 for the root)"),
     row(1, head=-1): (1, "the head is '-1', not a word's number"),
-    row(1, head=0) + row(2, head="_"): (2, "the head is '_', not a word's number"),
     row(1, head="²"): (1, "the head is '²', not a word's number"),
     row(1, word=""): (1, "the word (column FORM) is empty"),
     row("1-2"): (1, "this sentence has no word"),
@@ -114,6 +113,25 @@ BAD = {
     row(1, head=5000 * "9"): (1, f"the head is '{30 * '9'}…', not a word's number"),
     row(5000 * "9"): (1, f"the word's number is '{30 * '9'}…' where 1 was expected"),
 }
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "note"),
+    [
+        (row(1, head=0) + "# a remark\n" + row(2, head=1), 2, ":2: a comment inside of a sentence"),
+        (row(1, head=0) + row(2, head="_"), 2, ":1: a word of this sentence has no head"),
+        ("# sent_id = 1\n# text = Yes\n\n" + row(1, head=0), 1, ":1: comments of a sentence without words"),
+        (row(1, word="_", head=0) + row(2, word="_", head=1), 2, ": 100% of the words are _"),
+        ("# newdoc id = d\n\n" + row(1, head=0), 1, ""),
+    ],
+)
+def test_unusual_lines_are_noted(tmp_path: Path, text: str, words: int, note: str) -> None:
+    path, notes = write(tmp_path, text + "\n"), list[str]()
+    (sentence,) = read_conllu(path, notify=notes.append, keep_annotation=True)
+    assert len(sentence.words) == words
+    assert sentence.annotation is not None
+    assert sentence.annotation.comment("sent_id") is None
+    assert [message.startswith(path + note) for message in notes] == [True] * bool(note)
 
 
 def test_truncated_file_is_an_error(tmp_path: Path) -> None:
