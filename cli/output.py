@@ -84,7 +84,7 @@ def open_output(path: str | None, *, colored: bool = False) -> Iterator[Callable
 
 def _text(stream: IO[bytes], path: str) -> IO[str]:
     """``stream`` for text, compressed if ``path`` ends in ``.gz``."""
-    target: Any = _Gzip(fileobj=stream, mode="wb") if path.lower().endswith(".gz") else stream
+    target: Any = _Gzip(filename="", fileobj=stream, mode="wb", mtime=0) if path.lower().endswith(".gz") else stream
     encoding = "utf-8-sig" if path.lower().endswith((".csv", ".csv.gz")) else "utf-8"
     return io.TextIOWrapper(target, encoding=encoding, errors="surrogateescape", newline="\n")
 

@@ -25,7 +25,6 @@ from treebank.tokenize import NONE
 
 SHARD_BYTES = 1 << 21  # about ten seconds of work for a small model
 CHUNK = 1 << 20  # bytes that are read at once
-_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -140,8 +139,6 @@ class _OpenShard:
 
     def take(self, data: bytes) -> None:
         """Append ``data`` to the shard, and count its characters."""
-        if not self.end and data.startswith(_MARK):
-            self.characters -= 1
         self.digest.update(data)
         self.end += len(data)
         self.characters += int(np.count_nonzero((np.frombuffer(data, dtype=np.uint8) & 0xC0) != 0x80))

@@ -103,7 +103,7 @@ class _TreeBuilder:
             else:
                 groups.append([part])
         if not groups:
-            return []
+            raise ValueError(f"the phrase {node!r} has no words; delete it")
         self.discontinuous += len(groups) > 1
         main = max(groups, key=lambda group: (any(part.is_head for part in group), group[-1].end - group[0].start))
         function = self.functions.get(node, NOTHING)

@@ -10,9 +10,9 @@ from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
-from treebank.graphs.graph_trees import NOTHING, Edge, Graph, Node, nodes_of
+from treebank.graphs.graph_trees import NOTHING, Edge, Graph, Node, full_label, nodes_of
 from treebank.io.checks import DamageSigns
-from treebank.io.lines import BAD, OnBad, open_lines, report
+from treebank.io.lines import BAD, OnBad, check_size, open_lines, report
 from treebank.io.source import AnyPath, Source
 from treebank.io.write import tree_of
 
@@ -40,7 +40,7 @@ def read_negra(
     """
     source = Source.of(path)
     signs, name = DamageSigns(source.path, notify), ""
-    version, first, changed = 3, 0, 0
+    version, first, changed, size = 3, 0, 0, 0
     rows: list[str] = []
     undecoded: list[TreebankError] = []
     for number, line in open_lines(source, on_bad=on_bad and undecoded.append):
@@ -52,7 +52,7 @@ def read_negra(
         elif keyword == "#BOS":
             if first:
                 report(TreebankError(source.path, first, "this sentence has no #EOS"), on_bad)
-            first, rows, name = number, [], _number_of(line)
+            first, rows, name, size = number, [], _number_of(line), 0
             undecoded.clear()
         elif keyword == "#EOS":
             try:
@@ -75,6 +75,8 @@ def read_negra(
             first = 0
         elif first and line.strip() and not line.startswith(_COMMENT):
             rows.append(line)
+            size += len(line)
+            check_size(source.path, first, size)
     if first:
         report(TreebankError(source.path, first, "this sentence has no #EOS; the file seems to be cut"), on_bad)
     if changed:
@@ -123,7 +125,7 @@ def _graph(rows: list[str], version: int) -> Graph:
                 raise ValueError(f"the parent {parent} is not a phrase of this sentence")
             graph.edges.setdefault(parent, []).append(Edge(node, function))
         elif node in graph.labels and function != NOTHING:
-            graph.labels[node] += f"-{function}"
+            graph.labels[node] = full_label(graph.labels[node], function)
     return graph
 
 

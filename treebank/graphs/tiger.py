@@ -11,7 +11,7 @@ from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import shorten
 from treebank.core.sentence import Location, Sentence
-from treebank.graphs.graph_trees import NOTHING, ROOT_LABEL, Edge, Graph, nodes_of
+from treebank.graphs.graph_trees import NOTHING, ROOT_LABEL, Edge, Graph, full_label, nodes_of
 from treebank.graphs.xml_elements import read_elements
 from treebank.io.checks import DamageSigns
 from treebank.io.conllu import BLANK
@@ -126,7 +126,7 @@ def _lines(sentence: Sentence, name: str) -> Iterator[str]:
     for node in nodes:
         phrase = node.phrase
         if single and str(node.number) == root and node.function != NOTHING:
-            phrase = f"{phrase}-{node.function}"  # no edge leads to the root
+            phrase = full_label(phrase, node.function)  # no edge leads to the root
         yield f'<nt id="{name}_{node.number}" cat={quoteattr(phrase)}>'
         yield from _edges(name, node.words, node.phrases, functions)
         yield "</nt>"

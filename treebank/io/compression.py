@@ -9,7 +9,7 @@ import lzma
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from treebank.base.errors import TreebankError
@@ -26,13 +26,13 @@ COMPRESSED = frozenset(MAGIC_BYTES.values())
 
 
 class DamagedError(Exception):
-    """A Zstandard file whose content is not what was written."""
+    """A compressed file whose content is not what was written."""
 
 
 DAMAGED = (EOFError, DamagedError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 _ZIP_END_BYTES = 22  # of the record at the end of a zip archive, without its comment
 _MANY_ENTRIES = 0xFFFF  # stored in this record for this number of files or more
-_FRAME_BYTES = 1 << 10  # of a Zstandard frame decompressed at a time, so that a hostile file does not fill the memory
+_FRAME_BYTES = 1 << 10  # of a frame that are decompressed at a time, so that a hostile file does not fill the memory
 
 
 class ChunkStream(io.RawIOBase):
@@ -84,10 +84,13 @@ def decompress(path: str, raw: io.BufferedReader) -> io.BufferedReader:
     if kind == ".zip":
         return _only_member(path, raw)
     if kind == ".zst":
-        return stream_of(_zstandard_chunks(raw))
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    stream = openers[kind](raw, "rb")
-    return stream if hasattr(stream, "peek") else io.BufferedReader(stream)
+        package = _zstandard()
+        return stream_of(_frames(raw, lambda: package.ZstdDecompressor().decompressobj(), package.ZstdError))
+    if kind == ".xz":
+        return stream_of(_frames(raw, lzma.LZMADecompressor, lzma.LZMAError))
+    if kind == ".bz2":
+        return stream_of(_frames(raw, bz2.BZ2Decompressor, OSError))
+    return cast("io.BufferedReader", gzip.open(raw, "rb"))
 
 
 def open_zip(file: Any) -> zipfile.ZipFile:
@@ -121,22 +124,27 @@ def _only_member(path: str, raw: io.BufferedReader) -> io.BufferedReader:
     return io.BufferedReader(cast(Any, archive.open(names[0])))
 
 
-def _zstandard_chunks(raw: io.BufferedReader) -> Iterator[bytes]:
-    """The decompressed bytes of all frames. Raises EOFError for an incomplete frame, DamagedError for a damaged one."""
-    package = _zstandard()
+def _frames(raw: io.BufferedReader, new: Callable[[], Any], failure: type[Exception]) -> Iterator[bytes]:
+    """The decompressed bytes of all frames, each with a ``new`` decompressor, which raises ``failure``.
+
+    Raises EOFError for an incomplete frame, DamagedError for a damaged one and for other content after a frame, which
+    the modules of the standard library ignore.
+    """
     data = raw.read(_FRAME_BYTES)
     while data:
-        frame = package.ZstdDecompressor().decompressobj()
+        frame = new()
         while not frame.eof:
             if not data:
                 raise EOFError
             try:
                 chunk = frame.decompress(data)
-            except package.ZstdError as error:
+            except failure as error:
                 raise DamagedError(str(error)) from None
             yield chunk
             data = b"" if frame.eof else raw.read(_FRAME_BYTES)
         data = frame.unused_data or raw.read(_FRAME_BYTES)
+        while data and not data.strip(b"\0"):  # padding of xz
+            data = raw.read(_FRAME_BYTES)
 
 
 def _zstandard() -> Any:

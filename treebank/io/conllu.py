@@ -12,7 +12,7 @@ from treebank.base.errors import TreebankError
 from treebank.core.brackets import shorten
 from treebank.core.sentence import ROOT, Annotation, Location, Sentence
 from treebank.io.checks import COMMENT_INSIDE, COMMENTS_ALONE, NO_HEAD, OTHER_TEXT, OUTER_SPACE, DamageSigns
-from treebank.io.lines import OnBad, open_lines, report
+from treebank.io.lines import OnBad, check_size, open_lines, report
 from treebank.io.source import AnyPath, Source
 
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)
@@ -165,7 +165,7 @@ def _annotation(block: _Block, columns: Columns) -> Annotation:
 
 def _blocks(source: Source, has_comments: bool, on_bad: OnBad | None, signs: DamageSigns) -> Iterator[_Block]:
     """The lines of each sentence of a file. Comments inside of a sentence join those before it."""
-    first = 0
+    first = size = 0
     numbers: list[int] = []
     comments: list[str] = []
     rows: list[str] = []
@@ -182,9 +182,12 @@ def _blocks(source: Source, has_comments: bool, on_bad: OnBad | None, signs: Dam
                 signs.add(COMMENT_INSIDE, number)
             comments.append(line)
         else:
-            first = first if rows else number
+            if not rows:
+                first, size = number, 0
             rows.append(line)
             numbers.append(number)
+            size += len(line)
+            check_size(source.path, first, size)
     if rows or (comments and first):
         yield _Block(numbers or [first], comments, rows, False)
 

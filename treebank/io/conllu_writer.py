@@ -33,11 +33,11 @@ class ConlluWriter:
     ) -> str:
         """One sentence with ``heads``, followed by a blank line, or only the blank line if there are no words.
 
-        A sentence with an ``annotation`` keeps its comments, ranges, empty nodes and columns except HEAD and DEPREL
-        (``root``, ``dep``). Any other sentence gets ``# sent_id``, ``# text``, its tags and, if it comes from raw text,
-        ``SpaceAfter=No``. ``words`` are the characters of the sentence if these are the parsed units. ``notes`` are
-        entries to add to MISC, one for each word, or "" for none. ``relations`` replace those of the sentence, and
-        ``root`` and ``dep``.
+        A sentence with an ``annotation`` keeps its comments, ranges and columns except HEAD, DEPREL (``root``, ``dep``)
+        and DEPS (``_``), and loses its empty nodes; if heads and relations are its own, nothing changes. Any other
+        sentence gets ``# sent_id``, ``# text``, its tags and, if it comes from raw text, ``SpaceAfter=No``. ``words``
+        are the characters of the sentence if these are the parsed units. ``notes`` are entries to add to MISC, one for
+        each word, or "" for none. ``relations`` replace those of the sentence, and ``root`` and ``dep``.
         """
         words = sentence.words if words is None else words
         notes = notes or [""] * len(words)
@@ -52,7 +52,8 @@ class ConlluWriter:
             comments.append(f"# sent_id = {self._count}")
         if annotation.comment("text") is None:
             comments.append(f"# text = {annotation.text()}")
-        is_new = self._predicted or relations or tuple(sentence.heads) != tuple(heads)
+        analysis = sentence.heads, tuple(relations) and sentence.relations
+        is_new = self._predicted or analysis != (tuple(heads), tuple(relations))
         relations = relations or [_relation(head) for head in heads]
         rows = _with_heads(annotation.rows, heads, relations, notes) if is_new else annotation.rows
         return "\n".join([*comments, *map("\t".join, rows)]) + "\n"
@@ -75,7 +76,7 @@ class ConlluWriter:
         misc = [_with_note("_" if space else "SpaceAfter=No", note) for space, note in zip(spaced, notes, strict=True)]
         columns = (forms, _cells(sentence.universal_tags, words), _cells(sentence.tags, words), heads, relations, misc)
         rows = [
-            f"{i}\t{form}\t_\t{upos}\t{xpos}\t_\t{head + 1}\t{relation}\t_\t{entry}"
+            f"{i}\t{form}\t_\t{upos}\t{xpos}\t_\t{head + 1}\t{relation or '_'}\t_\t{entry}"
             for i, (form, upos, xpos, head, relation, entry) in enumerate(zip(*columns, strict=True), 1)
         ]
         return "\n".join([f"# sent_id = {self._count}", f"# text = {text}", *rows]) + "\n"
@@ -94,13 +95,16 @@ def _relation(head: int) -> str:
 def _with_heads(
     rows: Sequence[tuple[str, ...]], heads: Sequence[int], relations: Sequence[str], notes: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """The rows with new heads, relations and notes for the words."""
+    """The rows with new heads, relations and notes for the words.
+
+    The enhanced graph belongs to the old heads, so DEPS is emptied and empty nodes are left out.
+    """
     words = zip(heads, relations, notes, strict=True)
-    return [_with_head(row, *next(words)) if row[0].isdecimal() else row for row in rows]
+    return [_with_head(row, *next(words)) if row[0].isdecimal() else row for row in rows if "." not in row[0]]
 
 
 def _with_head(row: tuple[str, ...], head: int, relation: str, note: str) -> tuple[str, ...]:
-    return (*row[:6], str(head + 1), relation, row[8], _with_note(row[9], note))
+    return (*row[:6], str(head + 1), relation or "_", "_", _with_note(row[9], note))
 
 
 def _with_note(misc: str, note: str) -> str:

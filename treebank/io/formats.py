@@ -142,7 +142,7 @@ _TABLE = (
         _NOTED,
         (("tiger", f"{_GRAPHS}.tiger:write_tiger"),),
     ),
-    Format("tei", "", (".tei",), content.is_tei, f"{_GRAPHS}.tei:read_tei"),
+    Format("tei", "", (".tei",), content.is_tei, f"{_GRAPHS}.tei:read_tei", _NOTED),
 )
 FORMATS = {entry.name: entry for entry in _TABLE}
 TEXT, BRACKETS, JSON_LINES = FORMATS["text"], FORMATS["brackets"], FORMATS["jsonl"]

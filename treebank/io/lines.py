@@ -22,6 +22,7 @@ BAD = "\0"  # replaces each character that cannot be decoded
 BLOCK_BYTES = 1 << 18
 LOOK_AHEAD = 1_000  # trees at the beginning of a file by which its format is judged
 MAX_LINE_BYTES = 1 << 26
+MAX_SENTENCE_CHARACTERS = 1 << 24  # of one sentence, so that one without an end does not fill the memory
 _ENDLESS = f"this line has no end within {MAX_LINE_BYTES >> 20} MB; is this a text, one sentence per line?"
 _ENCODINGS = "iso-8859-15 or cp1252 (Western European), cp1251 (Cyrillic), gb18030 (Chinese), shift_jis (Japanese)"
 
@@ -31,6 +32,12 @@ def report(error: TreebankError, on_bad: OnBad | None) -> None:
     if on_bad is None:
         raise error
     on_bad(error)
+
+
+def check_size(path: str, line: int, characters: int) -> None:
+    """Raises TreebankError if a sentence that starts in ``line`` has more characters than any sentence."""
+    if characters > MAX_SENTENCE_CHARACTERS:
+        raise TreebankError(path, line, f"this sentence has no end within {MAX_SENTENCE_CHARACTERS >> 20} MB; end it")
 
 
 def look_ahead(
@@ -87,9 +94,9 @@ def open_lines(path: AnyPath, *, keep_returns: bool = False, on_bad: OnBad | Non
 
     Only ``\n`` ends a line. One ``\r`` before it is dropped, unless ``keep_returns`` is true because characters are
     counted. U+2028, U+0085, form feeds and other ``\r`` are part of the line. A byte-order mark at the start is
-    dropped. Raises TreebankError for a file that cannot be read, is not in UTF-8 (or the encoding of its `Source`),
-    contains NUL bytes, or is a damaged compressed file. With ``on_bad``, a line that is not UTF-8 or contains NUL bytes
-    is reported to it before it is yielded, and contains `BAD`.
+    dropped unless characters are counted. Raises TreebankError for a file that cannot be read, is not in UTF-8 (or the
+    encoding of its `Source`), contains NUL bytes, or is a damaged compressed file. With ``on_bad``, a line that is not
+    UTF-8 or contains NUL bytes is reported to it before it is yielded, and contains `BAD`.
     """
     source = Source.of(path)
     errors: deque[TreebankError] = deque()
@@ -226,7 +233,7 @@ def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) 
     if "\0" in text:
         text = text[: text.rfind("\n", 0, text.index("\0")) + 1]
         error = TreebankError(path, line + text.count("\n"), _with_nul(data))
-    if not offset:
+    if not offset and not keep_returns:
         text = text.removeprefix("\ufeff")
     if "\r" in text and not keep_returns:
         text = text.replace("\r\n", "\n").removesuffix("\r")

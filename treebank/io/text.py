@@ -72,7 +72,8 @@ def _lines(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, int, str
     """The number of each line, the number of characters before it in the file, and the line, with any ``\\r``."""
     offset = source.characters
     for number, line in open_lines(source, keep_returns=True, on_bad=on_bad):
-        yield number, offset, line
+        text = line if offset else line.removeprefix("\ufeff")
+        yield number, offset + len(line) - len(text), text
         offset += len(line) + 1
 
 

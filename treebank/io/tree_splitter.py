@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, outside
-from treebank.io.lines import OnBad, report
+from treebank.io.lines import OnBad, check_size, report
 
-MAX_TREE_CHARACTERS = 1 << 26
 _LABEL = re.compile(r"[ \t]*\([ \t]*([^ \t()]*)")
 _OUTERMOST_LABELS = frozenset(("", "ROOT", "TOP", "S1"))  # labels of outermost brackets only
 _COMMENT = re.compile(r"#|%%|\*x\*|<.*>\s*$")
@@ -27,9 +26,9 @@ class TreeSplitter:
     that begin with ``#``, ``%%`` or ``*x*``, or begin with ``<`` and end with ``>``; CorpusSearch comments ``/* … */``
     and ``/~* … *~/``.
 
-    Raises TreebankError for other text between trees, for an extra bracket, and for a tree that is never closed or has
-    more than ``MAX_TREE_CHARACTERS``. With ``on_bad``, the error is reported to it and reading continues with the next
-    bracket in the first column.
+    Raises TreebankError for other text between trees, for an extra bracket, and for a tree that is never closed or is
+    too long. With ``on_bad``, the error is reported to it and reading continues with the next bracket in the first
+    column.
     """
 
     def __init__(self, path: str, on_bad: OnBad | None = None) -> None:
@@ -99,9 +98,7 @@ class TreeSplitter:
         self._lines.append(line)
         self._depth += _balance(line)
         self._size += len(line) + 1
-        if self._size > MAX_TREE_CHARACTERS:
-            problem = f"this tree has no end within {MAX_TREE_CHARACTERS >> 20} MB; {HELP_OPEN}"
-            raise TreebankError(self.path, self._first, problem)
+        check_size(self.path, self._first, self._size)
         if self._depth < 0:
             self._refuse_extra(number)
         elif not self._depth:

@@ -87,7 +87,9 @@ def test_tags_and_labels_with_brackets(tmp_path: Path, form: str) -> None:
     assert sentence.tree == (Tree.from_text(escaped) if form == "brackets" else tree)
 
 
-@pytest.mark.parametrize("text", ["", "a", "(S (NP (D a)) (V b))", "(S (D a\u2009) (V \u00a0b\u200ac))"])
+@pytest.mark.parametrize(
+    "text", ["", "a", "(S (NP (D a)) (V b))", "(S (D a\u2009) (V \u00a0b\u200ac))", "(S=2 (D a) (V b))"]
+)
 @pytest.mark.parametrize("form", ["negra", "tiger"])
 def test_short_and_untagged_trees_and_thin_spaces(tmp_path: Path, form: str, text: str) -> None:
     tree = Tree.from_text(text) if text.startswith("(") else Tree(tuple(text), ("",) * len(text), (), ())
@@ -118,6 +120,18 @@ def test_short_and_untagged_trees_and_thin_spaces(tmp_path: Path, form: str, tex
         ("a.xml", "<corpus>\n<s>words</s></corpus>", "a.xml:2: this sentence has no <graph>"),
         ("a.xml", "<corpus>\n<s>", r"a.xml:2: malformed XML \(.*; check it with xmllint"),
         ("a.xml", "<!DOCTYPE corpus [<!ENTITY a 'b'>]>\n<corpus><s>&a;</s></corpus>", "a.xml:1: .* declares entities"),
+        (
+            "a.xml",
+            "<corpus>\n<s><graph><terminals><t id='1' word='a'/></terminals><nonterminals><nt id='2'/></nonterminals>"
+            "</graph></s></corpus>",
+            "a.xml:2: the phrase '2' has no words; delete it",
+        ),
+        ("a.xml", "<?xml version='1.0' encoding='rot13'?>\n<corpus><s/></corpus>", "a.xml:.* this XML cannot be read"),
+        (
+            "a.export",
+            "#BOS 1\na\tb\tA\t--\t--\t0\n#EOS 1\n",
+            "a.export:1: the lines have a column of lemmas, .* begin the file with #FORMAT 4",
+        ),
         ("a.xml", TIGER.replace('t id="s1_2"', 't id="s1_1"'), "two words or phrases have the id 's1_1'"),
     ],
 )

@@ -36,3 +36,20 @@ def test_sentences_without_words_are_reported(tmp_path: Path, monkeypatch: pytes
     Path("b.xml").write_text("<TEI><text/></TEI>", encoding="utf-8")
     with pytest.raises(TreebankError, match="there is no sentence <s>"):
         list(read_tei("b.xml"))
+
+
+@pytest.mark.parametrize(
+    ("inner", "words", "note"),
+    [
+        ("<w><choice><orig>vpon</orig><reg>upon</reg></choice></w>", "upon", ""),
+        ("<choice><sic><w>teh</w></sic><corr><w>the</w></corr></choice>", "the", ""),
+        ("<w><del>hil</del><add>hill</add><note>x</note></w>", "hill", "text of notes and deletions in words"),
+        ("<w>Yes</w><c>,</c><c> </c> costs <w>ten</w>", "Yes , ten", "text outside of <w> and <pc> is left out: 1"),
+    ],
+)
+def test_one_reading_is_read_and_lost_text_is_counted(tmp_path: Path, inner: str, words: str, note: str) -> None:
+    path, notes = tmp_path / "a.tei", list[str]()
+    path.write_text(f"<TEI><s>{inner}</s></TEI>", encoding="utf-8")
+    (sentence,) = read_tei(path, notify=notes.append)
+    assert " ".join(sentence.words) == words
+    assert [note in message for message in notes] == [True] * bool(note)

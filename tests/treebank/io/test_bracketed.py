@@ -184,11 +184,11 @@ def test_deep_tree_is_read_without_recursion(tmp_path: Path) -> None:
 
 
 def test_tree_without_an_end_is_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treebank.io.tree_splitter.MAX_TREE_CHARACTERS", 2**20)
+    monkeypatch.setattr("treebank.io.lines.MAX_SENTENCE_CHARACTERS", 2**20)
     path = write(tmp_path, "(S (A b))\n(S\n" + "(A b)\n" * 250_000)
     sentences = read_bracketed(path)
     assert next(sentences).words == ("b",)
-    with pytest.raises(TreebankError, match=r"trees\.mrg:2: this tree has no end within 1 MB"):
+    with pytest.raises(TreebankError, match=r"trees\.mrg:2: this sentence has no end within 1 MB"):
         list(sentences)
 
 

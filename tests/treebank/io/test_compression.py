@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,13 @@ def test_empty_compressed_file_is_an_error(tmp_path: Path, suffix: str) -> None:
     path.touch()
     with pytest.raises(TreebankError, match="this compressed file ends too early"):
         list(read_sentences([path]))
+
+
+@pytest.mark.parametrize("compress", [bz2.compress, lzma.compress], ids=["bz2", "xz"])
+def test_content_after_the_end_is_reported(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(compress(b"one\n") + compress(b"two\n"))
+    assert [line for _, line in open_lines(path)] == ["one", "two"]
+    path.write_bytes(compress(b"one\n") + b"garbage")
+    with pytest.raises(TreebankError, match="damaged compressed file"):
+        list(open_lines(path))

@@ -38,10 +38,21 @@ def test_new_heads_in_the_old_columns(tmp_path: Path) -> None:
     assert ConlluWriter()(sentence, sentence.heads) + "\n" == SAMPLE
     written = ConlluWriter()(sentence, (ROOT, 0, 0, 0)).split("\n")
     assert written[:4] == SAMPLE.split("\n")[:4]
-    assert written[4] == "1\tI\tI\tPRON\tPRP\tCase=Nom\t0\troot\t3:nsubj\t_"
+    assert written[4] == "1\tI\tI\tPRON\tPRP\tCase=Nom\t0\troot\t_\t_"
     assert written[5] == SAMPLE.split("\n")[5]
-    assert written[8] == SAMPLE.split("\n")[8]
-    assert written[9].split("\t")[6:] == ["1", "dep", "3:punct", "Note=x"]
+    assert [line.split("\t")[0] for line in written[4:9]] == ["1", "2-3", "2", "3", "4"]
+    assert written[8].split("\t")[6:] == ["1", "dep", "_", "Note=x"]
+
+
+@pytest.mark.parametrize("predicted", [False, True])
+def test_no_column_keeps_what_belongs_to_other_heads(tmp_path: Path, predicted: bool) -> None:
+    path = tmp_path / "a.conllu"
+    path.write_text(SAMPLE)
+    (sentence,) = read_conllu(str(path), keep_annotation=True)
+    rows = [line.split("\t") for line in ConlluWriter(predicted=predicted)(sentence, (ROOT, 0, 0, 0)).splitlines()[4:]]
+    assert {(row[0], row[6]) for row in rows} == {("1", "0"), ("2-3", "_"), ("2", "1"), ("3", "1"), ("4", "1")}
+    assert {row[7] for row in rows} == {"root", "dep", "_"}
+    assert {row[8] for row in rows} == {"_"}
 
 
 def test_predicted_heads_never_keep_the_relations_of_the_input(tmp_path: Path) -> None:
