@@ -43,8 +43,8 @@ def read_tei(
         yield Sentence(words, tags if all(tags) else (), location=Location(source.path, line))
     if not line:
         raise TreebankError(source.path, 0, "there is no sentence <s> in this TEI file; mark sentences and words first")
-    for place, (count, example) in dropped.pieces.items():
-        notify(f"{source.path}: text {place} is left out: {count:,}, such as {shorten(example)}")
+    for position, (count, example) in dropped.pieces.items():
+        notify(f"{source.path}: text {position} is left out: {count:,}, such as {shorten(example)}")
 
 
 class _Dropped:
@@ -53,17 +53,17 @@ class _Dropped:
     def __init__(self) -> None:
         self.pieces: dict[str, tuple[int, str]] = {}
 
-    def add(self, place: str, text: str | None) -> None:
+    def add(self, position: str, text: str | None) -> None:
         """Count a piece of text unless it is blank."""
         if text and text.strip():
-            count, example = self.pieces.get(place, (0, text.strip()))
-            self.pieces[place] = count + 1, example
+            count, example = self.pieces.get(position, (0, text.strip()))
+            self.pieces[position] = count + 1, example
 
 
 def _tokens(element: Element, dropped: _Dropped) -> Iterator[Element]:
     """The outermost words and punctuation marks below an element, in order."""
-    place = "outside of <w> and <pc>"
-    dropped.add(place, element.text)
+    position = "outside of <w> and <pc>"
+    dropped.add(position, element.text)
     for child in element:
         if child.tag in WORDS and not (child.tag == "c" and not "".join(child.itertext()).strip()):
             yield child
@@ -71,7 +71,7 @@ def _tokens(element: Element, dropped: _Dropped) -> Iterator[Element]:
             yield from _tokens(_reading(child), dropped)
         else:
             yield from _tokens(child, dropped)
-        dropped.add(place, child.tail)
+        dropped.add(position, child.tail)
 
 
 def _text(element: Element, dropped: _Dropped) -> str:
