@@ -84,6 +84,12 @@ def plain(words: Sequence[str]) -> list[str]:
     return result
 
 
+def spellings(word: str) -> frozenset[str]:
+    """The ways to write a word: with escaped or plain brackets, and with composed or decomposed letters (NFC, NFD)."""
+    forms = {word, *plain([word])}
+    return frozenset(forms if word.isascii() else forms | {normalize(form, word) for form in ("NFC", "NFD")})
+
+
 def common_prefix(first: Sequence[str], second: Sequence[str]) -> int:
     """Number of equal items at the beginning of two sequences."""
     pairs = enumerate(zip(first, second, strict=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from treebank.base.arguments import ignore
@@ -45,10 +45,8 @@ def read_negra(
     undecoded: list[TreebankError] = []
     for number, line in open_lines(source, on_bad=on_bad and undecoded.append):
         keyword = _CELLS.split(line, 1)[0] if line.startswith("#") else ""
-        if keyword == "#FORMAT":
-            version = 4 if line.split()[-1] == "4" else 3
-        elif line.startswith(_COMMENT) and "lemma" in line.lower().split():
-            version = 4  # the names of the columns, as discodop writes them
+        if keyword == "#FORMAT" or line.startswith(_COMMENT):
+            version = _version(line, version)
         elif keyword == "#BOS":
             if first:
                 report(TreebankError(source.path, first, "this sentence has no #EOS"), on_bad)
@@ -60,9 +58,7 @@ def read_negra(
                     raise ValueError("#EOS without #BOS")
                 if _number_of(line) != name:
                     raise ValueError(f"the sentence begins with #BOS {name} and ends with {line.strip()}")
-                if any(BAD in row for row in rows):
-                    raise ValueError(f"line {undecoded[0].line}: {undecoded[0].message}")
-                tree, discontinuous = _graph(rows, version).tree()
+                tree, discontinuous = _graph(rows, version, undecoded).tree()
             except ValueError as problem:
                 report(TreebankError(source.path, first or number, str(problem)), on_bad)
             else:
@@ -73,7 +69,7 @@ def read_negra(
                 plain = tree.without_traces()
                 yield Sentence(plain.words, plain.tags, tree, location=Location(source.path, first))
             first = 0
-        elif first and line.strip() and not line.startswith(_COMMENT):
+        elif first and line.strip():
             rows.append(line)
             size += len(line)
             check_size(source.path, first, size)
@@ -82,6 +78,13 @@ def read_negra(
     if changed:
         notify(f"{source.path}: discontinuous phrases that were made continuous: {changed:,}")
     signs.report()
+
+
+def _version(line: str, version: int) -> int:
+    """The version of the format that a line names: ``#FORMAT 4``, or a comment that names a column of lemmas."""
+    if line.startswith(_COMMENT):
+        return 4 if "lemma" in line.lower().split() else version
+    return 4 if line.split()[-1] == "4" else 3
 
 
 def _number_of(line: str) -> str:
@@ -96,8 +99,10 @@ def _is_ordered(rows: list[str]) -> bool:
     return numbers == sorted(numbers)
 
 
-def _graph(rows: list[str], version: int) -> Graph:
-    """The graph of the lines of a sentence. Raises ValueError for a line with too few cells."""
+def _graph(rows: list[str], version: int, undecoded: Sequence[TreebankError]) -> Graph:
+    """The graph of the lines of a sentence. Raises ValueError for a line with too few cells or ``undecoded`` bytes."""
+    if any(BAD in row for row in rows):
+        raise ValueError(f"line {undecoded[0].line}: {undecoded[0].message}")
     graph = Graph()
     parents: list[tuple[str, str, str]] = []
     if version == 3 and rows and all(_SIX_CELLS.match(row.strip(_SPACE)) for row in rows):

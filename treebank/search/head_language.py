@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from treebank.core.sentence import ROOT, Sentence
-from treebank.core.words import plain
+from treebank.core.words import plain, spellings
 from treebank.search.pattern import Condition, Relation, Scanner, Test
 from treebank.search.tree_language import LabelTest
 
@@ -162,7 +162,7 @@ def _read_value(scanner: Scanner) -> Callable[[str], Any]:
     if ignore_case:
         lower = value.lower()
         return lambda text: text.lower() == lower
-    return frozenset((value, *plain([value]))).__contains__
+    return spellings(value).__contains__
 
 
 def _head(heads: IndexedHeads, node: int) -> list[int]:

@@ -32,6 +32,7 @@ _REGEX = re.compile(r"/((?:[^/\\\n]|\\.)*)/")
 _RECURSION = re.compile(r"\(\?(?:R|[+-]?\d|&|P>)")
 _USE = re.compile(r"=([A-Za-z0-9]+)")
 _BIND = re.compile(r"=[A-Za-z0-9]+")
+_TREGEX = re.compile(r"[<>]#|[<>$][.,]*[+-]+\(|(?<![\w.])@[A-Z]+\b|[<>](?:<-|-<)#")  # head of, path, basic category
 _MACRO = re.compile(r"@([^\]\s;:.,&|<>()\[$!@%'^=]+)")
 _DEFINITION = re.compile(r"@\s+([^\]\s;:.,&|<>()\[$!@%'^=]+)")
 
@@ -128,6 +129,8 @@ class Scanner:
     def error(self, problem: str, position: int | None = None) -> PatternError:
         """The error for a problem at ``position``, by default where reading stopped."""
         self.skip()
+        if tregex := _TREGEX.search(self.text):
+            problem = f"{problem}; {tregex[0]} is an operator of Tregex that is not supported"
         return PatternError(self.text, self.position if position is None else position, problem)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from treebank.core.tree import Tree
-from treebank.core.words import plain
+from treebank.core.words import spellings
 from treebank.search.pattern import Condition, Relation, Scanner
 
 _LITERAL = re.compile(r"[^\]\[ \r\t\n;:.,&|<>()$!@%'^=]+")
@@ -133,8 +133,8 @@ class LabelTest(dict[str, bool]):
 
 
 def _labeled(label: str) -> Condition:
-    """The condition that a node has this label, with brackets in words written in any way."""
-    labels = frozenset((label, *plain([label])))
+    """The condition that a node has this label, with brackets and accented letters in words written in any way."""
+    labels = spellings(label)
     if len(labels) > 1:
         return Condition(lambda tree, node, names: tree.labels[node] in labels, labels)
     needs = () if _ESCAPED_CHARACTERS.search(label) else (labels,)
