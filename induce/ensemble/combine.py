@@ -128,7 +128,8 @@ def combine(
 
 def _only_ensemble(specs: Sequence[ModelSpec], plan: Mapping[str, object]) -> Ensemble | None:
     """The ensemble that is the only member, if it has no options and nothing else is requested."""
-    if len(specs) != 1 or specs[0].options or any(plan.values()) or locate(specs[0].path).type is not PathType.ENSEMBLE:
+    is_copy = len(specs) == 1 and not specs[0].options and EnsemblePlan(**plan) == EnsemblePlan()  # type: ignore[arg-type]
+    if not is_copy or locate(specs[0].path).type is not PathType.ENSEMBLE:
         return None
     ensemble = load_ensemble(Path(specs[0].path))
     return Ensemble(_located_description(Path(specs[0].path)), ensemble.voters)
