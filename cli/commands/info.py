@@ -16,6 +16,7 @@ from cli.commands.data import treebank_lines
 from cli.options import MODEL
 from cli.output import wrapped
 from treebank.base import VERSION
+from treebank.base.metadata import MetadataError
 from treebank.base.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -70,8 +71,6 @@ def _model(run: Path) -> Iterator[str]:
     from induce.setting import setting_text
     from induce.storage.checkpoint import find, read
     from induce.storage.locate import PathType, locate
-    from induce.storage.model_file import RESUME
-    from induce.storage.run_folder import resume_command
 
     if locate(run).type is PathType.ENSEMBLE:
         yield from _ensemble(run)
@@ -94,9 +93,7 @@ def _model(run: Path) -> Iterator[str]:
     yield f"text sha256: {training.sha256}"
     yield f"vocabulary: {len(checkpoint.vocabulary):,} {units}"
     yield f"steps: {facts.step:,} in {facts.seconds / 60:.1f} minutes, on {facts.device}"
-    state = read(run / RESUME).facts if (run / RESUME).exists() else None
-    if state and not state.finished and not state.task_facts:
-        yield f"interrupted: at step {state.step:,}; continue with: {resume_command(run)}"
+    yield from _interruption(checkpoint.path)
     for line in (*facts.direction.lines(), facts.direction.evidence()) if facts.direction else ():
         yield from wrap(line, width=80, subsequent_indent="  ")
     yield "settings:"
@@ -108,6 +105,24 @@ def _model(run: Path) -> Iterator[str]:
             component + table, width=80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
         )
     yield from _checks(facts.history)
+
+
+def _interruption(path: Path) -> Iterator[str]:
+    """A line if the run with the model file ``path`` can be continued, or if its state is damaged."""
+    from induce.storage.checkpoint import read
+    from induce.storage.model_file import MODEL, RESUME
+    from induce.storage.run_folder import resume_command
+
+    state = path.with_name(RESUME)
+    if path.name not in (MODEL, RESUME) or not state.exists():
+        return
+    try:
+        facts = read(state).facts
+    except MetadataError as error:
+        yield f"state to resume from: {error}"
+    else:
+        if not facts.finished and not facts.task_facts:
+            yield f"interrupted: at step {facts.step:,}; continue with: {resume_command(path.parent)}"
 
 
 def _checks(history: Sequence[Check]) -> Iterator[str]:

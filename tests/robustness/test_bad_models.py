@@ -145,7 +145,10 @@ def test_weights_that_are_nan_are_refused(call: Caller, copy: Path, trained: Pat
 def test_interrupted_training_is_reported(call: Caller, trained: Path) -> None:
     assert "interrupted" not in call.result("info", "-m", trained / "run")
     call("train", trained / "text.txt", "-o", "run", *TINY, "--max-minutes", "0.00001")
-    assert "continue with: synparse train --resume -o run\n" in call.result("info", "-m", "run")
+    for name in ("run", f"run/{MODEL}", f"run/{RESUME}"):
+        assert "continue with: synparse train --resume -o run\n" in call.result("info", "-m", name)
+    Path("run", RESUME).write_bytes(b"")
+    assert f"state to resume from: run/{RESUME}: not a model" in call.result("info", "-m", "run")
 
 
 def test_a_layer_out_of_range(call: Caller, trained: Path) -> None:
