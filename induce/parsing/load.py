@@ -1,4 +1,4 @@
-"""Loading of parsers from model folders, packed models and ensembles."""
+"""Loading of parsers from the folders and files of models, and from ensembles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load_parser(
     priors: str | None = None,
     tell: Report | None = None,
 ) -> Parser:
-    """The parser of a trained model (its best checkpoint), a packed model or an ensemble.
+    """The parser of a trained model or an ensemble, from its folder or its file.
 
     ``run`` is a model specification. Its options, ``decoder``, ``layer``, ``distances`` and ``priors`` come before the
     model's own. ``distances`` is ``lm`` or ``syd`` for a model that learned from trees. ``priors`` is a list such as

@@ -36,7 +36,7 @@ TREE_BASELINES = ("right", "left", "balanced", "random", "oracle", "gold")
 class ReportPlan:
     """Models and data of a report.
 
-    ``runs`` are folders, patterns or packed models; ``gold`` or ``text`` is parsed. Without ``baselines`` the usual
+    ``runs`` are folders, files or patterns of models; ``gold`` or ``text`` is parsed. Without ``baselines`` the usual
     ones are scored. ``pictures`` is the number of sentences in each group of pictures.
     """
 
