@@ -22,7 +22,12 @@ function conllu({ words, tags, universal, heads, relations }, index) {
   return [`# sent_id = ${index + 1}`, `# text = ${forms.join(" ")}`, ...rows, ""].join("\n");
 }
 
-const csvCell = cell => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+/** A cell of CSV as synparse writes it: a text that a spreadsheet would take for a formula begins with an apostrophe. */
+function csvCell(cell) {
+  const isFormula = typeof cell === "string" && /^(?:[=@\t\r].|[+-](?![\d.,]+$).)/s.test(cell);
+  const text = isFormula ? `'${cell}` : String(cell);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
 const csvLine = cells => cells.map(csvCell).join(",");
 
 function csvRows(sentence, matches) {
@@ -44,7 +49,8 @@ const EXPORTS = {
 
 function download(name, lines) {
   const link = document.createElement("a");
-  const text = lines.map(line => line + "\n").join("");
+  const mark = name.endsWith(".csv") ? "\ufeff" : ""; // by which spreadsheets recognize UTF-8
+  const text = mark + lines.map(line => line + "\n").join("");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }));
   link.download = name;
   link.click();
