@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -14,6 +13,8 @@ from induce.reporting.parsed import Compared, FrequentPart, Parsed, frequent_con
 from induce.reporting.plots import Interval, Line, draw_intervals, draw_lines
 from induce.reporting.runs import RunStory
 from induce.sharpness_measures import MEANINGS
+from induce.storage.model_spec import system_name
+from treebank.base.arguments import split_name
 from treebank.base.tables import Column, Table
 from treebank.draw.picture import GOLD, Analysis, Picture, fitted, projected
 from treebank.draw.scene import Scene
@@ -41,22 +42,23 @@ class Section(NamedTuple):
     blocks: Sequence[Block] = ()
 
 
-def short_names(runs: Sequence[str]) -> list[str]:
-    """Last parts of the paths of model folders, or whole paths if the last parts are not distinct."""
-    names = [os.path.basename(os.path.normpath(run)) for run in runs]
-    return names if len(set(names)) == len(names) else list(runs)
+def names_of(stories: Sequence[RunStory]) -> list[str]:
+    """The names of the models in all tables and pictures of the report."""
+    return [system_name(story.model, story.run, alone=len(stories) == 1) for story in stories]
 
 
 def learned(stories: Sequence[RunStory]) -> Section:
     """Training data, facts and settings of each model."""
-    names = [story.run for story in stories]
+    names = names_of(stories)
     facts = list(dict.fromkeys(name for story in stories for name in story.facts))
-    rows = [[fact, *(story.facts.get(fact, EMPTY) for story in stories)] for fact in facts]
+    rows = [["path", *(split_name(story.run)[1] for story in stories)]]
+    rows += [[fact, *(story.facts.get(fact, EMPTY) for story in stories)] for fact in facts]
     columns = [Column(""), *map(Column, names)]
     blocks = [Block("table", Table("Training of the models", columns, rows))]
     for findings in dict.fromkeys(tuple(story.findings) for story in stories if story.findings):
-        runs = ", ".join(story.run for story in stories if tuple(story.findings) == findings)
-        blocks += [Block("note", f"Findings about the text of {runs}:"), Block("list", findings)]
+        pairs = zip(names, stories, strict=True)
+        learners = ", ".join(name for name, story in pairs if tuple(story.findings) == findings)
+        blocks += [Block("note", f"Findings about the text of {learners}:"), Block("list", findings)]
     settings = list(dict.fromkeys(name for story in stories for name in story.settings))
     if settings:
         rows = [[name, *(story.settings.get(name) or EMPTY for story in stories)] for name in settings]
@@ -66,10 +68,9 @@ def learned(stories: Sequence[RunStory]) -> Section:
 
 def curves(stories: Sequence[RunStory]) -> Section:
     """Losses during training, as plots and as a table."""
-    with_checks = [story for story in stories if story.checks]
+    with_checks = {name: story for name, story in zip(names_of(stories), stories, strict=True) if story.checks}
     if not with_checks:
         return Section("curves", "Training")
-    names = short_names([story.run for story in with_checks])
     about = (
         "Mean loss in nats per token at each check. Losses of different types of models do not compare: models of "
         "next words, models of masked words, grammars and distilled parsers count different tokens."
@@ -78,7 +79,7 @@ def curves(stories: Sequence[RunStory]) -> Section:
     for key, title in (("development_loss", "Loss on the development text"), ("loss", "Loss on the training text")):
         lines = [
             Line(name, [(_number(check.get("seconds")) / 60, _number(check.get(key))) for check in story.checks])
-            for name, story in zip(names, with_checks, strict=True)
+            for name, story in with_checks.items()
         ]
         plots[f"plot-{key}"] = draw_lines(lines, title=title, across="minutes of training", up="nats")
     columns = [Column("Run"), Column("Epoch"), Column("Step"), Column("Minutes", ".1f")]
@@ -86,7 +87,7 @@ def curves(stories: Sequence[RunStory]) -> Section:
     rows = [
         [name, check.get("epoch"), check.get("step"), _number(check.get("seconds")) / 60]
         + [_number(check.get(key)) for key in ("loss", "development_loss")]
-        for name, story in zip(names, with_checks, strict=True)
+        for name, story in with_checks.items()
         for check in story.checks
     ]
     losses = Block("hidden", Table("Losses in nats per token", columns, rows), "Losses as a table")
@@ -133,10 +134,9 @@ def _length_plot(metric: str, reports: Sequence[Score]) -> list[Block]:
         return []
     lengths = list(dict.fromkeys(key for score in having for key in score.by_length or ()))
     models = [score for score in having if score.info.model] or having
-    named = short_names([score.info.model or score.system for score in models])
     lines = [
-        Line(name, [(float(lengths.index(key)), value) for key, (_, value) in (score.by_length or {}).items()])
-        for name, score in zip(named, models, strict=True)
+        Line(score.system, [(float(lengths.index(key)), value) for key, (_, value) in (score.by_length or {}).items()])
+        for score in models
     ]
     title = f"{metric} by the number of words of a sentence"
     scene = draw_lines(lines, title=title, across="words", up=f"{metric} in percent", names=lengths)
@@ -302,7 +302,7 @@ def agreement(compared: Compared) -> Section:
     for output in dict.fromkeys(model.parser.output for model in compared.models):
         models = [model for model in compared.models if model.parser.output == output]
         if len(models) > 1:
-            names = short_names([model.run for model in models])
+            names = [model.name for model in models]
             rows = [
                 [name, *("" if other is model else compared.agreement(model, other) for other in models)]
                 for name, model in zip(names, models, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from induce.reporting.runs import RunStory
-from induce.reporting.sections import Section, curves, learned, short_names
+from induce.reporting.sections import Section, curves, learned, names_of
 from treebank.draw.files import render
 
 
@@ -25,10 +25,8 @@ def test_closed_details_are_not_printed() -> None:
 def test_run_without_checks_has_no_curves() -> None:
     assert curves([RunStory("runs/a", "ensemble", {})]).blocks == ()
     check = {"seconds": 60.0, "loss": 5.0, "development_loss": 4.0, "epoch": 1, "step": 10}
-    html = page(curves([RunStory("runs/a-model-with-a-very-long-name", "onlstm", {}, checks=[check])]))
-    assert ">a-model-with-a-very-long-name</text>" in html
-
-
-def test_names_are_shortened_if_they_are_distinct() -> None:
-    assert short_names(["runs/a", "runs/b"]) == ["a", "b"]
-    assert short_names(["x/a", "y/a"]) == ["x/a", "y/a"]
+    stories = [RunStory(f"runs/a-model-with-a-very-long-name-{i}", "onlstm", {}, checks=[check]) for i in range(2)]
+    html = page(curves(stories))
+    assert names_of(stories)[1] == "onlstm runs/a-model-with-a-very-long-name-1"
+    assert f">{names_of(stories)[1]}</text>" in html
+    assert names_of([RunStory("mine=runs/a", "onlstm", {})]) == ["mine"]
