@@ -10,9 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from induce.data.batches import SentenceBatch
+from induce.data.batches import SentenceBatch, pad
 from induce.data.by_length import map_by_length
-from induce.data.loaders import pad
 from induce.likelihood.language_model import TextModel
 from induce.models.build import class_of
 from induce.models.capabilities import GatedMemory, SentenceVectors

@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
-from induce.data.batches import SentenceBatch
+from induce.data.batches import SentenceBatch, pad
 from induce.data.by_length import map_by_length
-from induce.data.loaders import pad
 from induce.data.normalization import Normalized
 from induce.likelihood.language_model import TextModel
 from induce.models.capabilities import LayeredStates

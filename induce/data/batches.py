@@ -6,9 +6,12 @@ padding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -187,3 +190,19 @@ class SpanTargetBatch(FragmentBatch):
 
     matrices: ClassVar[Mapping[str, int]] = {"spans": 1}
     spans: Tensor
+
+
+def pad_arrays(sentences: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """``tokens`` (B, N), padded with 0, and ``lengths`` (B,), as arrays."""
+    lengths = np.array(list(map(len, sentences)))
+    tokens = np.zeros((len(lengths), max(1, lengths.max())), dtype=np.int64)
+    tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = list(chain.from_iterable(sentences))
+    return tokens, lengths
+
+
+def pad(sentences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """``tokens`` (B, N), padded with 0, and ``lengths`` (B,)."""
+    import torch
+
+    tokens, lengths = pad_arrays(sentences)
+    return torch.from_numpy(tokens), torch.from_numpy(lengths)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -95,22 +95,6 @@ def shuffled(rng: Any, count: int) -> np.ndarray:
     copy = type(rng)()  # `copy.copy` would share the underlying generator
     copy.set_state(rng.get_state())
     return copy.permutation(count)
-
-
-def pad_arrays(sentences: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """``tokens`` (B, N), padded with 0, and ``lengths`` (B,), as arrays."""
-    lengths = np.array(list(map(len, sentences)))
-    tokens = np.zeros((len(lengths), max(1, lengths.max())), dtype=np.int64)
-    tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = list(chain.from_iterable(sentences))
-    return tokens, lengths
-
-
-def pad(sentences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """``tokens`` (B, N), padded with 0, and ``lengths`` (B,)."""
-    import torch
-
-    tokens, lengths = pad_arrays(sentences)
-    return torch.from_numpy(tokens), torch.from_numpy(lengths)
 
 
 MIN_ROWS = 20  # a short text has fewer columns, of at least this many tokens

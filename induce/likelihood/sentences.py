@@ -10,9 +10,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from induce.data.batches import SentenceBatch
+from induce.data.batches import SentenceBatch, pad
 from induce.data.by_length import map_by_length
-from induce.data.loaders import pad
 from induce.layers.matrix_library import flushing_denormals
 from induce.likelihood.language_model import EncodedSentence, LanguageModel
 from induce.parsing.parser import LARGEST_BLOCK, blocks_until_failure

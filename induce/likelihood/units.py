@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch
+from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch, pad
 from induce.data.by_length import batches_by_cost, map_by_length
-from induce.data.loaders import MASKINGS, pad
+from induce.data.loaders import MASKINGS
 from induce.layers.matrix_library import flushing_denormals
 from induce.likelihood.cache import Cache, CacheMemory
 from induce.likelihood.language_model import LanguageModel

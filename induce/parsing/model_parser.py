@@ -10,9 +10,8 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from induce import registry
-from induce.data.batches import FragmentBatch, SentenceBatch
+from induce.data.batches import FragmentBatch, SentenceBatch, pad, pad_arrays
 from induce.data.by_length import batches_by_cost
-from induce.data.loaders import pad, pad_arrays
 from induce.data.normalization import RECIPES, Normalized
 from induce.data.punctuation import NOTHING, gaps
 from induce.data.vocabulary import leaf, split

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from induce.data.batches import Batch, SentenceBatch
+from induce.data.batches import Batch, SentenceBatch, pad
 from induce.data.by_length import batches_by_size
 from induce.data.corpus import TrainingData
-from induce.data.loaders import BatchSettings, Step, pad
+from induce.data.loaders import BatchSettings, Step
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.registry import find_task
 from induce.settings.run import RunConfig

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from induce.data.batches import SentenceBatch
-from induce.data.loaders import pad
+from induce.data.batches import SentenceBatch, pad
 from induce.models.capabilities import SentenceScoring
 from induce.parsing.model_parser import ModelParser
 from induce.registry import model_class

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
@@ -15,7 +15,9 @@ from treebank.io import checks, content
 from treebank.io.compression import COMPRESSED, DAMAGED
 from treebank.io.lines import OnBad
 from treebank.io.source import AnyPath, Source
-from treebank.io.write import Writer
+
+if TYPE_CHECKING:
+    from treebank.io.write import Writer
 
 
 @dataclass(frozen=True, slots=True)

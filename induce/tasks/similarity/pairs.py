@@ -14,9 +14,8 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from induce.data.batches import Batch
+from induce.data.batches import Batch, pad
 from induce.data.corpus import TrainingData
-from induce.data.loaders import pad
 from induce.data.normalization import RECIPES
 from induce.data.settings import DataConfig
 from induce.data.vocabulary import Vocabulary, split

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from induce.data.batches import MaskedBatch, SentenceBatch
-from induce.data.loaders import pad
+from induce.data.batches import MaskedBatch, SentenceBatch, pad
 from induce.likelihood.sentences import SentenceScorer
 from induce.likelihood.units import sentence_units
 from induce.models.base import FittedModel, NotTrained

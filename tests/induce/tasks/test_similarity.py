@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from induce.data.loaders import pad
+from induce.data.batches import pad
 from induce.models.build import make_model
 from induce.registry import models_of
 from induce.settings.presets import resolve
