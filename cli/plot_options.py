@@ -26,7 +26,7 @@ def check_plot(path: str | None, *, trees: bool = False, **reads: Any) -> None:
     ``trees``: the picture shows trees or heads, which have more formats than plots.
     """
     from induce.storage.outputs import check_output
-    from treebank.draw.files import SCENES, SUFFIXES, check_format
+    from treebank.draw.picture_files import SCENES, SUFFIXES, check_format
 
     if path:
         suffixes = SUFFIXES if trees else tuple(SCENES)

@@ -18,7 +18,7 @@ from induce.recipes.runner import train_recipe
 from induce.reporting.plots import Interval, draw_intervals
 from induce.training.events import Finished, Started
 from induce.training.request import RunRequest
-from treebank.draw.files import write_scenes
+from treebank.draw.picture_files import write_scenes
 
 PARSING = ": parsing the text for "
 

@@ -79,7 +79,7 @@ def draw(
     _check_options(output, width=width, title=title, gold=gold, ptb=ptb, head_rules=head_rules)
     from induce.reporting.sentence_pictures import FIRST, chosen_numbers, pictures
     from treebank.corpora.catalog import load_gold
-    from treebank.draw.files import write_pictures
+    from treebank.draw.picture_files import write_pictures
 
     check_plot(output, trees=True, inputs=[path for path in input if path != "-"], gold=gold, models=models)
     choose = chosen_numbers(sentences) if sentences else lambda number: not output or number <= FIRST + 1

@@ -128,11 +128,11 @@ def _count(
     call: TextCall, query: Query, corpus: Corpus, *, invert: bool, limit: int | None, sample: int | None, seed: int
 ) -> None:
     """Print the number of matches in each file."""
-    from treebank.search.output import MatchCounts
+    from treebank.search.output import PatternCounts
 
     if limit or sample or call.output:
         raise click.UsageError("--format count counts all matches on standard output; leave out --limit, --sample, -o")
-    counts = MatchCounts(query.pattern.text)
+    counts = PatternCounts(query.pattern.text)
     try:
         for sentence in corpus:
             counts.add(query.find(sentence), invert=invert)

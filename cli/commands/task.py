@@ -112,7 +112,7 @@ def evaluate(
     show(evaluation, form)
     if plot:
         from induce.tasks.accuracy import draw_accuracy
-        from treebank.draw.files import write_scenes
+        from treebank.draw.picture_files import write_scenes
 
         write_scenes([draw_accuracy(evaluation)], plot)
 
@@ -245,6 +245,6 @@ def _show(result: LearningCurves | StepAnalyses, form: str, plot: str | None) ->
     """Print a result, and draw it if a file is given."""
     show(result, form)
     if plot:
-        from treebank.draw.files import write_scenes
+        from treebank.draw.picture_files import write_scenes
 
         write_scenes(result.scenes(), plot)

@@ -11,10 +11,10 @@ from typing import Any
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tree import Tree
-from treebank.draw.files import figure, ink_rules, write_pictures
 from treebank.draw.latex import blocks
 from treebank.draw.panels import scene_of
 from treebank.draw.picture import GOLD, Analysis, Picture, fitted
+from treebank.draw.picture_files import figure, ink_rules, write_pictures
 from treebank.draw.scene import DARK
 from treebank.draw.svg import column, svg
 from treebank.draw.terminal import plain

@@ -237,7 +237,7 @@ class FileCount:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchCounts:
+class PatternCounts:
     """Numbers of matches in each file."""
 
     pattern: str

@@ -81,7 +81,7 @@ def channels(
             reports.append(correlate(folder, read_input([gold], input_options=counted, trees=True, ptb=ptb)))
     if plot:
         from induce.reporting.plots import plot_channels
-        from treebank.draw.files import write_scenes
+        from treebank.draw.picture_files import write_scenes
 
         write_scenes([plot_channels(reports[0])], plot)
     show(reports[0] if len(reports) == 1 else ChannelComparison(reports), form)

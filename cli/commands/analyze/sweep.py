@@ -45,7 +45,7 @@ def sweep_scores(scores: str, setting: str, form: str, plot: str | None) -> None
         raise SynparseError(f"{scores}: {error}") from None
     if plot:
         from induce.reporting.plots import plot_sweep
-        from treebank.draw.files import write_scenes
+        from treebank.draw.picture_files import write_scenes
 
         write_scenes([plot_sweep(report)], plot)
     show(report, form)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from induce.reporting.runs import RunStory
 from induce.reporting.sections import Section, curves, learned, names_of
-from treebank.draw.files import render
+from treebank.draw.picture_files import render
 
 
 def page(*sections: Section) -> str:

@@ -15,10 +15,10 @@ from tests.support.html_page import Page
 from tests.treebank.draw.examples import GOLD, HEADS, RELATIONS, compared, compared_heads
 from treebank.base.errors import SynparseError
 from treebank.core.tree import Tree
-from treebank.draw.files import page, write_pictures
 from treebank.draw.latex import document, escaped
 from treebank.draw.panels import scene_of
 from treebank.draw.picture import Analysis, Picture
+from treebank.draw.picture_files import page, write_pictures
 from treebank.draw.svg import svg
 
 HOSTILE = ("<b>", "a&b", '"q"', "]]>", "x\x07y", "\\end{x}", "100%", "#_^~$", "{", "}", "a,b", "a=b", "[c]")

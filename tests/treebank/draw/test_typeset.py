@@ -13,8 +13,8 @@ import pytest
 
 from treebank.base.errors import SynparseError
 from treebank.core.tree import Tree
-from treebank.draw.files import write_pictures
 from treebank.draw.picture import Analysis, Picture
+from treebank.draw.picture_files import write_pictures
 
 UNDRAWN = ("友", "x\u0301", "\U0001f4a5", "\u2603", "\u0378", "\ue123")
 
