@@ -78,7 +78,11 @@ def open_output(path: str | None, *, colored: bool = False) -> Iterator[Callable
             yield write
         finish(part, target)
     except BaseException as error:
-        _rescue(part, error, lines)
+        with suppress(OSError):
+            if lines and os.path.getsize(part) and not isinstance(error, KeyboardInterrupt):
+                error.add_note(f"the output written before the error is in {part}")
+            else:
+                os.unlink(part)
         raise
 
 
@@ -99,15 +103,3 @@ class _Gzip(gzip.GzipFile):
         finally:
             if stream is not None:
                 stream.close()
-
-
-def _rescue(part: str, error: BaseException, lines: int) -> None:
-    """Keep the lines written before ``error`` and name their file in a note.
-
-    The file is removed if it is empty and after an interruption.
-    """
-    with suppress(OSError):
-        if lines and os.path.getsize(part) and not isinstance(error, KeyboardInterrupt):
-            error.add_note(f"the output written before the error is in {part}")
-        else:
-            os.unlink(part)

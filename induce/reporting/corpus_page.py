@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 from treebank.base import VERSION
@@ -121,7 +122,12 @@ class CorpusData:
         words, tags = (sentence.words, sentence.tags) if tree is None else (tree.words, tree.tags)
         row: list[Any] = [len(self.documents) - 1, sentence.location.line, self.words.numbers(plain(words))]
         row.append(self._same(tags))
-        row += [None, None] if tree is None else [_steps(tree.spans), self._same(tree.labels)]
+        if tree is None:
+            row += [None, None]
+        else:
+            before = [0, *(start for start, _ in tree.spans)]
+            pairs = ((start - last, end - start) for last, (start, end) in zip(before, tree.spans, strict=False))
+            row += [list(chain.from_iterable(pairs)), self._same(tree.labels)]
         row.append([head + 1 for head in sentence.heads] or None)
         row += [self._same(sentence.relations), self._same(sentence.universal_tags)]
         while row[-1] is None:
@@ -180,15 +186,6 @@ class Numbering:
         for rank, number in enumerate(self._order()):
             ranks[number] = rank
         return ranks
-
-
-def _steps(spans: Iterable[tuple[int, int]]) -> list[int]:
-    """The brackets as distances of their starts and as lengths, in turn."""
-    steps, before = list[int](), 0
-    for start, end in spans:
-        steps += (start - before, end - start)
-        before = start
-    return steps
 
 
 def _ranked(row: Sequence[Any], words: Sequence[int], labels: Sequence[int]) -> list[Any]:

@@ -223,25 +223,23 @@ def judged(compared: Compared, model: Parsed) -> list[Judged]:
 
     The result is empty if there is no gold annotation of this type or the model has no confidence.
     """
-    has_gold = any(parts.spans if model.gives_trees else parts.arcs for parts in compared.gold)
-    return (
-        [part for index in range(len(compared.sentences)) for part in _of(compared, model, index)] if has_gold else []
-    )
-
-
-def _of(compared: Compared, model: Parsed, index: int) -> Iterator[Judged]:
-    """The phrases or arcs of one sentence."""
-    analysis, mask, gold = model.analyses[index], compared.masks[index], compared.gold[index]
-    if analysis.tree is None:
-        for word, (head, value) in enumerate(zip(analysis.heads, model.confidences[index], strict=True)):
-            if value is not None and mask[word]:
-                yield Judged(value, (word, head) in gold.arcs)
-        return
-    seen = set()
-    for span, value in zip(projected(analysis.tree, mask), model.confidences[index], strict=True):
-        if span and value is not None and span not in seen:
-            seen.add(span)
-            yield Judged(value, span in gold.spans)
+    if not any(parts.spans if model.gives_trees else parts.arcs for parts in compared.gold):
+        return []
+    parts = []
+    for analysis, values, mask, gold in zip(
+        model.analyses, model.confidences, compared.masks, compared.gold, strict=True
+    ):
+        if analysis.tree is None:
+            words = enumerate(zip(analysis.heads, values, strict=True))
+            arcs = [(value, (word, head) in gold.arcs) for word, (head, value) in words if mask[word]]
+            parts += [Judged(value, is_correct) for value, is_correct in arcs if value is not None]
+            continue
+        confidences = {}  # of each span once
+        for span, value in zip(projected(analysis.tree, mask), values, strict=True):
+            if span and value is not None:
+                confidences.setdefault(span, value)
+        parts += [Judged(value, span in gold.spans) for span, value in confidences.items()]
+    return parts
 
 
 def _is_probability(model: Parsed) -> bool:

@@ -131,13 +131,6 @@ def _with_reports(
             report(line)
 
 
-def _is_left_out(sentence: Sentence, to: str) -> bool:
-    """Whether the writer ``to`` leaves out the sentence because it has no words, or not even empty elements."""
-    if to in ("negra", "tiger"):
-        return sentence.tree is not None and not sentence.tree.words
-    return to == "conllu" and not sentence.words
-
-
 class Losses:
     """Counts the sentences that the format ``to`` leaves out, and those that lose a part of their annotation."""
 
@@ -153,7 +146,10 @@ class Losses:
         for sentence in sentences:
             self.counts.update(name for name, has_part in parts if has_part(sentence))
             self._dropped.update(sentence.annotation.dropped if sentence.annotation else ())
-            self._without_words += _is_left_out(sentence, self.to)
+            if self.to in ("negra", "tiger"):  # which can express a sentence of empty elements
+                self._without_words += sentence.tree is not None and not sentence.tree.words
+            elif self.to == "conllu":
+                self._without_words += not sentence.words
             if self.to == "conllu" and sentence.tree is not None and sentence.words and not sentence.heads:
                 self._without_labels += sentence.tree == sentence.tree.without_labels()  # heads would be arbitrary
             yield sentence

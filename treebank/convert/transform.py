@@ -18,7 +18,6 @@ from treebank.core.tags import bare_label, tags_are_penn, word_mask
 from treebank.core.tree import TRACE, Span, Tree
 
 Direction = Literal["left", "right"]
-Step = Callable[[Tree], Tree]
 Notify = Callable[[str], None]
 
 ADDED = "@"  # before the label of a bracket that binarization adds
@@ -114,19 +113,13 @@ class Transformation:
         if sentence.tree is None:
             return sentence if all(keep) else _delete_words(sentence, keep)
         tree = original.keep(keep)
-        for step in self._steps():
-            tree = step(tree)
-        return sentence.with_tree(tree)
-
-    def _steps(self) -> Iterator[Step]:
         if "functions" in self.strip:
-            yield strip_functions
+            tree = strip_functions(tree)
         if "unary" in self.strip:
-            yield Tree.collapse_unary
-        if direction := self.binarize:
-            yield lambda tree: binarize(tree, direction)
-        if "labels" in self.strip:
-            yield Tree.without_labels
+            tree = tree.collapse_unary()
+        if self.binarize:
+            tree = binarize(tree, self.binarize)
+        return sentence.with_tree(tree.without_labels() if "labels" in self.strip else tree)
 
 
 def _delete_words(sentence: Sentence, keep: Sequence[bool]) -> Sentence:

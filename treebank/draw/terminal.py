@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntFlag
+from functools import partial
 from itertools import accumulate
 
 from treebank.base.terminal_text import columns, printable
@@ -177,7 +178,7 @@ def _shapes(analysis: Analysis, width: int) -> Sequence[Callable[[Marked], Grid]
     fits_upright = sum(columns(word) + 1 for word in analysis.words) <= width + 1
     if analysis.tree is not None:
         fits_rotated = Branches(analysis.tree).levels <= width
-        return [_upright_tree] * fits_upright + [_rotated_tree, _rotated_bare_tree] * fits_rotated
+        return [_upright_tree] * fits_upright + [_rotated_tree, partial(_rotated_tree, bare=True)] * fits_rotated
     if analysis.heads:
         has_arcs = len(analysis.words) <= MAX_ARC_WORDS
         return [_upright_heads] * (fits_upright and has_arcs) + [_rotated_heads] * has_arcs + [_table_of_heads]
@@ -217,11 +218,15 @@ def _upright_tree(marked: Marked) -> Grid:
     return grid
 
 
-def _rotated_tree(marked: Marked) -> Grid:
-    """One row per word, with the brackets on the left, one level to the right of the brackets around them."""
+def _rotated_tree(marked: Marked, *, bare: bool = False) -> Grid:
+    """One row per word, with the brackets on the left, one level to the right of the brackets around them.
+
+    ``bare``: without labels, which take most of the width.
+    """
     analysis = marked.analysis
     assert analysis.tree is not None
-    branches, tree = Branches(analysis.tree), analysis.tree
+    tree = replace(analysis.tree, labels=("",) * len(analysis.tree.labels)) if bare else analysis.tree
+    branches = Branches(tree)
     steps = [2] * (branches.levels + 1)
     for label, depth in zip(tree.labels, branches.depths, strict=True):
         steps[depth] = max(steps[depth], columns(visible(label, BARE_LABELS)) + 2)
@@ -242,14 +247,6 @@ def _rotated_tree(marked: Marked) -> Grid:
         grid.text(first, column - columns(label), label, ink) if steps[0] > 1 else None
     _write_right(grid, far, analysis)
     return grid
-
-
-def _rotated_bare_tree(marked: Marked) -> Grid:
-    """A rotated tree without labels, which take most of the width."""
-    analysis = marked.analysis
-    assert analysis.tree is not None
-    bare = replace(analysis.tree, labels=("",) * len(analysis.tree.labels))
-    return _rotated_tree(replace(marked, analysis=replace(analysis, tree=bare)))
 
 
 def _upright_heads(marked: Marked) -> Grid:

@@ -129,20 +129,14 @@ def _no_glyph(cluster: str) -> str:
     names = [unicodedata.name(character, f"U+{ord(character):04X}") for character in cluster]
     script = "CJK" if names[0].startswith("CJK") else names[0].split()[0].capitalize()
     kind = f"the {script} character" if cluster[0].isalpha() else "the character"
-    font = _font_to_install(cluster, script)
-    return f"no font has {kind} {cluster!r} ({', '.join(names)})" + f"; install one, such as {font}" * bool(font)
-
-
-def _font_to_install(cluster: str, script: str) -> str:
-    """A font for a character, empty if it is not assigned or for private use."""
     font, category = fonts_for(cluster)[0], unicodedata.category(cluster[0])
-    if font != LATIN_FONTS[0] or script in ("Latin", "Greek", "Cyrillic"):
-        return font
-    if category in ("Cn", "Co"):
-        return ""
-    if category.startswith("S") and cluster > FIRST_SYMBOL:
-        return "Noto Emoji" if cluster > FIRST_EMOJI else "Noto Sans Symbols 2"
-    return f"Noto Sans {script}"
+    if font == LATIN_FONTS[0] and script not in ("Latin", "Greek", "Cyrillic"):
+        font = f"Noto Sans {script}"
+        if category in ("Cn", "Co"):  # not assigned, or for private use
+            font = ""
+        elif category.startswith("S") and cluster > FIRST_SYMBOL:
+            font = "Noto Emoji" if cluster > FIRST_EMOJI else "Noto Sans Symbols 2"
+    return f"no font has {kind} {cluster!r} ({', '.join(names)})" + f"; install one, such as {font}" * bool(font)
 
 
 def _points(pixels: float) -> str:

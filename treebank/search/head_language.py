@@ -60,7 +60,11 @@ TEXTS: dict[str, Callable[[IndexedHeads], Sequence[str]]] = {
     "relation": lambda heads: heads.sentence.relations,
 }
 ATTRIBUTES = (*TEXTS, "distance", "direction")
-DIRECTIONS = ("left", "right", "root")
+DIRECTIONS: dict[str, Test] = {  # position of the head of a word
+    "left": lambda heads, node, names: ROOT != heads.heads[node] < node,
+    "right": lambda heads, node, names: heads.heads[node] > node,
+    "root": lambda heads, node, names: heads.heads[node] == ROOT,
+}
 
 
 class HeadLanguage:
@@ -105,33 +109,22 @@ def _read_condition(scanner: Scanner) -> Test:
     if not comparison:
         raise scanner.error("expected = or !=")
     if name == "distance":
-        return _read_distance(scanner, _COMPARE[comparison[0]])
+        number, compare = scanner.match(_NUMBER), _COMPARE[comparison[0]]
+        if not number:
+            raise scanner.error("expected a number of words")
+        size = int(number[0])  # a word without a head has no distance
+        return lambda heads, node, names: heads.heads[node] != ROOT and compare(abs(heads.heads[node] - node), size)
     if comparison[0] not in ("=", "!="):
         raise scanner.error(f"{name} is compared with = or !=", comparison.start())
-    test = _read_direction(scanner) if name == "direction" else _read_text(scanner, name)
+    if name == "direction":
+        direction = scanner.match(_ATTRIBUTE)
+        if not direction or direction[0] not in DIRECTIONS:
+            problem = f"expected {', '.join(DIRECTIONS)}: the position of the head"
+            raise scanner.error(problem, direction.start() if direction else None)
+        test = DIRECTIONS[direction[0]]
+    else:
+        test = _read_text(scanner, name)
     return test if comparison[0] == "=" else lambda heads, node, names: not test(heads, node, names)
-
-
-def _read_distance(scanner: Scanner, compare: Callable[[int, int], bool]) -> Test:
-    """Read a number: the distance of a word from its head in words. It is never reached by a word without a head."""
-    number = scanner.match(_NUMBER)
-    if not number:
-        raise scanner.error("expected a number of words")
-    distance = int(number[0])
-    return lambda heads, node, names: heads.heads[node] != ROOT and compare(abs(heads.heads[node] - node), distance)
-
-
-def _read_direction(scanner: Scanner) -> Test:
-    """Read the side of a word on which its head is, or ``root`` for a word without a head."""
-    direction = scanner.match(_ATTRIBUTE)
-    if not direction or direction[0] not in DIRECTIONS:
-        problem = f"expected {', '.join(DIRECTIONS)}: the position of the head"
-        raise scanner.error(problem, direction.start() if direction else None)
-    if direction[0] == "root":
-        return lambda heads, node, names: heads.heads[node] == ROOT
-    if direction[0] == "left":
-        return lambda heads, node, names: ROOT != heads.heads[node] < node
-    return lambda heads, node, names: heads.heads[node] > node
 
 
 def _read_text(scanner: Scanner, name: str) -> Test:

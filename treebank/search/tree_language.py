@@ -91,7 +91,10 @@ class TreeLanguage:
             return Condition(lambda tree, node, names: tree.position(node) == path)
         ignore_case = bool(scanner.accept("i@"))
         if (quoted := scanner.quoted()) is not None:
-            return _folded(quoted) if ignore_case else _labeled(quoted)
+            if not ignore_case:
+                return _labeled(quoted)
+            lower = quoted.lower()
+            return Condition(lambda tree, node, names: tree.labels[node].lower() == lower)
         if (expression := scanner.regular(ignore_case=ignore_case)) is not None:
             is_match = LabelTest(expression)
             return Condition(lambda tree, node, names: is_match[tree.labels[node]])
@@ -141,11 +144,6 @@ def _labeled(label: str) -> Condition:
     return Condition(lambda tree, node, names: tree.labels[node] == label, labels, needs)
 
 
-def _folded(label: str) -> Condition:
-    lower = label.lower()
-    return Condition(lambda tree, node, names: tree.labels[node].lower() == lower)
-
-
 def _numbered(operator: str) -> Relation | None:
     """The relation of ``<3`` (third child), ``<-2`` (last but one), ``>3`` and ``>-2``, or None."""
     number = _CHILD.fullmatch(operator)
@@ -163,11 +161,6 @@ def _child(index: int, tree: IndexedTree, node: int) -> list[int]:
 def _as_child(index: int, tree: IndexedTree, node: int) -> list[int]:
     parent = tree.parents[node]
     return [parent] if parent >= 0 and _child(index, tree, parent) == [node] else []
-
-
-def _parent(tree: IndexedTree, node: int) -> list[int]:
-    parent = tree.parents[node]
-    return [parent] if parent >= 0 else []
 
 
 def _only_child(tree: IndexedTree, node: int) -> list[int]:
@@ -188,19 +181,6 @@ def _leftmost_descendants(tree: IndexedTree, node: int) -> Iterator[int]:
     while node < tree.last[node]:
         node += 1
         yield node
-
-
-def _leftmost_ancestors(tree: IndexedTree, node: int) -> Iterator[int]:
-    return (above for above in _ancestors(tree, node) if tree.starts[above] == tree.starts[node])
-
-
-def _rightmost_descendants(tree: IndexedTree, node: int) -> list[int]:
-    last = tree.last[node]
-    return [below for below in range(node + 1, last + 1) if tree.last[below] == last]
-
-
-def _rightmost_ancestors(tree: IndexedTree, node: int) -> Iterator[int]:
-    return (above for above in _ancestors(tree, node) if tree.last[above] == tree.last[node])
 
 
 def _single_path_down(tree: IndexedTree, node: int) -> Iterator[int]:
@@ -245,7 +225,7 @@ def _sisters_after(tree: IndexedTree, node: int) -> list[int]:
 #: operator -> the nodes B for which ``A operator B`` holds (TGrep2 manual, section 4.2)
 RELATIONS: dict[str, Relation] = {
     "<": lambda tree, node: tree.children(node),
-    ">": _parent,
+    ">": lambda tree, node: [parent] if (parent := tree.parents[node]) >= 0 else [],
     "<,": partial(_child, 0),
     ">,": partial(_as_child, 0),
     "<'": partial(_child, -1),
@@ -257,9 +237,9 @@ RELATIONS: dict[str, Relation] = {
     "<<": lambda tree, node: range(node + 1, tree.last[node] + 1),
     ">>": _ancestors,
     "<<,": _leftmost_descendants,
-    ">>,": _leftmost_ancestors,
-    "<<'": _rightmost_descendants,
-    ">>'": _rightmost_ancestors,
+    ">>,": lambda tree, node: (top for top in _ancestors(tree, node) if tree.starts[top] == tree.starts[node]),
+    "<<'": lambda tree, node: [k for k in range(node + 1, tree.last[node] + 1) if tree.last[k] == tree.last[node]],
+    ">>'": lambda tree, node: (top for top in _ancestors(tree, node) if tree.last[top] == tree.last[node]),
     "<<:": _single_path_down,
     ">>:": _single_path_up,
     ".": _directly_after,
