@@ -7,7 +7,7 @@ with the complete state of the trainer. `induce.storage.model_file` describes th
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +17,10 @@ from induce.data.vocabulary import Vocabulary
 from induce.settings.run import RunConfig, model_settings
 from induce.storage.facts import RunFacts
 from induce.storage.locate import MODEL_FILES, PathType, is_earlier_model, locate
-from induce.storage.model_file import DAMAGED, ModelFile, model_bytes
+from induce.storage.model_file import DAMAGED, ModelFile, model_parts
 from induce.storage.model_spec import BASELINE
 from treebank.base.errors import SynparseError, UnknownNameError
-from treebank.base.files import write_whole
+from treebank.base.files import replacing
 from treebank.base.metadata import MetadataError, abbreviate, decode, encode, one_line
 
 if TYPE_CHECKING:
@@ -131,10 +131,10 @@ def _fitting(checkpoint: Checkpoint) -> Iterator[None]:
 
 def pack(
     model: Any, config: RunConfig, vocabulary: Vocabulary, facts: RunFacts, trainer: Mapping[str, Any] | None = None
-) -> bytes:
-    """The file of a model, with the state of the ``trainer`` if it is given.
+) -> list[bytes | memoryview]:
+    """The parts of the file of a model, with the state of the ``trainer`` if it is given.
 
-    The bytes are complete before anything is written, so that a full disk is an OSError and nothing else.
+    They are complete before anything is written, so that a full disk is an OSError and nothing else.
     """
     import torch
     from safetensors.torch import save as to_bytes
@@ -142,7 +142,7 @@ def pack(
     from induce.storage.trainer_state import split_tensors
 
     values, tensors = split_tensors(dict(trainer)) if trainer is not None else (None, {})
-    return model_bytes(
+    return model_parts(
         {"torch": torch.__version__, "settings": config.as_dict(), "facts": encode(facts)},
         "\n".join(vocabulary.words),
         to_bytes({name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}),
@@ -151,10 +151,11 @@ def pack(
     )
 
 
-def save(path: Path, data: bytes) -> None:
-    """Write the file of a model. After an error or a kill, the file has its earlier content or the new one."""
+def save(path: Path, parts: Iterable[bytes | memoryview]) -> None:
+    """Write the file of a model from its ``parts``. After an error or a kill, it has its earlier or its new content."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, data)
+    with replacing(path) as stream:
+        stream.writelines(parts)
 
 
 def find(run: Path, names: tuple[str, ...] = MODEL_FILES) -> Path:

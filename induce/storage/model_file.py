@@ -40,26 +40,28 @@ MAX_TRAINER_BYTES = 16, 1 << 26  # times the bytes of the weights, and bytes in 
 Table = dict[str, dict[str, Any]]  # name of a tensor -> dtype, shape and data_offsets
 
 
-def model_bytes(
+def model_parts(
     content: Mapping[str, Any], words: str, weights: bytes, trainer: bytes = b"", state: Any = None
-) -> bytes:
-    """The file of a model with ``content`` in its header, whose vocabulary is ``words``, one per line.
+) -> list[bytes | memoryview]:
+    """The parts of the file of a model with ``content`` in its header and the vocabulary ``words``, one per line.
 
-    ``weights`` and the tensors of the ``trainer`` are safetensors files; ``state`` is the rest of the trainer as JSON
-    values. Raises SynparseError if the vocabulary is too large.
+    They are not joined, because a copy of a large model would take much memory. ``weights`` and the tensors of the
+    ``trainer`` are safetensors files; ``state`` is the rest of the trainer as JSON values. Raises SynparseError if the
+    vocabulary is too large.
     """
     table, data = _split(weights)
+    parts: list[bytes | memoryview] = [data]
     described: dict[str, Any] = {"vocabulary": digest_bytes(_encoded(words)), "weights": digest_bytes(weights)}
     if trainer:
         more, tensors = _split(trainer)
         table |= {TRAINER + name: _moved(entry, len(data)) for name, entry in more.items()}
-        data += tensors
+        parts.append(tensors)
         described["trainer"] = {"sha256": digest_bytes(trainer), "state": state}
     text = json_text(seal({"format": FORMAT.number, "synparse": VERSION, **content, **described}), compact=True)
     header = padded_header({"__metadata__": {MODEL_KEY: text, "vocabulary": words}, **table})
     if len(header) > MAX_HEADER_BYTES:
         raise SynparseError(f"the vocabulary takes more than {MAX_HEADER_BYTES:,} bytes; raise data.minimum_count")
-    return header + data
+    return [header, *parts]
 
 
 def file_key(path: Path) -> str:
@@ -167,10 +169,10 @@ class ModelFile:
         return {**vars(self), "stream": None}
 
 
-def _split(plain: bytes) -> tuple[Table, bytes]:
-    """The table and the data of a safetensors file."""
+def _split(plain: bytes) -> tuple[Table, memoryview]:
+    """The table and the data of a safetensors file, which are not copied."""
     start = LENGTH_BYTES + int.from_bytes(plain[:LENGTH_BYTES], "little")
-    return json.loads(plain[LENGTH_BYTES:start]), plain[start:]
+    return json.loads(plain[LENGTH_BYTES:start]), memoryview(plain)[start:]
 
 
 def _moved(entry: dict[str, Any], offset: int) -> dict[str, Any]:

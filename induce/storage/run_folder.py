@@ -32,8 +32,8 @@ class RunLock:
         from filelock import FileLock, Timeout
 
         run.mkdir(parents=True, exist_ok=True)
-        self._path = run / LOCK
-        self._lock = FileLock(self._path.absolute(), LOCK_TIMEOUT_SECONDS, thread_local=False)
+        self._path = (run / LOCK).absolute()
+        self._lock = FileLock(self._path, LOCK_TIMEOUT_SECONDS, thread_local=False)
         try:
             self._lock.acquire()
         except Timeout:

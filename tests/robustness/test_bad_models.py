@@ -25,6 +25,9 @@ def test_no_model(call: Caller, trained: Path) -> None:
     assert call.refusal("info", "-m", write("file", "x")).startswith("file: not a model of synparse")
     Path("empty").mkdir()
     assert call.refusal("extract", "-m", "empty", text) == f"empty: this folder holds no model; {hint} empty"
+    Path("job").mkdir()
+    write("job/plan.json", "{}")
+    assert "not finished; continue with: synparse train --resume -o job" in call.refusal("info", "-m", "job")
     call.result("data", "prepare", text, "-o", "corpus")
     remedy = "train a model on it with: synparse train corpus -o FOLDER"
     assert call.refusal("info", "-m", "corpus") == f"corpus: this is a prepared corpus; {remedy}"

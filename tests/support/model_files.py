@@ -9,7 +9,7 @@ from typing import Any
 from safetensors.torch import load, save
 from torch import Tensor
 
-from induce.storage.model_file import MODEL, RESUME, ModelFile, model_bytes
+from induce.storage.model_file import MODEL, RESUME, ModelFile, model_parts
 from induce.storage.trainer_state import join_tensors, split_tensors
 
 __all__ = ["MODEL", "RESUME", "content_of", "rewrite", "weights_of"]
@@ -46,4 +46,4 @@ def rewrite(
             trainer = save(more)
     if weights:
         tensors = save(weights(load(tensors)))
-    path.write_bytes(model_bytes(described, file.words if words is None else words, tensors, trainer, values))
+    path.write_bytes(b"".join(model_parts(described, file.words if words is None else words, tensors, trainer, values)))

@@ -39,7 +39,8 @@ STATE = {"position": {"step": 1, "loss": float("inf")}, 3: (torch.arange(3), [to
 def data(step: int = 1, **options: Any) -> bytes:
     """The file of a small model."""
     torch.manual_seed(step)
-    return checkpoint.pack(make_model(CONFIG, 30), CONFIG, Vocabulary(WORDS), RunFacts(step=step), **options)
+    parts = checkpoint.pack(make_model(CONFIG, 30), CONFIG, Vocabulary(WORDS), RunFacts(step=step), **options)
+    return b"".join(parts)
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of a small model with the state of a trainer."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # speeds up the tests; `Faults` counts the calls
     path = tmp_path / RESUME
-    checkpoint.save(path, data(trainer=STATE))
+    checkpoint.save(path, [data(trainer=STATE)])
     return path
 
 
@@ -79,7 +80,7 @@ def test_same_model_gives_the_same_bytes_and_digest_in_every_file(path: Path) ->
 def test_state_of_a_trainer_is_restored_exactly(path: Path) -> None:
     state = checkpoint.read(path).trainer()
     assert repr(state) == repr(STATE)
-    checkpoint.save(path, data())
+    checkpoint.save(path, [data()])
     with pytest.raises(MetadataError, match="no state of a trainer"):
         checkpoint.read(path).trainer()
     with pytest.raises(TypeError, match="cannot contain set"):
@@ -172,13 +173,13 @@ def test_checkpoint_is_consistent_while_its_file_is_replaced(path: Path) -> None
     """All parts that are read, including the weights, belong to the same version."""
     stop, versions = threading.Event(), [data(1), data(2)]
     digests = [checkpoint.read(path).digest, ""]
-    checkpoint.save(path, versions[1])
+    checkpoint.save(path, [versions[1]])
     digests[1] = checkpoint.read(path).digest
 
     def write() -> None:
         number = 0
         while not stop.is_set():
-            checkpoint.save(path, versions[number % 2])
+            checkpoint.save(path, [versions[number % 2]])
             number += 1
 
     writer = threading.Thread(target=write)
@@ -210,17 +211,17 @@ def test_file_is_old_or_new_after_a_fault_in_any_operation_of_saving(
     for at in range(1, 100):
         shutil.rmtree(run, ignore_errors=True)
         if not first:
-            checkpoint.save(run / MODEL, old)
+            checkpoint.save(run / MODEL, [old])
         with pytest.MonkeyPatch.context() as patch:
             faults = Faults(at, kind)
             faults.watch_saving(patch)
             with suppress(OSError, Killed):
-                checkpoint.save(run / MODEL, new)
+                checkpoint.save(run / MODEL, [new])
         present = (run / MODEL).read_bytes() if (run / MODEL).exists() else None
         assert present in ((None, new) if first else (old, new))
         left = {name for name in (os.listdir(run) if run.exists() else []) if not PART.search(name)}
         assert left <= {MODEL}
-        checkpoint.save(run / MODEL, new)
+        checkpoint.save(run / MODEL, [new])
         assert (run / MODEL).read_bytes() == new
         if faults.count < at:
             break
@@ -231,7 +232,7 @@ def test_permissions_and_links_are_kept(path: Path) -> None:
     path.chmod(0o600)
     link = path.parent / "link.safetensors"
     link.symlink_to(path)
-    checkpoint.save(link, data(2))
+    checkpoint.save(link, [data(2)])
     assert link.is_symlink()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert checkpoint.read(path).facts.step == 2
@@ -305,6 +306,6 @@ def test_endless_files_raise_an_error(path: Path) -> None:
 
 
 def test_state_of_a_trainer_out_of_proportion_is_refused_before_it_is_read(path: Path) -> None:
-    checkpoint.save(path, data(trainer={"x": torch.zeros(1 << 25)}))
+    checkpoint.save(path, [data(trainer={"x": torch.zeros(1 << 25)})])
     with limited_memory(1 << 26), pytest.raises(MetadataError, match="out of proportion to the weights"):
         checkpoint.read(path).trainer()
