@@ -32,8 +32,24 @@ EXAMPLES = [
 @command(examples=EXAMPLES)
 @option("-m", "--model", metavar="PATH", help="Trained model.", group=MODEL)
 @option("--settings", "architecture", metavar="NAME", help="List the settings of a model such as onlstm.")
-def info(model: str | None, architecture: str | None) -> None:
+@option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown"]),
+    default="text",
+    show_default=True,
+    help="With --model: lines, or a model card for a repository of models.",
+)
+def info(model: str | None, architecture: str | None, form: str) -> None:
     """Show a trained model, or versions, devices, presets and treebanks without --model."""
+    if form == "markdown":
+        if not model:
+            raise click.UsageError("--format markdown requires a model (-m)")
+        from induce.reporting.model_card import model_card
+        from induce.storage.model_spec import whole_model
+
+        click.echo(model_card(Path(whole_model(model))), nl=False)
+        return
     if model and architecture:
         raise click.UsageError("--model and --settings exclude each other")
     if architecture:

@@ -89,3 +89,12 @@ def test_cite(call: Caller, model: Path, tmp_path: Path) -> None:
         expected = ["synparse", *keys, "marcus-etal-1993", "shen-etal-2019-onlstm", "klein-manning-2002"]
         assert cited_keys == [f"{key}," for key in dict.fromkeys(expected)]
         assert cited.count("{") == cited.count("}")
+
+
+def test_model_card_has_metadata_and_training(call: Caller) -> None:
+    _, metadata, card = call.result("info", "-m", "english", "--format", "markdown").split("---\n", 2)
+    assert "library_name: synparse\n" in metadata
+    assert "- chart\n" in metadata
+    assert "| words | 315,931 |" in card
+    assert "parse.decoder=mbr" in card
+    assert "require" in call.usage("info", "--format", "markdown")

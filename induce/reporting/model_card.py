@@ -1,0 +1,103 @@
+"""A model card in Markdown, with the metadata block that the Hugging Face hub reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jinja2
+
+from induce.setting import setting_text
+from induce.storage.checkpoint import find, read
+
+if TYPE_CHECKING:
+    from induce.storage.checkpoint import Checkpoint
+
+TEMPLATE = """\
+---
+library_name: synparse
+license: other
+license_name: state-the-license-of-the-text
+tags:
+- unsupervised-parsing
+- grammar-induction
+- {{ config.model_name }}
+---
+
+# {{ name }}
+
+{{ kind }} of type `{{ config.model_name }}`, trained with synparse {{ checkpoint.version }} without gold trees\
+{% if facts.trees %}, except {{ facts.learned_from }}{% endif %}.
+
+```
+synparse parse -m {{ file }} input.txt
+```
+
+## Training
+
+| | |
+| --- | --- |
+| text | {{ texts }} |
+| sentences | {{ "{:,}".format(facts.training.sentences) }} |
+| {{ unit }}s | {{ "{:,}".format(facts.training.words) }} |
+| digest of the text (SHA-256) | `{{ facts.training.sha256 }}` |
+| tokenizer | {{ config.data.tokenization or "none: the text was tokenized" }} |
+| vocabulary | {{ "{:,}".format(checkpoint.vocabulary|length) }} {{ unit }}s |
+{% if facts.teachers %}\
+| learned from | {{ facts.annotation }} of {{ facts.teachers|join(", ") }} |
+{% endif %}\
+| steps | {{ "{:,}".format(facts.step) }} in {{ "%.1f"|format(facts.seconds / 60) }} minutes on {{ facts.device }} |
+| seed | {{ config.train.seed }} |
+| preset | {{ config.preset }} ({{ config.source }}) |
+{% if check %}\
+| development {{ check.measure }} | {{ "%.4g"|format(check.development_loss if check.measure != "perplexity" \
+else check.development_perplexity) }} |
+{% endif %}
+
+## Scores
+
+Unlabeled F1 is not known from training, which sees no gold trees. Score the model on a treebank, and copy the line with
+its signature here:
+
+```
+synparse eval --gold treebank.ptb -m {{ file }} --baseline right --baseline oracle
+```
+
+## Limits
+
+- The trees are learned from the distribution of words. They are not those of a linguistic theory, and their labels, if
+  there are any, have no names.
+- The model has seen one text. On other domains and on unknown words, its trees are worse.
+- Compare with trivial baselines before you draw a conclusion from the trees.
+
+## Settings
+
+```
+{% for line in settings %}{{ line }}
+{% endfor %}```
+"""
+
+
+def model_card(run: Path) -> str:
+    """The card of the model in the file or folder ``run``. Raises SynparseError if there is no model."""
+    checkpoint: Checkpoint = read(find(run))
+    config, facts = checkpoint.config, checkpoint.facts
+    tables = config.as_dict()
+    settings = [
+        f"{table}.{key}={setting_text(value)}"
+        for table in ("model", "loader", "optimizer", "data", "train", "parse")
+        for key, value in tables[table].items()
+    ]
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    return environment.from_string(TEMPLATE).render(
+        name=run.stem,
+        file=run.name,
+        kind="Parser of dependency heads" if config.parse.head_style else "Parser",
+        checkpoint=checkpoint,
+        config=config,
+        facts=facts,
+        texts=", ".join(Path(path).name for path in facts.sources) or "the built-in sample",
+        unit=config.data.token,
+        check=facts.history[-1] if facts.history else None,
+        settings=settings,
+    )
