@@ -156,7 +156,10 @@ def parse_sealed(data: str | bytes, file_format: FileFormat, name: str) -> dict[
         if not isinstance(content, dict):
             raise ValueError("not a JSON object")
         if content.get("format") != file_format.number:
-            raise MetadataError(f"{name}: {_other_format(content, file_format.number)}")
+            writer = abbreviate(content.get("synparse", "(unknown)")).strip("'\"")
+            known = f"synparse {VERSION}, which reads format {file_format.number}"
+            problem = f"format {abbreviate(content.get('format'))} is unknown to {known}"
+            raise MetadataError(f"{name}: {problem}; it was written by synparse {writer}")
         return unseal(content)
     except (ValueError, RecursionError) as error:
         raise format_error(name, file_format, error) from None
@@ -189,13 +192,6 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
         os.close(descriptor)
         raise MetadataError(f"{os.fspath(path)}: not a regular file")
     return os.fdopen(descriptor, "rb")
-
-
-def _other_format(content: Mapping[str, Any], expected: int) -> str:
-    writer = abbreviate(content.get("synparse", "(unknown)")).strip("'\"")
-    number = abbreviate(content.get("format"))
-    known = f"synparse {VERSION}, which reads format {expected}"
-    return f"format {number} is unknown to {known}; it was written by synparse {writer}"
 
 
 def _refuse_constant(name: str) -> float:

@@ -82,11 +82,6 @@ def random_uniform(gold: Tree, chance: Random) -> Spans:
         link[2 * inner - side] = 2 * inner
         link[2 * inner - 1 + side] = link[node]
         link[node] = 2 * inner - 1
-    return _linked_spans(link)
-
-
-def _linked_spans(link: Sequence[int]) -> Spans:
-    """Brackets of the tree in Knuth's links, children before parents. Words are numbered from left to right."""
     spans: list[tuple[int, int]] = []
     word = 0
     todo = [(link[0], -1)]  # a node, and the word at which it began once its children are under way

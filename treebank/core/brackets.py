@@ -33,11 +33,6 @@ HELP_OPEN = "add the missing ')', or take the tree out"
 HELP_CLOSE = "take it out, or add the missing '('"
 
 
-def _is_lone_leaf(text: str) -> bool:
-    """Whether a single token in brackets is a word, as in ``(dog)``, and not an empty phrase, as in ``(NP)``."""
-    return text.isalpha() and text != text.upper()
-
-
 class Problem(NamedTuple):
     """The offset of an error in bracketed text, and the message for it."""
 
@@ -63,7 +58,7 @@ def diagnose(text: str) -> Problem:
     if not depth:
         for empty in _EMPTY.finditer(text):
             label = shorten(empty[1])[1:-1]
-            if _is_lone_leaf(empty[1]):
+            if empty[1].isalpha() and empty[1] != empty[1].upper():  # a word, as in (dog), and not a phrase, as in (NP)
                 return Problem(empty.start(), f"the leaf ({label}) needs a tag and a word, (TAG word)")
             if any(map(str.isalnum, label)):
                 problem = f"the bracket ({label}) has no word; add one, ({label} word), or delete the bracket"

@@ -132,7 +132,7 @@ def relation(phrase: str, part: Dependent, head_tag: str) -> str:
     if "SBJ" in part.functions:
         return "expl" if part.tag == "EX" else "csubj" if part.label.startswith("S") else "nsubj"
     if phrase in ("PP", "WHPP"):
-        return _below_preposition(part)
+        return "pcomp" if part.label in ("S", "SBAR", "VP") else BELOW_ALL.get(part.label, "pobj")
     if part.is_word and part.word in NEGATIONS and part.tag == "RB":
         return "neg"
     if phrase in NOMINAL:
@@ -142,12 +142,6 @@ def relation(phrase: str, part: Dependent, head_tag: str) -> str:
     if phrase == "QP":
         return "compound" if part.label == "CD" else "quantmod"
     return _below_verb(phrase, part, head_tag)
-
-
-def _below_preposition(part: Dependent) -> str:
-    if part.label in ("S", "SBAR", "VP"):
-        return "pcomp"
-    return BELOW_ALL.get(part.label, "pobj")
 
 
 def _below_noun(part: Dependent) -> str:

@@ -87,6 +87,11 @@ class TreeView:
         pairs = zip(self.brackets.spans, self.brackets.labels, strict=True)
         return Tree.from_brackets(self.words, tags, [(span, label) for span, label in pairs if span[0] < span[1]])
 
+    @cached_property
+    def masks(self) -> list[Sequence[bool]]:
+        """The gold tokens that a prediction may have: the words, all except traces, or all."""
+        return [self.mask, [tag != TRACE for tag in self.gold.tags], [True] * len(self.gold)]
+
     def reduce(self, predicted: PredictedTree) -> Bracketing:
         """The brackets of ``predicted`` over the words of this view.
 
@@ -94,15 +99,17 @@ class TreeView:
         parse. Raises SynparseError if its words differ.
         """
         if predicted.spans is not None:  # JSON without words
-            masks = self._masks()
-            tokens = next((mask for mask in masks if sum(mask) == predicted.length), masks[1])
+            tokens = next((mask for mask in self.masks if sum(mask) == predicted.length), self.masks[1])
             spans = predicted.over(tuple(compress(self.gold.words, tokens))).spans
             return surviving(spans, (), list(accumulate(compress(self.mask, tokens), initial=0)))
         if predicted.is_empty:  # a failed parse
             return Bracketing(self.before[-1])
         trees = []
         for tree in readings(predicted):
-            before = self._words_before(tree)
+            before: Sequence[int] | None = self.before
+            if tree.words != self.gold.words:
+                tokens = align(self.gold.words, self.masks, tree.words)
+                before = None if tokens is None else list(accumulate(compress(self.mask, tokens), initial=0))
             if before is not None:
                 brackets = without_top(Bracketing(len(tree), tree.spans, tree.labels))
                 return surviving(brackets.spans, brackets.labels if tree is predicted.labelled else (), before)
@@ -110,22 +117,11 @@ class TreeView:
         raise SynparseError(
             mismatch(
                 [tree.words for tree in trees],
-                [tuple(compress(self.gold.words, mask)) for mask in self._masks()],
+                [tuple(compress(self.gold.words, mask)) for mask in self.masks],
                 location=f"{predicted.path}:{predicted.line}",
                 gold_location=str(self.sentence.location),
             )
         )
-
-    def _words_before(self, tree: Tree) -> Sequence[int] | None:
-        """The words before each token of a predicted tree, or None if its tokens are not those of this view."""
-        if tree.words == self.gold.words:
-            return self.before
-        tokens = align(self.gold.words, self._masks(), tree.words)
-        return None if tokens is None else list(accumulate(compress(self.mask, tokens), initial=0))
-
-    def _masks(self) -> list[Sequence[bool]]:
-        """The gold tokens that a prediction may have: the words, all except traces, or all."""
-        return [self.mask, [tag != TRACE for tag in self.gold.tags], [True] * len(self.gold)]
 
 
 def view_treebank(treebank: Treebank, rule: str) -> list[TreeView]:

@@ -263,7 +263,10 @@ def choose_conventions(plan: EvaluationPlan, gold: Treebank, systems: Sequence[S
             trees = [CONVENTIONS["on-lstm"]]
     for kind, conventions, other in (("trees", trees, "heads"), ("heads", heads, "trees")):
         if gives[kind] and not conventions:
-            raise SynparseError(_without_convention(gives[kind], kind, other))
+            if named := next((system.name for system in gives[kind] if not system.is_parser), ""):
+                raise SynparseError(f"{named} has {kind}, but no convention for {kind} was named")
+            remedy = f"name a --convention for {kind}, or a --decoder for {other}"
+            raise SynparseError(f"the models here give {kind}, not {other}; {remedy}")
     if trees and systems and not gives["trees"]:
         raise UsageError("conventions of trees require a system with trees; add --baseline right, or leave them out")
     if (heads or plan.head_rules) and systems and not gives["heads"]:
@@ -272,23 +275,11 @@ def choose_conventions(plan: EvaluationPlan, gold: Treebank, systems: Sequence[S
     return Conventions(trees, heads)
 
 
-def _is_model(system: System) -> bool:
-    """Whether the system is a parser, and not a baseline or a file."""
-    return system.predict is not None and not system.is_file
-
-
 def _without_gold_trees(gold: Treebank, systems: Sequence[System]) -> str:
     """The error message for ``systems`` with trees, or a convention of trees, if gold has none."""
     problem = f"{gold.name}: gold has heads, but no trees"
     if not systems:
         return f"{problem}; name a convention of heads ({', '.join(ATTACHMENT_CONVENTIONS)})"
-    is_model = any(map(_is_model, systems))
-    remedy = "if a model also gives heads, name a --decoder" if is_model else "score heads, or name another treebank"
+    has_parser = any(system.is_parser for system in systems)
+    remedy = "if a model also gives heads, name a --decoder" if has_parser else "score heads, or name another treebank"
     return f"{problem} to score those of {systems[0].name} against; {remedy}"
-
-
-def _without_convention(systems: Sequence[System], kind: str, other: str) -> str:
-    name = next((system.name for system in systems if not _is_model(system)), "")
-    if name:
-        return f"{name} has {kind}, but no convention for {kind} was named"
-    return f"the models here give {kind}, not {other}; name a --convention for {kind}, or a --decoder for {other}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -143,22 +144,17 @@ def label_tables(scores: Sequence[TreeScore]) -> Iterator[Table]:
     for score in scores:
         groups.setdefault((score.convention.tokens, tuple(score.indices)), []).append(score)
     for group in groups.values():
-        names = ", ".join(dict.fromkeys(score.convention.name for score in group))
-        yield from _label_tables(group, f" ({names})" if len(groups) > 1 else "")
-
-
-def _label_tables(scores: Sequence[TreeScore], names: str) -> Iterator[Table]:
-    """The tables by label of scores over the same words and sentences, with ``names`` at the end of their titles."""
-    labels = list(scores[0].by_label)[:MAX_LABELS]
-    if not labels:
-        return
-    systems = list({score.system: score for score in reversed(scores)}.values())[::-1]
-    rows: list[list[Cell]] = [[score.system, *_cells(score.by_label, labels)] for score in systems]
-    rows.append(["(number)", *(scores[0].by_label[label][1] for label in labels)])
-    title = f"Recall of constituents by label, in percent{names}"
-    yield Table(title, [Column("System"), *_percentages(*labels)], rows)
-    title = f"Labels of matched constituents and recall by gold label, in percent{names}"
-    yield from _induced_table(title, {score.system: score.labels for score in systems}, labels)
+        conventions = ", ".join(dict.fromkeys(score.convention.name for score in group))
+        names = f" ({conventions})" if len(groups) > 1 else ""
+        labels = list(group[0].by_label)[:MAX_LABELS]
+        if labels:
+            systems = list({score.system: score for score in reversed(group)}.values())[::-1]
+            rows: list[list[Cell]] = [[score.system, *_cells(score.by_label, labels)] for score in systems]
+            rows.append(["(number)", *(group[0].by_label[label][1] for label in labels)])
+            title = f"Recall of constituents by label, in percent{names}"
+            yield Table(title, [Column("System"), *_percentages(*labels)], rows)
+            title = f"Labels of matched constituents and recall by gold label, in percent{names}"
+            yield from _induced_table(title, {score.system: score.labels for score in systems}, labels)
 
 
 def _induced_table(title: str, systems: Mapping[str, LabelScores | None], labels: Sequence[str]) -> Iterator[Table]:
@@ -245,8 +241,9 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
 
 def _notes(scores: Sequence[Score], gold: Treebank) -> Iterator[str]:
     """The signatures with their values, and a note if some sentences of ``gold`` have no Penn Treebank tags."""
-    for signature, same in _grouped(scores).items():
-        yield str(same[0]) if len(same) == 1 else signature
+    times = Counter(score.signature for score in scores)
+    for signature, score in {score.signature: score for score in scores}.items():
+        yield str(score) if times[signature] == 1 else signature
     if any(score.interval is None for score in scores):
         yield f"fewer than {MIN_SENTENCES} sentences: no intervals and no p-values"
     for info in dict.fromkeys(score.info for score in scores if score.info.empty):
@@ -265,13 +262,6 @@ def _notes(scores: Sequence[Score], gold: Treebank) -> Iterator[str]:
             f"note: tags of the Penn Treebank select the words (tokens:{' or '.join(by_tags)}), but some sentences of "
             f"{gold.name} have other tags or none: {count:,} of {len(gold):,}; score these separately"
         )
-
-
-def _grouped(scores: Sequence[Score]) -> dict[str, list[Score]]:
-    groups: dict[str, list[Score]] = {}
-    for score in scores:
-        groups.setdefault(score.signature, []).append(score)
-    return groups
 
 
 def _percentages(*names: str) -> list[Column]:

@@ -66,6 +66,11 @@ class System:
         return self.info.name
 
     @property
+    def is_parser(self) -> bool:
+        """Whether the system is neither a baseline nor a file."""
+        return self.predict is not None and not self.is_file
+
+    @property
     def is_exact(self) -> bool:
         """Whether the exact expectation is scored."""
         return self.predict is None and self.name in SEEDED and self.info.seed is None

@@ -24,14 +24,9 @@ def sample_treebank(part: str) -> Treebank:
     """
     PARTS.get(part)
     text = lzma.decompress((files(__package__) / f"{part}.xz").read_bytes()).decode()
-    lines = enumerate(text.splitlines(), 1)
-    return Treebank(
-        f"sample-{part}", tuple(_sentence(line, Location(f"sample-{part}", number)) for number, line in lines)
-    )
-
-
-def _sentence(line: str, position: Location) -> Sentence:
-    """The sentence of one line ``tree <tab> heads``."""
-    text, heads = line.split("\t")
-    tree = Tree.from_text(text)
-    return Sentence(tree.words, tree.tags, tree, tuple(map(int, heads.split())), location=position)
+    sentences = []
+    for number, line in enumerate(text.splitlines(), 1):
+        brackets, heads = line.split("\t")
+        tree, location = Tree.from_text(brackets), Location(f"sample-{part}", number)
+        sentences.append(Sentence(tree.words, tree.tags, tree, tuple(map(int, heads.split())), location=location))
+    return Treebank(f"sample-{part}", tuple(sentences))
