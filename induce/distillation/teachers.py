@@ -27,7 +27,7 @@ from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Sentence, Treebank
 from treebank.core.tree import Tree
-from treebank.core.words import with_analyses
+from treebank.core.word_check import with_analyses
 from treebank.io.read import InputOptions
 
 if TYPE_CHECKING:

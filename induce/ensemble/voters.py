@@ -23,7 +23,7 @@ from treebank.core.baselines import BASELINES, HEAD_BASELINES
 from treebank.core.dependency import delete
 from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tree import Span, Tree
-from treebank.core.words import plain
+from treebank.core.word_check import plain
 from treebank.io.predictions import gives_heads, read_prediction_heads, read_prediction_trees
 
 USES_GOLD = frozenset({"oracle", "gold"})  # baselines that cannot vote

@@ -25,7 +25,7 @@ from treebank.base.errors import SynparseError
 from treebank.base.metadata import json_text
 from treebank.base.terminal_text import quantity
 from treebank.core.sentence import Sentence
-from treebank.core.words import plain
+from treebank.core.word_check import plain
 from treebank.draw.picture_files import ink_rules, render
 from treebank.draw.scene import LIGHT
 from treebank.search.phrases import PhraseFilter, PhraseRow, count_phrases, document_of

@@ -125,30 +125,21 @@ def load_whole(
 ) -> Treebank:
     """The treebank with sentences of any length: ``wsj10`` gives all sentences, under the name ``wsj10``."""
     if not is_name(name_or_path):
-        return _load_path(name_or_path, on_bad, input_options)
+        check_known(name_or_path)
+        annotated = []
+        for sentence in read_sentences([name_or_path], trees=True, on_bad=on_bad, input_options=input_options):
+            if not on_bad or sentence.tree is not None or sentence.heads:
+                annotated.append(sentence)
+            else:
+                on_bad(TreebankError(*sentence.location, "this sentence has neither a tree nor heads"))
+        if not annotated:
+            raise TreebankError(name_or_path, 0, "no sentence in this file has a tree or heads")
+        return Treebank(name_or_path, annotated)
     if name_or_path == SAMPLE:
         return Treebank(name_or_path, sample_treebank("test").sentences)
     base = _base(name_or_path)
     source = _Files(CORPORA[base.corpus], ptb)
     return source.cut(name_or_path, source.read(base.has_file, on_bad))
-
-
-def _load_path(path: str, on_bad: OnBad | None, input_options: InputOptions) -> Treebank:
-    check_known(path)
-    sentences = list(read_sentences([path], trees=True, on_bad=on_bad, input_options=input_options))
-    if on_bad:
-        sentences = [sentence for sentence in sentences if _has_gold(sentence, on_bad)]
-    if not sentences:
-        raise TreebankError(path, 0, "no sentence in this file has a tree or heads")
-    return Treebank(path, sentences)
-
-
-def _has_gold(sentence: Sentence, on_bad: OnBad) -> bool:
-    """Whether a sentence has a tree or heads. If not, this is reported to ``on_bad``."""
-    if sentence.tree is None and not sentence.heads:
-        on_bad(TreebankError(*sentence.location, "this sentence has neither a tree nor heads"))
-        return False
-    return True
 
 
 def _base(name: str) -> NamedTreebank:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
-from treebank.core.words import plain
+from treebank.core.word_check import plain
 from treebank.draw.arc_layout import Arc, arcs_of, draw_arcs
 from treebank.draw.arc_layout import make_room as make_room_for_arcs
 from treebank.draw.measure import em_width, runs_right_to_left

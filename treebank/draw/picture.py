@@ -11,7 +11,7 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import ROOT, Location, Sentence
 from treebank.core.tags import tags_are_penn, word_mask
 from treebank.core.tree import Span, Tree
-from treebank.core.words import plain
+from treebank.core.word_check import plain
 from treebank.draw.scene import Ink
 from treebank.io.predictions import parse_bare
 

@@ -15,7 +15,7 @@ from treebank.core.dependency import Heads, delete
 from treebank.core.sentence import ROOT, Sentence, Treebank
 from treebank.core.tags import word_mask
 from treebank.core.tree import TRACE, Span, Tree
-from treebank.core.words import align, mismatch
+from treebank.core.word_check import align, mismatch
 from treebank.evaluate.conventions import AttachmentConvention
 from treebank.io.predictions import PredictedHeads, PredictedTree
 

@@ -17,7 +17,7 @@ from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence, Surface, Treebank
 from treebank.core.tags import short_sentences
 from treebank.core.tree import Span, Tree
-from treebank.core.words import align, mismatch, plain
+from treebank.core.word_check import align, mismatch, plain
 from treebank.evaluate.align import check_has_trees, readings, within_limit
 from treebank.evaluate.systems import System, SystemInfo
 from treebank.io.predictions import PredictedTree

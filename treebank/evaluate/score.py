@@ -27,7 +27,7 @@ MAX_LENGTH_GROUP = 40  # words; longer sentences form one group
 Recall = Mapping[str, tuple[float, int]]  # category -> number of matches, and of gold items
 
 
-class MatchCounts(NamedTuple):
+class SentenceCounts(NamedTuple):
     """Number of brackets or arcs in both structures, in the predicted one and in the gold one.
 
     The numbers can be fractions for the expectation of a random baseline.
@@ -46,12 +46,12 @@ class PRF(NamedTuple):
     f1: float
 
 
-def total(counts: Sequence[MatchCounts]) -> MatchCounts:
+def total(counts: Sequence[SentenceCounts]) -> SentenceCounts:
     """The sums of the counts of several sentences."""
-    return MatchCounts(*map(sum, zip(*counts, strict=True)))
+    return SentenceCounts(*map(sum, zip(*counts, strict=True)))
 
 
-def sentence_score(counts: MatchCounts) -> PRF:
+def sentence_score(counts: SentenceCounts) -> PRF:
     """The scores of one sentence by the script of Htut et al. 2018 and ON-LSTM.
 
     Without a gold bracket the recall is 1, and so is the precision if no bracket was predicted.
@@ -62,7 +62,7 @@ def sentence_score(counts: MatchCounts) -> PRF:
     return PRF(precision, recall, 2 * precision * recall / (precision + recall + EPSILON))
 
 
-def pooled_score(counts: MatchCounts) -> PRF:
+def pooled_score(counts: SentenceCounts) -> PRF:
     """The scores of summed counts, or 1 if there are no brackets to divide by."""
     matched, predicted, gold = counts
     return PRF(
@@ -72,14 +72,14 @@ def pooled_score(counts: MatchCounts) -> PRF:
     )
 
 
-def average_score(counts: Sequence[MatchCounts], convention: Convention) -> PRF:
+def average_score(counts: Sequence[SentenceCounts], convention: Convention) -> PRF:
     """The scores of several sentences, averaged as the convention says."""
     if convention.average == "corpus":
         return pooled_score(total(counts))
     return PRF(*map(fmean, zip(*map(sentence_score, counts), strict=True)))
 
 
-def columns(counts: Sequence[MatchCounts], convention: Convention) -> Sequence[Sequence[float]]:
+def columns(counts: Sequence[SentenceCounts], convention: Convention) -> Sequence[Sequence[float]]:
     """One row of numbers per sentence, from whose sums ``statistic`` computes the F1."""
     if convention.average == "corpus":
         return counts
@@ -100,17 +100,17 @@ def statistic(convention: Convention) -> Callable[[np.ndarray], np.ndarray]:
     return pooled
 
 
-def interval(counts: Sequence[MatchCounts], convention: Convention) -> Interval | None:
+def interval(counts: Sequence[SentenceCounts], convention: Convention) -> Interval | None:
     """The 95 % interval of the score over sentences in percent, or None for too few sentences."""
     bounds = bootstrap_interval(columns(counts, convention), statistic(convention))
     return bounds and (100 * bounds[0], 100 * bounds[1])
 
 
 def by_length(
-    counts: Sequence[MatchCounts], lengths: Sequence[int], convention: Convention
+    counts: Sequence[SentenceCounts], lengths: Sequence[int], convention: Convention
 ) -> dict[str, tuple[int, float]]:
     """Number of sentences and F1 in percent by sentence length: 1 to 10 words, 11 to 20, …, and over 40."""
-    groups: dict[int, list[MatchCounts]] = {}
+    groups: dict[int, list[SentenceCounts]] = {}
     for row, length in zip(counts, lengths, strict=True):
         groups.setdefault(min((length - 1) // 10 * 10, MAX_LENGTH_GROUP), []).append(row)
     return {
@@ -188,7 +188,7 @@ class Score:
     precision: float
     recall: float
     interval: Interval | None
-    counts: Sequence[MatchCounts]
+    counts: Sequence[SentenceCounts]
     indices: Sequence[int]
     by_length: Mapping[str, tuple[int, float]] | None = None
     sha256: str = ""
@@ -199,7 +199,7 @@ class Score:
         return self.info.name
 
     @property
-    def totals(self) -> MatchCounts:
+    def totals(self) -> SentenceCounts:
         """The counts of all sentences together."""
         return total(self.counts)
 
@@ -316,7 +316,7 @@ class SentenceScore(NamedTuple):
 
     number: int
     sentence: Sentence
-    counts: MatchCounts
+    counts: SentenceCounts
     value: float
 
 

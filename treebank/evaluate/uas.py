@@ -21,7 +21,7 @@ from treebank.core.sentence import ROOT, Treebank
 from treebank.evaluate.align import HeadView, ReducedHeads, reduce_all
 from treebank.evaluate.conventions import AttachmentConvention
 from treebank.evaluate.labels import LabelCounts, LabelScores
-from treebank.evaluate.score import HeadScore, MatchCounts, by_length, interval
+from treebank.evaluate.score import HeadScore, SentenceCounts, by_length, interval
 from treebank.evaluate.systems import System, SystemInfo
 
 FAR = 5  # words between dependent and head; longer arcs are grouped
@@ -105,7 +105,7 @@ def _scores(
     arcs = [arc for predicted, view in pairs for arc in gold_arcs(predicted, view)] if details else []
     scores = []
     for metric, numbers in matched.items():
-        counts = [MatchCounts(number, length, length) for number, length in zip(numbers, lengths, strict=True)]
+        counts = [SentenceCounts(number, length, length) for number, length in zip(numbers, lengths, strict=True)]
         value = 100 * sum(numbers) / sum(lengths)
         scores.append(
             HeadScore(

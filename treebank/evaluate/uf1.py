@@ -26,7 +26,7 @@ from treebank.evaluate.align import Bracketing, TreeView, check_has_trees, misco
 from treebank.evaluate.characters import WORD
 from treebank.evaluate.conventions import BracketRule, ScoringConvention
 from treebank.evaluate.labels import Constituents, LabelCounts, label_order
-from treebank.evaluate.score import MatchCounts, Recall, Runs, Shape, TreeScore, average_score, by_length, interval
+from treebank.evaluate.score import Recall, Runs, SentenceCounts, Shape, TreeScore, average_score, by_length, interval
 from treebank.evaluate.systems import System, SystemInfo, baseline_draw
 from treebank.io.predictions import PredictedTree
 
@@ -153,7 +153,7 @@ class Matches(NamedTuple):
 
     brackets: Bracketing
     phrases: set[Span]
-    counts: Mapping[BracketRule, MatchCounts]
+    counts: Mapping[BracketRule, SentenceCounts]
     labels: Sequence[str]
     depth: float
     ends: tuple[int, int, int, int]
@@ -206,7 +206,7 @@ def counted_spans(brackets: Bracketing, rule: BracketRule, *, gold: bool) -> Col
     return set(spans) if once else spans
 
 
-def count_spans(predicted: Collection[Span], gold: Collection[Span], repeats: str = "once") -> MatchCounts:
+def count_spans(predicted: Collection[Span], gold: Collection[Span], repeats: str = "once") -> SentenceCounts:
     """Numbers of matched, predicted and gold spans of one sentence.
 
     ``repeats`` is the rule for spans that occur several times, as in unary chains. By default, a span matches as often
@@ -221,21 +221,21 @@ def count_spans(predicted: Collection[Span], gold: Collection[Span], repeats: st
     matched = len(spans & reference)
     if len(spans) < len(predicted) and len(reference) < len(gold):
         matched = (Counter(predicted) & Counter(gold)).total()
-    return MatchCounts(matched, len(predicted), len(gold))
+    return SentenceCounts(matched, len(predicted), len(gold))
 
 
 def expected_counts(
     gold: Collection[Span], chances: Mapping[Span, float], predicted: int, repeats: str = "once"
-) -> MatchCounts:
+) -> SentenceCounts:
     """The expected counts of one sentence if spans are predicted with ``chances``, ``predicted`` spans in total."""
     if repeats not in GOLD_REPEATS:
-        return MatchCounts(sum(chances.values()), predicted, len(gold))
+        return SentenceCounts(sum(chances.values()), predicted, len(gold))
     times = Counter(gold)
     once = sum(chances.get(span, 0) for span in times)
     often = sum(number * chances.get(span, 0) for span, number in times.items())
     if repeats == "missed":
-        return MatchCounts(once, predicted, len(gold) - often + once)
-    return MatchCounts(often, predicted - once + often, len(gold))
+        return SentenceCounts(once, predicted, len(gold) - often + once)
+    return SentenceCounts(often, predicted - once + often, len(gold))
 
 
 def heights(spans: Collection[Span]) -> dict[Span, int]:
@@ -287,7 +287,7 @@ class ScoredPart:
         return [tally.score(system.info, self) for system, tally in zip(systems, self._tallies, strict=True)]
 
     def score(
-        self, info: SystemInfo, counts: Sequence[MatchCounts], shape: Shape, hits: Mapping[str, float]
+        self, info: SystemInfo, counts: Sequence[SentenceCounts], shape: Shape, hits: Mapping[str, float]
     ) -> TreeScore:
         """The score that follows from the counts of the sentences, and the ``hits`` of each gold label."""
         precision, recall, f1 = average_score(counts, self.convention)
@@ -312,7 +312,7 @@ class RunTally:
     """Counts of brackets, and sums of the shapes, of one run of a system under one rule."""
 
     def __init__(self, rule: BracketRule) -> None:
-        self.rule, self.counts = rule, list[MatchCounts]()
+        self.rule, self.counts = rule, list[SentenceCounts]()
         self._depths, self._ends = array("d"), [0, 0, 0, 0]
 
     def add(self, tree: Matches) -> None:
@@ -384,7 +384,7 @@ class ExpectedTally:
 
     def __init__(self, convention: ScoringConvention, probability: Callable[[int, int, bool], float]) -> None:
         self._rule, self._probability = convention.bracket_rule, cache(probability)
-        self._counts, self._hits, self._draws = list[MatchCounts](), Counter[str](), dict[str, RunTally]()
+        self._counts, self._hits, self._draws = list[SentenceCounts](), Counter[str](), dict[str, RunTally]()
 
     def add(self, gold: GoldBrackets, runs: Mapping[str, Matches]) -> None:
         """Add a sentence with the draws of the baseline."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from treebank.core.sentence import ROOT, Sentence
-from treebank.core.words import plain, spellings
+from treebank.core.word_check import plain, spellings
 from treebank.search.pattern import Condition, Relation, Scanner, Test
 from treebank.search.tree_language import LabelTest
 

@@ -16,7 +16,7 @@ from treebank.base.arguments import check_count, check_type
 from treebank.base.errors import TreebankError, UsageError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import ROOT, Sentence
-from treebank.core.words import plain
+from treebank.core.word_check import plain
 from treebank.search.phrase_counter import ARC_MARK, SEPARATOR, Phrase, PhraseCounter
 from treebank.search.search import Query
 

@@ -14,7 +14,7 @@ from treebank.base.arguments import check_count, check_type
 from treebank.base.errors import TreebankError, UsageError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE, Tree, escape
-from treebank.core.words import plain
+from treebank.core.word_check import plain
 from treebank.search.head_language import HeadLanguage, IndexedHeads, is_for_heads
 from treebank.search.pattern import parse_pattern
 from treebank.search.tree_language import IndexedTree, TreeLanguage

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from treebank.core.tree import Tree
-from treebank.core.words import spellings
+from treebank.core.word_check import spellings
 from treebank.search.pattern import Condition, Relation, Scanner
 
 _LITERAL = re.compile(r"[^\]\[ \r\t\n;:.,&|<>()$!@%'^=]+")

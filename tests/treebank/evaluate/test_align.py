@@ -10,7 +10,7 @@ from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import up_to
 from treebank.evaluate.conventions import CONVENTIONS, find_convention
-from treebank.evaluate.score import MatchCounts
+from treebank.evaluate.score import SentenceCounts
 from treebank.evaluate.uf1 import score_trees
 from treebank.io.predictions import PredictedTree
 
@@ -33,7 +33,7 @@ def test_predictions_for_the_short_sentences_only() -> None:
     assert len(up_to(gold, 10)) == 1
     limited = [CONVENTIONS["km-wsj10"], find_convention("len:1-3")]  # the limits of conventions hold as well
     reports = score_trees(gold, [predicted_system(predictions_of([SAFE]))], limited)
-    assert [report.totals for report in reports] == [MatchCounts(2, 2, 2), MatchCounts(1, 1, 1)]
+    assert [report.totals for report in reports] == [SentenceCounts(2, 2, 2), SentenceCounts(1, 1, 1)]
     for other in (CONVENTIONS["km"], CONVENTIONS["evalb"], find_convention("tokens:letters,len:1-10")):
         with pytest.raises(SynparseError, match=r"1 tree for the 3 sentences of toy\.mrg"):
             score_trees(gold, [predicted_system(predictions_of([SAFE]))], [*limited, other])
@@ -45,7 +45,7 @@ def test_bracket_escapes_and_bare_brackets_are_understood() -> None:
     report = score_trees(
         Treebank("toy", [Sentence(gold.words, gold.tags, gold)]), [predicted_system([bare])], [CONVENTIONS["km"]]
     )[0]
-    assert report.totals == MatchCounts(2, 2, 2)
+    assert report.totals == SentenceCounts(2, 2, 2)
 
 
 def test_empty_prediction_counts_as_sentence_without_brackets() -> None:

@@ -28,7 +28,7 @@ from treebank.core.tags import WORD_TAGS
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import load_whole
 from treebank.evaluate.conventions import CONVENTIONS, ScoringConvention, find_convention
-from treebank.evaluate.score import MatchCounts
+from treebank.evaluate.score import SentenceCounts
 from treebank.evaluate.systems import System, baseline, given_trees
 from treebank.evaluate.uf1 import heights, score_trees
 
@@ -215,14 +215,14 @@ def test_repeats_all_counts_with_multiplicity() -> None:
     gold = ["S", ["VP", ["VP", ("VB", "a"), ["NP", ("NN", "b")]]]]
     prediction = ["S", ["VP", ("VB", "a"), ["NP", ["NP", ("NN", "b")]]]]
     report = score_trees(treebank_of([gold]), [predicted_system(predictions_of([prediction]))], [evalb])[0]
-    assert report.totals == MatchCounts(matched=3, predicted=4, gold=4)
+    assert report.totals == SentenceCounts(matched=3, predicted=4, gold=4)
 
 
 def test_unary_chain_over_the_sentence_is_matched_by_no_prediction() -> None:
     """As docs/reference/conventions.md says of ``root:node``."""
     gold = [["S", ["VP", ("VB", "go"), ("RB", "home")]]]
     report = score_trees(treebank_of(gold), [predicted_system(predictions_of(gold))], [CONVENTIONS["kim-corpus"]])[0]
-    assert report.totals == MatchCounts(matched=0, predicted=0, gold=1)
+    assert report.totals == SentenceCounts(matched=0, predicted=0, gold=1)
 
 
 def test_every_choice_is_in_the_signature() -> None:
@@ -248,7 +248,7 @@ def test_a_treebank_with_other_tags_is_scored_by_letters() -> None:
     )[0]
     assert report.convention.tokens == "letters"
     assert "tokens:letters" in report.signature
-    assert report.totals == MatchCounts(matched=1, predicted=2, gold=1)
+    assert report.totals == SentenceCounts(matched=1, predicted=2, gold=1)
 
 
 def test_a_long_sentence_needs_no_recursion() -> None:
