@@ -197,7 +197,6 @@ class _Batch:
         try:
             for path, name in self.output.texts():
                 if self.output.is_written(name):
-                    self.output.remove_unused(name)
                     self.finished += 1
                 else:
                     yield from self._tasks_of(_File(number, path, name), shard_bytes)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,13 +23,12 @@ from typing import Any, Self
 from induce.shards.shard import Shard
 from induce.storage.run_folder import LOCK, RunLock
 from treebank.base.errors import SynparseError, placed
-from treebank.base.files import PART, copy_with_digest, digest_file, finish_all
+from treebank.base.files import PART, copy_with_digest, digest_bytes, digest_file, finish_all
 from treebank.base.metadata import append_records, read_records, write_metadata
 from treebank.io.parsed_folder import FORMAT, NOTE, BatchNote, read_note
 
 TEXTS, SHARDS = "synparse-texts.jsonl", "synparse-shards.jsonl"
-PART_SUFFIX = ".part"  # of an incomplete output file
-SHARDS_SUFFIX = ".shards"  # of the folder with the outputs of the shards of an incomplete output file
+SHARDS_FOLDER = "synparse-shards"  # outputs of shards of incomplete files; one folder, because many files are short
 
 # limits of a group of files that are recorded or synced together, so that a kill or a power failure costs little work
 MAX_FILES = 256
@@ -92,6 +92,8 @@ class OutputFolder:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         try:
             self._finish()
+            if error is None:  # everything is complete
+                shutil.rmtree(os.path.join(self.folder, SHARDS_FOLDER), ignore_errors=True)
         finally:
             self._lock.release()
 
@@ -169,10 +171,11 @@ class OutputFolder:
         """
         target = os.path.join(self.folder, name)
         paths = {shard_path(self.folder, name, shard): result for shard, result in results.items()}
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         if len(paths) == 1:
             part = next(iter(paths))
         else:
-            part = target + PART_SUFFIX
+            part = f"{next(iter(paths))}.joined"
             with placed(target), open(part, "wb") as stream:
                 for path, result in paths.items():
                     with open(path, "rb") as source:
@@ -180,12 +183,8 @@ class OutputFolder:
                     if digest != result.digest:
                         raise SynparseError(f"{path}: has changed since it was written; write it again with --resume")
 
-        def finished() -> None:
-            self.remove_unused(name)
-            then()
-
         self._complete[part] = target
-        self._callbacks.append(finished)
+        self._callbacks += [partial(self.remove_shards, [path for path in paths if path != part]), then]
         self._bytes += os.path.getsize(part)
         if len(self._complete) == MAX_FILES or self._bytes >= MAX_BYTES:
             self._finish()
@@ -198,14 +197,13 @@ class OutputFolder:
         for then in callbacks:
             then()
 
-    def remove_unused(self, name: str) -> None:
-        """Remove what an interrupted job may have left of a complete file."""
-        target = os.path.join(self.folder, name)
-        shutil.rmtree(target + SHARDS_SUFFIX, ignore_errors=True)
-        with suppress(FileNotFoundError):
-            os.unlink(target + PART_SUFFIX)
+    def remove_shards(self, paths: Sequence[str]) -> None:
+        """Remove the outputs of the shards of a complete file."""
+        for path in paths:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
 
 
 def shard_path(folder: str, name: str, shard: Shard) -> str:
     """The path of the output of a shard until the output file ``name`` is complete."""
-    return os.path.join(folder, name + SHARDS_SUFFIX, shard.key)
+    return os.path.join(folder, SHARDS_FOLDER, f"{digest_bytes(os.fsencode(name))[:16]}-{shard.key}")

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from induce.shards.output_folder import TEXTS
+from induce.shards.output_folder import TEXTS, shard_path
+from induce.shards.shard import SHARD_BYTES, shards_of
 from induce.storage import checkpoint
 from induce.storage.run_folder import RunLock
 from tests.support.calls import Caller, Process, toy_text
+from treebank.io.read import InputOptions
 
 
 @pytest.fixture(autouse=True)
@@ -79,16 +81,18 @@ def test_files_of_a_batch_are_synced_together(
 
 
 @pytest.mark.parametrize("form", ["brackets", "jsonl"])
-def test_interrupted_file_is_resumed(call: Caller, model: Path, form: str) -> None:
-    call.result("parse", "-m", model, "in", "--output-dir", "out", "--format", form)
+def test_incomplete_outputs_of_shards_are_not_used(call: Caller, model: Path, form: str) -> None:
+    job = ("parse", "-m", model, "in/a.txt", "--output-dir", "out", "--format", form)
+    call.result(*job)
     (whole,) = Path("out").glob("a.txt.*")
-    part, text = Path(f"{whole}.part"), whole.read_bytes()
-    for size in random.Random(1).sample(range(len(text)), 5):
+    (shard,) = shards_of("in/a.txt", InputOptions(), size=SHARD_BYTES)
+    part, text = Path(shard_path("out", whole.name, shard)), whole.read_bytes()
+    for size in (*random.Random(1).sample(range(len(text)), 3), len(text)):
+        part.parent.mkdir()
         part.write_bytes(text[:size])
         whole.unlink()
-        call.result("parse", "-m", model, "in", "--output-dir", "out", "--format", form, "--resume")
-        assert whole.read_bytes() == text
-        assert not part.exists()
+        assert ("50 sentences" in call(*job, "--resume")[2], whole.read_bytes()) == (True, text)
+        assert not part.parent.exists()
 
 
 def test_killed_job_is_resumed(call: Caller, model: Path, warm: str) -> None:

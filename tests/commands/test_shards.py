@@ -19,7 +19,7 @@ import pytest
 from induce.parsing.load import load_parser
 from induce.parsing.writer import Job
 from induce.shards.batch import MakeEngine, engine_called, parse_into
-from induce.shards.output_folder import SHARDS, OutputFolder
+from induce.shards.output_folder import SHARDS, SHARDS_FOLDER, OutputFolder
 from induce.storage.run_folder import RunLock
 from induce.workers.pool import Pool
 from tests.support.calls import Caller, toy_text
@@ -124,7 +124,7 @@ def test_the_call_is_killed_and_started_again(
 def test_killed_call_that_has_joined_a_file_is_resumed(
     source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(OutputFolder, "remove_unused", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr(OutputFolder, "remove_shards", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     process = FORK.Process(target=parse, args=(tmp_path / "out", source, job))
     process.start()
     process.join()
@@ -166,19 +166,16 @@ def test_a_text_that_changed_since_its_shards_were_joined(job: Job, tmp_path: Pa
 
 
 def test_job_of_two_workers_is_continued_by_this_process(job: Job, tmp_path: Path) -> None:
-    """The outputs of shards are removed, also those of complete files."""
+    """The outputs of shards are removed, also those of an earlier version of the text."""
     path, out = tmp_path / "a.txt", tmp_path / "out"
     path.write_bytes(toy_text(100).encode() * 12 + b"\xff\n")
     with pytest.raises(SynparseError, match="invalid UTF-8"):
         parse(out, path, job)
-    assert list(out.glob("a.txt.trees.shards/*"))
+    assert list((out / SHARDS_FOLDER).iterdir())
     path.write_text(toy_text(20), encoding="utf-8")
     assert parse_into(str(out), [str(path)], job, resume=True) == 20
     assert list(results(out)) == ["a.txt.trees"]
-    assert not (out / "a.txt.trees.shards").exists()
-    (out / "a.txt.trees.shards").mkdir()
-    assert parse_into(str(out), [str(path)], job, resume=True) == 0
-    assert not (out / "a.txt.trees.shards").exists()
+    assert not (out / SHARDS_FOLDER).exists()
 
 
 def test_malformed_lines_are_left_empty_and_reported(job: Job, tmp_path: Path) -> None:

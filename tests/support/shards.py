@@ -12,7 +12,7 @@ from pathlib import Path
 
 from induce.parsing.writer import Job
 from induce.shards.batch import ShardOutcome, ShardTask, ShardWork, parse_into
-from induce.shards.output_folder import SHARDS, TEXTS
+from induce.shards.output_folder import SHARDS, SHARDS_FOLDER, TEXTS
 from treebank.io.parsed_folder import NOTE
 
 
@@ -59,7 +59,7 @@ class Full(ShardWork):
 
     def __call__(self, task: ShardTask) -> ShardOutcome:
         replace = os.replace
-        os.replace = _no_space if any(Path(self.folder).rglob("*.shards/*")) else replace
+        os.replace = _no_space if any(Path(self.folder).glob(f"{SHARDS_FOLDER}/*")) else replace
         try:
             return super().__call__(task)
         finally:
