@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from treebank.core.word_check import plain
@@ -31,12 +31,6 @@ MAX_WIDTH = 14.0  # pixels of a bar
 ROW_TEXT = 11.0  # pixels, of the words next to rows of shades
 MARGIN, BETWEEN = 14.0, 36.0  # around a picture, and between two panels
 WIDEST = 1150.0  # of panels side by side; wider ones are put below each other
-LEGEND = {
-    Ink.SHARED: "in gold and predicted",
-    Ink.MISSED: "in gold only",
-    Ink.EXTRA: "predicted only",
-    Ink.FAINT: "not compared",
-}
 
 
 def scene_of(picture: Picture) -> Scene:
@@ -51,8 +45,8 @@ def scene_of(picture: Picture) -> Scene:
         scene.width = MARGIN + em_width(picture.title) * SMALL
         scene.height = MARGIN + SMALL + 6
     _put_panels(scene, panels)
-    if picture.is_compared:
-        scene.put(_legend(), MARGIN, scene.height + 14)
+    if picture.legend:
+        scene.put(_legend(picture.legend), MARGIN, scene.height + 14)
     scene.width += MARGIN
     scene.height += MARGIN
     scene.title = picture.title or " ".join(picture.words)
@@ -150,10 +144,10 @@ def _titled(panel: Scene, marked: Marked) -> Scene:
     return scene
 
 
-def _legend() -> Scene:
+def _legend(texts: Mapping[Ink, str]) -> Scene:
     """The meaning of each ink with a sample of its line."""
     scene, left = Scene(height=SMALL * 1.5), 0.0
-    for ink, text in LEGEND.items():
+    for ink, text in texts.items():
         scene.items.append(Stroke(((left, SMALL - 4), (left + 30, SMALL - 4)), ink, 2.0))
         scene.items.append(Text(left + 36, SMALL, text, ink, SMALL, "start", kind="legend"))
         left += 36 + em_width(text) * SMALL + 22

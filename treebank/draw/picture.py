@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -16,6 +16,13 @@ from treebank.draw.scene import Ink
 from treebank.io.predictions import parse_bare
 
 GOLD = "gold"
+WITH_GOLD = {
+    Ink.SHARED: "in gold and predicted",
+    Ink.MISSED: "in gold only",
+    Ink.EXTRA: "predicted only",
+    Ink.FAINT: "not compared",
+}
+WITH_EACH_OTHER = {Ink.PLAIN: "in all analyses", Ink.EXTRA: "not in all analyses"}
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ def fitted(analysis: Analysis, location: Location, words: Sequence[str]) -> Anal
 
     Raises TreebankError that names the first word that differs.
     """
-    if analysis.words == tuple(words):
+    if plain(analysis.words) == plain(words):
         return analysis
     if analysis.tree is not None:
         bare = parse_bare(str(analysis.tree))
@@ -113,6 +120,13 @@ class Picture:
             for analysis in self.analyses
         )
 
+    @property
+    def legend(self) -> Mapping[Ink, str]:
+        """The meaning of each ink, or an empty dictionary if nothing is compared."""
+        if self.is_compared:
+            return WITH_GOLD
+        return WITH_EACH_OTHER if self.gold is None and _are_comparable(self.analyses) else {}
+
     def check_compared(self) -> None:
         """Raises SynparseError if gold has trees and the analyses only heads, or the reverse."""
         if self.gold is None or self.is_compared:
@@ -127,16 +141,43 @@ class Picture:
     def marked(self) -> list[Marked]:
         """The analyses to draw, in order. A gold tree comes first. Gold heads are drawn with each system.
 
+        Without gold, several analyses are compared with each other.
         Brackets in texts are written as such, not as ``-LRB-``.
         """
         gold = self.gold
         if gold is None:
-            marked = [_unmarked(analysis) for analysis in self.analyses]
+            marked = _marked_differences(self.analyses)
         elif gold.tree is not None and any(analysis.tree is not None for analysis in self.analyses):
             marked = _marked_trees(gold, gold.tree, self.analyses)
         else:
             marked = [_marked_heads(analysis, gold) for analysis in self.analyses]
         return [replace(each, analysis=each.analysis.with_texts(lambda text: plain([text])[0])) for each in marked]
+
+
+def _are_comparable(analyses: Sequence[Analysis]) -> bool:
+    """Whether several analyses of the same words have trees, or several have heads."""
+    trees, heads = sum(each.tree is not None for each in analyses), sum(bool(each.heads) for each in analyses)
+    return max(trees, heads) > 1 and len({analysis.words for analysis in analyses}) == 1
+
+
+def _marked_differences(analyses: Sequence[Analysis]) -> list[Marked]:
+    """The analyses, in which brackets and arcs that not all of them have are marked as extra."""
+    if not _are_comparable(analyses):
+        return list(map(_unmarked, analyses))
+    mask = counted(analyses[0].words, analyses[0].tags)
+    spans = [projected(analysis.tree, mask) if analysis.tree is not None else [] for analysis in analyses]
+    with_trees = [set(each) for each, analysis in zip(spans, analyses, strict=True) if analysis.tree is not None]
+    common = set[Span | None]().union(*with_trees).intersection(*with_trees)
+    heads = [analysis.heads for analysis in analyses if analysis.heads]
+    arcs = tuple(Ink.PLAIN if len(set(chosen)) == 1 else Ink.EXTRA for chosen in zip(*heads, strict=True))
+    return [
+        Marked(
+            analysis,
+            tuple(Ink.PLAIN if span is None or span in common else Ink.EXTRA for span in each),
+            arcs if analysis.heads else (),
+        )
+        for analysis, each in zip(analyses, spans, strict=True)
+    ]
 
 
 def _unmarked(analysis: Analysis) -> Marked:

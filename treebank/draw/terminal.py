@@ -30,7 +30,6 @@ STYLES = {
     Ink.SHADE: "cyan",
 }
 MARKS = {Ink.SHARED: "●", Ink.MISSED: "○", Ink.EXTRA: "×"}
-LEGEND = {Ink.SHARED: "in gold and predicted", Ink.MISSED: "in gold only", Ink.EXTRA: "predicted only"}
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 SHADES = "·░▒▓█"
 MAX_ARC_WORDS = 200  # longer sentences are drawn as a table of heads
@@ -142,8 +141,9 @@ def drawn(picture: Picture, width: int) -> Iterator[list[Piece]]:
         if title:
             yield [(title, Ink.PLAIN)]
         yield from _drawn(entry, width)
-    if picture.is_compared:
-        yield [piece for ink, text in LEGEND.items() for piece in ((f"{MARKS[ink]} ", ink), (f"{text}   ", Ink.FAINT))]
+    texts = {MARKS.get(ink, "·"): (ink, text) for ink, text in picture.legend.items() if ink != Ink.FAINT}
+    if texts:
+        yield [part for mark, (ink, text) in texts.items() for part in ((f"{mark} ", ink), (f"{text}   ", Ink.FAINT))]
 
 
 def draw_sentence(sentence: Sentence, gold: Sentence | None = None, *, name: str = "", width: int) -> str:

@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.treebank.draw.examples import GOLD, PREDICTED, compared, compared_heads
+from tests.treebank.draw.examples import GOLD, HEADS, OTHER_HEADS, PREDICTED, compared, compared_heads
 from treebank.core.tree import Tree
-from treebank.draw.panels import LEGEND, draw_probabilities, scene_of
-from treebank.draw.picture import Analysis, Picture
+from treebank.draw.panels import draw_probabilities, scene_of
+from treebank.draw.picture import WITH_EACH_OTHER, WITH_GOLD, Analysis, Picture
 from treebank.draw.scene import DARK, DASHES, LIGHT, Box, Ink
 from treebank.draw.svg import svg
 from treebank.draw.terminal import plain
@@ -113,5 +113,21 @@ def test_a_word_that_the_model_did_not_read_has_no_shade_and_no_frame() -> None:
 def test_legend_requires_a_comparison() -> None:
     heads = Picture("", compared_heads().analyses, compared().gold)
     for picture, has_legend in ((compared(), True), (compared_heads(), True), (heads, False)):
-        assert (LEGEND[Ink.EXTRA] in svg(scene_of(picture))) == has_legend
-        assert (LEGEND[Ink.EXTRA] in plain(picture, 80)) == has_legend
+        assert (WITH_GOLD[Ink.EXTRA] in svg(scene_of(picture))) == has_legend
+        assert (WITH_GOLD[Ink.EXTRA] in plain(picture, 80)) == has_legend
+
+
+def test_differences_of_analyses_without_gold_are_marked() -> None:
+    trees = Picture("", (Analysis.of_tree(GOLD, "a"), Analysis.of_tree(PREDICTED, "b")))
+    for marked, other in zip(trees.marked(), (PREDICTED, GOLD), strict=True):
+        spans = {span for span in marked.analysis.tree.spans if span not in {*other.spans, (0, 10), (0, 9)}}
+        extra = {
+            span for span, ink in zip(marked.analysis.tree.spans, marked.brackets, strict=True) if ink == Ink.EXTRA
+        }
+        assert extra == spans
+    heads = Picture("", tuple(Analysis(str(i), GOLD.words, heads=each) for i, each in enumerate((HEADS, OTHER_HEADS))))
+    differing = [index for index, ink in enumerate(heads.marked()[0].arcs) if ink == Ink.EXTRA]
+    assert differing == [index for index in range(10) if HEADS[index] != OTHER_HEADS[index]]
+    for picture, has_legend in ((trees, True), (heads, True), (Picture("", trees.analyses[:1]), False)):
+        assert (WITH_EACH_OTHER[Ink.EXTRA] in svg(scene_of(picture))) == has_legend
+        assert (WITH_EACH_OTHER[Ink.EXTRA] in plain(picture, 80)) == has_legend
