@@ -73,7 +73,8 @@ def draw(
 
     INPUT is any number of files with brackets, CoNLL-U, JSON lines of `synparse extract` or `convert`, or text, which
     is parsed first. With --gold, INPUT holds predictions for the sentences of that treebank; common, missing and
-    additional brackets or arcs are distinguished by color, line style and a legend. Predicted heads are compared with
+    additional brackets or arcs are distinguished by color, line style and a legend. Without --gold, the differences
+    between several models are marked. Predicted heads are compared with
     the heads of gold trees by head rules. Without -o, drawings appear in the terminal.
     """
     _check_options(output, width=width, title=title, gold=gold, ptb=ptb, head_rules=head_rules)

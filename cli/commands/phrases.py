@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,8 +13,12 @@ from cli.corpus_options import CorpusOptions, corpus_options
 from cli.options import INPUT, format_option, note, output_option
 from cli.views import FORMATS, show
 
+if TYPE_CHECKING:
+    from treebank.search.search import Query
+
 PHRASES = "Phrases"
 DEFAULT_ROWS = {"table": 100, "latex": 100}
+DEFAULT_WINDOW = 5  # words on each side of a match
 MAX_ROWS = 1_000_000  # of other formats by default; spreadsheets hold 1,048,576
 
 EXAMPLES = [
@@ -47,6 +51,15 @@ EXAMPLES = [
     group=PHRASES,
 )
 @option("--pattern", type=PatternType(), help="Only phrases, or dependents of arcs, that match.", group=PHRASES)
+@option(
+    "--near",
+    type=PatternType(),
+    metavar="PATTERN",
+    help="List the words near the matches of a pattern instead, the most typical first.",
+    group=PHRASES,
+)
+@number_option("--window", help="With --near: words on each side of a match (default 5).", group=PHRASES)
+@option("--fold-case", is_flag=True, help="Count words without regard to capitals.", group=PHRASES)
 @number_option(
     "--limit",
     help=f"Maximum number of rows (default: {DEFAULT_ROWS['table']} in a table, otherwise {MAX_ROWS:,}).",
@@ -58,6 +71,8 @@ def phrases(
     input: Sequence[str],
     against: Sequence[str],
     options: CorpusOptions,
+    near: Query | None,
+    window: int | None,
     limit: int | None,
     output: str | None,
     form: str,
@@ -69,18 +84,27 @@ def phrases(
     model in them (with -m, or from JSON lines of parse), and the share of the occurrences of these words that are a
     phrase. INPUT is as for search. With --against, the phrases that differ most between both corpora are first.
     """
-    from treebank.search.phrases import PhraseFilter, count_phrases
+    from treebank.search.collocates import CollocateTable, count_collocates
+    from treebank.search.phrases import PhraseFilter, PhraseTable, count_phrases
 
+    if window and not near:
+        raise click.UsageError("--window requires --near")
+    if near and (against or choice["labels"] or choice["pattern"] or choice["max_length"] or choice["min_length"] != 2):
+        raise click.UsageError("--near lists words; leave out --against, --label, --pattern and limits of the length")
     filters = PhraseFilter(limit=limit or DEFAULT_ROWS.get(form, MAX_ROWS), **choice)
     call = options.call("counting", input, output, reads=against)
+    table: PhraseTable | CollocateTable
     try:
         corpus = options.open(call, keep_annotation=True)
-        table = count_phrases([corpus, corpus.like(against)] if against else [corpus], filters)
+        if near:
+            table = count_collocates(corpus, near, filters, window=window or DEFAULT_WINDOW)
+        else:
+            table = count_phrases([corpus, corpus.like(against)] if against else [corpus], filters)
     finally:
         call.counter.close()
     show(table, form, output)
     if not table.rows:
-        note("no phrase fits; lower --min-count, or change --label, --pattern or the length")
+        note("no row fits; lower --min-count, or change --label, --pattern or the length")
     if table.omitted:
         remedy = " or --format csv" if form in DEFAULT_ROWS else ""
-        note(f"{table.omitted:,} more phrases are left out; show them with --limit N{remedy}")
+        note(f"{table.omitted:,} more rows are left out; show them with --limit N{remedy}")

@@ -81,6 +81,13 @@ class PatternType(click.ParamType):
     help="Mark matches: by colors on a terminal (auto), by colors always, in an HTML page, or not.",
     group=OUTPUT,
 )
+@option(
+    "--sort",
+    type=click.Choice(["match", "left", "right"]),
+    help="Order of a concordance or of csv, by the words of the match or of its left or right context (default: that "
+    "of the corpus).",
+    group=OUTPUT,
+)
 @option("--no-location", is_flag=True, help="Leave out file and line.", group=OUTPUT)
 def search(
     query: Query,
@@ -90,6 +97,7 @@ def search(
     form: str | None,
     highlight: str,
     context: int | None,
+    sort: str | None,
     no_location: bool,
     **selection: Any,
 ) -> None:
@@ -104,7 +112,7 @@ def search(
 
     form = form or ("text" if query.for_heads else "brackets")
     marks = _highlight(highlight, form, output)
-    check(form, invert=selection["invert"], highlight=marks, context=context)
+    check(form, invert=selection["invert"], highlight=marks, context=context, sort=sort)
     in_columns = form in ("concordance", "csv")
     if context and form in ("jsonl", "count"):
         raise click.UsageError(f"--format {form} has no context; choose brackets, text, concordance or csv")
@@ -117,7 +125,7 @@ def search(
     columns = context if in_columns and context is not None else DEFAULT_CONTEXT
     matches = Search(query, corpus, context=0 if in_columns else context or 0, **selection)
     width = None if output or context or not sys.stdout.isatty() else shutil.get_terminal_size().columns
-    lines = Writer(form, marks, columns, width, not no_location).lines(matches, query.pattern.text)
+    lines = Writer(form, marks, columns, width, not no_location, sort=sort).lines(matches, query.pattern.text)
     call.write(lines, may_be_empty=True, colored=marks is TERMINAL_HIGHLIGHT)
     if not matches.count:
         hint = "; phrases of these trees have the label X" if matches.labels == {"X"} else ""

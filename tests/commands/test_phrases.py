@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.calls import Caller
+from treebank.search.phrases import log_likelihood_ratio
 
 TREES = "(S (NP (DT the) (NN cat)) (VP (VBD saw) (NP (DT the) (NN cat))))\n(S (NP (DT the)) (VP (NN cat) (RB not)))\n"
 OTHER = "(S (NP (DT a) (NN dog)) (VP (VBD saw) (NP (DT the) (NN cat))))\n"
@@ -59,8 +60,28 @@ def test_filters(call: Caller) -> None:
     assert [row["words"] for row in rows(call.result(*labeled))] == ["cat not"]
     matching = ("phrases", "a.trees", "--min-count", 1, "--format", "csv", "--pattern", "VP < VBD")
     assert [row["words"] for row in rows(call.result(*matching))] == ["saw the cat"]
-    assert "note: 4 more phrases" in call("phrases", "a.trees", "--min-count", 1, "--limit", 1)[2]
-    assert "no phrase fits" in call("phrases", "a.trees", "--label", "QP")[2]
+    assert "note: 4 more rows" in call("phrases", "a.trees", "--min-count", 1, "--limit", 1)[2]
+    assert "no row fits" in call("phrases", "a.trees", "--label", "QP")[2]
+
+
+def test_capitals_can_be_ignored(call: Caller) -> None:
+    Path("c.trees").write_text("(S (NP (DT The) (NN cat)) (VP (VB saw) (NP (DT the) (NN Cat))))\n", encoding="utf-8")
+    assert rows(call.result("phrases", "c.trees", "--format", "csv")) == []
+    [row] = rows(call.result("phrases", "c.trees", "--fold-case", "--format", "csv"))
+    assert (row["words"], row["count"], float(row["share"])) == ("the cat", "2", 1.0)
+
+
+def test_words_near_matches(call: Caller) -> None:
+    Path("c.trees").write_text("(S (A a) (V x) (B b) (B b) (V x) (C c))\n(S (A a) (C c) (A a))\n", encoding="utf-8")
+    near = ("phrases", "c.trees", "--near", "V", "--min-count", 1, "--format", "csv")
+    table = rows(call.result(*near, "--window", 1))
+    counts = {row["word"]: [int(row[name]) for name in ("left", "right", "count", "in corpus")] for row in table}
+    assert counts == {"a": [1, 0, 1, 3], "b": [1, 1, 2, 2], "c": [0, 1, 1, 2]}
+    assert table[0]["word"] == "b"
+    assert float(table[0]["LLR"]) == pytest.approx(log_likelihood_ratio(2, 0, 4, 5))
+    assert {row["word"] for row in rows(call.result(*near))} == {"a", "b", "c", "x"}
+    assert "--window requires --near" in call.usage("phrases", "c.trees", "--window", 2)
+    assert "leave out" in call.usage(*near, "--label", "NP")
 
 
 def test_default_number_of_rows(call: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +89,7 @@ def test_default_number_of_rows(call: Caller, folder: Path, monkeypatch: pytest.
     command = ("phrases", "a.trees", "--min-count", 1, "--format", "csv")
     _, out, err = call(*command)
     assert len(rows(out)) == 2
-    assert "more phrases are left out; show them with --limit N\n" in err
+    assert "more rows are left out; show them with --limit N\n" in err
     assert len(rows(call.result(*command, "--limit", 5))) == 5
 
 

@@ -60,6 +60,17 @@ def test_concordance_fits_into_the_terminal(call: Caller, monkeypatch: pytest.Mo
     assert narrow[0].index("the cat") == narrow[1].index("word0")
 
 
+def test_concordance_is_sorted(call: Caller) -> None:
+    Path("s.trees").write_text(
+        "(S (A b) (X x) (A C))\n(S (A a) (X x) (A d))\n(S (A c) (X W) (A B))\n", encoding="utf-8"
+    )
+    for key, expected in [("left", "axd bxC cWB"), ("right", "cWB bxC axd"), ("match", "cWB bxC axd")]:
+        form = ("--format", "concordance", "--no-location", "--sort", key)
+        lines = call.result("search", "X", "s.trees", *form).splitlines()
+        assert ["".join(line.split()) for line in lines] == expected.split(), key
+    assert "--sort orders" in call.refusal("search", "X", "s.trees", "--sort", "left", code=2)
+
+
 def test_large_context_is_refused(call: Caller) -> None:
     for form in ("text", "concordance"):
         assert "give at most 10,000" in call.refusal(

@@ -48,7 +48,7 @@ class Writer:
 
     ``context`` is the number of columns on each side of a match in a concordance and in CSV. With ``width``, the lines
     of a concordance fit into this number of columns. Without ``location``, the lines have no file and line number.
-    ``separator`` is the character between both.
+    ``separator`` is the character between both. ``sort`` names one of `SORT_KEYS`.
     """
 
     form: str
@@ -57,9 +57,13 @@ class Writer:
     width: int | None = None
     location: bool = True
     separator: str = ":"
+    sort: str | None = None
 
     def lines(self, matches: Iterable[Match], title: str = "") -> Iterator[str]:
         """The lines of all matches, with the header of CSV or a page of HTML with this ``title`` around them."""
+        if self.sort:
+            lines = (replace(match, hits=(hit,)) for match in matches for hit in match.hits)
+            matches = sorted(lines, key=SORT_KEYS[self.sort])
         if self.highlight is HTML_HIGHLIGHT:
             yield HTML_HEAD.format(title=escape(title))
             yield from (f"<pre>{line}</pre>" for line in self._body(matches))
@@ -189,6 +193,12 @@ def _csv(writer: Writer, match: Match) -> Iterator[str]:
         yield csv_line([*cells, *map(text_line, (left, words[hit.start : hit.end], right)), hit.label])
 
 
+#: order of the lines of a concordance -> key of a match with one matching node: words without regard to capitals
+SORT_KEYS: dict[str, Callable[[Match], list[str]]] = {
+    "match": lambda match: [word.lower() for word in match.words[match.hits[0].start : match.hits[0].end]],
+    "left": lambda match: [word.lower() for word in match.words[: match.hits[0].start][::-1]],
+    "right": lambda match: [word.lower() for word in match.words[match.hits[0].end :]],
+}
 FORMATS: dict[str, Callable[[Writer, Match], Iterator[str]]] = {
     "brackets": _brackets,
     "text": _text,
@@ -268,8 +278,10 @@ def _row(name: str, count: FileCount) -> list[str | int | float | None]:
     return [name, count.sentences, count.matching, share, count.matches]
 
 
-def check(form: str, *, invert: bool, highlight: Highlight, context: int | None) -> None:
+def check(form: str, *, invert: bool, highlight: Highlight, context: int | None, sort: str | None) -> None:
     """Raises UsageError for options that exclude each other, and for a context that is too large."""
+    if sort and form not in ("concordance", "csv"):
+        raise UsageError(f"--sort orders lines of matches, and --format {form} has none; use concordance or csv")
     if context and context > MAX_CONTEXT:
         raise UsageError(f"--context {context:,} is too large; give at most {MAX_CONTEXT:,}")
     if invert and form in ("concordance", "csv"):

@@ -31,7 +31,8 @@ class PhraseFilter:
     """The phrases that are counted, and the rows of the table.
 
     Phrases have ``min_length`` to ``max_length`` words (None: no limit), one of the ``labels`` if there are any, and
-    match ``pattern`` if there is one; of an arc, the dependent matches. Rows have a count of ``min_count`` or more, in
+    match ``pattern`` if there is one; of an arc, the dependent matches. ``fold_case`` counts words without regard to
+    capitals. Rows have a count of ``min_count`` or more, in
     two corpora together. ``limit`` is the largest number of rows.
     """
 
@@ -41,6 +42,7 @@ class PhraseFilter:
     labels: Sequence[str] = ()
     pattern: str | Query | None = None
     limit: int | None = None
+    fold_case: bool = False
 
     def __post_init__(self) -> None:
         """Raises UsageError for limits that no phrase can satisfy, and for other values than whole numbers."""
@@ -179,6 +181,8 @@ def _count(
         if new_name != name or document < 0:
             document, name = document + 1, new_name
         words = plain(sentence.words)
+        if choice.fold_case:
+            words = [word.lower() for word in words]
         counter.add_words(words)
         selected = None if query is None else {(hit.start, hit.end, hit.label) for hit in query.find(sentence).hits}
         parts = _arcs if sentence.tree is None else _phrases
