@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from treebank.base.tables import Column, Table
 from treebank.core.sentence import Sentence
-from treebank.core.words import plain
+from treebank.core.word_check import plain
 from treebank.search.phrases import PhraseFilter, log_likelihood_ratio, log_ratio
 from treebank.search.search import Query
 
