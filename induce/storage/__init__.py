@@ -1,1 +1,1 @@
-"""Files that synparse writes: folders replaced as a whole, the lock of a run, weights checked before they are read."""
+"""Models on disk: their files, the folder of a run with its lock, names of models, and checks of output paths."""
