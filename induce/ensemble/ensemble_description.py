@@ -125,13 +125,14 @@ def members_folder(path: Path) -> Path:
     """
     if path.is_dir():
         return path
-    _, table, start = _open(path)
+    description, table, start = _open(path)
+    paths = {member.path for member in description.members}
     folder = Path(tempfile.mkdtemp(prefix="synparse-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with open_regular(path) as stream, placed(folder):
         for name, entry in table.items():
             first, last = entry["data_offsets"]
-            if not MEMBER_FILE.fullmatch(name):
+            if not MEMBER_FILE.fullmatch(name) or name.partition("/")[0] not in paths:
                 raise format_error(path, FORMAT, ValueError(f"{name!r} is not a name of a member"))
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             stream.seek(start + first)
