@@ -6,14 +6,13 @@ are rules of thumb. A finding never stops a training.
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from typing import Any
 
 from treebank.core.sentence import Sentence
+from treebank.core.tags import UNSPACED, script_of
 
 INSPECTED_SENTENCES = 5_000  # sentences whose words and scripts are counted
 COMPARED_SENTENCES = 200_000  # sentences among which repeated ones are counted
@@ -24,7 +23,6 @@ MAX_MEAN_WORDS = 80.0  # words per sentence; longer lines are paragraphs
 MIN_MEAN_WORDS = 3.0  # a tree of two words has only one shape
 MAX_GLUED_SHARE = 0.5  # share of sentences whose last word ends in a stop
 MAX_MEAN_CHARACTERS = 14.0  # characters per word: 8 in Finnish, 20 or more in a sentence without spaces
-UNSPACED = frozenset(("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"))
 _STOPS = frozenset(".!?\u2026\u0964\u061f\u06d4\u3002\uff01\uff1f\u1362\u0589\u104b\u17d4")
 _MARKUP = ("</", "/>", "http-equiv", "&nbsp;", "&amp;", "&lt;", "(NP", "(S", "(VP")
 
@@ -170,9 +168,3 @@ class Watch:
             repeated=self._repeated_texts.get(key, ""),
             repeated_share=count / compared if count > 1 and compared else 0.0,
         )
-
-
-@lru_cache(maxsize=1 << 14)
-def script_of(character: str) -> str:
-    """Script of a letter, the first word of its Unicode name, or "" for other characters."""
-    return unicodedata.name(character, "").split(" ")[0] if character.isalpha() else ""

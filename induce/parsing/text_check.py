@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
-from induce.data.corpus_checks import UNSPACED, script_of
 from induce.data.vocabulary import Vocabulary
+from treebank.core.tags import UNSPACED, script_of
 
 MAX_WORDS = 5_000  # at the beginning of a text, which are checked
 MIN_WORDS = 10  # of a text, before the share of unknown words is judged

@@ -1,4 +1,4 @@
-"""Tag sets and labels: which tokens are words, which tag set a sentence has, labels without function tags."""
+"""Tag sets, labels and scripts: which tokens are words, which tag set a sentence has, labels without function tags."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ EVALB_DELETED = PUNCTUATION_TAGS - {"-LRB-", "-RRB-"} | {TRACE}  # tags that EVA
 #: All tags of treebanks in the style of the Penn Treebank
 PENN_TAGS = WORD_TAGS | AUXILIARIES | ALL_PUNCTUATION_TAGS | {TRACE, *["$", "#", "ADD", "AFX", "GW", "XX"]}
 UNIVERSAL_PUNCTUATION = "PUNCT"  # the tag of Universal Dependencies
+#: scripts without spaces between words, as `script_of` names them
+UNSPACED = frozenset(("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"))
 _BRACKETS = frozenset(f"-{side}{kind}b-" for side in "lr" for kind in "rcs")  # -LRB- and similar, in lower case
 
 
@@ -44,6 +46,12 @@ def is_word(token: str) -> bool:
     if any(kind[0] in "LN" or kind in ("Co", "Cn", "Cs") for kind in kinds):
         return True
     return any(kind[0] == "M" for kind in kinds) and not any(kind[0] in "PS" for kind in kinds)
+
+
+@lru_cache(maxsize=1 << 14)
+def script_of(character: str) -> str:
+    """Script of a letter, the first word of its Unicode name, or "" for other characters."""
+    return unicodedata.name(character, "").split(" ")[0] if character.isalpha() else ""
 
 
 Strings = Sequence[str]
