@@ -70,8 +70,7 @@ def test_conllu_on_standard_input_and_what_is_written(call: Caller, model: Path)
 def short_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """A built-in sample of 12 sentences."""
     parts = {part: Treebank(f"sample-{part}", with_trees(sentences(12))) for part in ("train", "dev", "test")}
-    for module in ("texts", "catalog"):
-        monkeypatch.setattr(f"treebank.corpora.{module}.sample_treebank", parts.get)
+    monkeypatch.setattr("treebank.corpora.catalog.sample_treebank", parts.get)
 
 
 NAMED = """
