@@ -52,7 +52,7 @@ class _Likely:
 _LIKELY = (
     _Likely(
         "CoNLL-U Plus",
-        re.compile(r"# *global\.columns *="),
+        re.compile(r"# *global\.columns *=.*"),
         0.0,
         "write its rows with the ten columns of CoNLL-U first",
     ),
@@ -278,7 +278,7 @@ def check_trees(path: str, trees: Iterable[Tree]) -> None:
         if matches and len(matches) > other.share * len(words):
             share = _share(len(matches), len(words), "words", matches[0])
             raise TreebankError(path, 0, f"this looks like {other.name} ({share}); {other.remedy}; {AS_BRACKETS}")
-    are_labels = [word for word in words if word in labels and word.isupper() and len(word) > 1]
+    are_labels = [word for word in words if word in labels | tags and word.isupper() and word.isalnum() and word[1:]]
     if len(are_labels) > 0.5 * len(words):
         share = _share(len(are_labels), len(words), "words", are_labels[0])
         raise TreebankError(path, 0, f"the leaves are labels, so these trees have no words ({share}); {AS_BRACKETS}")

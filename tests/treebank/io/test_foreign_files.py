@@ -1,0 +1,146 @@
+"""Files that are not sentences or trees of the format that they seem to have: read as what they are, or refused.
+
+The examples in the text of this file are the smallest ones of each type. The folder ../shared/cases has files from
+public bug reports and questions, each with its source.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.support.calls import Caller
+from tests.support.plain_readers import conllu_words, corpussearch_words
+from tests.support.reference import ROOT
+from treebank.io.read import InputOptions, read_sentences
+
+CASES = ROOT.parent / "shared" / "cases"
+DATA = ROOT.parent / "shared" / "data"
+REFUSED = "refused: "  # begins the text that a refusal contains
+NOTED = "noted: "  # begins the text of a note of a call that succeeds
+
+#: folder and command -> the output, or a part of the message
+TABLE = {
+    "01-psd-without-id: convert a.psd --format text": "And slept .\nHe left .\n",
+    "02-psd-code-under-tag: convert a.psd --format text": "She slept the bench .\nHe left .\n",
+    "04-psd-hyphen-cut: convert a.psd --format text": "Anne-Marie\nShe was well-known .\n",
+    "05-annotald-version: convert a.psd --format text": "She came .\n",
+    "06-psd-deep: convert a.psd": "(IP-MAT (NP-SBJ (PRO-N She)) (VBDI saw) (NP-OB1 (N-A horses)))\n",
+    "08-switchboard-speaker: convert a.mrg --format text": "Hello .\nthis is Ann here .\n",
+    "10-word-slash-tag: convert chunk.mrg": f"{REFUSED}leaves word/TAG",
+    "10-word-slash-tag: convert old.prd": f"{REFUSED}leaves word/TAG",
+    "12-escaped-brackets: convert a.mrg": "(S (NP (NN x)) (-LRB- -LRB-) (NP (NN y)) (-RRB- -RRB-) (VP (VBZ z)))\n",
+    "13-unescaped-brackets: convert a.mrg": f"{REFUSED}write it as -LRB- or -RRB-",
+    "13-unescaped-brackets: convert b.mrg": f"{REFUSED}write it as -LRB- or -RRB-",
+    "13-unescaped-brackets: convert c.mrg": f"{REFUSED}write it as -LRB- or -RRB-",
+    "14-discbracket: convert a.discbracket": f"{REFUSED}discbracket",
+    "17-empty-trees: convert gold.mrg": "\n(S (NP (PRP I)) (VP (VBP run)) (. .))\n\n",
+    "17-empty-trees: eval --gold gold2.mrg pred.txt": f"{NOTED}trees without words in pred.txt: 1",
+    "18-tei-choice: convert a.xml --format text": "She stood upon the hill there\n",
+    "19-tei-lost-words: convert a.xml --format text": f"{NOTED}text outside of <w> and <pc> is left out: 2",
+    "21-tsv-as-dependencies: parse pairs.tsv -m english": f"{REFUSED}a table of 3 columns",
+    "21-tsv-as-dependencies: parse reviews.txt -m english": f"{REFUSED}a table of 3 columns",
+    "22-one-word-per-line: parse a.vrt -m english": f"{REFUSED}one word per line with 3 columns",
+    "22-one-word-per-line: draw chunk.txt": f"{REFUSED}one word per line with 3 columns",
+    "22-one-word-per-line: parse tt.txt -m english": f"{REFUSED}one word per line with 3 columns",
+    "23-childes: parse a.cha -m english": f"{REFUSED}CHAT",
+    "25-wikiextractor: parse bllip.txt -m english": f"{REFUSED}markup",
+    "25-wikiextractor: search NP ep.txt -m english": f"{REFUSED}markup",
+    "25-wikiextractor: parse wiki_00 -m english --tokenizer english": f"{REFUSED}markup",
+    "27-square-brackets: draw a.txt": f"{REFUSED}trees in square brackets",
+    "27-square-brackets: draw b.txt": f"{REFUSED}trees in square brackets",
+    "27-square-brackets: draw c.txt": f"{REFUSED}trees in square brackets",
+    "28-withheld-text: parse a.conllu -m english": f"{NOTED}100% of the words are _",
+    "29-hebrew-acronyms: convert a.txt --tokenizer unicode --format text": (
+        'הרמטכ"ל של צה"ל דיבר .\nיו״ר הוועדה דיבר .\n'
+    ),
+    "30-invisible-words: convert web.txt --tokenizer unicode --format text": "hello world\nabc def ghi\n",
+    "32-other-spaces: parse a.txt -m english": f"{REFUSED}separated by U+3000",
+    "32-other-spaces: parse b.txt -m english": f"{REFUSED}separated by U+00A0",
+    "33-nfc-nfd: eval --gold nfc.mrg nfd.mrg": f"{REFUSED}Unicode normalization (NFC, NFD)",
+    "33-nfc-nfd: search 'N < Käfer' nfd.mrg": "nfd.mrg:1\t(S (NP (D Der) (N Ka\u0308fer)) (VP (V lebt)))\n",
+    "35-conllu-comments-without-words: convert a.conllu --format conllu": f"{NOTED}comments of a sentence without",
+    "37-negra-without-format: convert a.export": "(VROOT (pp (vz Op) (n zon)) (let .))\n",
+    "39-tregex-head: search 'S < (VP <# MD|VBD)' a.mrg": f"{REFUSED}<# is an operator of Tregex",
+    "39-tregex-head: search '@VP < MD' a.mrg": f"{REFUSED}@VP is an operator of Tregex",
+    "40-comment-inside-sentence: convert a.conllu --format text": "Cats sleep\n",
+    "40-comment-inside-sentence: convert b.conllu --format text": "Cats sleep .\n",
+}
+COLUMNS = "".join(f"{i}\t{word}\t_\tX\t_\t_\t{i - 1}\tdep\t_\t_\n" for i, word in enumerate("ab", 1)) + "\n"
+#: name of a file and its text -> the output of `convert --format text`, or a part of the message
+EXAMPLES = {
+    ("a.psd", "( (IP-MAT (NP (N la@rl=DMF@l=le)) (VB vient@l=venir)))\n"): "la vient\n",
+    ("a.psd", "( (IP-MAT (N a-a) (V b-b)) (ID X,.1) (CODE {x}))\n"): "a b\n",
+    ("a.mrg", "(S (NP dog-dog) (VP sees-see it-it) .-.)\n" * 3): f"{REFUSED}CorpusSearch with lemmas",
+    ("a.mrg", "(a / ask-01 :ARG0 (b / boy) :ARG1 (c / cat))\n"): f"{REFUSED}AMR",
+    ("a.mrg", "(S (NP NP) (VP VP (NP NP)))\n"): f"{REFUSED}the leaves are labels",
+    ("a.auto", "ID=wsj_0001.1 PARSER=GOLD NUMPARSE=1\n(<T NP 0 2> (<L NP/N DT DT the NP/N>) )\n"): f"{REFUSED}CCGbank",
+    ("a.txt", "the/DT cat/NN sat/VBD ./.\n"): f"{REFUSED}words with tags, word/TAG",
+    ("a.txt", "the_DT cat_NN sat_VBD ._.\n"): f"{REFUSED}words with tags, word_TAG",
+    ("a.txt", "1\n00:00:01,000 --> 00:00:02,000\nHello there.\n\n"): f"{REFUSED}subtitles",
+    ("a.txt", "\\ref 1\n\\tx Saya makan\n\\ft I eat\n"): f"{REFUSED}field markers",
+    ("a.txt", "A\nman\nleft\n.\nThe\nend\n.\nNo\none\ncame\n.\n"): f"{REFUSED}one word per line",
+    ("a.conllup", "# global.columns = ID FORM\n1\ta\n\n"): f"{REFUSED}CoNLL-U Plus",
+    ("a.conll", "# text = a b\n" + COLUMNS): "a b\n",
+    ("a.conll", "1\ta\tX\t0\n\n"): f"{REFUSED}CoNLL-2003",
+    ("a.mrg", "(TOP )\n(S (A a) (B b))\n"): "\na b\n",
+}
+PUBLISHED = (
+    "const_other/icepahc/*.psd",
+    "const_other/keyaki/*.psd",
+    "ud/*English-PUD/*.conllu",
+    "ud/*Vietnamese*/*dev*.conllu",
+)
+
+
+def check(call: Caller, arguments: list[str], expected: str) -> None:
+    code, out, err = call(*arguments)
+    if expected.startswith(REFUSED):
+        assert code in (1, 2)
+        assert out == ""
+        assert expected.removeprefix(REFUSED) in err
+    else:
+        assert code == 0, err
+        if expected.startswith(NOTED):
+            assert expected.removeprefix(NOTED) in out + err
+        else:
+            assert out == expected
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason="the cases of ../shared/cases are not here")
+@pytest.mark.parametrize("key", TABLE)
+def test_published_case(key: str, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, _, command = key.partition(": ")
+    monkeypatch.chdir(CASES / folder)
+    check(call, shlex.split(command), TABLE[key])
+
+
+@pytest.mark.parametrize(("name", "text"), EXAMPLES)
+def test_example(name: str, text: str, call: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text, encoding="utf-8")
+    check(call, ["convert", name, "--format", "text"], EXAMPLES[name, text])
+
+
+def test_declared_format_is_read_as_it_is(call: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.mrg").write_text("(S 0=She 1=left)\n", encoding="utf-8")
+    Path("a.txt").write_text("<s> a dog </s>\n", encoding="utf-8")
+    assert call.result("convert", "a.mrg", "--input-format", "brackets", "--format", "text") == "0=She 1=left\n"
+    assert call.result("convert", "a.txt", "--input-format", "text", "--format", "text") == "<s> a dog </s>\n"
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the treebanks of ../shared/data are not here")
+@pytest.mark.parametrize("pattern", PUBLISHED)
+def test_words_equal_those_of_another_reader(pattern: str) -> None:
+    paths = sorted(DATA.glob(pattern))
+    assert paths
+    for path in paths:
+        is_conllu, has_lemmas = path.suffix == ".conllu", "icepahc" in pattern
+        words = conllu_words(path) if is_conllu else corpussearch_words(path, has_lemmas=has_lemmas)
+        notes: list[str] = []
+        sentences = read_sentences([path], input_options=InputOptions(notify=notes.append))
+        assert [list(sentence.words) for sentence in sentences if sentence.words] == words
+        assert notes == []
