@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 Span = tuple[int, int]  # words from the first number to the second (exclusive), counted from 0
 Parts = tuple[tuple[str, ...], tuple[str, ...], tuple[Span, ...], tuple[str, ...]]  # words, tags, spans, labels
 _EMPTY = re.compile(r"\([ \t\n]*([^ \t\n()]+)[ \t\n]*(?:\([ \t\n]*\)[ \t\n]*)*\)")
-MARKS = frozenset(("ID", "CODE", "METADATA"))  # labels that only files in the format of CorpusSearch have
 
 ROOTS = frozenset(("TOP", "ROOT", "S1", "VROOT"))  # labels of outermost brackets only
 
@@ -171,7 +170,7 @@ class _Pieces(dict[str, tuple[str, str, int]]):
     def __missing__(self, piece: str) -> tuple[str, str, int]:
         match = _REGULAR.fullmatch(piece)
         label, word, closing = match.groups("") if match else ("", "", "")
-        parts = (label, word, closing.count(")")) if match and label not in MARKS else ("", "", -1)
+        parts = (label, word, closing.count(")")) if match else ("", "", -1)
         if len(self) >= _MAX_ENTRIES:
             self.clear()
         self[piece] = parts

@@ -80,9 +80,10 @@ def penn_tree(tree: Tree, *, has_lemmas: bool) -> Tree:
 def _marks(tree: Tree) -> list[bool]:
     """For each leaf, whether it is not a word, because of its tag or of a bracket around it."""
     is_mark = [tag in CORPUSSEARCH_MARKS for tag in tree.tags]
-    for (start, end), label in zip(tree.spans, tree.labels, strict=True):
-        if label in CORPUSSEARCH_MARKS:
-            is_mark[start:end] = [True] * (end - start)
+    if not CORPUSSEARCH_MARKS.isdisjoint(tree.labels):
+        for (start, end), label in zip(tree.spans, tree.labels, strict=True):
+            if label in CORPUSSEARCH_MARKS:
+                is_mark[start:end] = [True] * (end - start)
     return is_mark
 
 

@@ -21,7 +21,7 @@ from treebank.io.tree_splitter import TreeSplitter
 MAX_INCOMPLETE_SHARE = 0.5  # sentences with untagged words per sentence without them; see `read_bracketed`
 MAX_UNTAGGED_SHARE = 0.05  # untagged words per word, in a file of a few sentences
 _UNESCAPED = re.compile(r"\([^\s()]+ [^\s()]*\(\)|\(\( \(\)")  # a leaf such as (-LRB- ()
-Transform = Callable[[Tree], Tree]  # turns a tree of a dialect into a Penn tree; raises ValueError
+Rewrite = Callable[[str], str]  # turns lines of a dialect into Penn brackets, line for line; raises ValueError
 
 
 def parse_trees(text: str) -> Iterator[Tree]:
@@ -36,7 +36,7 @@ def read_bracketed(
     path: AnyPath,
     *,
     on_bad: OnBad | None = None,
-    transform: Transform | None = None,
+    rewrite: Rewrite | None = None,
     is_declared: bool = False,
     notify: Callable[[str], None] = ignore,
 ) -> Iterator[Sentence]:
@@ -49,7 +49,7 @@ def read_bracketed(
     name = Source.of(path).path
     complete = incomplete = words_read = untagged = 0
     first = ("", 0)
-    for tree, line in _checked(Source.of(path), on_bad, transform, is_declared):
+    for tree, line in _checked(Source.of(path), on_bad, rewrite, is_declared):
         words_read += len(tree.words)
         if "" not in tree.tags:
             complete += 1
@@ -66,36 +66,39 @@ def read_bracketed(
 
 
 def _checked(
-    source: Source, on_bad: OnBad | None, transform: Transform | None, is_declared: bool
+    source: Source, on_bad: OnBad | None, rewrite: Rewrite | None, is_declared: bool
 ) -> Iterator[tuple[Tree, int]]:
     """The trees of a file, after a check of the first ones. Trees of a pipe are not held back until then."""
 
     def read(on_bad: OnBad | None) -> Iterator[tuple[Tree, int]]:
-        return read_trees(source, on_bad=on_bad, transform=transform)
+        return read_trees(source, on_bad=on_bad, rewrite=rewrite)
 
     def inspect(trees: Sequence[tuple[Tree, int]]) -> None:
         check_trees(source.path, [tree for tree, _ in trees])
 
-    if is_declared or transform is not None:
+    if is_declared or rewrite is not None:
         return read(on_bad)
     return look_ahead(read, inspect, on_bad, is_live=reads_once(source.path))
 
 
 def read_trees(
-    path: AnyPath, *, on_bad: OnBad | None = None, transform: Transform | None = None
+    path: AnyPath, *, on_bad: OnBad | None = None, rewrite: Rewrite | None = None
 ) -> Iterator[tuple[Tree, int]]:
     """The trees of a file, each with the number of the line where it starts, streamed.
 
     Comments between trees are skipped (see `TreeSplitter`). Raises TreebankError with file and line for unbalanced
-    brackets, and for a tree that ``transform`` refuses; with ``on_bad``, the error is reported to it and the tree is
+    brackets, and for lines that ``rewrite`` refuses; with ``on_bad``, the error is reported to it and the tree is
     skipped.
     """
     source = Source.of(path)
     undecoded: deque[TreebankError] = deque()
-    trees = _parse_blocks(_margins(source, on_bad and undecoded.append), TreeSplitter(source.path, on_bad))
-    if on_bad is not None:
-        trees = (pair for pair in trees if not _cannot_be_decoded(*pair, undecoded, on_bad))
-    return trees if transform is None else _transformed(source.path, trees, transform, on_bad)
+    texts = _margins(source, on_bad and undecoded.append)
+    if rewrite is not None:
+        texts = _rewritten(source.path, texts, rewrite, on_bad)
+    trees = _parse_blocks(texts, TreeSplitter(source.path, on_bad))
+    if on_bad is None:
+        return trees
+    return (pair for pair in trees if not _cannot_be_decoded(*pair, undecoded, on_bad))
 
 
 def _parse_blocks(texts: Iterator[tuple[int, str]], splitter: TreeSplitter) -> Iterator[tuple[Tree, int]]:
@@ -120,13 +123,13 @@ def _cannot_be_decoded(tree: Tree, line: int, errors: deque[TreebankError], on_b
     return is_bad
 
 
-def _transformed(
-    path: str, trees: Iterable[tuple[Tree, int]], transform: Transform, on_bad: OnBad | None
-) -> Iterator[tuple[Tree, int]]:
-    """The trees in Penn style. One in which ``transform`` finds an error is reported and left out."""
-    for tree, line in trees:
+def _rewritten(
+    path: str, texts: Iterable[tuple[int, str]], rewrite: Rewrite, on_bad: OnBad | None
+) -> Iterator[tuple[int, str]]:
+    """The texts in Penn brackets. One in which ``rewrite`` finds an error is reported and left out."""
+    for line, text in texts:
         try:
-            yield transform(tree), line
+            yield line, rewrite(text)
         except ValueError as error:
             report(TreebankError(path, line, str(error)), on_bad)
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import shorten
-from treebank.core.tree import TRACE, Tree
+from treebank.core.tree import Tree
 from treebank.io.content import (
     CORPUSSEARCH_MARKS,
     INCOMPLETE_JSON,
@@ -231,10 +232,11 @@ def _spaces_problem(lines: Lines) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _OtherTrees:
-    """Another format of trees: its name, its words, the least share of such words, and the remedy."""
+    """Another format of trees: its name, its words, a character of each, the least share of them, and the remedy."""
 
     name: str
     words: re.Pattern[str]
+    character: str
     share: float
     remedy: str
 
@@ -243,42 +245,48 @@ _OTHER_TREES = (
     _OtherTrees(
         "the discbracket format of discontinuous trees",
         re.compile(r"[0-9]+=.+"),
+        "=",
         0.5,
         "convert it to the export format of NeGra first (discodop treetransforms --output=export)",
     ),
     _OtherTrees(
         "brackets with leaves word/TAG",
         re.compile(r"[^/]*/[^/\s]{1,12}|.+/[A-Z.,:;$'`#-]+"),
+        "/",
         0.5,
         "write each leaf as (TAG word): sed -E 's#([^ ()]+)/([^ ()/]+)#(\\2 \\1)#g' IN > OUT",
     ),
-    _OtherTrees("AMR (PENMAN)", re.compile(r":[A-Za-z].*|/"), 0.1, "it has no tree over the words"),
-    _OtherTrees("CCGbank", re.compile(r".+[\w.,]>|<[TL]"), 0.1, "convert its derivations to Penn brackets first"),
+    _OtherTrees("AMR (PENMAN)", re.compile(r":[A-Za-z].*|/"), ":", 0.1, "it has no tree over the words"),
+    _OtherTrees("CCGbank", re.compile(r".+[\w.,]>|<[TL]"), ">", 0.1, "convert its derivations to Penn brackets first"),
     _OtherTrees(
         "CorpusSearch with lemmas, word-lemma",
         re.compile(r"[^-]+-[^-]+|-+|\W-\W"),
+        "-",
         0.8,
         "name the file .psd or give --input-format corpussearch",
     ),
 )
+CHECKED_TREES = 10  # at the beginning of a file, all of which are checked, and then every tenth, which takes less time
 
 
-def check_trees(path: str, trees: Iterable[Tree]) -> None:
+def check_trees(path: str, trees: Sequence[Tree]) -> None:
     """Raises TreebankError if ``trees``, the first of a file in brackets, are evidently of another format."""
-    words, labels, tags = list[str](), set[str](), set[str]()
-    for tree in trees:
-        words += (word for word, tag in zip(tree.words, tree.tags, strict=True) if tag != TRACE)
-        labels.update(tree.labels)
-        tags.update(tree.tags)
-    if marks := sorted((labels | tags) & CORPUSSEARCH_MARKS):
+    sample = [*trees[:CHECKED_TREES], *trees[CHECKED_TREES::CHECKED_TREES]]
+    words = [*chain.from_iterable(tree.words for tree in sample)]
+    names = set().union(*(tree.labels for tree in sample), *(tree.tags for tree in sample))
+    text = " ".join(words)
+    if marks := sorted(names & CORPUSSEARCH_MARKS):
         problem = f"the format is that of CorpusSearch (a node {marks[0]}); give --input-format corpussearch"
         raise TreebankError(path, 0, f"{problem}; {AS_BRACKETS}")
     for other in _OTHER_TREES:
+        if text.count(other.character) <= other.share * len(words):  # much faster than matching each word
+            continue
         matches = [word for word in words if other.words.fullmatch(word)]
-        if matches and len(matches) > other.share * len(words):
+        if len(matches) > other.share * len(words):
             share = _share(len(matches), len(words), "words", matches[0])
             raise TreebankError(path, 0, f"this looks like {other.name} ({share}); {other.remedy}; {AS_BRACKETS}")
-    are_labels = [word for word in words if word in labels | tags and word.isupper() and word.isalnum() and word[1:]]
+    categories = {name for name in names if len(name) > 1 and name.isupper() and name.isalnum()}
+    are_labels = [] if categories.isdisjoint(words) else [word for word in words if word in categories]
     if len(are_labels) > 0.5 * len(words):
         share = _share(len(are_labels), len(words), "words", are_labels[0])
         raise TreebankError(path, 0, f"the leaves are labels, so these trees have no words ({share}); {AS_BRACKETS}")
