@@ -158,12 +158,20 @@ class Recipe:
         return replace(self, parts=tuple(part.in_style(chosen) for part in self.parts), styles=())
 
     def relative_to(self, folder: Path) -> Recipe:
-        """The recipe with its files, presets and another recipe, in ``folder``."""
+        """The recipe with its files in ``folder``: presets, another recipe, and vocabularies."""
 
         def located(name: str) -> str:
             return str(folder / name) if name.endswith(".toml") else name
 
-        parts = tuple(replace(part, presets=tuple(map(located, part.presets))) for part in self.parts)
+        def with_file(change: str) -> str:
+            name, _, value = change.partition("=")
+            is_file = name.strip() == "data.vocabulary" and value.strip()
+            return f"{name}={folder / value.strip()}" if is_file else change
+
+        parts = tuple(
+            replace(part, presets=tuple(map(located, part.presets)), settings=tuple(map(with_file, part.settings)))
+            for part in self.parts
+        )
         return replace(self, parts=parts, small_text_recipe=located(self.small_text_recipe))
 
     @property

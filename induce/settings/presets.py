@@ -49,9 +49,9 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
 
     A preset holds the settings that differ from those of the preset that it extends (``extends = "npcfg-small"``) and
     from the defaults of the components. A name that ends in ``.toml`` is a file of the user's; without ``extends`` it
-    extends the default preset of its model. A table [baselines.MODEL] of a task's preset replaces [model] and [parse].
-    Loads torch. Raises SynparseError if the preset or one of its settings is unknown, if the file is not TOML, or if a
-    setting in a user's file has no effect.
+    extends the default preset of its model, and the file of its vocabulary is relative to its own folder. A table
+    [baselines.MODEL] of a task's preset replaces [model] and [parse]. Loads torch. Raises SynparseError if the preset
+    or one of its settings is unknown, if the file is not TOML, or if a setting in a user's file has no effect.
     """
     name = name if name.endswith(".toml") else canonical(preset_names(), name)
     content = _read_preset(name)
@@ -151,6 +151,8 @@ def _user_preset(path: str) -> dict[str, Any]:
             raise SynparseError(f'{path}: write the name in [{key}] as a text, such as name = "…"')
         if key not in ("source", "extends", *tables):
             raise SynparseError(f"{path}: there is no table [{key}]; {nearest(key, ('source', 'extends', *tables))}")
+    if vocabulary := content.get("data", {}).get("vocabulary"):
+        content["data"] |= {"vocabulary": str(Path(path).parent / str(vocabulary))}
     try:
         if "extends" not in content:
             model = content.get("model", {}).get("name")

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from induce.data.corpus_facts import read_facts
-from induce.registry import MODELS, load, teacher_entry
+from induce.registry import MODELS, TEACHERS, load, teacher_entry
 from induce.settings.presets import changed, resolve, with_seed
 from induce.settings.run import RunConfig, entry_of
 from induce.storage.locate import PathType, locate
+from induce.storage.model_spec import parse_model_spec
 from induce.storage.outputs import check_new_folder
 from induce.storage.run_folder import resume_command
 from treebank.base.arguments import canonical
 from treebank.base.errors import SynparseError, UsageError
 from treebank.core.sentence import Sentence, as_sentence
-from treebank.corpora.catalog import files_of, read_input
+from treebank.corpora.catalog import SAMPLE, files_of, read_input
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
 
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 
 CHANGEABLE = ("train.epochs", "optimizer.learning_rate")  # settings that may change on resume
 DEVELOPMENT_SHARE = "data.development_share"
+HARMONIC_START = ("model.start_length", "model.start_rate")  # settings of initial trees without teachers
 STORED_INPUT = ("tokenize", "paragraphs", "form", "encoding")  # fields of `InputOptions` that are stored
 KEPT = ("trees", "teachers", "model", "preset", "task", "seed")  # fields of a request that cannot change on resume
+PATHS_AS_GIVEN = "the run keeps paths as they were given: resume in the folder where training began, or give {} again"
 OPTION_NAMES = {
     "text": "TEXT",
     "teachers": "--teacher",
@@ -69,6 +72,11 @@ class RunRequest:
     def sample(self) -> bool:
         """Whether the run uses the built-in sample."""
         return not self.text and not self.trees
+
+    @property
+    def has_sample_trees(self) -> bool:
+        """Whether the run uses the trees of the built-in sample alone, which has a development part."""
+        return not self.text and self.trees == SAMPLE
 
     @property
     def changes(self) -> list[str]:
@@ -182,10 +190,13 @@ def is_changeable(change: str) -> bool:
 
 def resolved_config(request: RunRequest) -> RunConfig:
     """The settings of a new run. Raises SynparseError for unknown names, invalid values and settings without effect."""
-    for change in request.settings if request.dev or request.sample else ():
-        if change.partition("=")[0].strip() == DEVELOPMENT_SHARE:
+    for change in request.settings:
+        name = change.partition("=")[0].strip()
+        if name == DEVELOPMENT_SHARE and (request.dev or request.sample or request.has_sample_trees):
             remedy = "with --dev; leave out one of them" if request.dev else "without TEXT"
             raise UsageError(f"setting {change!r} has no effect {remedy}")
+        if name in HARMONIC_START and request.teachers:
+            raise UsageError(f"setting {change!r} has no effect with --teacher; leave out one of them")
     return resolve(
         model=request.model,
         preset=request.preset,
@@ -212,6 +223,10 @@ def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, R
         check_kept(pairs, request.settings)
         config = changed(config, request.settings)
     reading = {name: getattr(options, name) or getattr(facts, name) for name in ("paragraphs", "form", "encoding")}
+    if facts.trees and not request.trees:
+        _check_present([facts.trees.name], "--trees")
+    if not request.teachers:
+        _check_present(facts.teachers, "--teacher")
     return config, replace(
         request,
         text=texts_of(request.text, facts.texts),
@@ -230,6 +245,15 @@ def _begins(request: RunRequest, config: RunConfig) -> bool:
         return False
 
 
+def _check_present(names: Sequence[str], option: str) -> None:
+    """Raise SynparseError if a stored treebank or teacher, the value of ``option``, does not exist."""
+    for name in names:
+        prefix, colon, path = name.partition(":")
+        path = path if colon and prefix in TEACHERS else parse_model_spec(name).path
+        if path and path not in TEACHERS and locate(path).type is PathType.MISSING:
+            raise SynparseError(f"{path}: does not exist; {PATHS_AS_GIVEN.format(option)}")
+
+
 def texts_of(requested: Sequence[Text], stored: Sequence[Text]) -> tuple[Text, ...]:
     """The ``requested`` texts, else the ``stored`` ones. Raises SynparseError if a stored path has no file."""
     if requested:
@@ -237,8 +261,7 @@ def texts_of(requested: Sequence[Text], stored: Sequence[Text]) -> tuple[Text, .
     try:
         files_of([path for path in stored if isinstance(path, str) and not is_corpus(path)])
     except SynparseError as error:
-        remedy = "resume in the folder where training began, or give TEXT (and --dev) again"
-        raise SynparseError(f"{error}; the run keeps paths as they were given: {remedy}") from None
+        raise SynparseError(f"{error}; {PATHS_AS_GIVEN.format('TEXT (and --dev)')}") from None
     return tuple(stored)
 
 

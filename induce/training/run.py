@@ -20,7 +20,7 @@ from induce.storage.run_folder import RunLock, check_free, clear, has_begun, rem
 from induce.training.corpora import RunData, load_run_data
 from induce.training.request import RunRequest, Stop, continued, resolved_config
 from treebank.base.arguments import ignore
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 
 if TYPE_CHECKING:
     from induce.data.corpus import TrainingData
@@ -252,9 +252,9 @@ def check_fits(config: RunConfig) -> None:
     by_gradients = not issubclass(kind, FittedModel)
     if by_gradients == (config.optimizer_name == "none"):
         need = "an optimizer" if by_gradients else "optimizer.name=none"
-        raise SynparseError(f"optimizer.name={config.optimizer_name}: model {config.model_name!r} needs {need}")
+        raise UsageError(f"optimizer.name={config.optimizer_name}: model {config.model_name!r} needs {need}")
     if config.train.precision != "float32" and not kind.rounds:
-        raise SynparseError(f"model {config.model_name!r} learns in float32 only; leave out train.precision")
+        raise UsageError(f"model {config.model_name!r} learns in float32 only; leave out train.precision")
     config.task.check_run(config)
     if kind.gives:
         fitting_decoder(config.model_name, kind.gives, config.parse.decoder)

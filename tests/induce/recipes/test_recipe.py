@@ -121,8 +121,10 @@ def test_recipe_of_a_user_is_read(tmp_path: Path) -> None:
 
 def test_files_named_in_a_recipe_are_in_its_folder(tmp_path: Path) -> None:
     part = '[[part]]\nname = "a"\npresets = ["lstm-small", "sizes/my.toml"]\nminutes = 2\n'
+    part += 'settings = ["train.epochs=2", "data.vocabulary=words.txt"]\n'
     small = 'small_text_words = 9\nsmall_text_recipe = "tiny.toml"\n'
     (tmp_path / "mine.toml").write_text(f'name = "mine"\nminutes = 5\n{small}{part}', "utf-8")
     recipe = read_recipe(str(tmp_path / "mine.toml"))
     assert recipe.small_text_recipe == str(tmp_path / "tiny.toml")
+    assert recipe.parts[0].settings == ("train.epochs=2", f"data.vocabulary={tmp_path / 'words.txt'}")
     assert recipe.parts[0].presets == ("lstm-small", str(tmp_path / "sizes" / "my.toml"))

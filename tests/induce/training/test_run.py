@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from induce.parsing.load import load_parser
-from induce.settings.presets import resolve
+from induce.settings.presets import load_preset, resolve
 from induce.storage import checkpoint
+from induce.storage.facts import RunFacts
 from induce.tasks.examples import Examples
 from induce.tasks.listops import ListOps
 from induce.training import corpora
-from induce.training.request import RunRequest
+from induce.training.request import RunRequest, continued
 from induce.training.run import check_enough, prepare_run
 from tests.support.calls import Caller
 from tests.support.tiny import SETTINGS, sentences
@@ -46,6 +48,14 @@ def folder(working_folder: Path) -> None:
             {"text": [], "settings": ["data.development_share=0.1"]},
             "setting 'data.development_share=0.1' has no effect without TEXT",
         ),
+        (
+            {"text": [], "model": "onlstm-syd", "trees": "sample", "settings": ["data.development_share=0.1"]},
+            "setting 'data.development_share=0.1' has no effect without TEXT",
+        ),
+        (
+            {"model": "ndmv", "teachers": ["x"], "settings": ["model.start_length=5"]},
+            "setting 'model.start_length=5' has no effect with --teacher",
+        ),
         ({"settings": ["loader.name=masked"]}, "model 'onlstm' reads stream or sentences, not masked"),
         ({"settings": ["model.hidden_size=33"]}, "settings of model 'onlstm': hidden_size = 33 is not a multiple"),
         ({"settings": ["model.embedding_size=0"]}, "setting model.embedding_size = 0 must lie between 1 and"),
@@ -63,6 +73,31 @@ def test_refused_before_a_text_is_read(options: dict[str, Any], problem: str, mo
         prepare_run(RunRequest(**{"run": "new/run", "text": ["text.txt"], **options}))
     assert problem in str(messages.value)
     assert not Path("new").exists()
+
+
+@pytest.mark.parametrize("options", ["--model dmv --set optimizer.name=adam", "--set optimizer.name=none"])
+def test_setting_that_does_not_fit_the_model_is_an_error_of_usage(call: Caller, options: str) -> None:
+    assert "needs" in call.usage("train", "text.txt", *options.split())
+
+
+def test_vocabulary_of_a_preset_is_relative_to_its_folder(call: Caller) -> None:
+    Path("presets").mkdir()
+    Path("presets/words.txt").write_text("the\ndog\n", "utf-8")
+    Path("presets/mine.toml").write_text('extends = "onlstm-small"\ndata.vocabulary = "words.txt"\n', "utf-8")
+    config = load_preset("presets/mine.toml")
+    assert config.data.vocabulary == str(Path("presets/words.txt"))
+
+
+def test_missing_teacher_of_a_resumed_run_is_reported_with_a_remedy() -> None:
+    teacher = Path("teacher.mrg")
+    teacher.write_text("(S (X the) (X dog))\n", "utf-8")
+    facts = RunFacts(texts=("text.txt",), teachers=("teacher.mrg", "seminfo"))
+    stored = SimpleNamespace(facts=facts, config=resolve(model="npcfg"))
+    request = RunRequest(run="run", resume=True)
+    assert continued(stored, request)[1].teachers == facts.teachers  # type: ignore[arg-type]
+    teacher.unlink()
+    with pytest.raises(SynparseError, match=r"teacher.mrg: does not exist; .* or give --teacher again"):
+        continued(stored, request)  # type: ignore[arg-type]
 
 
 def test_empty_standard_input_is_reported_with_a_remedy() -> None:
