@@ -6,9 +6,14 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+import pytest
+from hypothesis import given
+
 from tests.support.browser import measured, needs_fonts, outside, overlaps, struck
+from tests.support.nested_trees import ROOTS, Node, flat
 from tests.treebank.draw.examples import GOLD, HEADS, RELATIONS, SCRIPTS, compared, compared_heads, random_tree
 from treebank.core.tree import Tree
+from treebank.core.word_check import plain
 from treebank.draw.panels import scene_of
 from treebank.draw.picture import Analysis, Picture
 from treebank.draw.scene import Stroke, Text
@@ -96,3 +101,31 @@ def test_edges_of_a_wide_bracket_have_right_angles() -> None:
         edges = [item for item in scene_of(Picture("", (Analysis.of_tree(tree),))).items if isinstance(item, Stroke)]
         steps = [pair for edge in edges if not edge.filled for pair in pairwise(edge.points)]
         assert all(x == other_x or y == other_y for (x, y), (other_x, other_y) in steps) == is_flat
+
+
+@given(ROOTS)
+def test_labels_are_between_the_outermost_parts_and_below_their_parents(root: Node) -> None:
+    tree = flat(root).without_traces()
+    if not tree.words:
+        return
+    items = scene_of(Picture("", (Analysis.of_tree(tree),))).items
+    texts = [item for item in items if isinstance(item, Text)]
+    words = [item for item in texts if item.kind == "word"]
+    assert [item.text for item in words] == plain(tree.words)
+    assert all(left.x < right.x for left, right in pairwise(words))
+
+    def middle(start: int, end: int, k: int) -> float:
+        """Position of bracket k, from the words and brackets directly in it."""
+        inner = [j for j in range(k + 1, len(tree.spans)) if start <= tree.spans[j][0] and tree.spans[j][1] <= end]
+        ends = [words[start].x, words[end - 1].x]
+        for side, word in ((0, start), (1, end - 1)):
+            outermost = next((j for j in inner if tree.spans[j][0] <= word < tree.spans[j][1]), None)
+            if outermost is not None:
+                ends[side] = middle(*tree.spans[outermost], outermost)
+        return sum(ends) / 2
+
+    labels = [item for item in texts if item.kind == "label"]
+    expected = [(label, middle(*span, k)) for k, (span, label) in enumerate(zip(tree.spans, tree.labels, strict=True))]
+    visible = [(label, x) for label, x in expected if label not in ("", "X")]
+    assert [item.text for item in labels] == [label for label, _ in visible]
+    assert [item.x - 14 for item in labels] == pytest.approx([x - 14 for _, x in visible])

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.support.nested_trees import ROOTS, Node, flat
+from tests.support.plain_search import matches, parts_of, random_pattern, text_of
 from tests.support.tgrep import MANUAL, our_nodes
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
+from treebank.core.word_check import plain
 from treebank.search.pattern import PatternError
 from treebank.search.search import Query
+from treebank.search.tree_language import IndexedTree
 
 ANSWERS = Path(__file__).with_name("tgrep-answers.jsonl")
 TREE = Tree.from_text("(S (NP (DT the) (NN cat)) (VP (VBD saw) (NP (DT the) (NN dog))))")
@@ -115,3 +122,17 @@ def test_caret_is_below_the_position_in_wide_script() -> None:
     with pytest.raises(PatternError) as error:
         Query("名詞 <\n日本 <")
     assert error.value.picture().splitlines()[1:] == ["  日本 <", "        ^"]
+
+
+@given(ROOTS, st.integers(0, 1 << 30))
+def test_random_patterns_agree_with_a_plain_search(root: Node, seed: int) -> None:
+    parts = parts_of(root)
+    for part in parts:
+        part.label = part.label.replace("-LRB-", "(") if not part.children else part.label
+    tree = flat(root)
+    labels = ["*", *sorted({part.label for part in parts if part.label})]
+    random = Random(seed)
+    for _ in range(3):
+        pattern = random_pattern(random, labels)
+        nodes = Query(text_of(pattern)).pattern.nodes(IndexedTree(tree, plain(tree.words)))
+        assert nodes == [i for i, part in enumerate(parts) if matches(pattern, part, parts)], text_of(pattern)
