@@ -48,7 +48,7 @@ class Part:
 
 
 def parts_of(node: Node) -> list[Part]:
-    """All nodes of a nested tree in pre-order; a tag is a node above its word."""
+    """All nodes of a nested tree in pre-order, with tags above their words."""
     parts: list[Part] = []
 
     def walk(node: Node, start: int, parent: Part | None) -> Part:
