@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -71,7 +72,7 @@ def parse_source(text: str, layer: int = 0) -> StateSource:
     measure, colon, head = text.partition(":")
     if measure != IMPACT and measure not in MEASURES:
         raise UnknownNameError(f"there are no distances {measure!r}; {nearest(measure, [*MEASURES, IMPACT])}")
-    if colon and not (head.isdecimal() and int(head)):
+    if colon and not re.fullmatch("[1-9][0-9]{0,8}", head):
         raise SynparseError(f"distances {text!r}: heads count from 1, as in hellinger:1")
     source = StateSource(measure, layer, int(head or 0))
     if source.head and not source.has_heads:

@@ -15,10 +15,12 @@ from __future__ import annotations
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import IO
+from math import prod
+from typing import IO, Any
 
 import numpy as np
 
@@ -27,7 +29,10 @@ from induce.decoding.neighbor_distances import SPECIAL, Array, merge_attention, 
 from treebank.base.errors import SynparseError
 from treebank.io.jsonl import NEVER_IN_WORDS
 
-KEY = re.compile(r"s(\d+)/(\w+)")
+KEY = re.compile(r"s(0|[1-9][0-9]{0,8})/([a-z_]+)")
+OF_SENTENCE = re.compile(r"s\d+/")  # also numbers in other digits or with zeros before them
+MAX_UNUSUAL_BYTES, MAX_RATIO = 1 << 26, 100  # larger arrays that are compressed more than this are refused
+MAX_CODE_POINT = 0x10FFFF
 DIMENSIONS = {"hidden": 3, "attention": 4, "word_of_piece": 1, "impact": 2, "masked": 3, "words": 1, "indices": 1}
 
 
@@ -60,20 +65,32 @@ class StatesFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         try:
-            arrays = np.load(self.path, allow_pickle=False)
+            self._archive = zipfile.ZipFile(self.path)
         except (ValueError, EOFError, zipfile.BadZipFile):
-            raise SynparseError(f"{self.path}: not a file of numpy arrays (.npz)") from None
-        if not isinstance(arrays, np.lib.npyio.NpzFile):
-            raise SynparseError(f"{self.path}: this is one array; write several arrays with numpy.savez")
-        self._arrays = arrays
-        names = [match.groups() for name in arrays.files if (match := KEY.fullmatch(name)) and match[2] in DIMENSIONS]
-        self.names = {name for _, name in names}
-        numbers = {int(number) for number, _ in names}
+            raise SynparseError(f"{self.path}: not a file of numpy arrays; write one with numpy.savez (.npz)") from None
+        # numpy.load searches all names for each array, which is quadratic in older versions
+        self._entries = {entry.filename.removesuffix(".npy"): entry for entry in self._archive.infolist()}
+        numbers = {int(match[1]) for match in map(self._key, self._entries) if match}
         self.count = len(numbers)
         missing = next((number for number in range(self.count) if number not in numbers), None)
         if missing is not None or not numbers:
             expected = ", ".join(f"s{missing or 0}/{name}" for name in DIMENSIONS)
             raise SynparseError(f"{self.path}: sentence {missing or 0} is missing; expected arrays such as {expected}")
+
+    def _key(self, name: str) -> re.Match[str] | None:
+        """The parts of the name of an array of a sentence, or None for another array.
+
+        Raises SynparseError for a name with one wrong character or digit, because the array would be overlooked.
+        """
+        match = KEY.fullmatch(name)
+        if match and match[2] in DIMENSIONS:
+            return match
+        kind = name.partition("/")[2] if OF_SENTENCE.match(name) else ""
+        for known in DIMENSIONS:
+            differing = [first for first, second in zip(kind, known, strict=False) if first != second]
+            if len(kind) == len(known) and len(differing) < 2:
+                raise SynparseError(f"{self.path}: unknown array {name!r}; write s0/{known}, s1/{known} and so on")
+        return None
 
     def __iter__(self) -> Iterator[SentenceStates]:
         """The states of each sentence, merged to words. Raises SynparseError with the sentence and the problem."""
@@ -85,13 +102,13 @@ class StatesFile:
                 if states.indices and states.sizes != expected:
                     has, should = ", ".join(states.sizes) or "no arrays", ", ".join(expected)
                     raise ValueError(f"it has {has}; the first sentence has {should}")
-            except (ValueError, TypeError, zipfile.BadZipFile, EOFError) as error:
+            except (ValueError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
                 raise SynparseError(f"{self.path}: sentence s{number}: {error}") from None
             yield states
 
     def _sentence(self, number: int) -> SentenceStates:
         """The sentence with this number. Raises ValueError if its arrays do not fit together."""
-        values = {name: self._array(number, name) for name in DIMENSIONS if f"s{number}/{name}" in self._arrays.files}
+        values = {name: self._array(number, name) for name in DIMENSIONS if f"s{number}/{name}" in self._entries}
         hidden, attention = values.get("hidden"), values.get("attention")
         pieces = {
             array.shape[axis] for array, axis in ((hidden, 1), (attention, 2), (attention, 3)) if array is not None
@@ -118,13 +135,29 @@ class StatesFile:
             impact,
         )
 
+    def _stored(self, number: int, name: str) -> Array:
+        """One array as it is stored. Raises ValueError before it takes memory that its bytes do not justify."""
+        entry = self._entries[f"s{number}/{name}"]
+        if entry.file_size > max(MAX_UNUSUAL_BYTES, MAX_RATIO * entry.compress_size):
+            problem = f"{name} would have {entry.file_size:,} bytes, from {entry.compress_size:,} compressed ones"
+            raise ValueError(f"{problem}; store it without compression if it is right")
+        with self._archive.open(entry) as stream:
+            headers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+            shape, _, kind = headers.get(np.lib.format.read_magic(stream), _unknown_header)(stream)
+            if prod(shape) * kind.itemsize > entry.file_size:
+                raise ValueError(f"{name} has fewer bytes than its shape {shape} needs")
+            stream.seek(0)
+            array: Array = np.lib.format.read_array(stream, allow_pickle=False)
+        return array
+
     def _array(self, number: int, name: str) -> Array:
         """One array, checked by itself."""
-        array: Array = self._arrays[f"s{number}/{name}"]
+        array = self._stored(number, name)
         if array.ndim != DIMENSIONS[name]:
             raise ValueError(f"{name} has {array.ndim} axes; expected {DIMENSIONS[name]}")
         if name == "words":
-            if array.dtype.kind != "U" or any(not word or NEVER_IN_WORDS.search(word) for word in array.tolist()):
+            is_text = array.dtype.kind == "U" and (_code_points(array) <= MAX_CODE_POINT).all()
+            if not is_text or any(not word or NEVER_IN_WORDS.search(word) for word in array.tolist()):
                 raise ValueError("words must be an array of strings without spaces, tabs, line ends and NUL")
             return array
         if name in ("word_of_piece", "indices"):
@@ -135,6 +168,15 @@ class StatesFile:
         if name == "attention" and (array < 0).any():
             raise ValueError("attention contains a negative number; store the weights after the softmax")
         return array
+
+
+def _unknown_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    raise ValueError("an array in an unknown version of the format of numpy; write it with numpy.savez")
+
+
+def _code_points(texts: Array) -> Array:
+    """The code points of an array of strings, which need not be valid."""
+    return np.frombuffer(texts.tobytes(), np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder))
 
 
 def _words(values: dict[str, Array], count: int) -> tuple[list[str], list[int]]:
@@ -155,9 +197,8 @@ def _impact(masked: Array | None) -> Array | None:
 
 def _check_words(word_of_piece: Array) -> None:
     """Raises ValueError if a word has no piece."""
-    count = int(word_of_piece.max(initial=SPECIAL)) + 1
-    missing = set(range(count)).difference(word_of_piece.tolist())
-    if missing or word_of_piece.min(initial=0) < SPECIAL:
+    largest, pieces = int(word_of_piece.max(initial=SPECIAL)), set(word_of_piece.tolist())
+    if largest >= len(pieces) or len(pieces - {SPECIAL}) <= largest or word_of_piece.min(initial=0) < SPECIAL:
         raise ValueError("word_of_piece must contain each word index from 0, and -1 for pieces without a word")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +17,7 @@ import torch
 from induce.decoding.neighbor_distances import MEASURES
 from induce.parsing.load import load_parser
 from induce.states.state_trees import StateSource, choose_source
-from induce.states.states_file import SentenceStates
+from induce.states.states_file import SentenceStates, StatesFile
 from tests.support.calls import Caller
 from tests.support.pages import fences
 from tests.support.tiny import sentences
@@ -117,11 +119,44 @@ def test_agreement_is_the_mean_f1() -> None:
         ({"attention": np.full((2, 2, 4, 4), -1.0)}, "negative number"),
         ({"hidden": np.zeros((4, 3))}, "hidden has 2 axes; expected 3"),
         ({"indices": np.array([0, 1, 2, 4])}, "in ascending order"),
+        ({"word_of_piece": np.array([0, 0, 0, 2**40])}, "each word index from 0"),  # 8 TB if all indices were listed
+        ({"words": np.array([0x110000, 97, 98, 99], np.uint32).view("<U1")}, "s0: words must be"),
+        ({"wosds": np.array(["a", "b", "c", "d"])}, "unknown array 's0/wosds'"),
     ],
 )
 def test_malformed_arrays_are_reported(change: dict[str, Any], message: str, call: Caller) -> None:
     save({**arrays(), **change})
     assert message in call.refusal("decode", "--from", "s.npz")
+
+
+@pytest.mark.parametrize("name", ["s00/words", "s٠/words", f"s{'9' * 5000}/words", "s1/words"])
+def test_sentences_are_numbered_in_one_way(name: str, call: Caller) -> None:
+    """Other spellings of a number would be sentences without words."""
+    np.savez("s.npz", **{name: np.array(["a"])})
+    assert (
+        "expected arrays such as s0/" in (refusal := call.refusal("decode", "--from", "s.npz"))
+        or "write s0/words" in refusal
+    )
+
+
+def test_arrays_that_are_none_are_reported(call: Caller) -> None:
+    header = b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (9, 9, 1099511627776), }"
+    for content, problem in ((b"text", "sentence s0: "), (header.ljust(127) + b"\n", "fewer bytes than its shape")):
+        with zipfile.ZipFile("s.npz", "w") as archive:
+            archive.writestr("s0/hidden.npy", content)
+        assert problem in call.refusal("decode", "--from", "s.npz")
+    np.savez_compressed("s.npz", **{"s0/hidden": np.zeros((2, 4, 3 << 20))})
+    assert "compressed ones; store it without compression" in call.refusal("decode", "--from", "s.npz")
+
+
+def test_time_is_linear_in_sentences() -> None:
+    seconds = []
+    for count in (1_000, 8_000):
+        save(*[{"hidden": np.zeros((1, 2, 1))}] * count)
+        begin = time.process_time()
+        assert len(list(StatesFile("s.npz"))) == count
+        seconds.append(time.process_time() - begin)
+    assert seconds[1] < 16 * seconds[0]  # 8 times, with a margin
 
 
 def test_malformed_files_and_options_are_reported(call: Caller) -> None:
@@ -135,6 +170,7 @@ def test_malformed_files_and_options_are_reported(call: Caller) -> None:
     for options, message in {
         ("--distances", "hellinger:3"): "there is no head 3",
         ("--distances", "l2:1"): "l2 has no heads",
+        ("--distances", "hellinger:" + "9" * 5000): "heads count from 1",
         ("--distances", "helinger"): "did you mean 'hellinger'",
         ("--layer", "3"): "there is no layer 3",
         ("--distances", "impact"): "the file does not have",
