@@ -42,7 +42,10 @@ overwrite_option = option("--overwrite", is_flag=True, help="Replace files of ot
 output_option = option("-o", "--output", metavar="FILE", help="Output file instead of standard output.", group=OUTPUT)
 ptb_option = option("--ptb", metavar="DIR", help="Folder of the full Penn Treebank, for names like wsj23.", group=INPUT)
 decoder_option = option(
-    "--decoder", metavar="NAME", help="Decoding algorithm, such as unbiased, biased or eisner.", group=MODEL
+    "--decoder",
+    metavar="NAME",
+    help="Decoding algorithm, such as unbiased, biased or eisner (synparse info lists all).",
+    group=MODEL,
 )
 priors_option = option(
     "--priors",

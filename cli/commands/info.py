@@ -1,4 +1,4 @@
-"""``synparse info``: a trained model, the settings of a model, or versions, devices, presets and treebanks."""
+"""``synparse info``: a trained model, the settings of a model, or what this installation has."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EXAMPLES = [
     help="With --model: lines, or a model card for a repository of models.",
 )
 def info(model: str | None, architecture: str | None, form: str) -> None:
-    """Show a trained model, or versions, devices, presets and treebanks without --model."""
+    """Show a trained model, or versions, devices, presets, decoders and treebanks without --model."""
     if form == "markdown":
         if not model:
             raise click.UsageError("--format markdown requires a model (-m)")
@@ -61,7 +61,7 @@ def info(model: str | None, architecture: str | None, form: str) -> None:
 
         lines = list(_model(Path(whole_model(model))))  # nothing is printed if the model is damaged
     else:
-        lines = chain(_machine(), treebank_lines(None))
+        lines = chain(_machine(), _decoders(), treebank_lines(None))
     for line in lines:
         click.echo(wrapped(printable(line), sys.stdout))  # a model file may contain escape sequences
 
@@ -155,6 +155,16 @@ def _checks(history: Sequence[Check]) -> Iterator[str]:
         elif measure != "perplexity":
             value = f"{check.development_loss:.4f}"
         yield f"  {check.epoch:4d}  {value}{per_character}{best}"
+
+
+def _decoders() -> Iterator[str]:
+    """The decoders of each structure, the default one first, including those of other packages."""
+    from induce.decoding.specification import decoders_of
+    from induce.registry import DECODERS
+
+    yield "decoders:"
+    for structure in dict.fromkeys(entry.reads for entry in DECODERS.values()):
+        yield f"  {structure.name}: {', '.join(decoders_of((structure,)))}"
 
 
 def _machine() -> Iterator[str]:

@@ -301,7 +301,7 @@ class AppliedPriors:
 def requested_priors(
     text: str | None, default: Sequence[str], gives: Sequence[type[Structure]], *, has_counts: bool = False
 ) -> tuple[Prior, ...]:
-    """Priors from the option ``text``, or ``default`` if it is None.
+    """Priors for a model that ``gives`` these structures, from the option ``text``, or ``default`` if it is None.
 
     ``text`` is ``none`` or a list of ``NAME:STRENGTH`` separated by commas or ``+``. Raises UsageError if the
     list is empty, and for a prior that is unknown or has no effect (`check_priors`).

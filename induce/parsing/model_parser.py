@@ -28,7 +28,7 @@ from induce.storage.checkpoint import Checkpoint, build_array_model, build_model
 from induce.structures import Structure
 from induce.workers.pool import Pool, worker_count
 from treebank.base.arguments import ignore
-from treebank.base.errors import SynparseError, TreebankError, out_of_memory
+from treebank.base.errors import SynparseError, TreebankError, UsageError, out_of_memory
 from treebank.core.sentence import Sentence
 from treebank.io.streams import STANDARD_INPUT
 
@@ -78,6 +78,8 @@ class ModelParser(Parser):
         counts = self.model.edge_statistics() if isinstance(self.model, EdgeCounting) else None
         listed = requested_priors(priors, config.parse.priors, self.gives, has_counts=counts is not None)
         self._all_priors = AppliedPriors(listed, self.right_probability, counts)
+        self._chosen_priors = () if priors is None else listed
+        self._check_chosen_priors()
         self._text_check = TextCheck(checkpoint.vocabulary, self.token)
         self._library = ""  # of matrix products, for blocks of many words; chosen at the first such block
         self._pool: ThreadPoolExecutor | None = None  # one for all blocks, because new threads would use more memory
@@ -115,6 +117,19 @@ class ModelParser(Parser):
         entry = entry_of(self.checkpoint.config)
         parts = [f"layer:{self.layer}"] if entry.layered else []
         return [*parts, f"distances:{self.distances}"] if entry.sets else parts
+
+    def offer(self, structure: str) -> None:
+        """Select the default decoder of a structure, as `Parser.offer`. Raises UsageError if it has no chosen prior."""
+        super().offer(structure)
+        self._check_chosen_priors()
+
+    def _check_chosen_priors(self) -> None:
+        """Raises UsageError for a prior that the user has chosen and that the decoder does not read."""
+        for prior in self._chosen_priors:
+            reads = registry.PRIORS.get(prior.name).reads
+            if reads is not self.structure:
+                problem = f"needs {reads.name}, and the decoder {self.decoder!r} reads {self.structure.name}"
+                raise UsageError(f"prior {str(prior)!r} {problem}; choose another decoder, or leave the prior out")
 
     @property
     def priors(self) -> AppliedPriors:

@@ -64,6 +64,7 @@ def test_model_and_settings_exclude_each_other(call: Caller) -> None:
 
 def test_info_without_model_lists_data(call: Caller) -> None:
     out = call.result("info")
+    assert "\n  distances: unbiased, biased, biased-inner, nary, segments\n" in out
     assert out.startswith("synparse ")
     assert "  sample: 1,000 sentences\n" in out
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +79,14 @@ def test_two_values_of_an_option_are_refused(call: Caller) -> None:
 )
 def test_priors_without_effect_are_refused(call: Caller, prior: str, problem: str) -> None:
     assert problem in call.refusal("parse", "in.txt", "-m", "english", "--priors", prior, code=2)
+
+
+def test_priors_that_the_decoder_does_not_read_are_refused(call: Caller, tiny_model: Callable[..., Path]) -> None:
+    parse = ("parse", "in.txt", "-m", tiny_model("npcfg", "train.epochs=1"), "--priors", "branching:1")
+    call.result(*parse)
+    problem = call.refusal(*parse, "--decoder", "brackets", code=2)
+    assert problem.startswith("prior 'branching:1' needs span_scores, and the decoder 'brackets' reads brackets; ")
+    assert "reads brackets" in call.refusal("extract", *parse[1:], "--what", "brackets", code=2)
 
 
 def test_members_of_an_ensemble_can_be_without_priors(call: Caller) -> None:
