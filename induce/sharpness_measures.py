@@ -19,7 +19,8 @@ MEANINGS = {
     "split entropy": "entropy of the split of a bracket, as a share of the largest possible",
     "head entropy": "entropy of the head of a word, in bits",
     "span entropy": "entropy of whether a span is a constituent, in bits",
-    "largest": "largest probability: of a word's head, or mean of the most probable spans of a tree",
+    "slot entropy": "entropy of the slot of a word, in bits",
+    "largest": "largest probability: of a word's head or slot, or mean of the most probable spans of a tree",
 }
 
 

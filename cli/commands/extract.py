@@ -25,7 +25,8 @@ VECTORS, STATES = "vectors", "states"
 READERS = {  # "module:class" of the values that are not structures of trees
     VECTORS: "induce.analysis.extraction:Embedder",
     STATES: "induce.analysis.states:StateReader",
-    **dict.fromkeys(("gates", "attention"), "induce.analysis.extraction:MemoryReader"),
+    "gates": "induce.analysis.extraction:gate_reader",
+    "attention": "induce.analysis.extraction:MemoryReader",
 }
 
 EXAMPLES = [
@@ -68,6 +69,11 @@ def extract(
     has the hidden states and the attention of each layer, for `synparse decode --from`. With --what gates or attention,
     a line of a PRPN has "words", "read" (by layer, for attention) and "predict": a row per word, with a weight for the
     empty state, for that of the boundary token, and for that of each earlier word.
+
+    Other models have the following gates. ON-LSTM: the master gates by word and chunk, "forget_1" and "input_1" for the
+    first layer, and their expected split points by word and layer, in chunks. Ordered Memory: "position" of the head of
+    the stack, "memory" and "candidate" by word and slot. UDGN: probabilities of the induced "tags", after that of no
+    tag.
     """
     if (output or "").lower().endswith(".npz") and content not in (VECTORS, STATES):
         raise click.UsageError("only --what vectors and --what states write .npz files; name a .jsonl file")

@@ -71,6 +71,9 @@ def train(context: click.Context, name: str, text: tuple[str, ...], run: str | N
     FILE is any number of files in the published format of the task. Without FILE, examples are generated.
     """
     TASKS.get(name)
+    if text and (changed := [change for change in options["settings"] if change.startswith("task.expressions")]):
+        remedy = "leave it out, or train on a part of the file"
+        raise click.UsageError(f"setting {changed[0]!r} has no effect on examples from a FILE; {remedy}")
     train_model(context, text, run, task=name, trees=None, teachers=(), **options)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,9 @@ from torch import Tensor
 from induce.data.batches import SentenceBatch, pad
 from induce.data.by_length import map_by_length
 from induce.likelihood.language_model import TextModel
+from induce.models.base import NotTrained
 from induce.models.build import class_of
-from induce.models.capabilities import GatedMemory, SentenceVectors
+from induce.models.capabilities import GatedMemory, GateReading, SentenceVectors
 from induce.parsing.parser import LARGEST_BLOCK, blocks_until_failure
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -109,7 +110,7 @@ class MemoryReader(TextModel):
         kind = self.model_type
         if not issubclass(kind, GatedMemory):
             raise SynparseError(
-                f"{run}: this {self.name!r} has no memory of earlier states with gates; "
+                f"{run}: this {self.name!r} has no memory of earlier states; "
                 "--what states has the attention of models with attention layers"
             )
         self.model: Any = self.build()
@@ -141,6 +142,67 @@ class MemoryReader(TextModel):
             )
             for row, words in enumerate(sentences)
         ]
+
+
+@dataclass(frozen=True)
+class SentenceGates:
+    """Words of a sentence after normalization, and values at each word (N, …) by name."""
+
+    words: Sequence[str]
+    values: Mapping[str, np.ndarray]
+
+    def to_json(self, content: str = "gates") -> dict[str, Any]:
+        """Line of `synparse extract`."""
+        rounded = {
+            name: (np.round(values.astype(np.float64), DIGITS) + 0.0).tolist() for name, values in self.values.items()
+        }
+        return {"words": list(self.words), **rounded}
+
+
+class GateReader(TextModel):
+    """A trained model with `GateReading`."""
+
+    def __init__(self, run: str, *, device: str = "auto") -> None:
+        """Raises SynparseError if the model has no gates."""
+        super().__init__(run, device=device)
+        if not issubclass(self.model_type, GateReading):
+            raise SynparseError(
+                f"{run}: this {self.name!r} has no gates; --what states has the attention of its layers"
+            )
+        self.model: Any = self.build()
+
+    def read(self, sentences: Iterable[Sentence]) -> Iterator[SentenceGates]:
+        """The values of each sentence, in order. The text is streamed.
+
+        Raises SynparseError if the settings of the model leave it without values.
+        """
+        source = (self.read_units(sentence, self.normalize(sentence)) for sentence in sentences)
+        for block in blocks_until_failure(source, LARGEST_BLOCK):
+            yield from map_by_length(
+                self._values,
+                block,
+                cost=self.model.parsing_cost,
+                min_length=1,
+                short=lambda words: SentenceGates(words, {}),
+            )
+
+    @torch.inference_mode()
+    def _values(self, sentences: Sequence[Sequence[str]]) -> list[SentenceGates]:
+        batch = SentenceBatch(*pad([self.vocabulary.encode(words) for words in sentences])).to(self.device)
+        try:
+            values = {name: value.cpu().numpy() for name, value in self.model.gates(batch).items()}
+        except NotTrained as error:
+            raise SynparseError(f"{self.run}: {error}") from None
+        return [
+            SentenceGates(words, {name: value[row, : len(words)] for name, value in values.items()})
+            for row, words in enumerate(sentences)
+        ]
+
+
+def gate_reader(run: str, *, device: str = "auto") -> GateReader | MemoryReader:
+    """The reader for ``synparse extract --what gates``: a `MemoryReader` for a model with a `GatedMemory`."""
+    checkpoint_type = TextModel(run, device=device).model_type
+    return (MemoryReader if issubclass(checkpoint_type, GatedMemory) else GateReader)(run, device=device)
 
 
 def rows_of(weights: Tensor) -> Rows:

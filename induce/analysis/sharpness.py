@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from induce.analysis.correlation import Correlation, pearson, spearman
+from induce.analysis.extraction import GateReader
 from induce.analysis.sweep import model_scores
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
 from induce.storage.model_spec import system_name
+from induce.structures import StackDecisions
 from treebank.base import VERSION
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
@@ -96,6 +100,13 @@ def sentence_sharpness(reading: Reading) -> dict[str, float]:
     return reading.structure.sharpness(reading.row) if len(reading.indices) >= MIN_WORDS else {}
 
 
+def slot_sharpness(positions: np.ndarray) -> dict[str, float]:
+    """Entropy in bits and largest probability of the slot (N, slots) of each word but the first, which has none."""
+    chosen = positions[1:].astype(np.float64)
+    entropy = -(chosen * np.log2(np.where(chosen > 0, chosen, 1.0))).sum(1)
+    return {"slot entropy": float(entropy.mean()), "largest": float(chosen.max(1).mean())}
+
+
 def mean_sharpness(values: Iterable[Mapping[str, float]]) -> tuple[dict[str, float], int]:
     """Means of the measures over the sentences that have any, and the number of these sentences."""
     sentences = [measures for measures in values if measures]
@@ -108,9 +119,14 @@ def measure(parser: ModelParser, run: str, text: Iterable[Sentence]) -> Sharpnes
     Raises SynparseError if the structure has no measure, or no sentence is long enough.
     """
     measured, longest = list[dict[str, float]](), 0
-    for reading in parser.predict(text):
-        longest = max(longest, len(reading.indices))
-        measured.append(sentence_sharpness(reading))
+    if parser.structure is StackDecisions:  # slots without probabilities, which the gates have
+        for gates in GateReader(run, device=parser.device).read(text):
+            longest = max(longest, len(gates.words))
+            measured.append(slot_sharpness(gates.values["position"]) if len(gates.words) >= MIN_WORDS else {})
+    else:
+        for reading in parser.predict(text):
+            longest = max(longest, len(reading.indices))
+            measured.append(sentence_sharpness(reading))
     values, sentences = mean_sharpness(measured)
     if longest < MIN_WORDS:
         raise SynparseError(f"{run}: no sentence of the text has {MIN_WORDS} words, which sharpness needs")

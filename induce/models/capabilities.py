@@ -122,6 +122,14 @@ class GatedMemory:
         raise NotImplementedError
 
 
+class GateReading:
+    """Values at each word by which a model decides on structure, such as its master gates or its choice of a slot."""
+
+    def gates(self, batch: SentenceBatch) -> dict[str, Tensor]:
+        """Values (B, N, …) at each word of full sentences, by name, in evaluation mode."""
+        raise NotImplementedError
+
+
 class MaskingImpact:
     """Impact of masked words on the other words."""
 

@@ -67,7 +67,7 @@ def add_tasks() -> None:
             preset="similarity-small",
             models=Registry("sentence encoder", {**models("similarity", PAIR_MODELS), **encoders}),
             examples="induce.tasks.similarity.pairs:load_pairs",
-            score="induce.tasks.similarity.correlation:score_similarity",
+            score="induce.tasks.similarity.rating_correlation:score_similarity",
             classifier="induce.tasks.similarity.models:EncoderPairs",
             settle="induce.tasks.similarity.pairs:settle",
         ),

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support.calls import Caller
@@ -46,15 +47,20 @@ def test_a_table_and_a_correlation(call: Caller, model: Path, tmp_path: Path, mo
     )
 
 
-def test_reason_for_no_sharpness(call: Caller, model: Path, tiny_model: Callable[..., Path], tmp_path: Path) -> None:
+def test_sharpness_of_slots_and_reason_for_none(
+    call: Caller, model: Path, tiny_model: Callable[..., Path], tmp_path: Path
+) -> None:
     text = tmp_path / "in.txt"
     text.write_text("Go away\n", encoding="utf-8")
     problem = f"{model}: no sentence of the text has 3 words, which sharpness needs"
     assert call.refusal("analyze", "sharpness", text, "-m", model) == problem
     text.write_text("The dog saw a cat\n", encoding="utf-8")
     memory = tiny_model("ordered-memory", "train.epochs=1")
-    problem = call.refusal("analyze", "sharpness", text, "-m", memory)
-    assert problem.endswith("have no measure of sharpness; name other models")
+    values = call.json("analyze", "sharpness", text, "-m", memory)["systems"][0]["values"]
+    assert 0 <= values["slot entropy"] <= math.log2(3)
+    assert 1 / 3 <= values["largest"] <= 1
+    trees = f"{tiny_model('npcfg')}@decoder=brackets"
+    assert "have no measure of sharpness" in call.refusal("analyze", "sharpness", text, "-m", trees)
 
 
 def test_ends_of_words(call: Caller, spelling: Path, model: Path, tmp_path: Path) -> None:
@@ -105,5 +111,40 @@ def test_gates_and_attention_over_earlier_states_are_written(
         for layer in [*attention["read"], attention["predict"]]:
             assert [len(row) for row in layer] == sizes
             assert all(sum(row) == pytest.approx(1, abs=1e-4) or sum(row) < 1e-4 for row in layer)
-    assert "has no memory of earlier states" in call.refusal("extract", "-m", model, "--what", "gates")
+    assert "has no memory of earlier states" in call.refusal("extract", "-m", model, "--what", "attention")
     assert "no effect" in call.usage("extract", "-m", spelling, "--what", "gates", "--decoder", "biased")
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "shapes"),
+    [
+        ("onlstm", ("train.epochs=1",), {"forget_1": (6,), "input_2": (4,), "forget_split": (2,), "input_split": (2,)}),
+        ("ordered-memory", ("train.epochs=1",), {"position": (3,), "memory": (3, 16), "candidate": (3, 16)}),
+        ("udgn", ("train.epochs=1", "model.tags=5"), {"tags": (6,)}),
+    ],
+)
+def test_gates_by_word_are_written(
+    call: Caller,
+    tiny_model: Callable[..., Path],
+    tmp_path: Path,
+    name: str,
+    changes: tuple[str, ...],
+    shapes: dict[str, tuple[int, ...]],
+) -> None:
+    (tmp_path / "in.txt").write_text("the dog saw a cat\n\nthe dog\n", encoding="utf-8")
+    lines = call.result("extract", "-m", tiny_model(name, *changes), tmp_path / "in.txt", "--what", "gates")
+    first, empty, last = map(json.loads, lines.splitlines())
+    assert empty == {"words": []}
+    for key, shape in shapes.items():
+        values = np.array(first[key])
+        assert values.shape == (5, *shape)
+        np.testing.assert_allclose(values[:2], last[key], atol=1e-5)  # no gate sees later words
+    if name == "onlstm":
+        np.testing.assert_allclose(6 - np.sum(first["forget_1"], -1), np.array(first["forget_split"])[:, 0], atol=1e-4)
+    else:
+        np.testing.assert_allclose(np.sum(first["tags" if name == "udgn" else "position"], -1), 1, atol=1e-4)
+
+
+def test_model_without_tags_has_no_gates(call: Caller, tiny_model: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("the dog\n", encoding="utf-8")
+    assert "model.tags=5" in call.refusal("extract", "-m", tiny_model("udgn"), tmp_path / "in.txt", "--what", "gates")

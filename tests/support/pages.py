@@ -95,10 +95,11 @@ def shrunk(arguments: list[str]) -> list[str]:
     if arguments[:2] == ["task", "train"]:
         task = arguments[2]
         sizes = ["train.epochs=1"]
+        has_file = len(arguments) > 3 and not arguments[3].startswith("-")  # task.expressions has no effect then
         if task == "craft":
-            sizes += CRAFT[named.get("--model", "ocn")]
+            sizes += CRAFT[named.get("--model", "ocn")][has_file:]
         elif task in LIMITS:
-            sizes += [*TASK, LIMITS[task], *SIZES.get(named.get("--model", "ordered-memory"), [])]
+            sizes += [*TASK[has_file:], LIMITS[task], *SIZES.get(named.get("--model", "ordered-memory"), [])]
         return [*arguments, *set_options(*sizes)]  # the last setting counts: the page's sizes are large
     if arguments[:2] == ["task", "transfer"]:
         return [*arguments, *set_options("loader.batch_size=32", "train.epochs=1")]

@@ -21,8 +21,9 @@ from torch.nn import functional
 from induce.data.batches import SentenceBatch
 from induce.layers.dropout import dropped_weight
 from induce.models.base import Query, bounded
+from induce.models.capabilities import GateReading
 from induce.models.language.next_word_model import AwdConfig, AwdModel
-from induce.models.language.onlstm_kernel import recurrence
+from induce.models.language.onlstm_kernel import cumax, recurrence
 from induce.setting import count, dropout_rate, setting
 from induce.structures import Distances
 
@@ -102,13 +103,22 @@ class OnLstmLayer(nn.Module):
 
     def forget_logits(self, output: SegmentOutput, recurrent_weight: Tensor) -> Tensor:
         """Master forget gate before its cumax (T, B, m), recomputed so that gradients flow through it."""
-        rows = slice(self.masters, 2 * self.masters)
+        return self._logits(output, recurrent_weight, slice(self.masters, 2 * self.masters))
+
+    def master_gates(self, output: SegmentOutput, recurrent_weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Master forget and master input gate (T, B, m) of each step (eq. 9, 10)."""
+        logits = self._logits(output, recurrent_weight, slice(2 * self.masters))
+        input_logits, forget_logits = logits.chunk(2, -1)
+        return cumax(forget_logits), 1 - cumax(input_logits)
+
+    def _logits(self, output: SegmentOutput, recurrent_weight: Tensor, rows: slice) -> Tensor:
+        """The ``rows`` of the projection of each step (T, B, …), computed again from the states of the segment."""
         states = torch.cat((output.before[None], output.hidden[:-1]))
         bias = self.input.bias[rows] + self.recurrent.bias[rows]
         return functional.linear(output.input, self.input.weight[rows], bias) + states @ recurrent_weight[rows].t()
 
 
-class OnLstm(AwdModel):
+class OnLstm(GateReading, AwdModel):
     """ON-LSTM language model (Shen et al. 2019, section 5.1). Input and output embeddings are tied, or not (5.3)."""
 
     Config = OnLstmConfig
@@ -142,3 +152,23 @@ class OnLstm(AwdModel):
             state = [output.state for output in outputs]
             distances.append(read(outputs[-1], weights[-1]))
         return Distances(torch.cat(distances).t()[:, 1:-1], batch.lengths)
+
+    def gates(self, batch: SentenceBatch) -> dict[str, Tensor]:
+        """Master gates (B, N, m) of each layer at each word, and their expected split points (B, N, L) in chunks.
+
+        ``forget_split`` chunks are forgotten, and ``input_split`` chunks receive input (section 4.2).
+        """
+        columns, steps_of_pass = len(batch.tokens), max(1, WORDS_PER_PASS // len(batch.tokens))
+        state, weights = self.initial_state(columns), self.recurrent_weights()
+        parts: list[list[Tensor]] = [[] for _ in range(2 * len(weights))]
+        for steps in bounded(batch.tokens).t().split(steps_of_pass):
+            _, outputs = self(steps, state, weights=weights)
+            state = [output.state for output in outputs]
+            for k, pair in enumerate(map(OnLstmLayer.master_gates, self.stack, outputs, weights)):
+                parts[2 * k].append(pair[0])
+                parts[2 * k + 1].append(pair[1])
+        names = [f"{gate}_{k}" for k in range(1, len(weights) + 1) for gate in ("forget", "input")]
+        gates = {name: torch.cat(part).transpose(0, 1)[:, 1:-1] for name, part in zip(names, parts, strict=True)}
+        forgotten = [(1 - values).sum(-1) for name, values in gates.items() if name.startswith("forget")]
+        received = [values.sum(-1) for name, values in gates.items() if name.startswith("input")]
+        return {**gates, "forget_split": torch.stack(forgotten, -1), "input_split": torch.stack(received, -1)}

@@ -11,7 +11,7 @@ Shapes: T steps, B sentences or streams, N slots, D units of a slot. Slot 0 is t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from induce.data.batches import SentenceBatch, StreamBatch
 from induce.layers.cross_entropy import cross_entropy
 from induce.layers.dropout import FastDropout, keep_mask
 from induce.models.base import Loss, Query, bounded, next_words
+from induce.models.capabilities import GateReading
 from induce.models.language.next_word_model import NextWordModel
 from induce.models.language.ordered_memory_kernel import CellWeights, fill_slots
 from induce.setting import choice, count, dropout_rate, limited
@@ -169,9 +170,17 @@ class OrderedMemoryLayer(nn.Module):
         return MemoryState(empty, empty, weight.new_zeros(batch, count), started)
 
     def forward(
-        self, x: Tensor, real: Tensor | None = None, *, state: MemoryState | None = None, slots: int | None = None
+        self,
+        x: Tensor,
+        real: Tensor | None = None,
+        *,
+        state: MemoryState | None = None,
+        slots: int | None = None,
+        trace: list[MemoryState] | None = None,
     ) -> MemoryOutput:
         """Run over ``x`` (T, B, input), from ``state`` on, where ``real`` (T, B) is false at padding.
+
+        The state after each step is added to ``trace``.
 
         No weight depends on the number of ``slots``. Output, position and memory are 0 at padding.
         """
@@ -185,6 +194,8 @@ class OrderedMemoryLayer(nn.Module):
         outputs, positions = [], []
         for t, (going, present) in enumerate(masks):
             state = self._step(inputs[t], queries[t], state, going, present)
+            if trace is not None:
+                trace.append(state)
             outputs.append(state.candidate[:, -1])
             positions.append(state.position)
         return MemoryOutput(torch.stack(outputs), torch.stack(positions), state._replace(started=started))
@@ -223,7 +234,13 @@ def _masks(mask: Tensor, dtype: torch.dtype) -> list[Tensor | None]:
     return [None if whole else factor for whole, factor in zip(mask.all(1).tolist(), factors, strict=True)]
 
 
-class OrderedMemory(NextWordModel):
+def values_of(trace: Sequence[MemoryState]) -> dict[str, Tensor]:
+    """The head of the stack (B, T, N), the memory and its candidates (B, T, N, D) of each step (thesis, figure 4)."""
+    names = ("position", "memory", "candidate")
+    return {name: torch.stack([getattr(state, name) for state in trace], 1) for name in names}
+
+
+class OrderedMemory(GateReading, NextWordModel):
     """Ordered Memory as a language model: the next word is predicted from the top slot, embeddings are tied.
 
     The paper learns from tasks (`induce.tasks`); this is the same recurrence on plain text.
@@ -273,8 +290,17 @@ class OrderedMemory(NextWordModel):
         return Loss(nll, nll, len(targets), [end])
 
     def structure(self, batch: SentenceBatch, query: Query) -> StackDecisions:
-        """The slot of each word. The boundary token before the sentence is read, that after it is not."""
+        """The slot of each word."""
+        return StackDecisions(self.read(batch).positions[1:].argmax(-1).t(), batch.lengths)
+
+    def gates(self, batch: SentenceBatch) -> dict[str, Tensor]:
+        """Values of `values_of` at each word."""
+        trace: list[MemoryState] = []
+        self.read(batch, trace)
+        return values_of(trace[1:])
+
+    def read(self, batch: SentenceBatch, trace: list[MemoryState] | None = None) -> MemoryOutput:
+        """Run over sentences. The boundary token before a sentence is read, that after it is not."""
         steps = bounded(batch.tokens).t()[:-1]
         real = torch.arange(len(steps), device=steps.device)[:, None] <= batch.lengths.to(steps.device)
-        positions = self.layer(self.embedding(steps), real).positions
-        return StackDecisions(positions[1:].argmax(-1).t(), batch.lengths)
+        return self.layer(self.embedding(steps), real, trace=trace)

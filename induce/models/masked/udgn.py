@@ -20,8 +20,8 @@ from torch.nn import functional
 
 from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch
 from induce.layers.padding import lstm_states, real_words
-from induce.models.base import Loss, Query
-from induce.models.capabilities import ChannelWeights, LayeredStates, LayerStates
+from induce.models.base import Loss, NotTrained, Query
+from induce.models.capabilities import ChannelWeights, GateReading, LayeredStates, LayerStates
 from induce.models.distilled.student import head_loss, some_unknown
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, distributions, without_self
 from induce.setting import choice, count, dropout_rate, limited, setting, weight
@@ -105,7 +105,8 @@ class HeadParser(nn.Module):
         """Scores (B, N, N) of word j as head of word i, i = j included. -inf where j is padding."""
         x = self.embedding(tokens)
         if self.tags is not None and self.tag_embedding is not None:
-            x = x + self.tag_embedding(self.tags(tokens).softmax(-1)[..., 1:])  # the first class means no tag
+            # the first class, "no tag", is not in eq. 4.2.2: with it, a word can keep its own embedding alone
+            x = x + self.tag_embedding(self.tags(tokens).softmax(-1)[..., 1:])
         hidden = lstm_states(self.lstm, self.dropout(x), lengths)
         parent, child = self.arcs(self.dropout(hidden)).chunk(2, -1)
         scores = child @ parent.transpose(1, 2) / math.sqrt(parent.shape[-1])  # eq. 4.2.6
@@ -186,7 +187,7 @@ class UdgnOutput(NamedTuple):
     states: list[Tensor]  # (B, N, E) that enter each layer, and those that leave the last
 
 
-class Udgn(ChannelWeights, LayeredStates, MaskedLanguageModel):
+class Udgn(ChannelWeights, GateReading, LayeredStates, MaskedLanguageModel):
     """UDGN masked language model."""
 
     Config = UdgnConfig
@@ -227,6 +228,15 @@ class Udgn(ChannelWeights, LayeredStates, MaskedLanguageModel):
         states = self(tokens, lengths).states[:-1]
         layers = cast("list[GraphLayer]", list(self.layers))
         return torch.stack([layer.chosen(state) for layer, state in zip(layers, states, strict=True)], 1)
+
+    def gates(self, batch: SentenceBatch) -> dict[str, Tensor]:
+        """Probabilities (B, N, T + 1) of the T induced tags of each word, after that of no tag (eq. 4.2.2).
+
+        Raises NotTrained if the model has no tags.
+        """
+        if self.parser.tags is None:
+            raise NotTrained("this UDGN has no tags; train one with --set model.tags=5")
+        return {"tags": self.parser.tags(batch.tokens).softmax(-1)}
 
     def layer_states(self, batch: SentenceBatch) -> LayerStates:
         """Hidden states (B, L, N, E) and channel weights (B, L, K, N, N) of each layer, for unmasked words."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch
 from induce.models.base import Loss, Model, Query
+from induce.models.capabilities import GateReading
 from induce.registry import find_task
 from induce.setting import count, dropout_rate
 from induce.settings.run import RunConfig
@@ -136,6 +137,10 @@ class Classifier(Model):
         correct = scores.argmax(-1) == batch.targets
         added = self.encoder.added_loss(encoding, correct.to(scores))
         return Loss(nll if added is None else nll + added, nll, len(batch.targets), correct=int(correct.sum()))
+
+    def gates(self, batch: SentenceBatch) -> dict[str, Tensor]:
+        """The gates of an encoder with `GateReading`."""
+        return cast(GateReading, self.encoder).gates(batch)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """The structure that the encoder predicts."""

@@ -15,9 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
 
+from induce.data.batches import SentenceBatch
 from induce.layers.padding import last_real, real_words
+from induce.models.capabilities import GateReading
 from induce.models.language.onlstm import OnLstmLayer
-from induce.models.language.ordered_memory import ATTENTIONS, OrderedMemoryLayer
+from induce.models.language.ordered_memory import ATTENTIONS, MemoryState, OrderedMemoryLayer, values_of
 from induce.setting import choice, count, dropout_rate, limited, setting
 from induce.structures import Distances, StackDecisions
 from induce.tasks.encoders.base import Encoder, EncoderConfig
@@ -111,7 +113,7 @@ class MemoryEncoderConfig:
     classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
 
 
-class MemoryEncoder(Encoder):
+class MemoryEncoder(GateReading, Encoder):
     """Ordered Memory. The vector is the top slot after the last token."""
 
     Config = MemoryEncoderConfig
@@ -146,6 +148,13 @@ class MemoryEncoder(Encoder):
         back = torch.arange(count, device=tokens.device) - lengths.to(tokens.device)[:, None]
         index = (back % count).t()[..., None].expand_as(positions)
         return output[-1], positions.gather(0, index)
+
+    def gates(self, batch: SentenceBatch) -> dict[str, Tensor]:
+        """Values of `values_of` at each token."""
+        trace: list[MemoryState] = []
+        real = real_words(batch.tokens, batch.lengths).t()
+        self.layer(self.embedding(batch.tokens.t()), real, slots=self.config.test_slots, trace=trace)
+        return values_of(trace)
 
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
         """Vectors (R, D) of R expressions ``tokens`` (R, N)."""

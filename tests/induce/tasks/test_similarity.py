@@ -14,9 +14,9 @@ from induce.models.build import make_model
 from induce.registry import models_of
 from induce.settings.presets import resolve
 from induce.tasks.examples import RatedBatch
-from induce.tasks.similarity.correlation import word_overlaps
 from induce.tasks.similarity.models import PairModel, cosines
 from induce.tasks.similarity.pairs import RatedPair, RatedPairs, Similarity, load_pairs
+from induce.tasks.similarity.rating_correlation import word_overlaps
 from tests.support.reference import SHARED
 from tests.support.tiny import SETTINGS
 from treebank.base.errors import SynparseError, TreebankError
