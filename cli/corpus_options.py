@@ -18,7 +18,7 @@ from cli.options import (
     ptb_option,
     reading_options,
 )
-from cli.text_call import TextCall
+from cli.progress import TextCall
 
 if TYPE_CHECKING:
     from induce.search.parsed_corpus import Corpus
@@ -62,7 +62,7 @@ class CorpusOptions:
         else:
             from induce.parsing.load import load_parser
 
-            parser = load_parser(self.model, tell=note, **self.parsing)
+            parser = load_parser(self.model, report=note, **self.parsing)
         on_bad = SkippedSentences() if self.on_error == "skip" else None
         options = call.counted(replace(self.input_options, keep_annotation=keep_annotation))
         return Corpus(call.paths, model=parser, input_options=options, ptb=self.ptb, on_bad=on_bad)

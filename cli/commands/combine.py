@@ -73,7 +73,7 @@ def combine(
         threshold=threshold,
         sums=None if votes is None else votes == "marginals",
         decoder=decoder or "",
-        tell=note,
+        report=note,
     )
     for member in ensemble.description.members:
         click.echo(member.name)

@@ -108,7 +108,7 @@ def _of_states(
     from induce.states.state_trees import read_states
 
     readings, chosen = read_states(
-        file, distances=distances, layer=layer or 0, decoder=decoder, priors=priors, tell=note
+        file, distances=distances, layer=layer or 0, decoder=decoder, priors=priors, report=note
     )
     return ((number, reading, chosen) for number, reading in enumerate(readings, 1))
 

@@ -127,7 +127,7 @@ def _parsers(
 
     if not models and (has_gold or not holds_text(paths, input_options)):
         return []
-    parsers = [(model, load_parser(model, tell=note, **parsing)) for model in models or [default_model()]]
+    parsers = [(model, load_parser(model, report=note, **parsing)) for model in models or [default_model()]]
     for model, parser in parsers if has_gold else []:
         check_words(model, parser)
     return [(system_name(parser.name, model, alone=len(parsers) == 1), parser) for model, parser in parsers]

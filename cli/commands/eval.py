@@ -141,7 +141,7 @@ def evaluate(
         files, read = [split_name(path)[1] for path in plan.predicted], [*models, *following]
         check_details(details, overwrite=overwrite, inputs=files, gold=plan_options["gold"], models=read)
     groups = expand_arguments(models, following)
-    systems = load_systems(groups, tell=note, watched=_track, decoder=decoder, priors=priors, device=device)
+    systems = load_systems(groups, report=note, watched=_track, decoder=decoder, priors=priors, device=device)
     show(run_plan(plan, systems, groups), form=form, worst=worst, details=details, overwrite=overwrite)
 
 

@@ -10,7 +10,7 @@ import click
 
 from cli.command import command, option
 from cli.options import OUTPUT, default_model, model_option, note, output_option, parsing_options, reading_options
-from cli.text_call import TextCall
+from cli.progress import TextCall
 from induce.registry import DECODERS, load
 from treebank.base.errors import NotANumberError
 from treebank.base.files import replacing, write_whole
@@ -85,12 +85,12 @@ def extract(
     from induce.parsing.load import load_parser
     from induce.storage.model_spec import parse_model_spec
 
-    parser = load_parser(run, tell=note, **parsing)
+    parser = load_parser(run, report=note, **parsing)
     if content and content != parser.structure.name:
         if chosen := parsing["decoder"] or parse_model_spec(run).options.get("decoder"):
             problem = f"the decoder {chosen!r} reads {parser.structure.name}, not {content}"
             raise click.UsageError(f"{problem}; leave out the decoder or --what")
-        parser.offer(content)
+        parser.choose_structure(content)
     structures = parser.predict(call.sentences(parser.input_options(input_options)))
     call.write(_line_of_numbers(structure.to_json(parser.decoder)) for structure in structures)
 

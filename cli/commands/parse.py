@@ -26,8 +26,7 @@ from cli.options import (
     reading_options,
 )
 from cli.output import drawing
-from cli.progress import reading
-from cli.text_call import TextCall
+from cli.progress import TextCall, reading
 from induce.storage import builtin
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
@@ -133,7 +132,7 @@ def parse(
 
     model = default_model(model, built_in=builtin.HEADS if form == "conllu" else builtin.NAME)
     call = TextCall("parsing", input, output, models=[model], folder=folder_options["output_dir"])
-    parser = load_parser(model, tell=note, decoder=decoder, priors=priors, device=device)
+    parser = load_parser(model, report=note, decoder=decoder, priors=priors, device=device)
     form = _form(form, parser, k)
     skipped = SkippedSentences()
     job = Job(

@@ -79,7 +79,7 @@ def report(
     report_plan = ReportPlan(runs=models, text=text, input_options=input_options, **plan)
     check_page_output(output, overwrite)
     check_output(output, inputs=text, gold=plan.get("gold"), models=models)
-    page = Report(report_plan, tell=note, decoder=decoder, priors=priors, device=device).html()
+    page = Report(report_plan, report=note, decoder=decoder, priors=priors, device=device).html()
     with open_output(output) as write:
         write(page)
     note_page(output)

@@ -88,12 +88,12 @@ class EnsemblePlan:
 
 
 def combine(
-    members: Sequence[str], run: str, *, overwrite: bool = False, tell: Report = ignore, **plan: object
+    members: Sequence[str], run: str, *, overwrite: bool = False, report: Report = ignore, **plan: object
 ) -> Ensemble:
     """Write the ensemble of ``members``, model specifications or patterns, and return it.
 
     If ``run`` ends with ``.safetensors``, it is a file that contains the members; otherwise it is a folder that names
-    them. ``plan`` are fields of `EnsemblePlan`; ``tell`` is called with a message for each decoder that is chosen. A
+    them. ``plan`` are fields of `EnsemblePlan`; ``report`` is called with a message for each decoder that is chosen. A
     single ensemble without options is copied; in a file, an ensemble of one model is this model. Raises SynparseError
     if the ensemble cannot be written or the members cannot vote together.
     """
@@ -104,7 +104,7 @@ def combine(
     specs = [_with_path(parse_model_spec(name)) for name in names]
     _check_free(target, specs, overwrite)
     copied = _only_ensemble(specs, plan)
-    ensemble = copied or EnsemblePlan(**plan).resolve(specs, tell)  # type: ignore[arg-type]
+    ensemble = copied or EnsemblePlan(**plan).resolve(specs, report)  # type: ignore[arg-type]
     if target.suffix == SUFFIX:
         if copied and (model := _only_model(copied.description)):
             write_whole(target, model.read_bytes())
@@ -225,7 +225,7 @@ def _with_decoder(spec: ModelSpec, voter: Voter, output: Output, report: Report)
     if isinstance(voter, ParserVoter) and not spec.decoder:
         fitting = decoders_of(voter.parser.gives, output)
         if fitting:
-            voter.parser.choose(fitting[0])
+            voter.parser.choose_decoder(fitting[0])
             report(f"{spec.name} gives heads; its trees are those of the decoder {fitting[0]!r}")
             return replace(spec, decoder=fitting[0])
     raise SynparseError(

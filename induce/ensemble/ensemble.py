@@ -61,7 +61,7 @@ class Ensemble(Parser):
                     f"{voter.name} gives {voter.output}, and this ensemble votes for {description.output}"
                 )
         self.gives = (STRUCTURES[description.output],)
-        self.choose(decoder or description.decoder)
+        self.choose_decoder(decoder or description.decoder)
         self.learned_from = description.learned_from
         self.head_style = description.head_style
         self.recipe = RECIPES[description.normalization]
@@ -155,7 +155,7 @@ def load_ensemble(
     layer: int | None = None,
     distances: str | None = None,
     priors: str | None = None,
-    tell: Report | None = None,
+    report: Report | None = None,
 ) -> Ensemble:
     """The ensemble in the folder or file ``path``, with the options of `induce.parsing.load.load_parser`.
 
@@ -167,10 +167,10 @@ def load_ensemble(
     if priors not in (None, NO_PRIORS):
         raise SynparseError(f"{path}: an ensemble has no priors, its members have; --priors none is possible")
     without = {"priors": NO_PRIORS} if priors else {}
-    checking = iter([tell])  # one member checks the text
+    checking = iter([report])  # one member checks the text
 
     def load(path: str, **options: Any) -> Parser:
-        return load_parser(path, device=device, tell=next(checking, None), **(options | without))
+        return load_parser(path, device=device, report=next(checking, None), **(options | without))
 
     description = EnsembleDescription.read(path)
     folder, recipe = members_folder(path), RECIPES[description.normalization]
@@ -179,4 +179,4 @@ def load_ensemble(
         if not member.baseline and digest_of(located.path) != member.sha256:
             raise SynparseError(f"{located.path}: this member has changed since {path} was made; combine again")
         voters.append(make_voter(member, located.path, recipe, load))
-    return Ensemble(description, voters, decoder=decoder, without_priors=bool(priors), report=tell or ignore)
+    return Ensemble(description, voters, decoder=decoder, without_priors=bool(priors), report=report or ignore)

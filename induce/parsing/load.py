@@ -28,13 +28,13 @@ def load_parser(
     layer: int | None = None,
     distances: str | None = None,
     priors: str | None = None,
-    tell: Report | None = None,
+    report: Report | None = None,
 ) -> Parser:
     """The parser of a trained model or an ensemble, from its folder or its file.
 
     ``run`` is a model specification. Its options, ``decoder``, ``layer``, ``distances`` and ``priors`` come before the
     model's own. ``distances`` is ``lm`` or ``syd`` for a model that learned from trees. ``priors`` is a list such as
-    ``brackets:1,branching:0.1``, or ``none``; for an ensemble only ``none``, which holds for all members. ``tell`` is
+    ``brackets:1,branching:0.1``, or ``none``; for an ensemble only ``none``, which holds for all members. ``report`` is
     called with a message about text that does not fit the model, sentences that take long, and sentences that a member
     of an ensemble has no vote for. Raises UsageError if ``run`` and an argument give different values of an option.
     """
@@ -42,9 +42,9 @@ def load_parser(
     if chosen["decoder"] is not None:
         specification.decoder_entry(chosen["decoder"])
     if locate(spec.path).type is PathType.ENSEMBLE:
-        parser: Parser = registry.load_part("ensemble")(Path(spec.path), device=device, tell=tell, **chosen)
+        parser: Parser = registry.load_part("ensemble")(Path(spec.path), device=device, report=report, **chosen)
         return parser
-    return load_model_parser(spec.path, device=device, report=tell, **chosen)
+    return load_model_parser(spec.path, device=device, report=report, **chosen)
 
 
 def load_model_parser(

@@ -18,7 +18,6 @@ from induce.data.vocabulary import leaf, split
 from induce.decoding import specification
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.decoding.priors import AppliedPriors, Scores, requested_priors
-from induce.layers.blas_threads import one_blas_thread
 from induce.models.capabilities import EdgeCounting
 from induce.parsing.parser import ROOT_COUNTED, Finish, Parser, PredictOptions, Report, Result, Words, until_failure
 from induce.parsing.reading import Reading
@@ -26,7 +25,7 @@ from induce.parsing.text_check import TextCheck
 from induce.settings.run import check_layer, default_layer, entry_of, fitting_to, kind_of
 from induce.storage.checkpoint import Checkpoint, build_array_model, build_model
 from induce.structures import Structure
-from induce.workers.pool import Pool, worker_count
+from induce.workers.pool import Pool, one_blas_thread, worker_count
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, TreebankError, UsageError, out_of_memory
 from treebank.core.sentence import Sentence
@@ -70,7 +69,7 @@ class ModelParser(Parser):
         self.head_style = config.parse.head_style
         self.distances = distances or config.parse.distances
         self.choose_layer(layer)
-        self.choose(decoder or self.default_decoder)
+        self.choose_decoder(decoder or self.default_decoder)
         self.recipe = RECIPES[config.data.normalization]
         self.marks = config.loader_name in ("fragments", "spans")
         self.joining = frozenset(checkpoint.facts.joining)
@@ -118,9 +117,9 @@ class ModelParser(Parser):
         parts = [f"layer:{self.layer}"] if entry.layered else []
         return [*parts, f"distances:{self.distances}"] if entry.sets else parts
 
-    def offer(self, structure: str) -> None:
-        """Select the default decoder of a structure, as `Parser.offer`. Raises UsageError if it has no chosen prior."""
-        super().offer(structure)
+    def choose_structure(self, structure: str) -> None:
+        """Select the default decoder of a structure. Raises UsageError for a prior that it does not read."""
+        super().choose_structure(structure)
         self._check_chosen_priors()
 
     def _check_chosen_priors(self) -> None:
@@ -275,7 +274,7 @@ class ModelParser(Parser):
         """
         try:
             with self._computing():
-                return list(self.priors.apply(self.ask(self.batch(batch), trees), batch))
+                return list(self.priors.apply(self.structure_of(self.batch(batch), trees), batch))
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
@@ -298,7 +297,7 @@ class ModelParser(Parser):
         before, _ = pad([marks for _, marks in encoded])
         return FragmentBatch(tokens, lengths, before).to(self.device)
 
-    def ask(self, batch: SentenceBatch, trees: int = 1) -> Structure:
+    def structure_of(self, batch: SentenceBatch, trees: int = 1) -> Structure:
         """The structure that the decoder reads, with this number of ``trees`` if it consists of trees."""
         from induce.models.base import Query
 
@@ -363,7 +362,7 @@ class ArrayParser(ModelParser):
         arrays: dict[str, Any] = {"tokens": tokens, "lengths": lengths, "gaps": gaps}
         return FragmentBatch(**arrays)
 
-    def ask(self, batch: SentenceBatch, trees: int = 1) -> Structure:
+    def structure_of(self, batch: SentenceBatch, trees: int = 1) -> Structure:
         """The structure that the decoder reads."""
         return self.model.structure(batch)
 

@@ -150,7 +150,7 @@ class Parser:
         """The structure of each sentence of a list, or the error of a sentence that has none."""
         raise NotImplementedError
 
-    def choose(self, decoder: str) -> None:
+    def choose_decoder(self, decoder: str) -> None:
         """Select a decoder, or the default for "". Raises SynparseError if the model does not return what it reads."""
         fitting = specification.fitting_decoder(
             self.name, self.gives, decoder, task=self.task, branches_right=self.branches_right
@@ -253,7 +253,7 @@ class Parser:
         """
         return with_rule(options, self.tokenization)
 
-    def offer(self, structure: str) -> None:
+    def choose_structure(self, structure: str) -> None:
         """Select the default decoder of the structure with this name, unless the decoder reads it already.
 
         Raises SynparseError if the model does not give it.
@@ -265,7 +265,7 @@ class Parser:
             names = " or ".join(type_.name for type_ in self.gives)
             problem = f"the decoder {self.decoder!r} reads {self.structure.name}, not {structure}"
             raise SynparseError(f"model {self.name!r}: {problem} (try --what {names})")
-        self.choose(specification.decoders_of((kind,))[0])
+        self.choose_decoder(specification.decoders_of((kind,))[0])
 
     def must_support(self, output: registry.Output) -> None:
         """Raises SynparseError if the decoder does not give ``output`` with confidences of its brackets or arcs."""

@@ -86,7 +86,10 @@ class Reading:
 
         Phrases with less than ``min_confidence`` are left out, so that their parts join the phrase above.
         """
-        support = self._phrase_support(spans)
+        phrases = [(start, end) for start, end, *_ in spans if 1 < end - start < len(self.indices)]
+        support: dict[tuple[int, int], float] = {}
+        if self.structure.supports == "trees" and phrases:
+            support = dict(zip(phrases, self.structure.support(self.row, phrases), strict=True))
         if min_confidence > -math.inf:
             spans = [span for span in spans if support.get(tuple(span[:2]), math.inf) >= min_confidence]
         tree = self.all_words(spans)
@@ -99,13 +102,6 @@ class Reading:
         positions = self._positions([i in read for i, is_leaf in enumerate(self._is_leaf()) if is_leaf])
         aligned = [values.get((positions[start], positions[end])) for start, end in tree.spans]
         return ConfidentTree(tree, _finite(aligned))
-
-    def _phrase_support(self, spans: Sequence[tuple[Any, ...]]) -> dict[tuple[int, int], float]:
-        """Support of the model for the phrases among ``spans``, or an empty dictionary if it gives none."""
-        phrases = [(start, end) for start, end, *_ in spans if 1 < end - start < len(self.indices)]
-        if self.structure.supports != "trees" or not phrases:
-            return {}
-        return dict(zip(phrases, self.structure.support(self.row, phrases), strict=True))
 
     @staticmethod
     def _positions(mask: Sequence[bool]) -> list[int]:

@@ -45,12 +45,12 @@ def load_systems(
     device: str = "auto",
     decoder: str | None = None,
     priors: str | None = None,
-    tell: Callable[[str], None] | None = None,
+    report: Callable[[str], None] | None = None,
     watched: Watched | None = None,
 ) -> list[System]:
     """Systems for the models in the folders of ``groups``, which parse when they are scored.
 
-    A system is named after its model, followed by the folder if there are several. ``tell`` is called with a message
+    A system is named after its model, followed by the folder if there are several. ``report`` is called with a message
     about sentences for which a member of an ensemble has no vote. ``watched`` is called with the name of a system, its
     iterator of predictions and the number of sentences, and returns the predictions unchanged. Trees of character
     models, and of models that split text into characters, are scored over characters. Raises SynparseError for heads
@@ -63,15 +63,15 @@ def load_systems(
 
     systems = []
     for folder in folders:
-        parser = load_parser(folder, device=device, decoder=decoder, priors=priors, tell=tell)
+        parser = load_parser(folder, device=device, decoder=decoder, priors=priors, report=report)
         system = system_of(parser, folder, alone=len(folders) == 1)
         if system.kind == "trees" and parser.tokenization == "characters":
             system = replace(system, characters=True)
-        systems.append(_watched(system, watched) if watched else system)
+        systems.append(with_progress(system, watched) if watched else system)
     return systems
 
 
-def _watched(system: System, watched: Watched) -> System:
+def with_progress(system: System, watched: Watched) -> System:
     """System with ``watched`` around its calls of the parser."""
 
     def counted(predict: Predict | None) -> Predict | None:
@@ -90,7 +90,6 @@ def system_of(parser: Parser, folder: str, *, alone: bool) -> System:
     name = system_name(parser.name, folder, alone=alone)
     system = parser_system(parser, SystemInfo(name, None, folder, parser.learned_from, parser.decoded))
     from induce.parsing.model_parser import ModelParser
-    from induce.parsing.systems import parse_text
 
     if system.kind == "heads" or not isinstance(parser, ModelParser):
         return system

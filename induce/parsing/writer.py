@@ -83,14 +83,13 @@ class SentenceBuffer:
 
     def _replacements(self, following: Location | None) -> Iterator[Sentence]:
         """Empty sentences for the malformed ones before position ``following``. Readers may be further ahead."""
-        while self._broken and (following is None or _before(self._broken[0], following)):
+        while self._broken:
+            path, line = self._broken[0]
+            if following is not None and path == following.path and line >= following.line:
+                return
             empty = Sentence((), location=self._broken.popleft())
             self._passed.append(empty)
             yield empty
-
-
-def _before(broken: Location, following: Location) -> bool:
-    return broken.path != following.path or broken.line < following.line
 
 
 @dataclass(frozen=True)

@@ -263,7 +263,7 @@ def _result(job: RecipeJob) -> list[PartRun]:
 def _combine(voters: Sequence[PartRun], folder: Path, job: RecipeJob) -> None:
     """Make ``folder`` the ensemble of these runs, each with the weight of its part and the estimated prior."""
     members = [replace(job.model_spec(run.name), weight=run.part.weight).name for run in voters]
-    combine(members, str(folder), overwrite=True, tell=job.report)
+    combine(members, str(folder), overwrite=True, report=job.report)
     content = f"the vote of {len(voters)} members" if len(voters) > 1 else voters[0].name
     job.decide(f"{content} is the run {folder}")
 

@@ -91,8 +91,8 @@ class ReportPlan:
 class Report:
     """Data of the sections of a report, computed when first used. Each model parses once."""
 
-    def __init__(self, plan: ReportPlan, *, tell: Callable[[str], None] = ignore, **parsing: Any) -> None:
-        self.plan, self.tell, self.parsing = plan, tell, parsing
+    def __init__(self, plan: ReportPlan, *, report: Callable[[str], None] = ignore, **parsing: Any) -> None:
+        self.plan, self.report, self.parsing = plan, report, parsing
         self.groups = expand_models(plan.runs)
         self.runs = list(dict.fromkeys(run for group in self.groups.values() for run in group))
         self.stories = [RunStory.read(run) for run in self.runs]
@@ -117,7 +117,7 @@ class Report:
     @cached_property
     def parsers(self) -> dict[str, Parser]:
         """The parser of each model."""
-        return {run: load_parser(run, tell=self.tell, **self.parsing) for run in self.runs}
+        return {run: load_parser(run, report=self.report, **self.parsing) for run in self.runs}
 
     @cached_property
     def models(self) -> list[Parsed]:
@@ -126,7 +126,7 @@ class Report:
         for run, parser in self.parsers.items():
             check_words(run, parser)
             name = system_name(parser.name, run, alone=len(self.runs) == 1)
-            self.tell(f"{run}: parsing {len(self.treebank):,} sentences")
+            self.report(f"{run}: parsing {len(self.treebank):,} sentences")
             parsed.append(Parsed.of(parser, self.treebank.sentences, name=name, run=run))
         return parsed
 

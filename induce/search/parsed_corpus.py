@@ -173,7 +173,7 @@ class Corpus:
         if isinstance(self._model, str | os.PathLike):
             from induce.parsing.load import load_parser
 
-            self._model = load_parser(self._model, tell=self._input_options.notify)
+            self._model = load_parser(self._model, report=self._input_options.notify)
         if not isinstance(self._model, Parser):
             raise SynparseError(f"model cannot be {self._model!r}; give {STRING}, or a parser")
         return self._model

@@ -154,12 +154,9 @@ def parse_into(
     shared = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
     names = {path: os.path.relpath(os.path.abspath(path), shared) + SUFFIXES[job.form] for path in files}
     with OutputFolder(folder, job.facts(), names, resume=resume) as output, make_engine(job, folder) as engine:
-        return _Batch(job, output, report).run(engine, shard_bytes or _shard_bytes(job, engine))
-
-
-def _shard_bytes(job: Job, engine: Engine) -> int:
-    """Size of a shard: about ten seconds of work, also if this process divides each shard among several others."""
-    return SHARD_BYTES * job.parser.processes if isinstance(engine, ThisProcess) else SHARD_BYTES
+        # about ten seconds of work, also if this process divides each shard among several others
+        size = SHARD_BYTES * (job.parser.processes if isinstance(engine, ThisProcess) else 1)
+        return _Batch(job, output, report).run(engine, shard_bytes or size)
 
 
 @dataclass
@@ -208,7 +205,10 @@ class _Batch:
 
     def _tasks_of(self, file: _File, shard_bytes: int) -> Iterator[ShardTask]:
         self.files[file.name] = file
-        for shard in self._shards(file.path, shard_bytes):
+        rule, form = self.job.input_options.tokenize, self.job.form
+        counted = form == "conllu" or (form == "jsonl" and self.job.on_bad is not None)
+        cut = rule in ("", NONE) or not counted  # else lines have numbers or positions that depend on the text before
+        for shard in shards_of(file.path, self.job.input_options, size=shard_bytes, cut=cut):
             result = file.shards[shard] = self.output.result(file.name, shard)
             if not result:
                 yield ShardTask(shard, file.name)
@@ -217,17 +217,14 @@ class _Batch:
         file.is_cut = True
         self._finish_complete(file)
 
-    def _shards(self, path: str, shard_bytes: int) -> Iterator[Shard]:
-        """The shards of a file, which is not cut if lines have numbers or positions that depend on the text before."""
-        rule, form = self.job.input_options.tokenize, self.job.form
-        counted = form == "conllu" or (form == "jsonl" and self.job.on_bad is not None)
-        return shards_of(path, self.job.input_options, size=shard_bytes, cut=rule in ("", NONE) or not counted)
-
     def _take(self, task: ShardTask, outcome: ShardOutcome | None, error: Exception | None) -> None:
         """Record the outcome of a task, and complete its file after the last one."""
         file, shard = self.files[task.file], task.shard
+        if isinstance(error, WorkerDiedError):
+            problem = f"{shard.path}:{shard.line}: {error}; is the memory enough for as many workers?"
+            error = SynparseError(f"{problem} Finished shards are kept: continue with --resume")
         if error:
-            self.problems.append((file.number, shard.number, _located(error, shard)))
+            self.problems.append((file.number, shard.number, error))
         if outcome:
             for note in outcome.notes:
                 self.job.input_options.notify(note)
@@ -253,13 +250,3 @@ class _Batch:
         self.output.complete(file.name, results, lambda: self.report(line))
         del self.files[file.name]
         return True
-
-
-def _located(error: Exception, shard: Shard) -> Exception:
-    """The error of a shard. If its workers died, with its position and a remedy."""
-    if not isinstance(error, WorkerDiedError):
-        return error
-    return SynparseError(
-        f"{shard.path}:{shard.line}: {error}; is the memory enough for as many workers? Finished shards are kept: "
-        "continue with --resume"
-    )

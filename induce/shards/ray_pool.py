@@ -5,6 +5,7 @@ Scheduling, retries after a lost node and the restart of workers are Ray's. A wo
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -24,26 +25,20 @@ class RayPool:
     """
 
     def __init__(self, work: Work, count: int | None, address: str | None) -> None:
-        self.work, self.address = work, address
-        self.ray = _ray()
-        self.started = not self.ray.is_initialized()
-        if self.started:
-            self._start(None if address else count or cores())
-        self.count = count or int(self.ray.cluster_resources().get("CPU", 1))
-        self._running = dict[Any, Any]()  # reference -> job
-
-    def _start(self, processors: int | None) -> None:
-        import logging
-
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-        if self.address:
-            options["address"] = self.address
-        else:
-            options |= {"num_cpus": processors, "include_dashboard": False}
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # disables usage statistics
         try:
-            self.ray.init(**options)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise SynparseError(f"--address {self.address}: no Ray cluster answers here ({error})") from None
+            import ray
+        except ImportError:
+            raise SynparseError("--engine ray takes a package: pip install 'synparse[scale]'") from None
+        self.work, self.ray, self.started = work, ray, not ray.is_initialized()
+        if self.started:
+            cluster = {"address": address} if address else {"num_cpus": count or cores(), "include_dashboard": False}
+            try:
+                ray.init(log_to_driver=False, logging_level=logging.ERROR, **cluster)
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                raise SynparseError(f"--address {address}: no Ray cluster answers here ({error})") from None
+        self.count = count or int(ray.cluster_resources().get("CPU", 1))
+        self._running = dict[Any, Any]()  # reference -> job
 
     def __enter__(self) -> Self:
         return self
@@ -66,22 +61,13 @@ class RayPool:
                 return
             done, _ = self.ray.wait(list(self._running), num_returns=1)
             for reference in done:
-                yield from self._messages(reference, self._running.pop(reference))
-
-    def _messages(self, reference: Any, job: Any) -> list[Message]:
-        try:
-            return [Message(job, *message) for message in self.ray.get(reference)]
-        except self.ray.exceptions.RayError as error:
-            return [Message(job, error=WorkerDiedError(f"Ray gave this up ({' '.join(str(error).split())[:300]})"))]
-
-
-def _ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # disables usage statistics
-    try:
-        import ray
-    except ImportError:
-        raise SynparseError("--engine ray takes a package: pip install 'synparse[scale]'") from None
-    return ray
+                job = self._running.pop(reference)
+                try:
+                    messages = self.ray.get(reference)
+                except self.ray.exceptions.RayError as error:
+                    died = WorkerDiedError(f"Ray gave this up ({' '.join(str(error).split())[:300]})")
+                    messages = [(None, died, True)]
+                yield from (Message(job, *message) for message in messages)
 
 
 def _do(name: str, work: list[Any], job: Any) -> list[Any]:

@@ -80,26 +80,23 @@ def shards_of(path: str, options: InputOptions, *, size: int, cut: bool = True) 
         yield Shard(path, 0, 0, 0, 1, 0, "", whole=True)
         return
     with report_damage(path):
-        whole = not cut or options.paragraphs or options.encoding or _is_compressed(path)
+        with open(path, "rb") as stream:
+            is_compressed = compression(stream.read(8)) is not None
+        whole = not cut or options.paragraphs or options.encoding or is_compressed
         if whole or not is_plain_text(path, options):
             yield Shard(path, 0, 0, os.path.getsize(path), 1, 0, digest_file(path), whole=True)
         else:
             yield from _cut(path, size, options.tokenize in ("", NONE))
 
 
-def _is_compressed(path: str) -> bool:
-    with open(path, "rb") as stream:
-        return compression(stream.read(8)) is not None
-
-
 def _cut(path: str, size: int, by_blocks: bool) -> Iterator[Shard]:
     """Shards of a plain text, in one pass over its bytes."""
     current = _OpenShard(path)
-    for data in _chunks(path):
+    for data in chunks_of(path):
         ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")) + 1
         lines = range(current.lines + 1, current.lines + 1 + len(ends))  # lines of the file up to each end
         begun, used = current.end, 0
-        for number in _begin_blocks(lines) if by_blocks else lines:
+        for number in block_ends(lines) if by_blocks else lines:
             cut = int(ends[number - lines.start])
             if begun + cut - current.start >= size:
                 current.take(data[used:cut])
@@ -111,14 +108,14 @@ def _cut(path: str, size: int, by_blocks: bool) -> Iterator[Shard]:
         yield current.finish(current.lines)
 
 
-def _chunks(path: str) -> Iterator[bytes]:
+def chunks_of(path: str) -> Iterator[bytes]:
     """Bytes of a file in chunks."""
     with open(path, "rb") as stream:
         while data := stream.read(CHUNK):
             yield data
 
 
-def _begin_blocks(lines: range) -> list[int]:
+def block_ends(lines: range) -> list[int]:
     """The numbers among ``lines`` after which a single process begins a new block of sentences."""
     before, size = block_of(lines.start - 1)
     numbers = []

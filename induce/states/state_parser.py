@@ -37,5 +37,5 @@ class StateParser(ModelParser):
     def max_length(self) -> int:
         return self.source.max_length
 
-    def ask(self, batch: SentenceBatch, trees: int = 1) -> Structure:
+    def structure_of(self, batch: SentenceBatch, trees: int = 1) -> Structure:
         return structure_of_states(self.model, batch, self.source)

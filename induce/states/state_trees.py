@@ -170,12 +170,12 @@ def read_states(
     layer: int = 0,
     decoder: str | None = None,
     priors: str | None = None,
-    tell: Callable[[str], None] = ignore,
+    report: Callable[[str], None] = ignore,
 ) -> tuple[Iterator[Reading], str]:
     """Readings of the sentences in a file of states, and the name of their decoder.
 
     ``distances`` is ``MEASURE`` or ``MEASURE:HEAD``. If that, the ``layer`` or the head is left open, the file is read
-    twice, and ``tell`` is called with the choice. Raises SynparseError if the file or an option is not valid.
+    twice, and ``report`` is called with the choice. Raises SynparseError if the file or an option is not valid.
     """
     file = StatesFile(path)
     requested = parse_source(distances, layer) if distances else None
@@ -188,7 +188,7 @@ def read_states(
     if len(sources) > 1:
         choice = choose_source(file, sources)
         source = choice.source
-        tell(str(choice))
+        report(str(choice))
     evidence = Evidence((), applied.right_probability)
 
     def reading(states: SentenceStates) -> Reading:

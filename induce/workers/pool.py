@@ -1,11 +1,12 @@
 """Pool of worker processes: each idle worker receives a job, and the messages of all jobs are yielded as they arrive.
 
 Workers ignore signals, compute with a fixed number of threads, and end with the pool or when its process dies. They
-start no further workers.
+start no further workers. Threads of libraries are limited here, too.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import multiprocessing
 import os
@@ -16,8 +17,12 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing.connection import wait
-from typing import Any, Self, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar
+
+import numpy as np
 
 from treebank.base.errors import SynparseError, out_of_memory
 from treebank.base.signals import handled
@@ -28,6 +33,7 @@ Work = Callable[[Any], Any]
 
 ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 POLL_SECONDS = 0.3  # at most, between two calls of ``poll``
+BLAS_PREFIXES = ("scipy_openblas", "openblas")  # of the functions of OpenBLAS in NumPy 2 and in NumPy 1
 
 _is_worker = False  # whether this process is a worker
 
@@ -258,3 +264,41 @@ def _sendable(error: Exception) -> Exception:
     if out_of_memory(error):
         return MemoryError()
     return RuntimeError("".join(traceback.format_exception(error)))
+
+
+class OpenBlas(NamedTuple):
+    """Functions of OpenBLAS that return and set its number of threads."""
+
+    threads: Callable[[], int]
+    set_threads: Callable[[int], object]
+
+
+@cache
+def openblas() -> OpenBlas | None:
+    """The OpenBLAS that the wheel of NumPy contains, or None if it contains none."""
+    for path in Path(np.__file__).parent.with_name("numpy.libs").glob("*openblas*"):
+        library = ctypes.CDLL(str(path))
+        for prefix in BLAS_PREFIXES:
+            if hasattr(library, f"{prefix}_set_num_threads64_"):
+                get, change = (getattr(library, f"{prefix}_{verb}_num_threads64_") for verb in ("get", "set"))
+                return OpenBlas(get, change)
+    return None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Multiply matrices in one thread inside the block, in all threads of this process.
+
+    More threads take several times the CPU time for the small matrices of a student, and compete with other worker
+    processes. Without effect if NumPy does not use the OpenBLAS of its wheel.
+    """
+    library = openblas()
+    if library is None:
+        yield
+        return
+    before = library.threads()
+    library.set_threads(1)
+    try:
+        yield
+    finally:
+        library.set_threads(before)

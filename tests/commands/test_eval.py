@@ -90,7 +90,7 @@ def test_models_then_files_then_baselines(call: Caller, options: list[Any]) -> N
     order = [(score["convention"], score["system"]) for score in document["scores"]]
     systems = ["fake", "right.txt", "left", "balanced"]
     assert order == [(convention, system) for convention in ("km", "on-lstm") for system in systems]
-    assert callable(options[0][1].pop("tell"))
+    assert callable(options[0][1].pop("report"))
     assert options == [("some", {"decoder": None, "priors": None, "device": "auto"})]
 
 

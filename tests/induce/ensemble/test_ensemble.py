@@ -227,7 +227,7 @@ def test_members_with_layers_and_types_agree_for_any_number_of_workers(
 ) -> None:
     layers = [f"{runs}/onlstm@layer=1,decoder=unbiased", f"{runs}/onlstm@layer=2", f"{runs}/udgn"]
     messages: list[str] = []
-    made = combine([*layers, "baseline:right"], str(tmp_path / "v"), tell=messages.append)
+    made = combine([*layers, "baseline:right"], str(tmp_path / "v"), report=messages.append)
     assert made.description.members[2].decoder == "heads-to-tree"
     assert len(messages) == 1
     monkeypatch.setattr(ensembles, "worker_count", lambda device: 1)

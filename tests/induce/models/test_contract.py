@@ -196,9 +196,9 @@ def test_trees_do_not_depend_on_padding_and_order(name: str, run: Path) -> None:
         prepared = [parser.recipe(sentence) for sentence in words]
         encoded = [(parser.checkpoint.vocabulary.encode(item.forms), item.indices) for item in prepared]
         with torch.inference_mode():
-            batched = parser.ask(parser.batch(encoded)).rows()
+            batched = parser.structure_of(parser.batch(encoded)).rows()
             for row, sentence in zip(batched, encoded, strict=True):
-                alone = parser.ask(parser.batch([sentence])).rows()[0]
+                alone = parser.structure_of(parser.batch([sentence])).rows()[0]
                 if parser.structure in DECODED:
                     assert row == alone
                 else:

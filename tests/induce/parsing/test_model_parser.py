@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from induce.layers import blas_threads
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ArrayParser, ModelParser
 from induce.parsing.text_check import MAX_WORDS
 from induce.parsing.writer import Job, TreeOptions
+from induce.workers.pool import openblas
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Sentence
 from treebank.corpora.sample import sample_treebank
@@ -150,12 +150,12 @@ def test_sentences_are_read_no_further_than_standard_input_has_arrived(
 
 def test_matrices_are_multiplied_in_one_thread(parser: ModelParser, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program with its own number of threads gets it back."""
-    library = blas_threads.openblas()
+    library = openblas()
     if library is None:
         pytest.skip("this NumPy does not use the OpenBLAS of its wheel")
     before, inside = library.threads(), []
-    computed = ArrayParser.ask
-    monkeypatch.setattr(ArrayParser, "ask", lambda *args: (inside.append(library.threads()), computed(*args))[1])
+    computed = ArrayParser.structure_of
+    monkeypatch.setattr(ArrayParser, "structure_of", lambda *args: (inside.append(library.threads()), computed(*args))[1])
     library.set_threads(2)
     try:
         list(parser([LINES[0]]))
