@@ -155,7 +155,9 @@ def test_matrices_are_multiplied_in_one_thread(parser: ModelParser, monkeypatch:
         pytest.skip("this NumPy does not use the OpenBLAS of its wheel")
     before, inside = library.threads(), []
     computed = ArrayParser.structure_of
-    monkeypatch.setattr(ArrayParser, "structure_of", lambda *args: (inside.append(library.threads()), computed(*args))[1])
+    monkeypatch.setattr(
+        ArrayParser, "structure_of", lambda *args: (inside.append(library.threads()), computed(*args))[1]
+    )
     library.set_threads(2)
     try:
         list(parser([LINES[0]]))
