@@ -150,7 +150,7 @@ def test_output_file_has_the_content_of_standard_output(call: Caller, lstm: Path
     form = "table" if suffix == "txt" else suffix
     expected = call.result("perplexity", "in.txt", "-m", lstm, "--format", form)
     assert call.result("perplexity", "in.txt", "-m", lstm, "-o", f"out.{suffix}") == ""
-    assert Path(f"out.{suffix}").read_text(encoding="utf-8") == expected
+    assert Path(f"out.{suffix}").read_text(encoding="utf-8-sig") == expected  # CSV begins with a byte-order mark
 
 
 def test_the_cache(call: Caller, lstm: Path) -> None:

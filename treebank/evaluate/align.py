@@ -108,8 +108,8 @@ class TreeView:
         for tree in readings(predicted):
             before: Sequence[int] | None = self.before
             if tree.words != self.gold.words:
-                tokens = align(self.gold.words, self.masks, tree.words)
-                before = None if tokens is None else list(accumulate(compress(self.mask, tokens), initial=0))
+                words = align(self.gold.words, self.masks, tree.words)
+                before = None if words is None else list(accumulate(compress(self.mask, words), initial=0))
             if before is not None:
                 brackets = without_top(Bracketing(len(tree), tree.spans, tree.labels))
                 return surviving(brackets.spans, brackets.labels if tree is predicted.labelled else (), before)

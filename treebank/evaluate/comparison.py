@@ -92,9 +92,9 @@ def compare(first: Sequence[Score], second: Sequence[Score], names: tuple[str, s
         side[0] if len(side) == 1 else [list(map(fmean, zip(*same, strict=True))) for same in zip(*side, strict=True)]
         for side in rows
     ]
-    by_sentences = paired_permutation(*means, value)
+    by_sentences = paired_permutation(means[0], means[1], value)
     values = [[score.value for score in side] for side in (first, second)]
-    interval = paired_interval(*rows, value)
+    interval = paired_interval(rows[0], rows[1], value)
     return Comparison(
         *(names or (reference.system, second[0].system)),
         reference.metric,

@@ -33,7 +33,7 @@ class Sample(NamedTuple):
 
     mean: float
     deviation: float
-    count: int
+    seeds: int
 
 
 def resampled_sums(columns: np.ndarray) -> np.ndarray:
@@ -143,10 +143,12 @@ def seed_permutation(first: Sequence[float], second: Sequence[float]) -> float |
         return None
     values, size = np.array([*first, *second]), len(first)
     chance = np.random.default_rng(SEED)
-    divisions = list(combinations(range(len(values)), size)) if math.comb(len(values), size) <= PERMUTATIONS else []
-    if not divisions:
-        divisions = [range(size), *(chance.permutation(len(values))[:size] for _ in range(PERMUTATIONS))]
-    sums = values[np.array(divisions)].sum(axis=1)
+    if math.comb(len(values), size) <= PERMUTATIONS:
+        divisions = np.array(list(combinations(range(len(values)), size)))
+    else:
+        drawn = (chance.permutation(len(values))[:size] for _ in range(PERMUTATIONS))
+        divisions = np.array([np.arange(size), *drawn])
+    sums = values[divisions].sum(axis=1)
     differences = np.abs((values.sum() - sums) / len(second) - sums / size)
     return float((differences >= differences[0] - ROUNDING).mean())
 
@@ -157,9 +159,9 @@ def welch_test(first: Sample, second: Sample) -> tuple[Interval, float]:
     A sample of one value has the deviation of the other sample. Raises SynparseError without any deviation.
     """
     pairs = ((first, second), (second, first))
-    parts = [(sample if sample.count > 1 else other).deviation ** 2 / sample.count for sample, other in pairs]
+    parts = [(sample if sample.seeds > 1 else other).deviation ** 2 / sample.seeds for sample, other in pairs]
     error, difference = math.sqrt(sum(parts)), second.mean - first.mean
-    counts = [sample.count for sample in (first, second)]
+    counts = [sample.seeds for sample in (first, second)]
     if not error or max(counts) < 2:
         raise SynparseError("without a deviation over seeds, means cannot be compared; give several seeds")
     if min(counts) > 1:
