@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, compress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from treebank.base.errors import SynparseError
+from treebank.base.terminal_text import quantity
 from treebank.core.brackets import SPANS
 from treebank.core.dependency import Heads, delete
 from treebank.core.sentence import ROOT, Sentence, Treebank
@@ -124,12 +125,6 @@ class TreeView:
         )
 
 
-def view_treebank(treebank: Treebank, rule: str) -> list[TreeView]:
-    """A view of each sentence, with the words selected by ``rule``. Raises SynparseError if a sentence has no tree."""
-    check_has_trees(treebank)
-    return [TreeView.of(sentence, sentence.tree, rule) for sentence in treebank.sentences if sentence.tree is not None]
-
-
 def check_has_trees(treebank: Treebank) -> None:
     """Raises SynparseError if a sentence has no tree."""
     for sentence in treebank.sentences:
@@ -222,59 +217,37 @@ class HeadView:
 # --- all predictions of a system
 
 
-class GoldView(Protocol):
-    """A gold sentence as a convention counts it."""
+def by_sentence(
+    name: str,
+    predicted: Sequence[Any],
+    gold: Treebank,
+    included: Sequence[bool],
+    noun: str,
+    reduce: Callable[[int, Any], object],
+) -> dict[int, Any]:
+    """The predictions by the index of their sentence: one for each gold sentence, or for each ``included`` one.
 
-    @property
-    def sentence(self) -> Sentence: ...
-
-    def reduce(self, predicted: Any, /) -> Any:
-        """The prediction over the words of this view. Raises SynparseError if its words differ."""
-
-
-def reduce_all(name: str, predicted: Sequence[Any], views: Sequence[GoldView], included: Sequence[bool]) -> list[Any]:
-    """The predicted heads for each view over its words, or an empty tuple for a view without a prediction.
-
-    There is one prediction per view, or one per ``included`` view.
-    Raises SynparseError if the number of predictions or their words do not fit.
+    For another number, raises SynparseError that names the first sentence that differs, is missing or extra. ``reduce``
+    is called with an index and a prediction, and raises SynparseError if their words differ.
     """
-    indices = range(len(views)) if len(predicted) == len(views) else list(compress(range(len(views)), included))
-    if len(predicted) != len(indices):
-        raise SynparseError(miscount(name, predicted, views, included, "sentence with heads"))
-    reduced: list[Any] = [()] * len(views)
-    for i, prediction in zip(indices, predicted, strict=True):
-        reduced[i] = views[i].reduce(prediction)
-    return reduced
-
-
-def miscount(
-    name: str, predicted: Sequence[Any], views: Sequence[GoldView], included: Sequence[bool], noun: str
-) -> str:
-    """The error message for a wrong number of predictions: the first sentence that differs, is missing or extra."""
-    files = list(dict.fromkeys(view.sentence.location.path for view in views)) or ["gold"]
-    more = len(files) - 1
-    gold = files[0] + (f" and {more:,} more file{'s' * (more != 1)}" if more else "")
-    counts = f"{_count(len(predicted), noun)} for the {_count(len(views), 'sentence')} of {gold}"
+    for indices in (range(len(gold)), list(compress(range(len(gold)), included))):
+        if len(predicted) == len(indices):
+            return dict(zip(indices, predicted, strict=True))
+    files = list(dict.fromkeys(sentence.location.path for sentence in gold.sentences)) or ["gold"]
+    more = f" and {quantity(len(files) - 1, 'more file')}" if len(files) > 1 else ""
+    kind, _, rest = noun.partition(" ")
+    problem = f"{quantity(len(predicted), kind)}{' ' * bool(rest)}{rest}"
+    problem += f" for the {quantity(len(gold), 'sentence')} of {files[0]}{more}"
     if not all(included):
-        return f"{name}: {counts}{within_limit(included)}"
-    for view, prediction in zip(views, predicted, strict=False):
+        limit = f"within the length limit: {sum(included):,}"
+        raise SynparseError(f"{name}: {problem} ({limit}); give one for each sentence, or for each of these")
+    for i, prediction in zip(range(len(gold)), predicted, strict=False):
         try:
-            view.reduce(prediction)
+            reduce(i, prediction)
         except SynparseError as error:
-            return f"{error} ({counts})"
-    if len(predicted) < len(views):
-        return f"{name}: {counts}; the one for {views[len(predicted)].sentence.location} is missing"
-    extra, last = predicted[len(views)], views[-1].sentence.location
-    return f"{extra.path}:{extra.line}: an extra {noun} after the one for {last} ({counts})"
-
-
-def within_limit(included: Sequence[bool]) -> str:
-    """The end of the error message for a wrong number of predictions if some sentences are not ``included``."""
-    if all(included):
-        return ""
-    return f" (within the length limit: {sum(included):,}); give one for each sentence, or for each of these"
-
-
-def _count(number: int, noun: str) -> str:
-    first, *others = noun.split(" ")
-    return " ".join([f"{number:,} {first}{'s' * (number != 1)}", *others])
+            raise SynparseError(f"{error} ({problem})") from None
+    if len(predicted) < len(gold):
+        missing = gold.sentences[len(predicted)].location
+        raise SynparseError(f"{name}: {problem}; the one for {missing} is missing")
+    extra, last = predicted[len(gold)], gold.sentences[-1].location
+    raise SynparseError(f"{extra.path}:{extra.line}: an extra {noun} after the one for {last} ({problem})")

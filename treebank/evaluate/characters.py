@@ -18,7 +18,7 @@ from treebank.core.sentence import Sentence, Surface, Treebank
 from treebank.core.tags import short_sentences
 from treebank.core.tree import Span, Tree
 from treebank.core.word_check import align, mismatch, plain
-from treebank.evaluate.align import check_has_trees, readings, within_limit
+from treebank.evaluate.align import by_sentence, check_has_trees, readings
 from treebank.evaluate.systems import System, SystemInfo
 from treebank.io.predictions import PredictedTree
 from treebank.tokenize.segmenters import is_unspaced
@@ -111,30 +111,21 @@ def character_systems(
     """
     included = short_sentences(gold, max_length)
     scored = replace(gold, sentences=list(compress(gold.sentences, included)))
+    texts = [replace(sentence, surface=running_text(plain(sentence.words))) for sentence in scored.sentences]
     converted, scores = [], []
     for system in systems:
         if system.predict is not None:
-            predicted = _predictions(system, gold, included)
-            trees = [_tree(*pair) for pair in zip(predicted, scored.sentences, strict=True)]
+            predicted = (system.predict_text or system.predict)(texts)
+            by_index = by_sentence(
+                *(system.name, predicted, gold, included, "tree"),
+                lambda i, tree: _tree(tree, gold.sentences[i]),
+            )
+            trees = [_tree(by_index[i], gold.sentences[i]) for i in compress(range(len(gold)), included)]
             scores.append(word_score(system.info, trees, scored))
             predictions = [PredictedTree(system.name, i, "", over_characters(tree)) for i, tree in enumerate(trees, 1)]
             system = System(system.info, "trees", lambda sentences, predictions=predictions: predictions)  # type: ignore[misc]
         converted.append(system)
     return converted, scores
-
-
-def _predictions(system: System, gold: Treebank, included: Sequence[bool]) -> Sequence[PredictedTree]:
-    """One predicted tree per ``included`` gold sentence. A parser receives the running text of these sentences."""
-    sentences = list(compress(gold.sentences, included))
-    texts = [replace(sentence, surface=running_text(plain(sentence.words))) for sentence in sentences]
-    predict = system.predict_text or system.predict
-    trees = predict(texts) if predict else []
-    if len(trees) == len(gold):
-        return list(compress(trees, included))
-    if len(trees) != len(sentences):
-        counts = f"{len(trees):,} trees for the {len(gold):,} sentences of {gold.name}{within_limit(included)}"
-        raise SynparseError(f"{system.name}: {counts}")
-    return trees
 
 
 def _tree(predicted: PredictedTree, sentence: Sentence) -> Tree:

@@ -18,7 +18,7 @@ from treebank.core.baselines import HEAD_BASELINES
 from treebank.core.dependency import Heads
 from treebank.core.head_rules import DEFAULT_RULES, heads_from_tree
 from treebank.core.sentence import ROOT, Treebank
-from treebank.evaluate.align import HeadView, ReducedHeads, reduce_all
+from treebank.evaluate.align import HeadView, ReducedHeads, by_sentence
 from treebank.evaluate.conventions import AttachmentConvention
 from treebank.evaluate.labels import LabelCounts, LabelScores
 from treebank.evaluate.score import HeadScore, SentenceCounts, by_length, interval
@@ -78,9 +78,14 @@ def score_heads(
     for convention, views, included in scored:
         for system, predicted in zip(systems, predictions, strict=True):
             if system.predict is None:
-                heads = [ReducedHeads(HEAD_BASELINES[system.name](len(view.heads))) for view in views]
+                build = HEAD_BASELINES[system.name]
+                heads = {i: ReducedHeads(build(len(view.heads))) for i, view in enumerate(views)}
             else:
-                heads = reduce_all(system.name, predicted, views, parsed)
+                rows = by_sentence(
+                    *(system.name, predicted, gold, parsed, "sentence with heads"),
+                    lambda i, prediction, views=views: views[i].reduce(prediction),  # type: ignore[misc]
+                )
+                heads = {i: views[i].reduce(prediction) for i, prediction in rows.items()}
             indices = [i for i, is_included in enumerate(included) if is_included]
             pairs = [(heads[i], views[i]) for i in indices]
             scores += _scores(system.info, pairs, convention, indices, data=gold.label, details=details)

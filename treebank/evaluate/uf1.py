@@ -22,7 +22,7 @@ from treebank.core.baselines import SEEDED
 from treebank.core.sentence import Treebank
 from treebank.core.tags import bare_label, has_penn_tags, short_sentences
 from treebank.core.tree import Span, pre_order
-from treebank.evaluate.align import Bracketing, TreeView, check_has_trees, miscount, view_treebank
+from treebank.evaluate.align import Bracketing, TreeView, by_sentence, check_has_trees
 from treebank.evaluate.characters import WORD
 from treebank.evaluate.conventions import BracketRule, ScoringConvention
 from treebank.evaluate.labels import Constituents, LabelCounts, label_order
@@ -94,11 +94,13 @@ def _readers(
         seeds = {str(seed): seed for seed in system.draws} if system.is_exact else {"": system.info.seed}
         draws = {name: baseline_draw(system.name, seed) for name, seed in seeds.items()}
         return {name: lambda index, view, draw=draw: draw(view.tree) for name, draw in draws.items()}  # type: ignore[misc]
-    if len(predicted) == len(gold):
-        return {"": lambda index, view: view.reduce(predicted[index])}
-    if len(predicted) != sum(included):
-        raise SynparseError(miscount(system.name, predicted, view_treebank(gold, rule), included, "tree"))
-    by_index = dict(zip(compress(range(len(gold)), included), predicted, strict=True))
+
+    def reduce(index: int, prediction: PredictedTree) -> Bracketing:
+        sentence = gold.sentences[index]
+        assert sentence.tree is not None
+        return TreeView.of(sentence, sentence.tree, rule).reduce(prediction)
+
+    by_index = by_sentence(system.name, predicted, gold, included, "tree", reduce)
     return {"": lambda index, view: view.reduce(by_index[index]) if index in by_index else Bracketing()}
 
 
