@@ -114,8 +114,8 @@ def csv_line(cells: Iterable[Cell], separator: str = ",") -> str:
 
     A text that a spreadsheet would take for a formula is preceded by an apostrophe.
 
-    >>> csv_line(["a,b", "=SUM(A1)", -1.5])
-    '"a,b",\'=SUM(A1),-1.5'
+    >>> print(csv_line(["a,b", "=SUM(A1)", -1.5]))
+    "a,b",'=SUM(A1),-1.5
     """
     safe = [f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell for cell in cells]
     stream = io.StringIO()
