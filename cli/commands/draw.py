@@ -120,13 +120,14 @@ def _parsers(
 
     With gold, raises SynparseError for a model of characters.
     """
-    from induce.parsing.load import load_parser
-    from induce.parsing.systems import check_words
     from induce.reporting.sentence_pictures import holds_text
-    from induce.storage.model_spec import system_name
 
     if not models and (has_gold or not holds_text(paths, input_options)):
         return []
+    from induce.parsing.load import load_parser
+    from induce.parsing.systems import check_words
+    from induce.storage.model_spec import system_name
+
     parsers = [(model, load_parser(model, report=note, **parsing)) for model in models or [default_model()]]
     for model, parser in parsers if has_gold else []:
         check_words(model, parser)

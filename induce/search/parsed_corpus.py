@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
-from induce.registry import load
 from treebank.base.arguments import STRING, check_count, plain_options
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
@@ -20,14 +19,11 @@ from treebank.io.lines import OnBad
 from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences, rest_left_out
 from treebank.io.source import Source
 from treebank.io.streams import STDIN
+from treebank.search.search import Match, Search
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
     from treebank.search.phrases import PhraseTable
-    from treebank.search.search import Match
-
-SEARCH = "treebank.search.search:Search"  # optional parts of the program, hence called by name
-COUNT_PHRASES = "treebank.search.phrases:count_phrases"
 
 #: a path, pattern or name of a treebank, or a sentence: a `Sentence`, a tree, an nltk tree or a string in brackets
 Item = str | os.PathLike[str] | Sentence | Tree | Any
@@ -115,9 +111,7 @@ class Corpus:
         size of a random sample. Raises PatternError for a malformed pattern, and SynparseError for a negative number.
         """
         check_count("context", context)
-        search = load(SEARCH)(pattern, self, invert=invert, context=context, limit=limit, sample=sample, seed=seed)
-        matches: Iterator[Match] = iter(search)
-        return matches
+        return iter(Search(pattern, self, invert=invert, context=context, limit=limit, sample=sample, seed=seed))
 
     def phrases(self, *, against: Item | Iterable[Item] | None = None, **filters: Any) -> PhraseTable:
         """The table of phrases or arcs of ``synparse phrases``. ``filters`` are the fields of `PhraseFilter`.
@@ -125,8 +119,9 @@ class Corpus:
         With ``against``, a corpus or a source of one, the frequencies are compared with those in that corpus.
         """
         corpora = [self] if against is None else [self, against if isinstance(against, Corpus) else self.like(against)]
-        table: PhraseTable = load(COUNT_PHRASES)(corpora, **plain_options(filters))
-        return table
+        from treebank.search.phrases import count_phrases
+
+        return count_phrases(corpora, **plain_options(filters))
 
     def like(self, source: Item | Iterable[Item]) -> Corpus:
         """A corpus of another source that is read in the same way."""

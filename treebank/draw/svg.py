@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from xml.sax.saxutils import escape
+from html import escape
 
 from treebank.draw.measure import fonts_for
 from treebank.draw.scene import DASHES, LIGHT, Box, Ink, Item, Point, Scene, Text
@@ -20,7 +20,7 @@ def without_invalid(text: str) -> str:
 
 def escaped(text: str) -> str:
     """``text`` escaped for XML and HTML. Invalid characters become U+FFFD."""
-    return escape(without_invalid(text), {'"': "&quot;"})
+    return escape(without_invalid(text), quote=False).replace('"', "&quot;")
 
 
 def svg(scene: Scene, *, inks: Mapping[Ink, str] = LIGHT, paper: str = PAPER, name: str = "picture") -> str:
