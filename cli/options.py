@@ -120,9 +120,9 @@ convention_option = option(
 
 def _use_threads(context: click.Context, parameter: click.Parameter, count: int | None) -> None:
     """Set the number of threads of this process."""
-    from induce.workers.pool import use_threads
-
     if count is not None:
+        from induce.workers.pool import use_threads  # which loads numpy
+
         use_threads(count)
 
 
