@@ -168,16 +168,16 @@ class Report:
         return [part for name, value in chosen.items() for part in (f"--{name}", str(value))]
 
     def html(self) -> str:
-        """The page."""
-        plan = self.plan
-        parts = [sections.learned(self.stories), sections.curves(self.stories)]
+        """The page: scores and trees, and then the training, which explains them."""
+        plan, parts = self.plan, list[sections.Section]()
         if plan.gold is not None:
             parts += sections.scores(self.evaluation, self.eval_command())
         if len(self.treebank):
-            parts += [sections.frequent(self.compared), sections.agreement(self.compared)]
-            parts.append(sections.calibration(self.compared))
             evaluation = self.evaluation if plan.gold is not None else None
             parts += sections.pictures(self.compared, evaluation, plan.pictures)
+            parts += [sections.frequent(self.compared), sections.agreement(self.compared)]
+            parts.append(sections.calibration(self.compared))
+        parts += [sections.learned(self.stories), sections.curves(self.stories)]
         title = plan.title or "Trained models" + (f": {os.path.basename(plan.data.rstrip('/'))}" if plan.data else "")
         parts = [section for section in parts if section.blocks]
         made_by = plan.command("report", *self._parsing_options(), *plan.own_options())

@@ -38,7 +38,7 @@ PARTS: dict[str, Callable[[Sentence], bool]] = {
     "confidences": lambda sentence: any(value is not None for value in sentence.confidences),
 }
 _OF_TREES = frozenset(["trees", "labels", "tags", "empty elements"])
-#: name of a writer -> parts that it keeps; nothing is reported for words and distances, which keep little on purpose
+#: name of a writer -> parts that it keeps, if any; nothing is reported for words and distances, by intention
 KEPT = {
     "text": frozenset(PARTS),
     "brackets": _OF_TREES,
@@ -142,7 +142,7 @@ class Losses:
 
     def __call__(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """The sentences, counted as they pass."""
-        parts = [(name, has_part) for name, has_part in PARTS.items() if name not in KEPT[self.to]]
+        parts = [(name, has_part) for name, has_part in PARTS.items() if name not in KEPT.get(self.to, ())]
         for sentence in sentences:
             self.counts.update(name for name, has_part in parts if has_part(sentence))
             self._dropped.update(sentence.annotation.dropped if sentence.annotation else ())
