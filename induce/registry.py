@@ -324,32 +324,23 @@ PARTS: Registry[str] = Registry(
 
 def load_part(name: str) -> Any:
     """The object of an optional part. Raises SynparseError if the part is not installed."""
-    location = PARTS.get(name)
-    try:
-        return load(location)
-    except ModuleNotFoundError as error:
-        if not error.name or not location.startswith(error.name):
-            raise
-        raise SynparseError(f"{name}: this part of synparse is not installed ({error.name})") from None
+    return load(PARTS.get(name))
 
 
 def load(location: str) -> Any:
-    """Import the object at ``"module:object"``. Raises SynparseError if there is no such module or object."""
+    """Import the object at ``"module:object"``. Raises SynparseError if the module or the object does not exist."""
     module, _, name = location.partition(":")
     try:
-        loaded = import_module(module)
+        owner = import_module(module)
     except ModuleNotFoundError as error:
-        if not f"{module}.".startswith(f"{error.name}."):  # a library that is missing
+        if not f"{module}.".startswith(f"{error.name}."):  # a module that this one imports
             raise
-        raise SynparseError(
-            f"{location}: there is no module {error.name}; install the package that contains it"
-        ) from None
+        problem = f"there is no module {error.name!r}; install it, or correct the location in the registry"
+        raise SynparseError(f"{location}: {problem}") from None
     try:
-        return attrgetter(name)(loaded)
+        return attrgetter(name)(owner)
     except AttributeError:
-        raise SynparseError(
-            f"{location}: the module {module} has no {name}; correct the entry of the registry"
-        ) from None
+        raise SynparseError(f"{location}: {module} has no {name!r}; correct the location in the registry") from None
 
 
 def model_class(name: str) -> Any:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import synparse
-from induce.registry import DECODERS, MODELS, PRIORS, TASKS, add_extensions
+from induce.registry import DECODERS, MODELS, PRIORS, TASKS, DecoderEntry, add_extensions
 from induce.storage import checkpoint
+from induce.structures import SpanScores
 from tests.support.calls import Caller, toy_text
 from tests.support.pages import fences
 from tests.support.tiny import assert_equal_weights, stop_after
@@ -177,3 +178,15 @@ def test_complete_example_of_the_documentation_trains_and_is_found_by_its_entry_
     getattr(import_module(module), function)()
     call.result("train", "text.txt", "--model", "bigram", "-o", "run")
     assert call.result("parse", "text.txt", "-m", "run").count("(W dog)") == 40
+
+
+@pytest.mark.parametrize(
+    ("location", "problem"),
+    [
+        ("tests.toys.toy_bracket:decode", "there is no module 'tests.toys.toy_bracket'"),
+        ("tests.toys.toy_brackets:decoder", "tests.toys.toy_brackets has no 'decoder'"),
+    ],
+)
+def test_misspelled_location_is_named(location: str, problem: str, call: Caller) -> None:
+    DECODERS.add("misspelled", DecoderEntry(location, SpanScores))
+    assert f"{location}: {problem}" in call.refusal("parse", "text.txt", "-m", "english", "--decoder", "misspelled")
