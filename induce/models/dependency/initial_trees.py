@@ -99,7 +99,10 @@ def harmonic_rules(sentences: Iterable[np.ndarray], count: int, *, smoothing: fl
     for tags in sentences:
         length = len(tags)
         np.add.at(root, tags, 1 / length)
-        shares = _near_heads(length)
+        # expected arcs [head, dependent], if heads are drawn in proportion to 1 / distance, and roots uniformly
+        distances = np.abs(np.subtract.outer(np.arange(length), np.arange(length)))
+        near = np.divide(1.0, distances, out=np.zeros(distances.shape), where=distances > 0)
+        shares = near / np.maximum(near.sum(0), 1e-300) * (length - 1) / length
         for side, part in ((LEFT, np.tril(shares)), (RIGHT, np.triu(shares))):
             for valence in (HAS_CHILD, NO_CHILD):
                 np.add.at(attach[..., side, valence], (tags[:, None], tags), part)
@@ -119,10 +122,3 @@ def harmonic_rules(sentences: Iterable[np.ndarray], count: int, *, smoothing: fl
         np.log(attach / attach.sum(1, keepdims=True)),
         np.log(decision / decision.sum(3, keepdims=True)),
     )
-
-
-def _near_heads(length: int) -> np.ndarray:
-    """Expected arcs (N, N) of [head, dependent], if heads are drawn in proportion to 1 / distance, roots uniformly."""
-    distances = np.abs(np.subtract.outer(np.arange(length), np.arange(length)))
-    near = np.divide(1.0, distances, out=np.zeros(distances.shape), where=distances > 0)
-    return near / np.maximum(near.sum(0), 1e-300) * (length - 1) / length

@@ -56,7 +56,7 @@ def log_total(scores: RuleScores, lengths: Tensor, *, best: bool = False) -> Ten
 
     Entries of ``scores`` after the end of a sentence must be finite and do not affect the result.
     """
-    chart = _Chart(scores, _maximum if best else _log_sum)
+    chart = _Chart(scores, (lambda ways: ways.max(1).values) if best else (lambda ways: ways.logsumexp(1)))
     return chart.total(lengths)
 
 
@@ -79,14 +79,6 @@ def best_heads(scores: RuleScores, lengths: Tensor) -> Tensor:
     best = tree_arcs(scores, lengths, best=True)
     heads = best.arcs.argmax(1)
     return torch.where(best.arcs.sum(1) > 0.5, heads, -1)
-
-
-def _log_sum(ways: Tensor) -> Tensor:
-    return ways.logsumexp(1)
-
-
-def _maximum(ways: Tensor) -> Tensor:
-    return ways.max(1).values
 
 
 class _Chart:

@@ -200,16 +200,13 @@ class Biaffine(Student):
         states, count = self.reader(tokens, lengths, input_tokens), tokens.shape[1]
         head, dependent = (functional.leaky_relu(side(states)) for side in (self.head, self.dependent))
         arcs = self.pairs(dependent) @ head.transpose(1, 2) / math.sqrt(self.config.arc_size)
-        arcs = arcs + self.heading(head).transpose(1, 2) + self._near(count)
+        index = torch.arange(count, device=arcs.device)
+        distance = index - index[:, None]
+        near = self.distance[(distance > 0).long(), distance.abs().clamp(1, MAX_DISTANCE) - 1]
+        arcs = arcs + self.heading(head).transpose(1, 2) + near
         itself = torch.eye(count, dtype=torch.bool, device=arcs.device)
         arcs = torch.where(itself, self.rooting(dependent), arcs)
         return arcs.masked_fill(~real_words(tokens, lengths)[:, None], -math.inf)
-
-    def _near(self, count: int) -> Tensor:
-        """Score (N, N) of the distance between word and head."""
-        index = torch.arange(count, device=self.distance.device)
-        distance = index - index[:, None]
-        return self.distance[(distance > 0).long(), distance.abs().clamp(1, MAX_DISTANCE) - 1]
 
     def loss(self, batch: HeadSupervisedBatch, state: None = None) -> Loss:
         """Cross-entropy of the heads predicted by the teacher, in nats per word."""

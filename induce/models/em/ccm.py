@@ -97,9 +97,17 @@ class Ccm(FittedModel):
         text = FlatText(corpus)
         chosen = self._choose_sentences(text, context.seed)
         if not start:
-            self._find_classes(text, context.seed)
+            classes, config = np.arange(len(self.classes)), self.config
+            if config.classes:
+                count, endings = config.classes, config.endings
+                classes = word_classes(text.neighbours, text.words, classes=count, endings=endings, seed=context.seed)
+            self.classes.copy_(torch.from_numpy(classes))
             context.group.equalize(self)
-        blocks = list(self._blocks(text, chosen))
+        known = self.classes.cpu().numpy()
+        blocks = [  # sentences of one length
+            Spans.of(known[text.ids[text.word_positions(chosen[rows], count)]], self.class_count)
+            for rows, count in blocks_of_one_length(text.lengths[chosen], self.power)
+        ]
         if not start:
             keys = np.concatenate([spans.sequences.ravel() for spans in blocks] or [np.zeros(0, dtype=np.int64)])
             self.keys.copy_(torch.from_numpy(frequent_keys(keys, self.config.sequences)))
@@ -123,21 +131,6 @@ class Ccm(FittedModel):
             draw = np.random.default_rng(seed)
             fit = np.sort(draw.choice(fit, self.config.sentences, replace=False))
         return fit
-
-    def _find_classes(self, text: FlatText, seed: int) -> None:
-        config = self.config
-        classes = np.arange(len(self.classes))
-        if config.classes:
-            classes = word_classes(
-                text.neighbours, text.words, classes=config.classes, endings=config.endings, seed=seed
-            )
-        self.classes.copy_(torch.from_numpy(classes))
-
-    def _blocks(self, text: FlatText, chosen: np.ndarray) -> Iterator[Spans]:
-        """The spans of all sentences, one block of equal length at a time."""
-        classes = self.classes.cpu().numpy()
-        for rows, count in blocks_of_one_length(text.lengths[chosen], self.power):
-            yield Spans.of(classes[text.ids[text.word_positions(chosen[rows], count)]], self.class_count)
 
     def _learn(self, blocks: list[Spans], group: CountSharing, *, random: bool = False) -> float:
         """Replace the counts by expected counts and return the log-likelihood of the classes under the previous counts.
@@ -192,9 +185,11 @@ class Ccm(FittedModel):
         scorer, classes = SpanScorer(tables), self.classes.cpu().numpy()
         for rows, count in blocks_of_one_length(lengths, self.power):
             spans = Spans.of(classes[tokens[rows, :count].T], self.class_count)
-            yield rows, count, *self._brackets(scorer, spans, tables.entries(spans))
+            yield rows, count, *self.expected_brackets(scorer, spans, tables.entries(spans))
 
-    def _brackets(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[BracketCounts, np.ndarray]:
+    def expected_brackets(
+        self, scorer: SpanScorer, spans: Spans, entries: np.ndarray
+    ) -> tuple[BracketCounts, np.ndarray]:
         """Brackets of sentences of one length, and the log-likelihood (B,) of each."""
         return scorer.trees(spans, entries)
 

@@ -16,6 +16,7 @@ range, and finds the best trees.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,6 +134,10 @@ def by_head(tables: Array) -> Array:
 
 
 LOWEST = -1e30  # replaces log 0, which has no derivative
+COMBINATIONS: dict[bool, Callable[[Tensor], Tensor]] = {  # of ways: the sum over all, or the best one
+    False: lambda ways: ways.logsumexp(0),
+    True: lambda ways: ways.max(0).values,  # not amax, which divides the gradient among equal ways
+}
 
 
 def plain_tree_counts(weights: TreeWeights, fragments: Fragments | None = None, *, best: bool = False) -> TreeCounts:
@@ -142,7 +147,9 @@ def plain_tree_counts(weights: TreeWeights, fragments: Fragments | None = None, 
     """
     tables = [weights.first, weights.later, weights.stop, weights.root]
     with torch.inference_mode(False), torch.enable_grad():  # parsing disables gradients
-        logs = [torch.from_numpy(_log(table)).requires_grad_() for table in tables]
+        with np.errstate(divide="ignore"):
+            arrays = [np.maximum(np.log(table.astype(np.float64)), LOWEST) for table in tables]
+        logs = [torch.from_numpy(array).requires_grad_() for array in arrays]
         total = log_total(*logs, fragments=fragments, words=weights.words, best=best)
         counts = torch.autograd.grad(total.sum(), logs, allow_unused=True)
     possible = total.detach().numpy() > LOWEST / 2
@@ -162,7 +169,7 @@ def log_total(
     best: bool = False,
 ) -> Tensor:
     """Log of the sum over all trees (B,), or of the best tree, from the logs of the weights of `TreeWeights`."""
-    count, combine = len(root), _maximum if best else _log_sum
+    count, combine = len(root), COMBINATIONS[best]
     cover, crossing, dependent_cover, within = _fragment_tables(fragments, first)
     # unfinished and finished half spans, by side and width: (N - width, B), row a for head a
     unfinished: list[list[Tensor]] = [[torch.zeros_like(root)], [torch.zeros_like(root)]]
@@ -202,14 +209,6 @@ def log_total(
     return totals
 
 
-def _log_sum(ways: Tensor) -> Tensor:
-    return ways.logsumexp(0)
-
-
-def _maximum(ways: Tensor) -> Tensor:
-    return ways.max(0).values
-
-
 def _fragment_tables(fragments: Fragments | None, like: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The tables of `Fragments` in their order, as logs except ``crossing``. All are zeros without fragments."""
     if fragments is None:
@@ -218,9 +217,3 @@ def _fragment_tables(fragments: Fragments | None, like: Tensor) -> tuple[Tensor,
     tables = np.log(fragments.cover), fragments.crossing, np.log(fragments.dependent_cover), np.log(within)
     cover, crossing, dependent_cover, inside = (torch.from_numpy(table).to(like.dtype) for table in tables)
     return cover, crossing, dependent_cover, inside
-
-
-def _log(table: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        logs: np.ndarray = np.maximum(np.log(table.astype(np.float64)), LOWEST)
-    return logs

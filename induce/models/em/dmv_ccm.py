@@ -171,7 +171,7 @@ class DmvCcm(Ccm):
                 sums.add(uses, block, sums.harmonic_heads(block))
                 brackets = random_split_probability(len(spans.classes))[..., None]
             else:
-                expected, logs = self._brackets(scorer, spans, entries)
+                expected, logs = self.expected_brackets(scorer, spans, entries)
                 sums.add(uses, block, expected.trees)
                 brackets, total = expected.probability, total + logs.sum()
             spans_seen.add(spans, entries, spans.constituency(brackets))
@@ -186,7 +186,9 @@ class DmvCcm(Ccm):
             getattr(self, name).copy_(torch.from_numpy(table))
         return float(total[0])
 
-    def _brackets(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[JointCounts, np.ndarray]:
+    def expected_brackets(
+        self, scorer: SpanScorer, spans: Spans, entries: np.ndarray
+    ) -> tuple[JointCounts, np.ndarray]:
         """Expected counts of the trees under both models, and the log (B,) of the sum over the trees."""
         ratios, fixed = scorer.weights(spans, entries)
         expected = joint_counts(GrammarSums(NO_PREFERENCES).weights(self.grammar(), _block(spans)), ratios)

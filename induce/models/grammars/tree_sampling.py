@@ -50,7 +50,10 @@ class Sampler:
         lexemes: list[int] = []  # of each word
         spans: list[list[int]] = []
         governors = [ROOT]  # lexeme of the head of each lexeme
-        stack: list[Node | int] = [self._start()]  # nodes, and numbers of spans that end where they are met
+        rules = self.tables.rules
+        top = draw_index(rules.root, self.generator)
+        start = Node(top, self._word(rules.root_scores(top))) if isinstance(rules, HeadedRules) else Node(top)
+        stack: list[Node | int] = [start]  # nodes, and numbers of spans that end where they are met
         waiting = 1  # nodes on the stack
         while stack:
             item = stack.pop()
@@ -79,11 +82,6 @@ class Sampler:
         self.tables = self.grammar.draw_tables(self.generator)
         self._weights: dict[int, Tensor] = {}  # of words, by column
         self._rules: dict[int, HeadedRules] = {}  # by head word
-
-    def _start(self) -> Node:
-        rules = self.tables.rules
-        top = draw_index(rules.root, self.generator)
-        return Node(top, self._word(rules.root_scores(top))) if isinstance(rules, HeadedRules) else Node(top)
 
     def _children(self, node: Node, governors: list[int]) -> tuple[Node, Node]:
         """Both children of ``node``. The head of a new head word is added to ``governors``."""

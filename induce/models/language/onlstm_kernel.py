@@ -156,7 +156,8 @@ class _Recurrence(torch.autograd.Function):
         dc = d_cell.reshape(batch, units).clone()
         dh = torch.zeros_like(h0)
         add = add_product(weight, rounded=ctx.rounded)
-        views = [d_z, *_split(d_z, chunks, chunk_size)[:2], _candidate_and_pair(d_z, chunks, chunk_size)]
+        candidate_and_pair = d_z[..., -3 * chunks * chunk_size :].unflatten(-1, (3, -1))  # (T, B, 3, H)
+        views = [d_z, *_split(d_z, chunks, chunk_size)[:2], candidate_and_pair]
         by_step = list(zip(*(v.unbind() for v in (*views, probability, d_hidden, d_rising)), strict=True))
         for block in reversed(list(zip(*known, strict=True))):
             factors = list(zip(*(factor.unbind() for factor in _local_factors(*block)), strict=True))
@@ -238,12 +239,6 @@ def _split(z: Tensor, chunks: int, chunk_size: int) -> tuple[Tensor, Tensor, Ten
         candidate.unflatten(-1, (chunks, chunk_size)),
         pair.unflatten(-1, (2, chunks, chunk_size)),
     )
-
-
-def _candidate_and_pair(z: Tensor, chunks: int, chunk_size: int) -> Tensor:
-    """View (…, 3, H) of the candidate, input and forget rows."""
-    units = chunks * chunk_size
-    return z[..., -3 * units :].unflatten(-1, (3, units))
 
 
 def _local_factors(

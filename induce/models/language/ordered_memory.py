@@ -77,16 +77,13 @@ class MaskedAttention(nn.Module):
         """
         open_share = functional.pad(previous.cumsum(-1)[:, 1:], (0, 1), value=1.0)
         closed = open_share < MIN_OPEN_SHARE
-        logits = self._scores(query, candidate) + open_share.masked_fill(closed, 1.0).log()
-        return logits.masked_fill(closed, -math.inf).softmax(-1)  # eq. 3.5.9 to 3.5.11
-
-    def _scores(self, query: Tensor, candidate: Tensor) -> Tensor:
-        """Scores (B, N) (eq. 3.5.8. The released program divides by the root of D, the paper by that of N)."""
         keys = self.key_norm(self.key(self.dropout(candidate)))
         hidden = ATTENTIONS[self.kind](query[:, None] + keys)
         scale = candidate.shape[2] if self.kind == "released" else candidate.shape[1]
-        scores: Tensor = self.score(self.dropout(hidden))[..., 0]
-        return scores / math.sqrt(scale)
+        # eq. 3.5.8; the released program divides by the root of D, the paper by that of N
+        scores = self.score(self.dropout(hidden))[..., 0] / math.sqrt(scale)
+        logits = scores + open_share.masked_fill(closed, 1.0).log()
+        return logits.masked_fill(closed, -math.inf).softmax(-1)  # eq. 3.5.9 to 3.5.11
 
 
 class RecursiveCell(nn.Module):

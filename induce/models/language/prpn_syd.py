@@ -105,16 +105,14 @@ class SydParsingNetwork(nn.Module):
         hidden = dropped(hidden, masks and masks.hidden).permute(2, 0, 1)  # (T, B, H)
         gaps, gap_state = self.gaps(hidden, (state.gap_h, state.gap_c))
         gaps = dropped(gaps, masks and masks.gaps)
-        distance, guess = self._squashed(self.to_distances(gaps)).unbind(-1)
+        both = self.to_distances(gaps)
+        distance, guess = (both.sigmoid() if self.config.distance == "sigmoid" else both.relu()).unbind(-1)
         last = window[len(words) :]
         kind = gate_kind(self.config, training=self.training)
         parsing = parsing_from_distances(distance.t(), guess.t(), last, state, kind, self.config.resolution)
         supervised = self.to_supervised(gaps)[..., 0].t()
         carried = SydParsingState(last, parsing.state.distances, *word_state, *gap_state)
         return parsing._replace(state=carried, supervised=supervised)
-
-    def _squashed(self, x: Tensor) -> Tensor:
-        return x.sigmoid() if self.config.distance == "sigmoid" else x.relu()
 
 
 class PrpnSyd(Prpn):

@@ -164,18 +164,17 @@ class GraphLayer(nn.Module):
         return parts.permute(2, 0, 3, 1, 4)
 
     def _competition(self, query: Tensor, key: Tensor) -> Tensor:
-        return COMPETITIONS[self.config.competition](self._scores(query, key))  # eq. 4.2.11
-
-    def _scores(self, query: Tensor, key: Tensor) -> Tensor:
-        """Score of each channel for each pair of words (B, K, N, N) (eq. 4.2.10, 4.2.16)."""
+        """P(channel k brings word j to word i) (B, K, N, N), from queries and keys."""
         scale = math.sqrt(self.config.channel_size)
-        scores = query @ key.transpose(2, 3)
+        scores = query @ key.transpose(2, 3)  # eq. 4.2.10
         if self.direction is None:
-            return scores / scale
-        count = scores.shape[-1]
-        square = scores.new_ones(count, count)
-        bias = self.direction[0, :, None, None] * square.tril(-1) + self.direction[1, :, None, None] * square.triu(1)
-        return (scores + bias) / scale if self.config.scaled_bias else scores / scale + bias
+            scores = scores / scale
+        else:
+            square = scores.new_ones(scores.shape[-2:])
+            before, after = self.direction[..., None, None]
+            bias = before * square.tril(-1) + after * square.triu(1)
+            scores = (scores + bias) / scale if self.config.scaled_bias else scores / scale + bias  # eq. 4.2.16
+        return COMPETITIONS[self.config.competition](scores)  # eq. 4.2.11
 
 
 class UdgnOutput(NamedTuple):

@@ -51,6 +51,11 @@ class RatedPair:
     rating: float
     genre: str = ""  # of the STS benchmark: main-news, main-captions or main-forums
 
+    @property
+    def words(self) -> int:
+        """Number of words of the longer sentence."""
+        return max(len(cut_words(text, "").words) for text in (self.first, self.second))
+
     def __str__(self) -> str:
         return f"{self.rating:g}\t{self.first}\t{self.second}"
 

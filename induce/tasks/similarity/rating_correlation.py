@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from induce.analysis.correlation import Correlation, pearson, spearman
 from induce.analysis.extraction import Embedder
 from induce.data.normalization import RECIPES
@@ -86,7 +84,7 @@ def score_similarity(
     pairs: list[RatedPair] = []
     sets: dict[str, list[int]] = {}
     for path in paths:
-        small = [pair for pair in Similarity().read([path]) if largest is None or _words(pair) <= largest]
+        small = [pair for pair in Similarity().read([path]) if largest is None or pair.words <= largest]
         if not small:
             raise SynparseError(f"{path}: there is no pair to score")
         sets |= _sets(os.path.basename(path), small, len(pairs))
@@ -102,7 +100,8 @@ def score_similarity(
         systems.append((name, run, f"{embedder.checkpoint.identity}|{tuned}", cosines(embedder, pairs)))
     scores = []
     for name, run, kind, values in systems:
-        by_set = {title: _correlations(values, ratings, members) for title, members in sets.items()}
+        compared = {title: ([values[k] for k in rows], [ratings[k] for k in rows]) for title, rows in sets.items()}
+        by_set = {title: (spearman(*pair), pearson(*pair)) for title, pair in compared.items()}
         scores.append(SimilarityScore(name, by_set, f"spearman|{kind}|{tail}", run))
     counts = {title: len(members) for title, members in sets.items()}
     rows = [row for score in scores for row in score.rows()]
@@ -119,7 +118,12 @@ def cosines(embedder: Embedder, pairs: Sequence[RatedPair]) -> list[float]:
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
     embedded = embedder.read(cut_words(text, rule) for text in texts)
     vectors = {text: sentence.vector.astype(float) for text, sentence in zip(texts, embedded, strict=True)}
-    return [_cosine(vectors[pair.first], vectors[pair.second]) for pair in pairs]
+    similarities = []
+    for pair in pairs:
+        first, second = vectors[pair.first], vectors[pair.second]
+        size = math.sqrt(float(first @ first) * float(second @ second))
+        similarities.append(float(first @ second) / size if size else 0.0)
+    return similarities
 
 
 def word_overlaps(pairs: Sequence[RatedPair]) -> list[float]:
@@ -140,22 +144,6 @@ def _sets(title: str, pairs: Sequence[RatedPair], start: int) -> dict[str, list[
     for genre in genres if len(genres) > 1 else ():
         sets[f" {title}: {genre}"] = [k for k, pair in enumerate(pairs, start) if pair.genre == genre]
     return sets
-
-
-def _words(pair: RatedPair) -> int:
-    return max(len(cut_words(text, "").words) for text in (pair.first, pair.second))
-
-
-def _correlations(
-    values: Sequence[float], ratings: Sequence[float], members: Sequence[int]
-) -> tuple[Correlation, Correlation]:
-    columns = [values[k] for k in members], [ratings[k] for k in members]
-    return spearman(*columns), pearson(*columns)
-
-
-def _cosine(first: np.ndarray, second: np.ndarray) -> float:
-    size = math.sqrt(float(first @ first) * float(second @ second))
-    return float(first @ second) / size if size else 0.0
 
 
 def _percent(value: float) -> str:
