@@ -15,7 +15,7 @@ from treebank.core.brackets import without_outer_brackets
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
 from treebank.io.bracketed import read_trees
-from treebank.io.checks import DamageSigns
+from treebank.io.checks import DamageSigns, UntaggedWords
 from treebank.io.content import CORPUSSEARCH_MARKS
 from treebank.io.lines import OnBad, look_ahead
 from treebank.io.source import AnyPath, Source
@@ -35,11 +35,11 @@ def read_corpussearch(
     """The sentences of a file, without nodes that contain no words, and without lemmas.
 
     Whether hyphens separate lemmas is decided from the first trees of the file together. ``notify`` is called at the
-    end with repeated ids. Raises TreebankError for malformed brackets; with ``on_bad``, the error is reported to it and
-    the tree is skipped.
+    end with repeated ids and with words outside of leaves. Raises TreebankError for malformed brackets; with
+    ``on_bad``, the error is reported to it and the tree is skipped.
     """
     name = Source.of(path).path
-    signs = DamageSigns(name, notify)
+    signs, untagged = DamageSigns(name, notify), UntaggedWords(name, notify)
     has_lemmas = False
 
     def inspect(trees: Iterable[tuple[Tree, int]]) -> None:
@@ -57,9 +57,11 @@ def read_corpussearch(
             if tag == "ID":
                 signs.add_id(word, line)
         if (tree := penn_tree(raw, has_lemmas=has_lemmas)).words:
+            untagged.add(tree, line)
             plain = tree.without_traces()
             yield Sentence(plain.words, plain.tags, tree, location=Location(name, line))
     signs.report()
+    untagged.report()
 
 
 def penn_tree(tree: Tree, *, has_lemmas: bool) -> Tree:

@@ -12,14 +12,12 @@ from treebank.base.errors import TreebankError
 from treebank.core.brackets import diagnose, parse, root_offsets, scan, scan_regular, shorten
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
-from treebank.io.checks import check_trees
+from treebank.io.checks import UntaggedWords, check_trees
 from treebank.io.lines import BAD, OnBad, look_ahead, open_blocks, report
 from treebank.io.source import AnyPath, Source
 from treebank.io.streams import reads_once
 from treebank.io.tree_splitter import TreeSplitter
 
-MAX_INCOMPLETE_SHARE = 0.5  # sentences with untagged words per sentence without them; see `read_bracketed`
-MAX_UNTAGGED_SHARE = 0.05  # untagged words per word, in a file of a few sentences
 _UNESCAPED = re.compile(r"\([^\s()]+ [^\s()]*\(\)|\(\( \(\)")  # a leaf such as (-LRB- ()
 Rewrite = Callable[[str], str]  # turns lines of a dialect into Penn brackets, line for line; raises ValueError
 
@@ -43,26 +41,15 @@ def read_bracketed(
     """The sentences of a treebank file: the tree, and the words and tags without empty elements. See `read_trees`.
 
     Unless the user has declared the format, TreebankError is raised for trees of another format (`check_trees`).
-    ``notify`` is called at the end if all words have tags except a few, which may be text that does not belong to a
-    tree, such as the marks of a merge conflict, or a label that has lost its bracket.
+    ``notify`` is called at the end if a few words have no tag (`UntaggedWords`).
     """
     name = Source.of(path).path
-    complete = incomplete = words_read = untagged = 0
-    first = ("", 0)
+    untagged = UntaggedWords(name, notify)
     for tree, line in _checked(Source.of(path), on_bad, rewrite, is_declared):
-        words_read += len(tree.words)
-        if "" not in tree.tags:
-            complete += 1
-        elif any(tree.tags):
-            incomplete += 1
-            untagged += tree.tags.count("")
-            first = first if incomplete > 1 else (tree.words[tree.tags.index("")], line)
+        untagged.add(tree, line)
         words, tags = (tree.words, tree.tags) if TRACE not in tree.tags else _without_traces(tree)
         yield Sentence(words, tags if any(tags) else (), tree, location=Location(name, line))
-    is_exception = incomplete <= MAX_INCOMPLETE_SHARE * complete or untagged <= MAX_UNTAGGED_SHARE * words_read
-    if incomplete and is_exception:
-        word, line = first
-        notify(f"{name}:{line}: {shorten(word)} has no tag, unlike most words; is it out of place?")
+    untagged.report()
 
 
 def _checked(

@@ -294,6 +294,8 @@ def check_trees(path: str, trees: Sequence[Tree]) -> None:
 
 # --- signs of damage
 
+MAX_INCOMPLETE_SHARE = 0.5  # sentences with untagged words per sentence without them; see `UntaggedWords`
+MAX_UNTAGGED_SHARE = 0.05  # untagged words per word, in a file of a few sentences
 MAX_IDS = 100_000  # ids of one document that are compared
 REPEATED_ID = "this sentence has the id of an earlier one; is a part of the file repeated?"
 OTHER_TEXT = "the words are not those of # text; is a line lost, repeated or changed?"
@@ -303,6 +305,37 @@ COMMENTS_ALONE = "comments of a sentence without words, which are left out; are 
 COMMENT_INSIDE = "a comment inside of a sentence, which now precedes its words"
 NO_HEAD = "a word of this sentence has no head (_), so the sentence is read without heads"
 OUTER_SPACE = "a word of this sentence begins or ends with a space"
+
+
+class UntaggedWords:
+    """Words without tags in one file, which are reported if they are exceptions.
+
+    They may be text that does not belong to a tree, such as the marks of a merge conflict, or a label that has lost its
+    bracket.
+    """
+
+    def __init__(self, path: str, notify: Callable[[str], None]) -> None:
+        self._path, self._notify = path, notify
+        self._complete = self._incomplete = self._words = self._untagged = 0
+        self._first = ("", 0)
+
+    def add(self, tree: Tree, line: int) -> None:
+        """Count the words of a tree that starts in ``line``."""
+        self._words += len(tree.words)
+        if "" not in tree.tags:
+            self._complete += 1
+        elif any(tree.tags):
+            if not self._incomplete:
+                self._first = (tree.words[tree.tags.index("")], line)
+            self._incomplete += 1
+            self._untagged += tree.tags.count("")
+
+    def report(self) -> None:
+        """Report the first word without a tag, if there are few."""
+        has_few = self._incomplete <= MAX_INCOMPLETE_SHARE * self._complete
+        if self._incomplete and (has_few or self._untagged <= MAX_UNTAGGED_SHARE * self._words):
+            word, line = self._first
+            self._notify(f"{self._path}:{line}: {shorten(word)} has no tag, unlike most words; is it out of place?")
 
 
 class DamageSigns:
