@@ -21,6 +21,7 @@ MODELS = {  # models that a page assumes, by the folder in which it expects them
     "udgn.md": {"dmv": "dmv"},
     "ensembles.md": {"onlstm": "onlstm"},
     "conventions.md": {"mine": "onlstm"},
+    "check-your-trees.md": {"runs/mine": "onlstm"},
     "best-trees.md": {"runs/onlstm": "onlstm", "runs/prpn": "prpn", "runs/dmv": "dmv", "runs/npcfg": "npcfg"},
     "language-models.md": {"runs/transformer": "transformer"},
     "large-corpora.md": {"runs/mine": "onlstm"},

@@ -52,7 +52,7 @@ TEXTS = (
 )
 TREEBANKS = (
     *("gold.ptb", "gold.mrg", "treebank.ptb", "treebank.mrg", "craft-dev.ptb", "craft-train.ptb"),
-    *("trees.txt", "trees-of-another-parser.txt"),
+    *("trees.txt", "trees-of-another-parser.txt", "checked.ptb"),
 )
 
 

@@ -1,0 +1,70 @@
+"""A page on which a person corrects the trees or heads of random sentences and saves them as a small treebank.
+
+The corrected treebank answers how good the trees of one's own text are: ``synparse eval --gold`` scores them with an
+interval. The script of the page is ``templates/correction.js``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from typing import Any
+
+from induce.parsing.parser import Parser
+from treebank.base import VERSION
+from treebank.base.errors import SynparseError
+from treebank.base.metadata import json_text
+from treebank.base.terminal_text import quantity
+from treebank.core.sentence import Sentence
+from treebank.core.word_check import plain
+from treebank.draw.picture_files import render
+from treebank.search.search import draw_sample
+
+LABEL = "X"  # of a phrase that the person adds
+
+
+def correction_page(
+    sentences: Iterable[Sentence], parser: Parser, *, count: int, seed: int = 1, title: str = "Check trees"
+) -> str:
+    """The page of ``count`` random ``sentences`` of two or more words with the trees or heads of ``parser``.
+
+    Gold annotation of the sentences is not used. Raises SynparseError if no sentence has two words.
+    """
+    sample = draw_sample((sentence for sentence in sentences if len(sentence.words) > 1), count, seed)
+    if not sample:
+        raise SynparseError("there is no sentence of two or more words to check")
+    words = [list(plain(sentence.words)) for sentence in sample]
+    output = parser.output
+    rows = _trees(parser, words) if output == "trees" else _heads(parser, words)
+    digest = hashlib.sha256(json_text(rows, compact=True).encode()).hexdigest()
+    file = "checked.ptb" if output == "trees" else "checked.conllu"
+    content = {"sentences": rows, "output": output, "label": LABEL, "file": file, "digest": digest}
+    return render(
+        "correction.html",
+        "induce.reporting",
+        title=title,
+        sentences=quantity(len(rows), "sentence"),
+        seed=seed,
+        output=output,
+        model=parser.name,
+        file=file,
+        version=VERSION,
+        content=json_text(content, compact=True).replace("<", "\\u003c"),  # no text can end the script
+        script=(files("induce.reporting") / "templates" / "correction.js").read_text("utf-8"),
+    )
+
+
+def _trees(parser: Parser, sentences: Sequence[list[str]]) -> list[dict[str, Any]]:
+    """Words and spans [start, end, label] of each sentence, including the full-sentence span."""
+    rows = []
+    for words, tree in zip(sentences, parser.parse(sentences), strict=True):
+        spans = [[*span, label] for span, label in zip(tree.spans, tree.labels, strict=True)]
+        rows.append({"words": words, "spans": spans, "heads": []})
+    return rows
+
+
+def _heads(parser: Parser, sentences: Sequence[list[str]]) -> list[dict[str, Any]]:
+    """Words and heads of each sentence, from 1, with 0 for the root."""
+    pairs = zip(sentences, parser.parse_heads(sentences), strict=True)
+    return [{"words": words, "spans": [], "heads": [head + 1 for head in heads]} for words, (_, heads) in pairs]
