@@ -194,17 +194,14 @@ class _Files:
             )
             raise SynparseError(f"{name} is {base.contents}, which {sample} does not contain; {self.corpus.help}")
         gold = Treebank(name, [sentence for sentence in sentences if sentence.location.path in paths], note)
-        return gold if note else replace(gold, note=_note(named, base, gold, len(paths)))
-
-
-def _note(named: NamedTreebank, base: NamedTreebank, gold: Treebank, file_count: int) -> str:
-    """The note of a treebank: the number of files if its size is not known, else how its size differs, if it does."""
-    if base.sentences is None:
-        return f"{file_count} files"
-    if len(gold) != base.sentences:
-        return f"{'cut from ' if named.part_of else ''}{len(gold):,} of {base.sentences:,} sentences"
-    count = len(up_to(gold, named.max_length))
-    return f"{count:,} of {named.sentences:,} sentences" if named.sentences not in (None, count) else ""
+        count = len(up_to(gold, named.max_length))
+        if not note and base.sentences is None:
+            note = f"{len(paths)} files"
+        elif not note and len(gold) != base.sentences:
+            note = f"{'cut from ' if named.part_of else ''}{len(gold):,} of {base.sentences:,} sentences"
+        elif not note and named.sentences not in (None, count):
+            note = f"{count:,} of {named.sentences:,} sentences"
+        return replace(gold, note=note)
 
 
 def survey(ptb: str | None = None) -> Iterator[tuple[str, Treebank | SynparseError]]:
