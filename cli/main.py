@@ -16,8 +16,7 @@ import click
 
 from cli.command import GROUP_SETTINGS, LazyGroup
 from cli.output import wrapped
-from cli.signals import TerminatedError, ending_cleanly
-from cli.streams import replace_closed_streams
+from cli.process import TerminatedError, ending_cleanly, replace_closed_streams
 from treebank.base import VERSION
 from treebank.base.errors import SynparseError, UsageError, out_of_memory
 from treebank.base.terminal_text import printable

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from textwrap import fill
 from typing import IO, TYPE_CHECKING, Any
 
-from cli.streams import ColoredOutput
+from cli.process import ColoredOutput
 from treebank.base.errors import SynparseError, placed
 from treebank.base.files import begin, finish, real
 from treebank.io.compression import COMPRESSED

@@ -12,7 +12,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of NumPy, whose threads would compete with worker processes
     from cli.main import run
-    from cli.streams import prepare
+    from cli.process import prepare
 
     prepare()
     signal.signal(signal.SIGINT, signal.default_int_handler)

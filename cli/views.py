@@ -12,7 +12,7 @@ from typing import IO, Literal, cast
 import click
 
 from cli.output import STANDARD_OUTPUT, open_output, wrapped
-from cli.streams import ColoredOutput
+from cli.process import ColoredOutput
 from treebank.base.metadata import json_text
 from treebank.base.tables import Result, Table, csv_line
 from treebank.base.terminal_text import printable

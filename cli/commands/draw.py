@@ -26,7 +26,7 @@ from cli.options import (
     reading_options,
 )
 from cli.plot_options import check_plot
-from cli.streams import ColoredOutput
+from cli.process import ColoredOutput
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser

@@ -24,8 +24,8 @@ from cli.options import (
     settings_option,
 )
 from cli.plot_options import check_plot, plot_option
+from cli.process import ending_after_the_step
 from cli.progress import Display, clock, remaining
-from cli.signals import ending_after_the_step
 from cli.views import FORMATS, show
 from induce.registry import TASKS, load
 from induce.storage.locate import default_output

@@ -23,8 +23,8 @@ from cli.options import (
     reading_options,
     settings_option,
 )
+from cli.process import ending_after_the_step
 from cli.progress import Counter
-from cli.signals import ending_after_the_step
 from induce.registry import PROGRAMS, ProgramEntry, load
 from induce.storage.locate import default_output
 

@@ -344,7 +344,7 @@ def test_control_characters_are_shown_on_a_terminal() -> None:
     write("in.txt", f"{HOSTILE} ran\n")
     write("in.trees", f"(S (NP {HOSTILE}) (VP (V ran)))\n")
     program = (
-        "from cli.streams import prepare\nprepare()\nfrom cli.main import run\n"
+        "from cli.process import prepare\nprepare()\nfrom cli.main import run\n"
         f"assert [call for call in {ON_TERMINAL!r} if run(call) != 0] == []"
     )
     reading, writing = os.openpty()
