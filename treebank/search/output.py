@@ -18,7 +18,7 @@ from treebank.io.write import text_line
 from treebank.search.search import MAX_CONTEXT, Hit, Match, bracketed
 from treebank.search.tree_language import IndexedTree
 
-MIN_CONTEXT = 10  # columns to the left of a match in a narrow terminal
+MIN_CONTEXT = 10  # columns of the left context and of a match in a narrow terminal
 DEFAULT_CONTEXT = 40  # columns on each side of a match in a concordance
 GROUP_SEPARATOR = "--"  # between groups of lines with context, as in the output of grep
 
@@ -151,7 +151,7 @@ def _concordance(writer: Writer, match: Match) -> Iterator[str]:
     size = min(writer.context, max(int(free * 2 / 5), MIN_CONTEXT)) if writer.width else writer.context
     for hit in match.hits:
         left = text_line(_fitting(words[: hit.start][::-1], size)[::-1])
-        middle = _cut(text_line(words[hit.start : hit.end]), free - size - 2)
+        middle = _cut(text_line(words[hit.start : hit.end]), max(free - size - 2, MIN_CONTEXT))
         right = text_line(_fitting(words[hit.end :], min(writer.context, free - size - columns(middle) - 4)))
         padding = " " * (size - columns(left))
         yield writer.placed(
