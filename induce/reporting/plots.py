@@ -39,6 +39,11 @@ class Line:
         pairs = [(point, bar) for point, bar in zip(self.points, bars, strict=True) if all(map(math.isfinite, point))]
         return Line(self.name, [point for point, _ in pairs], [bar for _, bar in pairs] if self.deviations else ())
 
+    def in_words(self) -> str:
+        """First and last point."""
+        (first, start), (last, end) = min(self.points), max(self.points)
+        return f"{self.name}: from {start:.3g} at {first:.3g} to {end:.3g} at {last:.3g}"
+
     def bars(self) -> list[tuple[Point, Point]]:
         """Lower and upper end of each bar."""
         pairs = zip(self.points, self.deviations, strict=False)
@@ -74,14 +79,18 @@ def draw_lines(lines: Sequence[Line], *, title: str, across: str, up: str, names
     are left out. The name of a line is at its end, in its color; three of the colors also have dashes.
     """
     known = [line for line in (line.finite() for line in lines) if line.points]
-    scene = Scene(title=title, description="; ".join(map(_in_words, known)) or "no numbers")
+    scene = Scene(title=title, description="; ".join(line.in_words() for line in known) or "no numbers")
     if not known:
         return _nothing(scene)
     frame = _Frame.around(known, names)
     frame.draw_axes(scene, across, up, names)
     inks = [INKS[number % len(INKS)] for number in range(len(known))]
     for line, ink in zip(known, inks, strict=True):
-        _draw_line(scene, [frame.position(point) for point in sorted(line.points)], ink)
+        points = [frame.position(point) for point in sorted(line.points)]
+        if len(points) > 1:
+            scene.items.append(Stroke(tuple(points), ink, 2.0))
+        if len(points) <= MAX_MARKS:
+            scene.items += [Box(x - 3, y - 3, 6, 6, ink) for x, y in points]
         scene.items += [Stroke(tuple(map(frame.position, bar)), ink, 1.0) for bar in line.bars()]
     _draw_names(scene, [(frame.position(max(line.points))[1], line.name) for line in known], inks, frame)
     return scene
@@ -218,13 +227,6 @@ def _widened(low: float, high: float, share: float) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _draw_line(scene: Scene, points: Sequence[Point], ink: Ink) -> None:
-    if len(points) > 1:
-        scene.items.append(Stroke(tuple(points), ink, 2.0))
-    if len(points) <= MAX_MARKS:
-        scene.items += [Box(x - 3, y - 3, 6, 6, ink) for x, y in points]
-
-
 def _draw_names(scene: Scene, ends: Sequence[tuple[float, str]], inks: Sequence[Ink], frame: _Frame) -> None:
     """Draw the name of each line next to its end, moved so that names do not overlap."""
     left, lowest = frame.left + frame.width + 10, frame.top + HEIGHT
@@ -238,12 +240,6 @@ def _draw_names(scene: Scene, ends: Sequence[tuple[float, str]], inks: Sequence[
         name = ends[number][1]
         scene.items.append(Text(left, y + SIZE * 0.35, name, inks[number], SIZE, "start", bold=True, kind="name"))
         scene.width = max(scene.width, left + em_width(name) * SIZE * BOLD + 4)
-
-
-def _in_words(line: Line) -> str:
-    """First and last point of a line, in words."""
-    (first, start), (last, end) = min(line.points), max(line.points)
-    return f"{line.name}: from {start:.3g} at {first:.3g} to {end:.3g} at {last:.3g}"
 
 
 def _nothing(scene: Scene) -> Scene:

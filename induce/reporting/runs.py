@@ -18,6 +18,8 @@ from induce.storage.model_spec import parse_model_spec
 from induce.storage.run_folder import LOG
 from treebank.base.metadata import finite, parse_json
 
+SETTINGS = ("model", "data", "train", "parse")  # tables of settings in a report
+
 
 @dataclass(frozen=True)
 class RunStory:
@@ -48,12 +50,12 @@ class RunStory:
             return cls(run, "ensemble", facts)
         checkpoint = read(find(path))
         events = read_log(path / LOG)
-        health = _health(checkpoint)
+        health, tables = _health(checkpoint), checkpoint.config.as_dict()
         return cls(
             run,
             checkpoint.config.model_name,
             _facts(checkpoint, events, health),
-            dict(_settings(checkpoint)),
+            {f"{name}.{key}": setting_text(value) for name in SETTINGS for key, value in tables[name].items()},
             health.findings(token=leaf(checkpoint.config.data.token)) if health else [],
             _checks(checkpoint, events),
         )
@@ -117,9 +119,3 @@ def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: 
     if started and isinstance(started[-1].get("parameters"), int):
         values["parameters"] = f"{started[-1]['parameters']:,}"
     return {name: value for name, value in values.items() if value}
-
-
-def _settings(checkpoint: Checkpoint) -> list[tuple[str, str]]:
-    tables = checkpoint.config.as_dict()
-    names = ("model", "data", "train", "parse")
-    return [(f"{name}.{key}", setting_text(value)) for name in names for key, value in tables[name].items()]

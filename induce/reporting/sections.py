@@ -203,13 +203,27 @@ def calibration_error(bins: Sequence[CalibrationBin]) -> float:
 
 def calibration(compared: Compared) -> Section:
     """Plots and tables of the share of phrases or arcs in gold by confidence, for models that have confidences."""
-    plots: dict[str, Scene] = {}
-    tables = []
+    plots, tables = dict[str, Scene](), list[Block]()
     for number, model in enumerate(compared.models):
-        if parts := judged(compared, model):
-            bins = calibration_bins(parts)
-            plots[f"calibration-{number}"] = _curve(model, bins)
-            tables.append(Block("table", _numbers(model, bins)))
+        if not (parts := judged(compared, model)):
+            continue
+        bins, noun = calibration_bins(parts), "phrases" if model.gives_trees else "arcs"
+        is_probability, percent, digits, notes = _is_probability(model), 1, ".3g", list[str]()
+        lines = [(100 * each.mean, 100 * each.mean) for each in bins]
+        if is_probability:
+            percent, digits = 100, ".3f"
+            notes = [f"Expected calibration error: {100 * calibration_error(bins):.1f} points."]
+        curves = [Line(model.name, [(percent * each.mean, 100 * each.correct) for each in bins])]
+        plots[f"calibration-{number}"] = draw_lines(
+            curves + [Line("calibrated", lines)] * is_probability,
+            title=f"{noun} of {model.name} in gold",
+            across="confidence" + " in percent" * is_probability,
+            up="% in gold",
+        )
+        columns = [Column("Confidence from", digits), Column("Mean", digits)]
+        columns += [Column("% in gold", ".1f"), Column("Number")]
+        rows = [[each.lowest, each.mean, 100 * each.correct, each.count] for each in bins]
+        tables.append(Block("table", Table(f"{noun} by confidence: {model.name}", columns, rows, notes)))
     about = (
         "Phrases or arcs are sorted by the confidence of the model and divided into groups of similar size. The unit "
         "of confidence is a probability or a share of votes, in percent; for distances it is the unit of the model."
@@ -244,29 +258,6 @@ def judged(compared: Compared, model: Parsed) -> list[Judged]:
 
 def _is_probability(model: Parsed) -> bool:
     return model.parser.structure.votes_for == model.parser.output
-
-
-def _curve(model: Parsed, bins: list[CalibrationBin]) -> Scene:
-    """Share in gold by mean confidence, next to the diagonal if the confidence is a probability."""
-    percent = 100 if _is_probability(model) else 1
-    lines = [Line(model.name, [(percent * each.mean, 100 * each.correct) for each in bins])]
-    if _is_probability(model):
-        lines.append(Line("calibrated", [(100 * each.mean, 100 * each.mean) for each in bins]))
-    part = "phrases" if model.gives_trees else "arcs"
-    across = "confidence" + (" in percent" if _is_probability(model) else "")
-    return draw_lines(lines, title=f"{part} of {model.name} in gold", across=across, up="% in gold")
-
-
-def _numbers(model: Parsed, bins: list[CalibrationBin]) -> Table:
-    part = "phrases" if model.gives_trees else "arcs"
-    digits = ".3f" if _is_probability(model) else ".3g"
-    columns = [Column("Confidence from", digits), Column("Mean", digits), Column("% in gold", ".1f"), Column("Number")]
-    rows = [[each.lowest, each.mean, 100 * each.correct, each.count] for each in bins]
-    result = Table(f"{part} by confidence: {model.name}", columns, rows)
-    if _is_probability(model):
-        error = f"Expected calibration error: {100 * calibration_error(bins):.1f} points."
-        result = result._replace(footnotes=[error])
-    return result
 
 
 PICTURE_WORDS = range(5, 31)  # counted words of a sentence in a picture

@@ -75,24 +75,25 @@ def pictures(
 
         rule = common_rule(parser.tokenization for _, parser in parsers)
         return _parsed(_words(paths, with_rule(input_options, rule)), parsers, choose)
-    analyses = (analysis for path in paths for analysis in _annotated(path, input_options))
-    return (Picture(str(number), (each,)) for number, each in enumerate(analyses, start=1) if choose(number))
-
-
-def _annotated(path: str, input_options: InputOptions) -> Iterator[Analysis]:
-    """The analyses in files, or of the treebank called ``path``."""
-    if is_name(path):
-        return map(Analysis.of_sentence, read_input([path]))
-    return (analysis for file in expand([path]) for _, analysis in read_analyses(file, input_options=input_options))
+    analyses = (
+        pair
+        for path in paths
+        for file in ([path] if is_name(path) else expand([path]))
+        for pair in read_analyses(file, input_options=input_options)
+    )
+    return (Picture(str(number), (each,)) for number, (_, each) in enumerate(analyses, start=1) if choose(number))
 
 
 def read_analyses(
     path: str, name: str = "", *, input_options: InputOptions = DEFAULT_INPUT
 ) -> Iterator[tuple[Location, Analysis]]:
-    """Every analysis of a file in order, with its location.
+    """Every analysis of a file, or of the treebank called ``path``, in order and with its location.
 
     Raises SynparseError for a file of plain text, and TreebankError with file and line if it cannot be read.
     """
+    if is_name(path):
+        yield from ((sentence.location, Analysis.of_sentence(sentence, name)) for sentence in read_input([path]))
+        return
     form = input_format(path, input_options)
     if form is TEXT:
         where = "standard input" if path == STDIN else path

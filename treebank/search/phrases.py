@@ -154,7 +154,17 @@ def count_phrases(
         for number, corpus in enumerate(corpora):
             counter.start(number)
             first = _count(corpus, counter, choice, first)
-        chosen, omitted = _first(counter.frequent(choice.min_count), counter.totals, choice.limit)
+        totals, numbers = counter.totals, count()
+
+        def order(phrase: Phrase) -> tuple[Any, ...]:
+            """The largest difference or count is first; then words and label decide."""
+            counts = [phrase.tallies[number].total if number in phrase.tallies else 0 for number in range(len(totals))]
+            difference = log_likelihood_ratio(counts[0], counts[1], *totals) if len(counts) == 2 else 0.0
+            return -difference, -sum(counts), _table_text(phrase), phrase.label
+
+        frequent = (phrase for phrase, _ in zip(counter.frequent(choice.min_count), numbers, strict=False))
+        chosen = sorted(frequent, key=order) if choice.limit is None else nsmallest(choice.limit, frequent, key=order)
+        omitted = next(numbers) - len(chosen)
         words = {phrase.words for phrase in chosen}
         occurrences = [counter.occurrences(number, words) for number in range(len(corpora))]
         rows = tuple(_row(phrase, counter.totals, occurrences) for phrase in chosen)
@@ -270,24 +280,6 @@ def _row(phrase: Phrase, totals: Sequence[int], occurrences: Sequence[dict[str, 
 def _table_text(phrase: Phrase) -> str:
     """The words of a phrase or arc in the table."""
     return phrase.words.replace(ARC_MARK, " ")
-
-
-def _first(phrases: Iterable[Phrase], totals: Sequence[int], limit: int | None) -> tuple[list[Phrase], int]:
-    """The phrases in the order of the table up to ``limit``, and the number of the others, which are not stored.
-
-    The largest difference or count is first, then they are ordered by words and label.
-    """
-
-    def order(phrase: Phrase) -> tuple[Any, ...]:
-        counts = [phrase.tallies[corpus].total if corpus in phrase.tallies else 0 for corpus in range(len(totals))]
-        difference = log_likelihood_ratio(counts[0], counts[1], *totals) if len(counts) == 2 else 0.0
-        return -difference, -sum(counts), _table_text(phrase), phrase.label
-
-    if limit is None:
-        return sorted(phrases, key=order), 0
-    numbers = count()
-    chosen = nsmallest(limit, (phrase for phrase, _ in zip(phrases, numbers, strict=False)), key=order)
-    return chosen, next(numbers) - len(chosen)
 
 
 def log_likelihood_ratio(first: int, second: int, first_total: int, second_total: int) -> float:
