@@ -157,7 +157,7 @@ def count_phrases(
         totals, numbers = counter.totals, count()
 
         def order(phrase: Phrase) -> tuple[Any, ...]:
-            """The largest difference or count is first; then words and label decide."""
+            """Key that sorts by difference or count, the largest first, and then by words and label."""
             counts = [phrase.tallies[number].total if number in phrase.tallies else 0 for number in range(len(totals))]
             difference = log_likelihood_ratio(counts[0], counts[1], *totals) if len(counts) == 2 else 0.0
             return -difference, -sum(counts), _table_text(phrase), phrase.label
