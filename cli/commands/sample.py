@@ -21,7 +21,7 @@ from cli.options import (
     reading_options,
     seed_option,
 )
-from cli.text_call import TextCall
+from cli.progress import TextCall
 
 if TYPE_CHECKING:
     from treebank.io.read import InputOptions
@@ -63,7 +63,7 @@ def sample(
     check_page_output(output, overwrite)
     path = default_model(model)
     call = TextCall("reading", input, output, models=[path], trees=True)
-    parser = load_parser(path, tell=note, **parsing)
+    parser = load_parser(path, report=note, **parsing)
     try:
         sentences = call.sentences(parser.input_options(input_options))
         page = correction_page(sentences, parser, count=count, seed=seed, title=title)

@@ -61,6 +61,7 @@ OWN = "a file of the user\n"
 DEFAULTS = [  # command, and a file whose name the user does not give
     ("browse g.mrg", "corpus.html"),
     ("report -m m.safetensors --gold g.mrg", "report.html"),
+    ("sample -m m.safetensors t.txt --count 1", "check.html"),
     ("eval --gold g.mrg --baseline right --details .", "scores.json"),
     ("eval --gold g.mrg --baseline right --details .", "sentences.tsv"),
 ]
