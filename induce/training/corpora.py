@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from induce.data.settings import DataConfig
     from treebank.core.sentence import Treebank
 
+SAMPLE_NOTE = "the built-in sample, which a grammar generated; its scores say nothing about natural language"
 References = Callable[[Iterable[Sentence]], Iterator[Reference]]
 
 
@@ -86,6 +87,8 @@ def load_run_data(config: RunConfig, request: RunRequest, stop: Stop = lambda: F
     if watch.health.sentences:
         facts = replace(facts, health=watch.health.to_json())
     notes = list(watch.health.report(token=leaf(config.data.token))) if watch.health.sentences else []
+    if request.sample:
+        notes = [SAMPLE_NOTE]
     if isinstance(training, PreparedText):
         facts, notes = replace(facts, health=training.corpus.facts.health), list(training.corpus.facts.notes)
     return RunData(training, development, facts, config, choose_device(request.device), notes)
