@@ -145,6 +145,12 @@ def test_file_left_incomplete_by_a_kill_does_not_prevent_a_resume() -> None:
     assert not list(Path("run").glob("*.part"))
 
 
+def test_generated_sample_is_announced() -> None:
+    notes: list[str] = []
+    prepare_run(RunRequest(run="sample", settings=SETTINGS["onlstm"]), notes.append)
+    assert "which a grammar generated" in notes[0]
+
+
 def test_a_run_whose_preset_has_another_name_now_is_read() -> None:
     trainer = prepare_run(RunRequest(run="run", text=["text.txt"], model="prpn", settings=SETTINGS["prpn"]))
     list(trainer.train())
