@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from treebank.base.arguments import nearest
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 GROUP_SETTINGS = {"help_option_names": ["-h", "--help"]}
 COMMAND_SETTINGS = {"help_option_names": ["--help"]}  # -h prints the brief help
@@ -232,3 +235,29 @@ def walk_commands(command: click.Command, name: str) -> Iterator[tuple[str, clic
             subcommand = command.get_command(context, inner)
             assert subcommand is not None, inner
             yield from walk_commands(subcommand, f"{name} {inner}")
+
+
+def completing(*locations: str) -> Any:
+    """Completion of an option by the names in the tables at ``locations`` ("module:table", or a function of names)."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem  # click loads it only when a shell completes
+
+        names = []
+        for location in locations:
+            module, _, attribute = location.partition(":")
+            table = getattr(import_module(module), attribute)
+            names += list(table() if callable(table) else table)
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+def complete_model(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Built-in models that begin with ``incomplete``, or else files and folders."""
+    from click.shell_completion import CompletionItem
+
+    from induce.storage.builtin import FILES
+
+    names = [CompletionItem(name) for name in FILES if incomplete and name.startswith(incomplete)]
+    return names or [CompletionItem(incomplete, type="file")]

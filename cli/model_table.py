@@ -1,13 +1,10 @@
-"""The table of models by goal that ``train --model help`` prints, and names that a shell completes."""
+"""The table of models by goal that ``train --model help`` prints."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 GOALS: Mapping[str, Mapping[str, str]] = {
     "Trees": {
@@ -75,25 +72,3 @@ def show_models(context: click.Context, parameter: click.Parameter, name: str | 
         click.echo("\n".join(model_lines()))
         context.exit()
     return name
-
-
-def completing(*locations: str) -> Any:
-    """Completion of an option by the names in the tables at ``locations`` ("module:table", or a function of names)."""
-
-    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        names = []
-        for location in locations:
-            module, _, attribute = location.partition(":")
-            table = getattr(import_module(module), attribute)
-            names += list(table() if callable(table) else table)
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
-
-    return complete
-
-
-def complete_model(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Built-in models that begin with ``incomplete``, or else files and folders."""
-    from induce.storage.builtin import FILES
-
-    names = [CompletionItem(name) for name in FILES if incomplete and name.startswith(incomplete)]
-    return names or [CompletionItem(incomplete, type="file")]

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from cli.command import number_option, option, stacked
-from cli.model_table import complete_model, completing
+from cli.command import complete_model, completing, number_option, option, stacked
 from cli.output import wrapped
 from induce.storage import builtin, locate
 from treebank.base.errors import SynparseError

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.command import command, option, stacked
-from cli.model_table import completing, show_models
+from cli.command import command, completing, option, stacked
+from cli.model_table import show_models
 from cli.options import (
     INPUT,
     LEARNING,
