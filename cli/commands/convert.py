@@ -121,7 +121,7 @@ def convert(
     _check_form(form, head_rules, strip, labeling["labels"])
     labeling["seed"] = label_seed(**labeling)
     reads = [*vocabulary_of, *align_with, *labeling["labels_of"]]
-    call = TextCall("converting", input, output, reads=reads, trees=True)
+    call = TextCall("converting", input, output, reads=reads, trees=not input_options.is_raw_text)
     transformation = Transformation(tuple(strip), binarize, max_length)
     on_bad = SkippedSentences() if on_error == "skip" else None
     treebanks = Treebanks(call.paths, ptb, on_bad, call.counted(input_options))

@@ -224,3 +224,13 @@ def test_plain_text_is_converted_if_input_format_is_text(call: Caller, tmp_path:
     assert call.result("convert", path, "--input-format", "text", "--format", "text") == "It rained. We stayed in.\n"
     assert "has no tree" in call.refusal("convert", path, "--input-format", "text")
     assert "text outside of brackets" in call.refusal("convert", path, "--format", "text")
+
+
+@pytest.mark.parametrize("option", [("--tokenizer", "unicode"), ("--input-format", "text"), ("--paragraphs",)])
+def test_folder_of_texts_is_read_if_the_input_is_declared_as_text(
+    option: tuple[str, ...], call: Caller, tmp_path: Path
+) -> None:
+    for name, text in (("a.txt", "It rained\n"), ("b.txt", "We stayed\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert call.result("convert", tmp_path, *option, "--format", "text") == "It rained\nWe stayed\n"
+    assert "holds no file of a treebank" in call.refusal("convert", tmp_path)

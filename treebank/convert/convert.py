@@ -74,7 +74,7 @@ class Treebanks:
         Raises SynparseError for a stream, which can be read only once.
         """
         silent = replace(self.input_options, on_sentence=None, notify=ignore)
-        if not all(map(os.path.isfile, files_of(self.paths, trees=True))):
+        if not all(map(os.path.isfile, files_of(self.paths, trees=not self.input_options.is_raw_text))):
             raise SynparseError("the input is read twice, so it cannot be a stream; name files")
         return replace(self, input_options=silent, on_bad=ignore if self.on_bad else None)
 

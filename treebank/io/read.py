@@ -56,6 +56,11 @@ class InputOptions:
         if self.tokenize not in ("", NONE):
             tokenization(self.tokenize)
 
+    @property
+    def is_raw_text(self) -> bool:
+        """Whether the input is declared as text, so that all text files of a folder are read."""
+        return FORMATS[self.form] is TEXT if self.form else self.tokenize not in ("", NONE)
+
 
 DEFAULT_INPUT = InputOptions()
 
@@ -80,7 +85,7 @@ def read_sentences(
         if isinstance(path, Source):
             sources.append(path)
         else:
-            files = expand([path], trees=trees, notify=input_options.notify)
+            files = expand([path], trees=trees and not input_options.is_raw_text, notify=input_options.notify)
             sources.extend(Source(file, input_options.encoding) for file in files)
     return _read_all(sources, input_options, bool(trees), on_bad)
 
@@ -119,8 +124,7 @@ def _input_format(source: Source, options: InputOptions, trees: bool) -> Format:
         return FORMATS[options.form]
     detected = detect(source)
     if trees:
-        is_raw = options.tokenize not in ("", NONE)
-        return BRACKETS if detected is TEXT and not is_raw else detected
+        return BRACKETS if detected is TEXT and not options.is_raw_text else detected
     if detected is not TEXT and not format_by_suffix(source.path):
         name = "standard input" if source.path == STDIN else source.path
         options.notify(f"{name}: read as {detected.name}, by its content; --input-format text reads it as plain text")
