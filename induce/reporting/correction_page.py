@@ -1,7 +1,7 @@
 """A page on which a person corrects the trees or heads of random sentences and saves them as a small treebank.
 
-The corrected treebank answers how good the trees of a text without gold are: ``synparse eval --gold`` scores them with an
-interval. The script of the page is ``templates/correction.js``.
+The corrected treebank answers how good the trees of a text without gold are: ``synparse eval --gold`` scores them with
+an interval. The script of the page is ``templates/correction.js``.
 """
 
 from __future__ import annotations
