@@ -24,6 +24,7 @@ from induce.ensemble.ensemble import Ensemble
 from induce.ensemble.ensemble_description import EnsembleDescription, digest_of
 from induce.ensemble.voters import head_votes, span_votes
 from induce.parsing.load import load_parser
+from induce.parsing.parser import PredictOptions
 from induce.storage.run_folder import RunLock
 from tests.support import tiny
 from tests.support.calls import sealed_json
@@ -137,8 +138,10 @@ def test_threshold_flattens_trees(tmp_path: Path) -> None:
 def test_members_without_a_vote_are_reported(tmp_path: Path) -> None:
     first, second = write_trees(tmp_path / "one.txt", [A]), write_trees(tmp_path / "two.txt", ["((x y) z)"])
     made, messages = combine([first, second], str(tmp_path / "v")), list[str]()
-    made.report = messages.append
-    trees = [str(tree) for tree in made.parse(["a b c d", "x y z", "never seen before"])]
+    trees = [
+        str(tree)
+        for tree in made.parse(["a b c d", "x y z", "never seen before"], PredictOptions(report=messages.append))
+    ]
     assert trees[:2] == ["(X (X (W a) (W b)) (X (W c) (W d)))", "(X (X (W x) (W y)) (W z))"]
     assert sorted(messages) == sorted(
         [
@@ -168,8 +171,7 @@ def test_heads_of_files_vote(tmp_path: Path) -> None:
     made = combine(files, str(tmp_path / "v"))
     assert (made.output, made.decoder) == ("heads", "mbr-heads")
     messages = list[str]()
-    made.report = messages.append
-    known, _ = made.parse_heads(["a b c", "d e"])
+    known, _ = made.parse_heads(["a b c", "d e"], PredictOptions(report=messages.append))
     assert tuple(known[1]) == (1, ROOT, 1)
     assert "no member has votes for 1 of 2 sentences" in messages
     with pytest.raises(SynparseError, match="cannot vote together"):

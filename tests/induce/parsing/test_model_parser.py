@@ -11,6 +11,7 @@ import pytest
 
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ArrayParser, ModelParser
+from induce.parsing.parser import PredictOptions
 from induce.parsing.text_check import MAX_WORDS
 from induce.parsing.writer import Job, TreeOptions
 from induce.workers.pool import openblas
@@ -118,9 +119,9 @@ def test_refused_sentence_is_reported_by_the_parent(
 
 def test_messages_about_the_text_are_given_once(two_cores: None, parser: ModelParser) -> None:
     messages: list[str] = []
-    parser.report = messages.append
     foreign = [Sentence(("дом", "стоит", "там"))] * (MAX_WORDS // 3)
-    trees = list(parser.parse(iter([*map(sentence_of, LINES[: 16 + BLOCK]), *foreign])))
+    text = iter([*map(sentence_of, LINES[: 16 + BLOCK]), *foreign])
+    trees = list(parser.parse(text, PredictOptions(report=messages.append)))
     assert len(trees) == 16 + BLOCK + len(foreign)
     assert len(messages) == 1
     assert messages[0].startswith("most letters are Cyrillic")
