@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -154,28 +155,24 @@ class FilePositions:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
-        self._lines_before: dict[str, int] | None = None
-        self._total = 0
 
     def fraction(self, path: str, line: int) -> float | None:
         """Fraction of all lines up to ``line`` (from 1) of ``path``, or None for compressed files and pipes."""
-        if self._lines_before is None:
-            self._count()
-        if not self._lines_before or path not in self._lines_before:
-            return None
-        return min(1.0, (self._lines_before[path] + line) / self._total)
+        before, total = self._lines
+        return min(1.0, (before[path] + line) / total) if path in before else None
 
-    def _count(self) -> None:
+    @cached_property
+    def _lines(self) -> tuple[dict[str, int], int]:
+        """Lines before each file and of all files, or nothing if those of a file cannot be counted."""
         from treebank.io.lines import count_lines
 
-        self._lines_before = {}
+        before, total = dict[str, int](), 0
         for path in self.paths:
             count = count_lines(path)
             if count is None:
-                self._lines_before = {}
-                return
-            self._lines_before[path] = self._total
-            self._total += count
+                return {}, 0
+            before[path], total = total, total + count
+        return before, total
 
 
 class TextCall:

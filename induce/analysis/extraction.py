@@ -12,11 +12,11 @@ from torch import Tensor
 
 from induce.data.batches import SentenceBatch, pad
 from induce.data.by_length import map_by_length
-from induce.likelihood.language_model import TextModel
+from induce.likelihood.language_model import TextModel, blocks_until_failure
 from induce.models.base import NotTrained
 from induce.models.build import class_of
 from induce.models.capabilities import GatedMemory, GateReading, SentenceVectors
-from induce.parsing.parser import LARGEST_BLOCK, blocks_until_failure
+from induce.parsing.parser import LARGEST_BLOCK
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 

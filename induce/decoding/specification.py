@@ -181,8 +181,3 @@ def fitting_decoder(
         names = " and ".join(structure.name for structure in gives)
         raise UsageError(f"model {model!r} gives {names}; decoder {name!r} needs {needs.name} (try {fitting[0]!r})")
     return name
-
-
-def structure_called(name: str) -> type[Structure] | None:
-    """The structure that is called ``name`` in JSON lines, or None."""
-    return next((entry.reads for entry in DECODERS.values() if entry.reads.name == name), None)

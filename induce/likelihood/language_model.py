@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from induce.data.batches import Batch, MaskedBatch, StreamBatch
 from induce.data.normalization import RECIPES
@@ -13,13 +14,15 @@ from induce.device import choose_device
 from induce.models.base import SentenceTooLong
 from induce.models.capabilities import SentenceScoring, WordScoring
 from induce.parsing.load import read_trained
-from induce.parsing.parser import with_rule
+from induce.parsing.parser import until_failure, with_rule
 from induce.registry import LOADERS
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
 from treebank.io.read import InputOptions
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +127,14 @@ class LanguageModel(TextModel):
         is_unknown = tuple(not self.vocabulary.knows(word) for word in words)
         characters = sum(map(len, forms)) + len(forms)
         return EncodedSentence(words, tuple(self.vocabulary.encode(words)), is_unknown, characters)
+
+
+def blocks_until_failure(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Blocks of ``size`` items. An error in reading them is raised after the items before it."""
+    source, problem = iter(items), None
+    while problem is None:
+        block, problem = until_failure(islice(source, size))
+        if not block and not problem:
+            return
+        yield block
+    raise problem

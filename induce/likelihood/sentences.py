@@ -13,8 +13,8 @@ from torch import Tensor
 from induce.data.batches import SentenceBatch, pad
 from induce.data.by_length import map_by_length
 from induce.layers.matrix_library import flushing_denormals
-from induce.likelihood.language_model import EncodedSentence, LanguageModel
-from induce.parsing.parser import LARGEST_BLOCK, blocks_until_failure
+from induce.likelihood.language_model import EncodedSentence, LanguageModel, blocks_until_failure
+from induce.parsing.parser import LARGEST_BLOCK
 from treebank.base.errors import NotANumberError
 from treebank.core.sentence import Sentence
 

@@ -260,8 +260,8 @@ class Parser:
         """
         if structure == self.structure.name:
             return
-        kind = specification.structure_called(structure)
-        if kind not in self.gives:
+        kind = next((type_ for type_ in self.gives if type_.name == structure), None)
+        if kind is None:
             names = " or ".join(type_.name for type_ in self.gives)
             problem = f"the decoder {self.decoder!r} reads {self.structure.name}, not {structure}"
             raise SynparseError(f"model {self.name!r}: {problem} (try --what {names})")
@@ -319,17 +319,6 @@ def until_error(readings: Iterable[Reading | SynparseError]) -> tuple[list[Readi
             return before, reading
         before.append(reading)
     return before, None
-
-
-def blocks_until_failure(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Blocks of ``size`` items. An error in reading them is raised after the items before it."""
-    source, problem = iter(items), None
-    while problem is None:
-        block, problem = until_failure(islice(source, size))
-        if not block and not problem:
-            return
-        yield block
-    raise problem
 
 
 def _available(source: Iterable[Item]) -> Iterator[Item]:

@@ -115,8 +115,9 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
     a baseline, a list of trees, or a dictionary of these by the name that they have in tables. Raises SynparseError if
     a system is none of these.
     """
-    pairs = [pair for item in systems for pair in (item.items() if isinstance(item, Mapping) else [("", item)])]
+    from induce.parsing.parser import Parser
 
+    pairs = [pair for item in systems for pair in (item.items() if isinstance(item, Mapping) else [("", item)])]
     if not isinstance(gold, str | os.PathLike | Treebank):
         gold = given_gold(gold)
     paths = [(name, os.fspath(system)) for name, system in pairs if isinstance(system, str | os.PathLike)]
@@ -129,7 +130,16 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
         if not (os.path.lexists(name) or os.path.splitext(name)[1] or os.sep in name):
             baseline(name)  # suggests the nearest name
     others = [pair for pair in pairs if not isinstance(pair[1], str | os.PathLike)]
-    models = [_given_system(system, number, name) for number, (name, system) in enumerate(others, start=1)]
+    models = []
+    for number, (name, system) in enumerate(others, start=1):
+        if isinstance(system, Parser):
+            info = SystemInfo(name or system.name, learned_from=system.learned_from, decoded=system.decoded)
+            models.append(parser_system(system, info))
+        elif isinstance(system, Iterable):
+            models.append(given_trees(name or f"trees {number}", system))
+        else:
+            kinds = "a parser, a path, the name of a baseline or a list of trees"
+            raise SynparseError(f"system {number} is not {kinds}: {system!r}")
     groups = expand_models(folders)
     models += load_systems(groups)
     plan = EvaluationPlan(
@@ -139,19 +149,6 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
         **options,
     )
     return evaluate(plan, models, groups)
-
-
-def _given_system(system: Any, number: int, name: str) -> System:
-    """System for a parser or a list of trees, the one with this ``number``, and a ``name`` if it has one."""
-    from induce.parsing.parser import Parser
-
-    if isinstance(system, Parser):
-        info = SystemInfo(name or system.name, learned_from=system.learned_from, decoded=system.decoded)
-        return parser_system(system, info)
-    if not isinstance(system, Iterable):
-        kinds = "a parser, a path, the name of a baseline or a list of trees"
-        raise SynparseError(f"system {number} is not {kinds}: {system!r}")
-    return given_trees(name or f"trees {number}", system)
 
 
 def parse_text(parser: ModelParser, sentences: Iterable[Sentence]) -> Iterator[Tree]:
