@@ -138,7 +138,7 @@ def _count(
     """Print the number of matches in each file."""
     from treebank.search.output import PatternCounts
 
-    if limit or sample or call.output:
+    if limit or sample or call.output not in (None, "-"):
         raise click.UsageError("--format count counts all matches on standard output; leave out --limit, --sample, -o")
     counts = PatternCounts(query.pattern.text)
     try:

@@ -196,6 +196,7 @@ def test_suffix_of_the_output_file_names_the_format(call: Caller, arguments: str
     [
         "phrases g.mrg",
         "search NP g.mrg",
+        "search NP g.mrg --format count",
         "convert g.mrg",
         "parse -m m.safetensors t.txt",
         "extract -m m.safetensors t.txt",
