@@ -16,6 +16,7 @@ from induce.sharpness_measures import MEANINGS
 from induce.storage.model_spec import system_name
 from treebank.base.arguments import split_name
 from treebank.base.tables import Column, Table
+from treebank.core.tree import Span
 from treebank.draw.picture import GOLD, Analysis, Picture, fitted, projected
 from treebank.draw.scene import Scene
 from treebank.evaluate.evaluate import DETAILS, Evaluation
@@ -248,7 +249,7 @@ def judged(compared: Compared, model: Parsed) -> list[Judged]:
             arcs = [(value, (word, head) in gold.arcs) for word, (head, value) in words if mask[word]]
             parts += [Judged(value, is_correct) for value, is_correct in arcs if value is not None]
             continue
-        confidences = {}  # of each span once
+        confidences = dict[Span, float]()  # of each span once
         for span, value in zip(projected(analysis.tree, mask), values, strict=True):
             if span and value is not None:
                 confidences.setdefault(span, value)
