@@ -23,6 +23,7 @@ from induce.parsing.load import read_trained
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from treebank.base import VERSION
+from treebank.base.arguments import split_name
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.dependency import delete
@@ -123,7 +124,7 @@ class ChannelReport:
         """The report as a JSON object."""
         return {
             "model": self.model,
-            "run": self.run,
+            "run": split_name(self.run)[1],
             "gold": self.data,
             "sentences": self.sentences,
             "pairs": self.arcs,

@@ -23,7 +23,7 @@ from induce.storage.model_spec import ModelSpec, expand_models, parse_model_spec
 from induce.storage.outputs import check_output
 from induce.storage.run_folder import RunLock, check_type
 from induce.structures import HeadDistribution
-from treebank.base.arguments import ignore
+from treebank.base.arguments import ignore, split_name
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.files import write_whole
 from treebank.io.parsed_folder import NOTE, parsed_files
@@ -100,7 +100,7 @@ def combine(
     if run == "-":
         raise UsageError("-o -: an ensemble cannot be written to standard output; name a file or a folder")
     target = Path(run)
-    names = [name for text in members for name in expand_models([text])[text]]
+    names = [split_name(name)[1] for text in members for group in expand_models([text]).values() for name in group]
     specs = [_with_path(parse_model_spec(name)) for name in names]
     _check_free(target, specs, overwrite)
     copied = _only_ensemble(specs, plan)

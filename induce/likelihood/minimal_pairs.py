@@ -19,6 +19,7 @@ from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser
 from induce.storage.model_spec import system_name
 from treebank.base import VERSION
+from treebank.base.arguments import split_name
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import Sentence
 from treebank.corpora.catalog import read_input
@@ -134,7 +135,7 @@ class PairScore:
         links = {name: self.by_connection(value) for name, value in (("connected", True), ("apart", False))}
         return {
             "system": name,
-            "run": self.run,
+            "run": split_name(self.run)[1],
             "mean": self.mean,
             "overall": self.overall.to_json(),
             "groups": {name: value.to_json() for name, value in self.by_group.items()},

@@ -19,7 +19,7 @@ from induce.models.language.next_word_model import NextWordModel
 from induce.parsing.parser import with_rule
 from induce.storage.model_spec import system_name
 from treebank.base import VERSION
-from treebank.base.arguments import ignore
+from treebank.base.arguments import ignore, split_name
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import Sentence
@@ -112,7 +112,7 @@ class Perplexity:
 
     def to_json(self, name: str) -> dict[str, Any]:
         """The score of the model called ``name`` as a JSON object."""
-        document: dict[str, Any] = {"system": name, "run": self.run, "metric": self.metric}
+        document: dict[str, Any] = {"system": name, "run": split_name(self.run)[1], "metric": self.metric}
         document["value"] = self.value if math.isfinite(self.value) else None
         document["vocabulary"] = len(self.vocabulary)
         return document | {name: getattr(self, name) for name in JSON_FIELDS}

@@ -19,7 +19,7 @@ def gold(folder: Path) -> str:
 
 def test_ensemble_is_used_like_a_model(call: Caller, model: Path, tmp_path: Path) -> None:
     vote = tmp_path / "vote"
-    out = call.result("combine", f"{model}@layer=1", f"{model}@layer=2", "baseline:right@weight=3", "-o", vote)
+    out = call.result("combine", f"first={model}@layer=1", f"{model}@layer=2", "baseline:right@weight=3", "-o", vote)
     assert out.splitlines()[-1] == f"{vote}: 3 members vote for trees, decoder mbr"
     text = tmp_path / "text.txt"
     text.write_text("The dog saw a cat .\n\nA man\n", encoding="utf-8")
