@@ -6,6 +6,7 @@ are rules of thumb. A finding never stops a training.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -22,8 +23,14 @@ MAX_MARKUP_SHARE = 0.02  # of the words
 MAX_MEAN_WORDS = 80.0  # words per sentence; longer lines are paragraphs
 MIN_MEAN_WORDS = 3.0  # a tree of two words has only one shape
 MAX_GLUED_SHARE = 0.5  # share of sentences whose last word ends in a stop
+MIN_LINES = 100  # sentences for a statement about their ends and beginnings
+MAX_BROKEN_SHARE = 0.2  # share of sentences that continue on the next line
+MAX_BARE_SHARE = 0.8  # share of sentences without a stop and without an upper-case letter
+MAX_HYPHENED_SHARE = 0.015  # share of sentences with a word that is divided at the end of a line
 MAX_MEAN_CHARACTERS = 14.0  # characters per word: 8 in Finnish, 20 or more in a sentence without spaces
 _STOPS = frozenset(".!?\u2026\u0964\u061f\u06d4\u3002\uff01\uff1f\u1362\u0589\u104b\u17d4")
+_SMALL_MODEL = "segment-edges"  # learns from a few thousand words, so that it needs no remark about their number
+_HYPHENED = re.compile(r"[^\W\d_]-\r?\n\s*[^\W\d_]")
 _MARKUP = ("</", "/>", "http-equiv", "&nbsp;", "&amp;", "&lt;", "(NP", "(S", "(VP")
 
 
@@ -42,6 +49,9 @@ class Health:
     markup: float  # share of words that look like tags of markup or of trees
     repeated: str  # the most frequent sentence of three or more words
     repeated_share: float
+    broken: float = 0.0  # share of sentences without a stop that are continued in lower case
+    bare: float = 0.0  # share of sentences without a stop and without an upper-case letter
+    hyphened: float = 0.0  # share of sentences with a word that is divided at the end of a line
 
     @property
     def mean_words(self) -> float:
@@ -59,15 +69,16 @@ class Health:
         size = f"{self.sentences:,} sentences of {self.mean_words:.1f} words"
         return f"{size}; {scripts}" if scripts else size
 
-    def report(self, *, token: str = "word") -> list[str]:
+    def report(self, *, token: str = "word", model: str = "") -> list[str]:
         """The summary and a note for each finding."""
-        return [self.summary(), *(f"note: {finding}" for finding in self.findings(token=token))]
+        return [self.summary(), *(f"note: {finding}" for finding in self.findings(token=token, model=model))]
 
-    def findings(self, *, token: str = "word") -> list[str]:
-        """Problems with their remedies, worst first.
+    def findings(self, *, token: str = "word", model: str = "") -> list[str]:
+        """Problems of a text for the named ``model`` with their remedies, worst first.
 
         Checks of words are left out if the ``token`` is a character.
         """
+        has_lines = token == "word" and self.sentences >= MIN_LINES
         checks = [
             (
                 token == "word" and self._is_unspaced,
@@ -80,9 +91,24 @@ class Health:
                 "split it with --tokenizer unicode (for English: english)",
             ),
             (
-                self.words < MIN_WORDS,
+                self.words < MIN_WORDS and model != _SMALL_MODEL,
                 f"{self.words:,} words are too few for useful trees of most models",
-                f"give more text ({MIN_WORDS:,} words at the very least), or use --model segment-edges",
+                f"give more text ({MIN_WORDS:,} words at the very least), or use --model {_SMALL_MODEL}",
+            ),
+            (
+                has_lines and self.hyphened > MAX_HYPHENED_SHARE,
+                "words are divided by hyphens at the ends of lines",
+                r"join their parts: perl -CSD -0pe 's/(\pL)-\r?\n\s*(?=\p{Ll})/$1/g' OLD > NEW",
+            ),
+            (
+                has_lines and self.broken > MAX_BROKEN_SHARE and self.bare <= MAX_BARE_SHARE,
+                f"{self.broken:.0%} of the lines continue the sentence of the line before, in lower case",
+                "give --paragraphs if the text is raw, or write one sentence per line",
+            ),
+            (
+                has_lines and self.bare > MAX_BARE_SHARE,
+                f"{self.bare:.0%} of the sentences have no stop and no capital letter, which makes trees worse",
+                "restore punctuation if you can, at least between sentences and clauses",
             ),
             (
                 self.mean_words > MAX_MEAN_WORDS,
@@ -119,6 +145,8 @@ class Watch:
     def __init__(self) -> None:
         self._sentences = self._words = 0
         self._inspected = self._inspected_words = self._characters = self._glued = self._tags = 0
+        self._broken = self._bare = self._hyphened = 0
+        self._is_open = self._is_divided = False  # the last sentence has no stop, and ends in a hyphen
         self._scripts: Counter[str] = Counter()
         self._sentence_counts: Counter[int] = Counter()
         self._repeated_texts: dict[int, str] = {}
@@ -126,17 +154,19 @@ class Watch:
     def sentences(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """Yield ``sentences`` and count their words."""
         for sentence in sentences:
-            self.add(sentence.words)
+            self.add(sentence.words, sentence.surface.text if sentence.surface else "")
             yield sentence
 
-    def add(self, words: Sequence[str]) -> None:
-        """Count one sentence, unless it is empty."""
+    def add(self, words: Sequence[str], text: str = "") -> None:
+        """Count one sentence, unless it is empty. ``text`` is the sentence as it is written in raw text."""
         if not words:
+            self._is_open = False
             return
         self._sentences += 1
         self._words += len(words)
         if self._sentences <= INSPECTED_SENTENCES:
             self._inspect(words)
+            self._inspect_lines(words, text)
         if len(words) > 2 and self._sentences <= COMPARED_SENTENCES:
             key = hash(tuple(words))
             self._sentence_counts[key] += 1
@@ -152,6 +182,15 @@ class Watch:
         self._tags += sum(any(mark in word for mark in _MARKUP) for word in words)
         self._scripts.update(filter(None, map(script_of, "".join(words))))
 
+    def _inspect_lines(self, words: Sequence[str], text: str) -> None:
+        """Count signs of broken lines and of missing punctuation."""
+        last, is_continued = words[-1], self._is_open and words[0][0].islower()
+        self._broken += is_continued
+        self._hyphened += bool(_HYPHENED.search(text)) or (self._is_divided and is_continued)
+        self._is_open = last[-1].isalnum() or last[-1] in ",-"
+        self._is_divided = last[-1] == "-" and (last[:-1] or words[-2:][0]).rstrip("-")[-1:].isalpha()
+        self._bare += "".join(words).islower() and all(word[-1] not in _STOPS for word in words)
+
     @property
     def health(self) -> Health:
         """Statistics of the sentences counted so far."""
@@ -165,6 +204,9 @@ class Watch:
             scripts=tuple((name, number / letters) for name, number in self._scripts.most_common(5)),
             glued_stops=self._glued / max(self._inspected, 1),
             markup=self._tags / max(self._inspected_words, 1),
+            broken=self._broken / max(self._inspected, 1),
+            bare=self._bare / max(self._inspected, 1),
+            hyphened=self._hyphened / max(self._inspected, 1),
             repeated=self._repeated_texts.get(key, ""),
             repeated_share=count / compared if count > 1 and compared else 0.0,
         )

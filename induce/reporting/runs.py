@@ -51,12 +51,13 @@ class RunStory:
         checkpoint = read(find(path))
         events = read_log(path / LOG)
         health, tables = _health(checkpoint), checkpoint.config.as_dict()
+        token, model = leaf(checkpoint.config.data.token), checkpoint.config.model_name
         return cls(
             run,
             checkpoint.config.model_name,
             _facts(checkpoint, events, health),
             {f"{name}.{key}": setting_text(value) for name in SETTINGS for key, value in tables[name].items()},
-            health.findings(token=leaf(checkpoint.config.data.token)) if health else [],
+            health.findings(token=token, model=model) if health else [],
             _checks(checkpoint, events),
         )
 

@@ -84,11 +84,10 @@ def load_run_data(config: RunConfig, request: RunRequest, stop: Stop = lambda: F
     watch = Watch()
     training, development = load_corpora(config, remaining, treebank, references, watch)
     facts = replace(_facts(request, None if annotation else treebank, config.data.trees), annotation=annotation)
-    if watch.health.sentences:
-        facts = replace(facts, health=watch.health.to_json())
-    notes = list(watch.health.report(token=leaf(config.data.token))) if watch.health.sentences else []
-    if request.sample:
-        notes = [SAMPLE_NOTE]
+    health, notes = watch.health, [SAMPLE_NOTE] if request.sample else []
+    if health.sentences:
+        facts = replace(facts, health=health.to_json())
+        notes += health.report(token=leaf(config.data.token), model=config.model_name)
     if isinstance(training, PreparedText):
         facts, notes = replace(facts, health=training.corpus.facts.health), list(training.corpus.facts.notes)
     return RunData(training, development, facts, config, choose_device(request.device), notes)

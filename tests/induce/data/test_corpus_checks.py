@@ -34,6 +34,9 @@ CASES = {
     "look like tags": [["(NP", "<b>", "</b>", *sentence] for sentence in distinct_sentences(3000)],
     "are paragraphs, not sentences": distinct_sentences(200, words=10)
     and [functools.reduce(operator.iadd, distinct_sentences(12), []) for _ in range(200)],
+    "divided by hyphens": [["the", "old", "teach", "-"], ["er", "saw", "us", "."]] * 3000,
+    "continue the sentence of the line before": [["The", "old", "man"], ["saw", "us", "in", "the", "park", "."]] * 3000,
+    "no stop and no capital letter": distinct_sentences(3000),
     "too few for a tree of any shape": [["Yes"], ["No", "way"]] * 12_000,
 }
 
@@ -43,6 +46,18 @@ def test_problem_is_found(problem: str) -> None:
     findings = health(CASES[problem]).findings()
     assert any(problem in finding.partition("; ")[0] for finding in findings), findings
     assert all(finding.partition("; ")[2] for finding in findings)
+
+
+def test_hyphen_inside_of_a_paragraph_is_found() -> None:
+    watch = Watch()
+    for words in distinct_sentences(3000):
+        watch.add([word.capitalize() for word in words], "The old teach-\ner saw us .")
+    assert any("divided by hyphens" in finding for finding in watch.health.findings())
+
+
+def test_small_text_is_no_problem_for_segment_edges() -> None:
+    statistics = health([SENTENCE, *distinct_sentences(50)])
+    assert [len(statistics.findings(model=model)) for model in ("onlstm", "segment-edges")] == [1, 0]
 
 
 def test_ordinary_text_has_no_findings() -> None:
