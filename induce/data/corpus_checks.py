@@ -78,7 +78,6 @@ class Health:
 
         Checks of words are left out if the ``token`` is a character.
         """
-        has_lines = token == "word" and self.sentences >= MIN_LINES
         checks = [
             (
                 token == "word" and self._is_unspaced,
@@ -95,21 +94,7 @@ class Health:
                 f"{self.words:,} words are too few for useful trees of most models",
                 f"give more text ({MIN_WORDS:,} words at the very least), or use --model {_SMALL_MODEL}",
             ),
-            (
-                has_lines and self.hyphened > MAX_HYPHENED_SHARE,
-                "words are divided by hyphens at the ends of lines",
-                r"join their parts: perl -CSD -0pe 's/(\pL)-\r?\n\s*(?=\p{Ll})/$1/g' OLD > NEW",
-            ),
-            (
-                has_lines and self.broken > MAX_BROKEN_SHARE and self.bare <= MAX_BARE_SHARE,
-                f"{self.broken:.0%} of the lines continue the sentence of the line before, in lower case",
-                "give --paragraphs if the text is raw, or write one sentence per line",
-            ),
-            (
-                has_lines and self.bare > MAX_BARE_SHARE,
-                f"{self.bare:.0%} of the sentences have no stop and no capital letter, which makes trees worse",
-                "restore punctuation if you can, at least between sentences and clauses",
-            ),
+            *self._line_checks(token),
             (
                 self.mean_words > MAX_MEAN_WORDS,
                 f"the lines are {self.mean_words:.0f} words long, so they are paragraphs, not sentences",
@@ -132,6 +117,27 @@ class Health:
             ),
         ]
         return [f"{problem}; {remedy}" for is_found, problem, remedy in checks if is_found]
+
+    def _line_checks(self, token: str) -> list[tuple[bool, str, str]]:
+        """Checks of the ends and beginnings of lines: whether there is a problem, the problem, and its remedy."""
+        has_lines = token == "word" and self.sentences >= MIN_LINES
+        return [
+            (
+                has_lines and self.hyphened > MAX_HYPHENED_SHARE,
+                "words are divided by hyphens at the ends of lines",
+                r"join their parts: perl -CSD -0pe 's/(\pL)-\r?\n\s*(?=\p{Ll})/$1/g' OLD > NEW",
+            ),
+            (
+                has_lines and self.broken > MAX_BROKEN_SHARE and self.bare <= MAX_BARE_SHARE,
+                f"{self.broken:.0%} of the lines continue the sentence of the line before, in lower case",
+                "give --paragraphs if the text is raw, or write one sentence per line",
+            ),
+            (
+                has_lines and self.bare > MAX_BARE_SHARE,
+                f"{self.bare:.0%} of the sentences have no stop and no capital letter, which makes trees worse",
+                "restore punctuation if you can, at least between sentences and clauses",
+            ),
+        ]
 
     @property
     def _is_unspaced(self) -> bool:
