@@ -1,4 +1,4 @@
-"""Pages of the site that are generated from the code: the README, options, settings and the Python API.
+"""Pages of the site that are generated: the README, options, settings, the Python API and the notebook.
 
 MkDocs calls the functions whose names begin with ``on_``. Links from the pages to files of the source go to pages of
 the site that show these files, so the site needs nothing else.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -23,6 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = re.compile(r"\]\((?:\.\./)+((?:treebank|induce|cli|bench|tests)/[\w/]+\.py)")
 GENERATED = {"Options": "reference/cli.md", "Settings": "reference/settings.md", "Python API": "reference/api.md"}
 SECTIONS = {"Models": "reference/models/", "Results": "results/"}  # title in the navigation -> folder of its pages
+NOTEBOOK, NOTEBOOK_PAGE = "tutorials/tour.ipynb", "tutorials/tour.md"
+NOTEBOOK_LINK = re.compile(r"\]\(((?:\.\./)*(?:tutorials/)?tour)\.ipynb\)")
+STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)  # follows the system, not the color menu of the site
 README_LINK = re.compile(r"\]\((?:\.\./)+README\.md")
 EXAMPLE = re.compile(r"(?m)^>>> .*\n?(?:^(?!$).*\n?)*")
 ADDRESS = re.compile(r"<function (\w+) at 0x\w+>")  # of a default that is a function
@@ -88,6 +92,8 @@ def on_config(config: Any) -> Any:
             entries += [page for page in pages if page.startswith(SECTIONS[title]) and page not in listed]
         elif title == "Reference":
             entries += [{name: page} for name, page in GENERATED.items()]
+        elif title == "Tutorials":
+            entries.append({"A tour in a notebook": NOTEBOOK_PAGE})
     missing = [page for page in pages if page not in set(_listed(config.nav))]
     config.nav += [{"More": missing}] if missing else []
     return config
@@ -113,6 +119,7 @@ def _listed(nav: Any) -> Iterator[str]:
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are generated."""
     made = dict(zip(GENERATED.values(), (options_page(), settings_page(), api_page()), strict=True))
+    made[NOTEBOOK_PAGE] = notebook_page(json.loads((ROOT / "docs" / NOTEBOOK).read_text(encoding="utf-8")))
     made["readme.md"] = (ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
     for path in Path(config.docs_dir).rglob("*.md"):
         for source in SOURCE.findall(path.read_text(encoding="utf-8")):
@@ -124,7 +131,9 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Point links to the source and to the README at the pages of the site."""
+    """Point links to the source, to the README and to the notebook at the pages of the site."""
+    if page.file.src_uri != NOTEBOOK_PAGE:
+        markdown = NOTEBOOK_LINK.sub(r"](\1.md)", markdown)
     up = os.path.relpath(".", os.path.dirname(page.file.src_uri) or ".")
     markdown = SOURCE.sub(lambda match: f"]({up}/source/{match[1]}.md", markdown)
     return README_LINK.sub(f"]({up}/readme.md", markdown)
@@ -163,6 +172,23 @@ def _whole(match: re.Match[str]) -> str:
 def _cell(match: re.Match[str]) -> str:
     long = ' class="long"' * (len(TAG.sub("", match[2])) > LONG)
     return f"<td{match[1]}{long}>{TOGETHER.sub(_whole, match[2])}</td>"
+
+
+def notebook_page(notebook: dict[str, Any]) -> str:
+    """The cells of a notebook with their stored outputs, as Markdown."""
+    parts: list[str] = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if picture := "".join(data.get("image/svg+xml", data.get("text/html", ""))):
+                name = "picture" if "<svg" in picture else "output"
+                parts.append(f'<div class="{name}">\n{STYLE.sub("", picture).strip()}\n</div>')
+            else:
+                text = "".join(output.get("text", data.get("text/plain", ""))).rstrip()
+                parts.append(f"```text\n{text}\n```")
+    return "\n\n".join(parts) + "\n"
 
 
 def options_page() -> str:

@@ -47,6 +47,10 @@ def test_generated_pages_exist(site: Path) -> None:
     functions = (site / "reference" / "api.html").read_text(encoding="utf-8")
     assert "synparse.evaluate(gold: Any" in functions
     assert all(f'id="{name}"' in functions for name in ("tree", "treefrom_spans", "modelparserparse", "modelloss"))
+    tour = (site / "tutorials" / "tour.html").read_text(encoding="utf-8")
+    assert tour.count("<svg") >= 4
+    assert 'href="tour.ipynb"' in tour
+    assert "tutorials/tour.html" in (site / "index.html").read_text(encoding="utf-8")
     assert (site / "source" / "induce" / "models" / "language" / "onlstm.py.html").exists()
 
 
@@ -100,7 +104,7 @@ def test_anchors_begin_with_a_letter(site: Path) -> None:
 def test_no_page_is_wider_than_a_narrow_window(site: Path, tmp_path: Path) -> None:
     with Browser(tmp_path) as browser:
         browser.send("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=True)
-        for page in ("index", "reference/api", "reference/cli", "reference/settings", "results/constituency"):
+        for page in ("index", "reference/api", "reference/cli", "reference/settings", "results/constituency", "tutorials/tour"):
             browser.open(site / f"{page}.html")
             assert browser.value("document.documentElement.scrollWidth") == 400, page
 
