@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from treebank.core.sentence import Location, Sentence
     from treebank.io.read import InputOptions
 
-
 LOG_SECONDS = 60.0  # between two lines in a log
 FIRST_SECONDS = 1.0  # a shorter call shows no progress
 REFRESH_SECONDS = 0.1  # between two updates of the line
