@@ -20,7 +20,6 @@ from induce.parsing.load import load_parser
 from induce.parsing.writer import Job
 from induce.shards.batch import MakeEngine, engine_called, parse_into
 from induce.shards.output_folder import SHARDS, SHARDS_FOLDER, OutputFolder
-from induce.storage.run_folder import RunLock
 from induce.workers.pool import Pool
 from tests.support.calls import Caller, toy_text
 from tests.support.shards import Deadly, Dying, results, written_by_one_process
@@ -155,16 +154,6 @@ def test_a_poison_line(job: Job, tmp_path: Path) -> None:
         parse(out, path, job, resume=True)
 
 
-def test_a_text_that_changed_since_its_shards_were_joined(job: Job, tmp_path: Path) -> None:
-    path, out = tmp_path / "a.txt", tmp_path / "out"
-    path.write_text(toy_text(20), encoding="utf-8")
-    assert parse(out, path, job) == 20
-    assert parse_into(str(out), [str(path)], job, resume=True) == 0
-    path.write_text(toy_text(20).replace("dog", "cow"), encoding="utf-8")
-    with pytest.raises(SynparseError, match=r"a\.txt: has changed since .*a\.txt\.trees was written"):
-        parse_into(str(out), [str(path)], job, resume=True)
-
-
 def test_job_of_two_workers_is_continued_by_this_process(job: Job, tmp_path: Path) -> None:
     """The outputs of shards are removed, also those of an earlier version of the text."""
     path, out = tmp_path / "a.txt", tmp_path / "out"
@@ -205,11 +194,3 @@ def test_a_full_disk(
     monkeypatch.undo()
     parse(tmp_path / "out", source, job, resume=True)
     assert results(tmp_path / "out") == expected
-
-
-def test_one_call_at_a_time(source: Path, job: Job, tmp_path: Path) -> None:
-    parse(tmp_path / "out", source / "c.txt", job)
-    lock = RunLock(tmp_path / "out")
-    with pytest.raises(SynparseError, match="another batch is writing to this folder"):
-        parse(tmp_path / "out", source / "c.txt", job, resume=True)
-    lock.release()
