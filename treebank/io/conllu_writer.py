@@ -52,8 +52,9 @@ class ConlluWriter:
             comments.append(f"# sent_id = {self._count}")
         if annotation.comment("text") is None:
             comments.append(f"# text = {annotation.text()}")
-        analysis = sentence.heads, tuple(relations) and sentence.relations
-        is_new = self._predicted or analysis != (tuple(heads), tuple(relations))
+        written = [row[7] for row in annotation.rows if row[0].isdecimal()]  # `sentence` may have other relations
+        has_new_relations = bool(relations) and [relation or "_" for relation in relations] != written
+        is_new = self._predicted or has_new_relations or tuple(sentence.heads) != tuple(heads)
         relations = relations or [_relation(head) for head in heads]
         rows = _with_heads(annotation.rows, heads, relations, notes) if is_new else annotation.rows
         return "\n".join([*comments, *map("\t".join, rows)]) + "\n"

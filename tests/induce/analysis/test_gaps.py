@@ -20,7 +20,7 @@ def parser(*rows: list[float], **others: Any) -> Any:
     """A model with distances ``rows``, which does not read the last word of a sentence."""
     readings = [SimpleNamespace(row=row, indices=range(len(row))) for row in rows]
     attributes = {"token": "word", "structure": Distances, "decoder": "segments", "name": "ocn"}
-    return SimpleNamespace(**{**attributes, "read": lambda sentences: readings, **others})
+    return SimpleNamespace(**{**attributes, "predict": lambda sentences: readings, **others})
 
 
 def gold(text: str = TREE) -> Treebank:
