@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from xml.etree.ElementTree import Element
 
@@ -14,6 +15,7 @@ from treebank.io.conllu import BLANK
 from treebank.io.lines import OnBad, report
 from treebank.io.source import AnyPath, Source
 
+_SPACES = re.compile("[ \t\r\n]+")  # other white space, such as thin spaces, belongs to words
 WORDS = ("w", "pc", "c")
 NOT_READ = ("note", "del", "surplus", "fw", "figDesc")  # elements within words whose text is left out
 READINGS = ("reg", "corr", "expan", "seg", "unclear")  # of a <choice>, the first of these, else its first element
@@ -34,7 +36,7 @@ def read_tei(
     dropped = _Dropped()
     for line, element in read_elements(source, "s"):
         tokens = list(_tokens(element, dropped))
-        words = tuple(BLANK.join(_text(token, dropped).split()) for token in tokens)
+        words = tuple(_SPACES.sub(BLANK, _text(token, dropped).strip(" \t\r\n")) for token in tokens)
         if not words or not all(words):
             problem = "this sentence has no <w>" if not words else "a word of this sentence is empty"
             report(TreebankError(source.path, line, f"{problem}; mark each word with <w> or <pc>"), on_bad)

@@ -142,9 +142,9 @@ def _margins(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, str]]:
 def _parse_block(splitter: TreeSplitter, line: int, text: str) -> Iterator[tuple[Tree, int]]:
     """The trees of a block of balanced brackets that starts in ``line``."""
     if unescaped := _UNESCAPED.search(text):
-        problem = f"a round bracket seems to be a word in {shorten(unescaped[0])}; write it as -LRB- or -RRB-"
+        message = f"a round bracket seems to be a word in {shorten(unescaped[0])}; write it as -LRB- or -RRB-"
         error_line = line + text.count("\n", 0, unescaped.start())
-        report(TreebankError(splitter.path, error_line, problem), splitter.on_bad)
+        report(TreebankError(splitter.path, error_line, message), splitter.on_bad)
         return
     try:
         trees = list(starmap(Tree, scan(text)))

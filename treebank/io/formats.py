@@ -55,19 +55,19 @@ class Format:
     def read(self, source: Source, options: ReadOptions) -> Iterator[Sentence]:
         """The sentences of a file in this format."""
         arguments = {name: getattr(options, name) for name in self.options}
-        return _function(self.reader)(source, **arguments)  # type: ignore[no-any-return]
+        return _function(self.reader)(source, **arguments)
 
 
 def _function(entry: str) -> Callable[..., Any]:
     module, _, name = entry.partition(":")
-    return getattr(import_module(module), name)  # type: ignore[no-any-return]
+    return getattr(import_module(module), name)
 
 
 def _writer(entry: str) -> Writer:
     """The writer ``module:function``, imported when it is called."""
 
     def write(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
-        return _function(entry)(sentences, rules)  # type: ignore[no-any-return]
+        return _function(entry)(sentences, rules)
 
     return write
 

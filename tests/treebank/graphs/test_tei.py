@@ -44,6 +44,7 @@ def test_sentences_without_words_are_reported(tmp_path: Path, monkeypatch: pytes
         ("<w><choice><orig>vpon</orig><reg>upon</reg></choice></w>", "upon", ""),
         ("<choice><sic><w>teh</w></sic><corr><w>the</w></corr></choice>", "the", ""),
         ("<w><del>hil</del><add>hill</add><note>x</note></w>", "hill", "text of notes and deletions in words"),
+        ("<w>10\u2009000</w> <w> New\n York </w>", "10\u2009000 New\u00a0York", ""),
         ("<w>Yes</w><c>,</c><c> </c> costs <w>ten</w>", "Yes , ten", "text outside of <w> and <pc> is left out: 1"),
     ],
 )
