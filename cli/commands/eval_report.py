@@ -77,9 +77,10 @@ def save_details(folder: str, evaluation: Evaluation, *, overwrite: bool) -> Non
 
     with placed(folder):
         os.makedirs(folder, exist_ok=True)
-    for name, table in table_names(evaluation.tables()).items():
-        path = os.path.join(folder, f"{name}.csv")
+    files = {os.path.join(folder, f"{name}.csv"): table for name, table in table_names(evaluation.tables()).items()}
+    for path in files:
         check_default_output(path, overwrite=overwrite, remedy="name another folder")
+    for path, table in files.items():
         with open_output(path) as write:
             for line in csv_lines(table):
                 write(line)
