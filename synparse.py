@@ -135,8 +135,8 @@ def trainer(
     Its method ``train()`` yields the events of training; to stop early, leave the loop over them. Raises SynparseError
     as `train` does.
     """
+    from induce.training.prepare import prepare_run
     from induce.training.request import RunRequest
-    from induce.training.run import prepare_run
 
     check_type("run", run, (str, os.PathLike), STRING)
     if text is not None:

@@ -24,7 +24,7 @@ from induce.data.corpus import read_corpora
 from induce.parsing.load import load_parser
 from induce.settings.presets import resolve
 from induce.training.loop import Trainer
-from induce.training.run import make_run
+from induce.training.prepare import make_run
 from treebank.corpora.sample import sample_treebank
 
 PRESETS = {

@@ -191,7 +191,7 @@ def _train_one(context: click.Context, request: RunRequest, group: SingleProcess
     """Train one model until ``deadline`` (of ``time.monotonic``) at the latest, and print the progress."""
     from cli.training_progress import next_steps, with_progress
     from induce.training.events import Finished
-    from induce.training.run import prepare_run
+    from induce.training.prepare import prepare_run
 
     counter = Counter("reading", hidden=not group.first)
     reading = replace(request.input_options, on_sentence=lambda position: counter.step(None))

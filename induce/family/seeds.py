@@ -15,8 +15,8 @@ from induce.storage.locate import FAMILY, PathType
 from induce.storage.run_folder import check_type
 from induce.training.events import Event
 from induce.training.parallel import StoredJob, Task, part_request, train_tasks
+from induce.training.prepare import load_data
 from induce.training.request import RunRequest, Stop
-from induce.training.run import load_data
 from induce.workers.pool import cores, worker_count
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError

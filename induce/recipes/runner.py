@@ -28,8 +28,8 @@ from induce.settings.run import entry_of
 from induce.training.corpora import RunData, load_run_data
 from induce.training.events import Event, Finished
 from induce.training.parallel import Task, train_tasks
+from induce.training.prepare import check_fits, load_data
 from induce.training.request import RunRequest, Stop, read_text, resolved_config, unchangeable
-from induce.training.run import check_fits, load_data
 from induce.workers.pool import worker_count
 from treebank.base.arguments import ignore
 from treebank.base.errors import UsageError

@@ -26,6 +26,7 @@ from induce.training.position import ENDINGS, Clock, Limits, never
 from induce.training.state import Run, log, save_best, save_last, save_unscored
 from treebank.base.errors import NotANumberError
 
+TOO_FEW = "too few sentences to set some aside: the training text serves as development text"
 SAVE_SECONDS = 30.0  # between two writings of the state to resume from
 SCORING_SECONDS = 1.0  # between two events while the development text is scored
 
@@ -178,7 +179,7 @@ class Trainer:
             parameters=sum(parameter.numel() for parameter in run.model.parameters()),
             device=run.device if run.group.size == 1 else f"{run.device} ({run.group.size} processes)",
             resumed_at=run.position.step,
-            note=run.note,
+            note=TOO_FEW if run.development is run.training else "",
             token=run.config.data.token,
             task=run.config.task_name,
         )

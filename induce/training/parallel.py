@@ -14,8 +14,8 @@ from pathlib import Path
 from induce.storage.run_folder import has_begun
 from induce.training.corpora import RunData
 from induce.training.events import Event
+from induce.training.prepare import prepare_run
 from induce.training.request import RunRequest, Stop, is_changeable
-from induce.training.run import prepare_run
 from induce.training.state import check_text
 from induce.workers.pool import Pool, WorkerDiedError
 from treebank.base.errors import SynparseError

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 import torch
 
+from induce.decoding.branching_direction import assumed_probability
+from induce.models.base import Context, FittedModel, Model
 from induce.storage import checkpoint as store
 from induce.storage.model_file import MODEL, RESUME
 from induce.storage.run_folder import LOG
-from induce.training.learners import not_finite
+from induce.training.learners import FittedLearner, GradientLearner, Learner, not_finite
+from induce.training.optimizer import make_optimizer
 from induce.training.position import Position
 from treebank.base.errors import SynparseError, placed
 from treebank.base.metadata import MetadataError, encode, json_text, one_line
@@ -25,7 +28,6 @@ from treebank.base.metadata import MetadataError, encode, json_text, one_line
 if TYPE_CHECKING:
     from induce.data.loaders import Loader
     from induce.data.vocabulary import Vocabulary
-    from induce.models.base import Model
     from induce.settings.run import RunConfig
     from induce.storage.facts import RunFacts
     from induce.storage.run_folder import RunLock
@@ -42,7 +44,6 @@ class Run:
     group: SingleProcess
     training: Any  # a `Corpus`, or `Examples` of a task
     development: Any
-    note: str  # on the development text, for the user
     vocabulary: Vocabulary
     corpus: Any  # the encoded training text
     loader: Loader  # of the training text
@@ -54,8 +55,18 @@ class Run:
     position: Position
     matrix_library: str = ""  # chosen before the first step
     resumed: bool = False
-    learner: Learner = field(init=False)  # made from the other fields
+    learner: Learner = field(init=False)  # the algorithm that trains the model
     lock: RunLock | None = field(default=None, repr=False)  # of the folder, released after training
+
+    def __post_init__(self) -> None:
+        right = assumed_probability(self.config.parse.branching, self.facts.direction)
+        context = Context(self.config.train.seed, right, self.group)
+        if isinstance(self.model, FittedModel):
+            self.learner = FittedLearner(self.model, context, self.corpus, self.training.words)
+            return
+        optimizer = make_optimizer(list(self.model.parameters()), self.config.optimizer)
+        parts = optimizer, self.loader, self.strategy, self.rng
+        self.learner = GradientLearner(self.model, context, *parts, config=self.config, folder=self.folder)
 
 
 def restore(run: Run, checkpoint: store.Checkpoint) -> None:

@@ -12,7 +12,7 @@ from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, load
 from induce.setting import ALWAYS, check_values, describe, make_settings, setting_text
 from induce.settings.presets import changed, load_preset, preset_names, resolve
 from induce.settings.run import TABLES, declared_settings, effective_settings, kind_of, model_settings
-from induce.training.run import check_fits
+from induce.training.prepare import check_fits
 from tests.support import tiny
 from treebank.base.errors import SynparseError
 

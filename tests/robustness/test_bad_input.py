@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from induce.training.run import MIN_WORDS
+from induce.training.prepare import MIN_WORDS
 from tests.support.calls import PROGRAM, TINY, Caller, shell
 from tests.support.tiny import assert_equal_weights
 from tests.support.working_folder import contents, write

@@ -19,7 +19,7 @@ from induce.storage.checkpoint import read
 from induce.storage.model_file import MODEL, RESUME
 from induce.training.events import Event
 from induce.training.loop import Trainer
-from induce.training.run import make_run
+from induce.training.prepare import make_run
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 

@@ -21,8 +21,8 @@ from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.settings.presets import resolve
+from induce.training.prepare import prepare_run
 from induce.training.request import RunRequest
-from induce.training.run import prepare_run
 from tests.support.tiny import SETTINGS, assert_equal_weights, sentences, stop_after, with_chains
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence

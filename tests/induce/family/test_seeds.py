@@ -14,8 +14,8 @@ from induce.family.seeds import StoredFamily, parse_seeds, train_family
 from induce.storage.checkpoint import find, read
 from induce.training import parallel
 from induce.training.events import Finished, Progress
+from induce.training.prepare import prepare_run
 from induce.training.request import RunRequest
-from induce.training.run import prepare_run
 from tests.support.calls import Caller
 from tests.support.model_files import MODEL, RESUME, weights_of
 from tests.support.tiny import SETTINGS, sentences

@@ -14,8 +14,8 @@ from induce.layers.cross_entropy import cross_entropy
 from induce.layers.rounding import BFLOAT16, FLOAT32, computing, in_float32, rounds
 from induce.models.language.onlstm_kernel import recurrence
 from induce.registry import MODELS, load
+from induce.training.prepare import prepare_run
 from induce.training.request import RunRequest
-from induce.training.run import prepare_run
 from treebank.base.errors import SynparseError
 
 CPU = torch.device("cpu")

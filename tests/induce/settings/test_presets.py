@@ -12,7 +12,7 @@ from induce.settings.presets import load_preset, resolve
 from induce.settings.run import RunConfig, default_layer
 from induce.structures import Distances, SpanScores
 from induce.training.optimizer_settings import SgdSettings
-from induce.training.run import check_fits
+from induce.training.prepare import check_fits
 from treebank.base.errors import SynparseError
 
 

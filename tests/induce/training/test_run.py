@@ -16,8 +16,8 @@ from induce.storage.facts import RunFacts
 from induce.tasks.examples import Examples
 from induce.tasks.listops import ListOps
 from induce.training import corpora
+from induce.training.prepare import check_enough, prepare_run
 from induce.training.request import RunRequest, continued
-from induce.training.run import check_enough, prepare_run
 from tests.support.calls import Caller
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError

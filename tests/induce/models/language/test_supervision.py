@@ -20,8 +20,8 @@ from induce.settings.presets import resolve
 from induce.storage import checkpoint
 from induce.storage.facts import RunFacts, TreesFacts
 from induce.training.corpora import prepare_text, supervised
+from induce.training.prepare import load_data
 from induce.training.request import RunRequest
-from induce.training.run import load_data
 from tests.support.tiny import make_trainer, sentences, settings, stop_after, train, trainer, with_trees
 from treebank.base.errors import SynparseError
 from treebank.core.tree import Tree

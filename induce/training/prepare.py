@@ -22,12 +22,13 @@ from induce.training.request import RunRequest, Stop, continued, resolved_config
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError
 
+MIN_WORDS = 20  # of training text
+
 if TYPE_CHECKING:
     from induce.data.corpus import TrainingData
     from induce.data.loaders import Loader
-    from induce.models.base import Model
     from induce.storage.checkpoint import Checkpoint
-    from induce.training.learners import Learner, SingleProcess
+    from induce.training.learners import SingleProcess
     from induce.training.loop import Trainer
     from induce.training.state import Run
 
@@ -104,6 +105,7 @@ def make_run(
 
     With ``resume`` it continues from the state in ``folder``. Raises SynparseError if settings and data do not fit.
     """
+    from induce.models.build import make_model
     from induce.storage import checkpoint as store
     from induce.training.learners import ALONE
     from induce.training.position import Position
@@ -114,87 +116,76 @@ def make_run(
     check_enough(config, training, facts.texts if facts else ())
     checkpoint = store.read(store.find(folder, (RESUME,))) if resume else None
     rng = seed_everything(config.train.seed)
-    data = _encode(config, training, development, facts or RunFacts(), checkpoint)
-    model = _build(config, data.vocabulary, device, checkpoint)
-    loader = _loader(config, data.corpus, device)
-    check = _loader(config, data.held_out, device, held_out=True)
-    strategy = group.strategy(config.train.precision, model, check)
-    library = checkpoint.facts.matrix_library if checkpoint else ""
+    texts = _encode(config, training, development, checkpoint)
+    try:
+        model = make_model(config, len(texts.vocabulary)).to(device)
+    except (TypeError, ValueError, SynparseError) as error:
+        where = f"{checkpoint.path}: " if checkpoint else ""
+        raise SynparseError(f"{where}{error}") from None
+    held_out = _loader(config, texts.held_out, device, held_out=True)
     run = Run(
-        *(folder, config, device, group, training, data.development, data.note, data.vocabulary, data.corpus),
-        *(loader, check, data.facts, model, strategy, rng, Position(), library),
+        folder=folder,
+        config=config,
+        device=device,
+        group=group,
+        training=training,
+        development=texts.development,
+        vocabulary=texts.vocabulary,
+        corpus=texts.corpus,
+        loader=_loader(config, texts.corpus, device),
+        held_out=held_out,
+        facts=_with_texts(facts or RunFacts(), config, training, texts),
+        model=model,
+        strategy=group.strategy(config.train.precision, model, held_out),
+        rng=rng,
+        position=Position(),
+        matrix_library=checkpoint.facts.matrix_library if checkpoint else "",
         resumed=resume,
     )
-    run.learner = _learner(run)
     if checkpoint:
         restore(run, checkpoint)
     return run
 
 
-def _learner(run: Run) -> Learner:
-    """The algorithm that trains the model of a run."""
-    from induce.decoding.branching_direction import assumed_probability
-    from induce.models.base import Context, FittedModel
-    from induce.training.learners import FittedLearner, GradientLearner
-    from induce.training.optimizer import make_optimizer
-
-    right = assumed_probability(run.config.parse.branching, run.facts.direction)
-    context = Context(run.config.train.seed, right, run.group)
-    if isinstance(run.model, FittedModel):
-        return FittedLearner(run.model, context, run.corpus, run.training.words)
-    optimizer = make_optimizer(list(run.model.parameters()), run.config.optimizer)
-    parts = optimizer, run.loader, run.strategy, run.rng
-    return GradientLearner(run.model, context, *parts, config=run.config, folder=run.folder)
-
-
-class _Encoded(NamedTuple):
-    """Texts of a run as word numbers."""
+class EncodedTexts(NamedTuple):
+    """Texts of a run as word indices."""
 
     vocabulary: Vocabulary
+    joining: list[str]  # punctuation marks that join words
     corpus: Any  # the training text
     development: TrainingData  # before it is encoded
     held_out: Any  # the development text
-    note: str  # on the development text, for the user
-    facts: RunFacts
 
 
 def _encode(
-    config: RunConfig, training: TrainingData, development: TrainingData, facts: RunFacts, checkpoint: Checkpoint | None
-) -> _Encoded:
+    config: RunConfig, training: TrainingData, development: TrainingData, checkpoint: Checkpoint | None
+) -> EncodedTexts:
     """The texts with the vocabulary of ``checkpoint``, or with a new one. Empty development text is replaced."""
+    if checkpoint:
+        vocabulary, joining = checkpoint.vocabulary, list(checkpoint.facts.joining)
+    else:
+        vocabulary, joining = choose_vocabulary(training, config.data), joining_of(training, config.data)
+    corpus = training.encode(vocabulary, joining)
+    if not development.words:
+        return EncodedTexts(vocabulary, joining, corpus, training, corpus)
+    return EncodedTexts(vocabulary, joining, corpus, development, development.encode(vocabulary, joining))
+
+
+def _with_texts(facts: RunFacts, config: RunConfig, training: TrainingData, texts: EncodedTexts) -> RunFacts:
+    """``facts`` with those about the texts, for the checkpoint."""
     from induce.decoding.branching_direction import estimate_direction
 
-    joining = list(checkpoint.facts.joining) if checkpoint else joining_of(training, config.data)
-    vocabulary = checkpoint.vocabulary if checkpoint else choose_vocabulary(training, config.data)
-    note = ""
-    if not development.words:
-        development = training
-        note = "too few sentences to set some aside: the training text serves as development text"
-    facts = replace(facts, training=_about(training), development=_about(development), joining=tuple(joining))
-    if isinstance(training, Text) and config.data.token != "character":
-        facts = replace(facts, direction=estimate_direction(training))
-    corpus = training.encode(vocabulary, joining)
-    held_out = corpus if development is training else development.encode(vocabulary, joining)
-    return _Encoded(vocabulary, corpus, development, held_out, note, facts)
-
-
-def _about(text: TrainingData) -> TextFacts:
-    """Facts about a text, for the checkpoint."""
-    return TextFacts(sentences=text.sentences, words=text.words, sha256=text.sha256)
-
-
-def _build(config: RunConfig, vocabulary: Vocabulary, device: str, checkpoint: Checkpoint | None) -> Model:
-    """The untrained model. Raises SynparseError if its settings do not fit together."""
-    from induce.models.build import make_model
-
-    try:
-        return make_model(config, len(vocabulary)).to(device)
-    except (TypeError, ValueError, SynparseError) as error:
-        where = f"{checkpoint.path}: " if checkpoint else ""
-        raise SynparseError(f"{where}{error}") from None
+    sizes = [
+        TextFacts(sentences=text.sentences, words=text.words, sha256=text.sha256)
+        for text in (training, texts.development)
+    ]
+    facts = replace(facts, training=sizes[0], development=sizes[1], joining=tuple(texts.joining))
+    has_direction = isinstance(training, Text) and config.data.token != "character"
+    return replace(facts, direction=estimate_direction(training)) if has_direction else facts
 
 
 def _loader(config: RunConfig, corpus: Any, device: str, *, held_out: bool = False) -> Loader:
+    """The loader of an encoded text."""
     from induce.registry import LOADERS, load
 
     kind, epochs = load(LOADERS.get(config.loader_name).location), config.train.epochs
@@ -205,8 +196,15 @@ def _plan(
     request: RunRequest, report: Callable[[str], None], group: SingleProcess
 ) -> tuple[Checkpoint | None, RunConfig, RunRequest]:
     """The checkpoint of a resumed run, the settings, and the complete request, after all checks that need no text."""
-    folder = Path(request.run)
-    stored = _stored(folder, request, report) if request.resume else None
+    from induce.storage.checkpoint import find, read
+
+    folder, stored = Path(request.run), None
+    if request.resume and has_begun(folder):
+        stored = read(find(folder, (RESUME,)))
+    elif request.resume and not request.text:
+        raise SynparseError(f"{folder}: there is no run to resume; to begin one, leave out --resume")
+    elif request.resume:
+        report(f"{folder}: nothing to resume, so training starts from the beginning")
     config, request = continued(stored, request) if stored else (resolved_config(request), request)
     request.check(config)
     if group.size > 1 and "-" in (*request.text, *request.dev):
@@ -224,21 +222,6 @@ def _plan(
         except SynparseError as error:
             raise SynparseError(f"{stored.path}: {error}") from None
     return stored, config, request
-
-
-def _stored(folder: Path, request: RunRequest, report: Callable[[str], None]) -> Checkpoint | None:
-    """The checkpoint to resume from, or None, with a report, if there is none and the request names a text."""
-    from induce.storage.checkpoint import find, read
-
-    if has_begun(folder):
-        return read(find(folder, (RESUME,)))
-    if not request.text:
-        raise SynparseError(f"{folder}: there is no run to resume; to begin one, leave out --resume")
-    report(f"{folder}: nothing to resume, so training starts from the beginning")
-    return None
-
-
-MIN_WORDS = 20  # of training text
 
 
 def check_fits(config: RunConfig) -> None:
