@@ -14,7 +14,7 @@ from pathlib import Path
 from induce.storage.locate import FAMILY, PathType
 from induce.storage.run_folder import check_type
 from induce.training.events import Event
-from induce.training.parallel import StoredJob, Task, part_request, train_tasks
+from induce.training.parallel import StoredJob, Training, part_request, train_all
 from induce.training.prepare import load_data
 from induce.training.request import RunRequest, Stop
 from induce.workers.pool import cores, worker_count
@@ -92,8 +92,8 @@ def train_family(
     write_metadata(folder / FAMILY, family, FORMAT)
     count = min(len(runs), worker_count(data.device))
     threads = 1 if request.trees or request.teachers else max(1, cores() // count)  # forks of used threads would hang
-    tasks = [Task(f"seed {seed}", run, data, max_minutes) for seed, run in zip(seeds, runs, strict=True)]
-    yield from train_tasks(tasks, count, stop, threads=threads)
+    trainings = [Training(f"seed {seed}", run, data, max_minutes) for seed, run in zip(seeds, runs, strict=True)]
+    yield from train_all(trainings, count, stop, threads=threads)
 
 
 def _family_to_resume(folder: Path, request: RunRequest, seeds: Sequence[int]) -> StoredFamily | None:

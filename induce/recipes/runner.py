@@ -27,7 +27,7 @@ from induce.recipes.schedule import SLACK, Schedule, fit_passes
 from induce.settings.run import entry_of
 from induce.training.corpora import RunData, load_run_data
 from induce.training.events import Event, Finished
-from induce.training.parallel import Task, train_tasks
+from induce.training.parallel import Training, train_all
 from induce.training.prepare import check_fits, load_data
 from induce.training.request import RunRequest, Stop, read_text, resolved_config, unchangeable
 from induce.workers.pool import worker_count
@@ -168,14 +168,14 @@ def _train(
 
     If no time is left and others can vote, they are left out.
     """
-    tasks = list[Task]()
+    trainings = list[Training]()
     if runs and not _is_over(job):
         room = schedule.room(number, runs, job.minutes_left)
-        tasks = [_task(run, job, schedule.stretch, room, texts.get(run.name)) for run in runs]
+        trainings = [_training(run, job, schedule.stretch, room, texts.get(run.name)) for run in runs]
     elif runs and not stop():
         names = ", ".join(run.name for run in runs)
         job.decide(f"warning: no time is left for {names}; to train them, use --resume and --max-minutes")
-    for name, event in train_tasks(tasks, min(schedule.cores, len(tasks)), stop):
+    for name, event in train_all(trainings, min(schedule.cores, len(trainings)), stop):
         if isinstance(event, Finished) and event.reason != "interrupted":
             job.finish(name)
         yield name, event
@@ -213,7 +213,7 @@ def _parsed_texts(runs: Sequence[PartRun], job: RecipeJob, stop: Stop) -> dict[s
     return texts
 
 
-def _task(run: PartRun, job: RecipeJob, stretch: float, room: float, data: RunData | None) -> Task:
+def _training(run: PartRun, job: RecipeJob, stretch: float, room: float, data: RunData | None) -> Training:
     """The training of ``run`` for at most ``room`` times its minutes. ``data`` are its text if it has teachers."""
     request, part = job.request_of(run), run.part
     minutes, used = part.minutes * stretch, 0.0
@@ -227,7 +227,7 @@ def _task(run: PartRun, job: RecipeJob, stretch: float, room: float, data: RunDa
     limit = max(MIN_MINUTES, min(slack * minutes - used, room * minutes))
     duration = f"{limit:.1f} minutes" if limit >= 1 else quantity(round(60 * limit), "second")
     job.decide(f"{run.name}: preset {run.preset}, up to {duration}")
-    return Task(run.name, request, data, limit)
+    return Training(run.name, request, data, limit)
 
 
 def _passes(run: PartRun, request: RunRequest, data: RunData, learned: float, job: RecipeJob) -> list[str]:

@@ -102,7 +102,15 @@ def _read_preset(name: str, extending: Sequence[str] = ()) -> dict[str, Any]:
     """
     if name in extending:
         raise SynparseError(f"preset {name} extends itself: {' -> '.join([*extending, name])}")
-    content = _user_preset(name) if name.endswith(".toml") else _shipped_preset(name)
+    if name.endswith(".toml"):
+        content = _user_preset(name)
+    else:
+        shipped = _shipped_files()
+        name = canonical(shipped, name)
+        if name not in shipped:
+            hint = nearest(name, shipped)
+            raise UnknownNameError(f"there is no preset {name!r}; {hint} (a file of your own must end in .toml)")
+        content = tomllib.loads(shipped[name].read_text("utf-8"))
     base = content.pop("extends", None)
     if base is None:
         return content
@@ -119,23 +127,12 @@ def _extended(base: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, A
     tables = dict(base)
     for name, table in preset.items():
         inherited: Any = tables.get(name)
-        if isinstance(inherited, dict) and name != "on-sample" and not _is_of_another_component(name, table, inherited):
-            table = _extended(inherited, table) if name == "baselines" else {**inherited, **table}
+        if isinstance(inherited, dict) and name != "on-sample":
+            component = inherited.get("name", DEFAULT_COMPONENTS.get(name))
+            if component is None or table.get("name", component) == component:
+                table = _extended(inherited, table) if name == "baselines" else {**inherited, **table}
         tables[name] = table
     return tables
-
-
-def _is_of_another_component(name: str, table: Mapping[str, Any], inherited: Mapping[str, Any]) -> bool:
-    component = inherited.get("name", DEFAULT_COMPONENTS.get(name))
-    return component is not None and table.get("name", component) != component
-
-
-def _shipped_preset(name: str) -> dict[str, Any]:
-    name = canonical(preset_names(), name)
-    if name not in preset_names():
-        hint = nearest(name, preset_names())
-        raise UnknownNameError(f"there is no preset {name!r}; {hint} (a file of your own must end in .toml)")
-    return tomllib.loads(_shipped_files()[name].read_text("utf-8"))
 
 
 def _user_preset(path: str) -> dict[str, Any]:
@@ -183,10 +180,13 @@ def resolve(
     among the models and presets of that task. Raises SynparseError for anything unknown or of the wrong type, offering
     the nearest name.
     """
-    if task:
-        TASKS.get(task)
     if model is not None:
-        model = _known_model(model, task)
+        model = canonical(models_of(task), model)
+        for other in TASKS if not task and model not in MODELS else ():
+            name = canonical(models_of(other), model)
+            if name in models_of(other):
+                raise UnknownNameError(f"model {name!r} is for task {other!r}: {_command(other)} --model {name}")
+        models_of(task).get(model)
     config = load_preset(preset or default_preset(model or DEFAULT_MODEL, task), model)
     if config.task_name != task:
         purpose = f"for task {config.task_name!r}" if config.task_name else "for plain text"
@@ -198,17 +198,6 @@ def resolve(
     if task and (settle := TASKS.get(task).settle):
         return changed(load(settle)(config, model), settings)
     return config
-
-
-def _known_model(name: str, task: str) -> str:
-    """The model of a ``task`` that ``name`` means (ON-LSTM is onlstm). Raises UnknownNameError without such a model."""
-    known = canonical(models_of(task), name)
-    for other in TASKS if not task and known not in MODELS else ():
-        model = canonical(models_of(other), name)
-        if model in models_of(other):
-            raise UnknownNameError(f"model {model!r} is for task {other!r}: {_command(other)} --model {model}")
-    models_of(task).get(known)
-    return known
 
 
 def _command(task: str) -> str:
@@ -247,19 +236,14 @@ def _apply(config: RunConfig, change: str) -> RunConfig:
     if not (equals and dot and key):
         raise UsageError(f"setting {change!r}: write it as table.key=value, such as train.epochs=10")
     part = _table(config, table, change)
+    tables: dict[str, Any]
     if key == "name" and table in ("loader", "optimizer"):
-        return _with_component(config, table, text.strip())
+        kind, values = component_class(table, text.strip()), asdict(part)
+        shared = {key: values[key] for key in defaults_of(kind) if key in values}  # settings of both keep their values
+        tables = {f"{table}_name": text.strip(), table: make_settings(table, kind, shared)}
+        return replace(config, **tables)
     value = _convert(text.strip(), _value(config, table, key, change), change)
-    new_part: Any = {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})
-    tables: dict[str, Any] = {table: new_part}
-    return replace(config, **tables)
-
-
-def _with_component(config: RunConfig, table: str, name: str) -> RunConfig:
-    """``config`` with another loader or optimizer. Settings that both have keep their values."""
-    kind, values = component_class(table, name), asdict(getattr(config, table))
-    shared = {key: values[key] for key in defaults_of(kind) if key in values}
-    tables: dict[str, Any] = {f"{table}_name": name, table: make_settings(table, kind, shared)}
+    tables = {table: {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})}
     return replace(config, **tables)
 
 

@@ -48,7 +48,7 @@ def part_request(request: RunRequest, changes: Sequence[str] = ()) -> RunRequest
 
 
 @dataclass(frozen=True)
-class Task:
+class Training:
     """One training. Without ``data`` its process reads them itself."""
 
     name: str
@@ -61,23 +61,27 @@ class Task:
         yield from prepare_run(self.request, data=self.data).train(max_minutes=self.max_minutes, stop=stop)
 
 
-def train_tasks(tasks: Sequence[Task], count: int, stop: Stop, *, threads: int = 1) -> Iterator[tuple[str, Event]]:
-    """Train ``count`` tasks at a time, each with ``threads`` threads, and yield the name of a task with each event.
+def train_all(
+    trainings: Sequence[Training], count: int, stop: Stop, *, threads: int = 1
+) -> Iterator[tuple[str, Event]]:
+    """Train ``count`` models at a time, each with ``threads`` threads. Yield the name of a training with each event.
 
-    With a count of 1 the tasks are trained in this process, one after another. After ``stop`` returned true, or if a
-    task fails, the models of all others are stored. Raises the error of the first task that fails.
+    With a count of 1, the models are trained in this process, one after another. After ``stop`` returned true, or if a
+    training fails, all other models are stored. Raises the error of the first training that fails.
     """
     if count > 1:
-        yield from _train_in_workers(tasks, count, stop, threads)
+        yield from _train_in_workers(trainings, count, stop, threads)
         return
-    for task in tasks:
-        for event in task.train(stop):
-            yield task.name, event
+    for training in trainings:
+        for event in training.train(stop):
+            yield training.name, event
         if stop():
             return
 
 
-def _train_in_workers(tasks: Sequence[Task], count: int, stop: Stop, threads: int) -> Iterator[tuple[str, Event]]:
+def _train_in_workers(
+    trainings: Sequence[Training], count: int, stop: Stop, threads: int
+) -> Iterator[tuple[str, Event]]:
     stopping = multiprocessing.get_context("fork").Event()
     failures: list[Exception] = []
 
@@ -85,25 +89,25 @@ def _train_in_workers(tasks: Sequence[Task], count: int, stop: Stop, threads: in
         if failures or stop():
             stopping.set()
 
-    # workers inherit the tasks, whose text is too large to be sent
-    with Pool(lambda index: tasks[index].train(stopping.is_set), count, threads=threads) as pool:
+    # workers inherit the trainings, whose text is too large to be sent
+    with Pool(lambda index: trainings[index].train(stopping.is_set), count, threads=threads) as pool:
         try:
-            indices = takewhile(lambda _: not stopping.is_set(), range(len(tasks)))
+            indices = takewhile(lambda _: not stopping.is_set(), range(len(trainings)))
             for message in pool.run(indices, poll):
                 if not message.last:
-                    yield tasks[message.job].name, message.content
+                    yield trainings[message.job].name, message.content
                 elif message.error:
-                    failures.append(_located(message.error, tasks[message.job]))
+                    failures.append(_located(message.error, trainings[message.job]))
         finally:
             stopping.set()
-            list(pool.run(()))  # the models of all tasks are stored
+            list(pool.run(()))  # the models of all trainings are stored
     if failures:
         raise failures[0]
 
 
-def _located(error: Exception, task: Task) -> Exception:
-    """The error of a task with its name, unless it is a bug."""
+def _located(error: Exception, training: Training) -> Exception:
+    """The error of a training with its name, unless it is a bug."""
     if isinstance(error, OSError):
-        return SynparseError(f"{task.name}: {error.filename or task.request.run}: {error.strerror or error}")
+        return SynparseError(f"{training.name}: {error.filename or training.request.run}: {error.strerror or error}")
     remedy = "; continue with --resume" if isinstance(error, WorkerDiedError) else ""
-    return SynparseError(f"{task.name}: {error}{remedy}") if isinstance(error, SynparseError) else error
+    return SynparseError(f"{training.name}: {error}{remedy}") if isinstance(error, SynparseError) else error

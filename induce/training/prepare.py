@@ -27,6 +27,7 @@ MIN_WORDS = 20  # of training text
 if TYPE_CHECKING:
     from induce.data.corpus import TrainingData
     from induce.data.loaders import Loader
+    from induce.models.base import Model
     from induce.storage.checkpoint import Checkpoint
     from induce.training.learners import SingleProcess
     from induce.training.loop import Trainer
@@ -105,7 +106,6 @@ def make_run(
 
     With ``resume`` it continues from the state in ``folder``. Raises SynparseError if settings and data do not fit.
     """
-    from induce.models.build import make_model
     from induce.storage import checkpoint as store
     from induce.training.learners import ALONE
     from induce.training.position import Position
@@ -117,11 +117,7 @@ def make_run(
     checkpoint = store.read(store.find(folder, (RESUME,))) if resume else None
     rng = seed_everything(config.train.seed)
     texts = _encode(config, training, development, checkpoint)
-    try:
-        model = make_model(config, len(texts.vocabulary)).to(device)
-    except (TypeError, ValueError, SynparseError) as error:
-        where = f"{checkpoint.path}: " if checkpoint else ""
-        raise SynparseError(f"{where}{error}") from None
+    model = _build(config, len(texts.vocabulary), device, f"{checkpoint.path}: " if checkpoint else "")
     held_out = _loader(config, texts.held_out, device, held_out=True)
     run = Run(
         folder=folder,
@@ -145,6 +141,16 @@ def make_run(
     if checkpoint:
         restore(run, checkpoint)
     return run
+
+
+def _build(config: RunConfig, vocabulary_size: int, device: str, where: str) -> Model:
+    """The untrained model. Raises SynparseError, beginning with ``where``, if its settings do not fit together."""
+    from induce.models.build import make_model
+
+    try:
+        return make_model(config, vocabulary_size).to(device)
+    except (TypeError, ValueError, SynparseError) as error:
+        raise SynparseError(f"{where}{error}") from None
 
 
 class EncodedTexts(NamedTuple):

@@ -356,9 +356,9 @@ def test_models_get_as_many_passes_as_there_is_time_or_words_for(
     minutes = part.minutes * words / RECIPE.costs.words_per_second / 60
     job = RecipeJob.open(request(tmp_path / "run"), RECIPE, 10.0)
     (tmp_path / "run").mkdir()
-    task = runner._task(PartRun(replace(part, minutes=minutes), 1), job, 1.0, 10.0, None)
-    assert task.request.settings == (settings or (f"train.epochs={100_000 // task.data.training.words}",))
-    assert task.max_minutes == pytest.approx(minutes if part.words else 2 * minutes, abs=0.01)
+    training = runner._training(PartRun(replace(part, minutes=minutes), 1), job, 1.0, 10.0, None)
+    assert training.request.settings == (settings or (f"train.epochs={100_000 // training.data.training.words}",))
+    assert training.max_minutes == pytest.approx(minutes if part.words else 2 * minutes, abs=0.01)
 
 
 def test_words_are_not_counted_by_a_part_that_needs_a_teacher(tmp_path: Path) -> None:
