@@ -1,4 +1,4 @@
-"""How much code of this package a warm call of the commands train, parse and eval enters.
+"""Code of this package that a warm call of the commands train, parse and eval enters.
 
 ``python -m bench.experiments.calls`` prints the table of docs/development/architecture.md: files with functions that
 are called, their lines, calls, and the number of functions from that of the command to the method of the model. Each
@@ -62,7 +62,7 @@ def frames_to_command(frame: FrameType | None) -> list[str]:
 
 
 def entered(arguments: list[str]) -> Entered:
-    """What the second call of a command line enters."""
+    """Functions that the second call of a command line enters."""
     result = Entered()
     for profile in (None, result.note):
         sys.setprofile(profile)
