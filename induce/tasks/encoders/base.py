@@ -19,6 +19,8 @@ from induce.settings.run import RunConfig
 from induce.structures import Structure
 from induce.tasks.examples import LabelledBatch, Side
 
+MIN_GROUP_ROWS = 32  # expressions of a group of similar length
+
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderConfig:
@@ -61,6 +63,8 @@ class Encoder(nn.Module):
     whole_batch: tuple[type[Batch], ...] = ()
     estimates_root: ClassVar[bool] = False
     rounds: ClassVar[bool] = False
+    #: maximum number of groups of similar length into which the expressions of a batch are divided
+    length_groups: ClassVar[int] = 1
     size: int
     joins_sides: bool = False
     sides: int = 1
@@ -87,6 +91,26 @@ class Encoder(nn.Module):
     def structure(self, tokens: Tensor, lengths: Tensor) -> Structure:
         """The structure of ``tokens`` (R, N), for an encoder that predicts one."""
         raise TypeError(f"{type(self).__name__} predicts no structure")
+
+
+def encode_by_length(encoder: Encoder, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Encoding:
+    """``encoder.encode``, group by group, each group as long as its longest expression.
+
+    The two sides of a pair differ in length, so that half of a batch of pairs is padding. Groups of few rows would cost
+    more calls than they save.
+    """
+    count = 1 if encoder.joins_sides else min(encoder.length_groups, len(lengths) // MIN_GROUP_ROWS)
+    if count < 2:
+        return encoder.encode(tokens, lengths, trees)
+    order = lengths.argsort(stable=True)
+    parts = []
+    for rows in order.tensor_split(count):
+        group = tokens[rows.to(tokens.device), : int(lengths[rows].max())]
+        parts.append(encoder.encode(group, lengths[rows], [trees[row] for row in rows.tolist()]))
+    back = order.argsort().to(tokens.device)
+    penalties = [part.penalty for part in parts if part.penalty is not None]
+    vectors = torch.cat([part.vectors for part in parts])[back]
+    return Encoding(vectors, torch.cat(penalties)[back] if penalties else None)
 
 
 class ClassifierShape(NamedTuple):
@@ -120,7 +144,7 @@ class Classifier(Model):
 
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
         """Scores (B, labels) of ``tokens`` (sides * B, N), padded at the end: all first sides, then all second ones."""
-        return self.scores(self.encoder(tokens, lengths, trees))
+        return self.scores(encode_by_length(self.encoder, tokens, lengths, trees).vectors)
 
     def scores(self, vectors: Tensor) -> Tensor:
         """Scores (B, labels) of the vectors of the encoder."""
@@ -131,7 +155,7 @@ class Classifier(Model):
 
     def loss(self, batch: LabelledBatch, state: None = None) -> Loss:
         """Mean negative log-likelihood of the labels, and the number of correct predictions."""
-        encoding = self.encoder.encode(batch.tokens, batch.lengths, batch.trees)
+        encoding = encode_by_length(self.encoder, batch.tokens, batch.lengths, batch.trees)
         scores = self.scores(encoding.vectors)
         nll = functional.cross_entropy(scores, batch.targets)
         correct = scores.argmax(-1) == batch.targets

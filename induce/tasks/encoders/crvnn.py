@@ -85,6 +85,7 @@ class Crvnn(Encoder):
 
     Config = CrvnnConfig
     gives = (Distances,)
+    length_groups = 8
 
     def __init__(self, config: CrvnnConfig, symbols: int) -> None:
         super().__init__()

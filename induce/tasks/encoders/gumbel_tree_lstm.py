@@ -85,6 +85,7 @@ class GumbelTreeLstm(Encoder):
 
     Config = GumbelTreeLstmConfig
     gives = (Brackets,)
+    length_groups = 8
 
     def __init__(self, config: GumbelTreeLstmConfig, symbols: int) -> None:
         super().__init__()

@@ -185,6 +185,7 @@ class TransformerEncoder(Encoder):
     """
 
     Config = TransformerEncoderConfig
+    length_groups = 8
 
     def __init__(self, config: TransformerEncoderConfig, symbols: int) -> None:
         super().__init__()

@@ -61,6 +61,21 @@ def scores_of(model: Any, loader: ExpressionLoader, count: int) -> torch.Tensor:
     return scores
 
 
+@pytest.mark.parametrize("name", ["crvnn", "gumbel-tree-lstm", "transformer"])
+def test_groups_of_similar_length_change_neither_scores_nor_gradients(name: str) -> None:
+    model, loader = untrained(settings("logic", name), 48)
+    batch, gradients, losses = loader.batch(range(48)), list[list[torch.Tensor]](), list[torch.Tensor]()
+    for groups in (1, 3):
+        model.encoder.length_groups = groups
+        model.zero_grad()
+        losses.append(model.loss(batch).objective)
+        losses[-1].backward()
+        gradients.append([weight.grad for weight in model.parameters() if weight.grad is not None])
+    torch.testing.assert_close(losses[0], losses[1])
+    for whole, grouped in zip(*gradients, strict=True):
+        torch.testing.assert_close(whole, grouped, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("preset", [name for name in preset_names() if load_preset(name).task_name])
 def test_presets_name_every_setting(preset: str) -> None:
     for name, entry in models_of(load_preset(preset).task_name).items():
