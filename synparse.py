@@ -36,6 +36,7 @@ except ImportError as _problem:
 from treebank.base import VERSION as __version__  # noqa: E402
 from treebank.base.arguments import STRING, as_list, check_minutes, check_type, plain_options  # noqa: E402
 from treebank.base.errors import SynparseError  # noqa: E402
+from treebank.core.tree import Tree  # noqa: E402
 
 if TYPE_CHECKING:
     from induce.ensemble.ensemble import Ensemble
@@ -67,6 +68,7 @@ _register_display()
 __all__ = [
     "Corpus",
     "SynparseError",
+    "Tree",
     "__version__",
     "browse",
     "combine",

@@ -120,3 +120,7 @@ def test_words_with_spaces_are_not_trained_on() -> None:
     with pytest.raises(synparse.SynparseError, match="'the new' of a sentence is empty or contains white space"):
         synparse.trainer([["the new", "cat"]] * 30, settings=TINY)
     assert not Path("synparse-model").exists()
+
+
+def test_trees_are_made_from_brackets() -> None:
+    assert synparse.Tree.from_text("(S (NP (DT the) (NN cat)) (VBD sat))").spans == ((0, 3), (0, 2))
