@@ -83,6 +83,18 @@ _LIKELY = (
         0.5,
         "write them with round brackets, (S (NP (D the) (N cat)) (VP (V sleeps)))",
     ),
+    _Likely(
+        "the VISL format (árvores deitadas)",
+        re.compile(r"=+[^:]+:.*"),
+        0.5,
+        "convert it to the export format of NeGra or to Penn brackets first",
+    ),
+    _Likely(
+        "typed dependencies of Stanford",
+        re.compile(r"[\w:]+\(.+-[0-9]+'*, .+-[0-9]+'*\)"),
+        0.8,
+        "write CoNLL-U instead (-outputFormat conllu)",
+    ),
     _Likely("AMR (PENMAN)", re.compile(r"\s*\(\w+ / .*|\s*:[A-Za-z][\w-]* .*"), 0.5, "it has no tree over the words"),
     _Likely(
         "CCGbank",
@@ -208,7 +220,7 @@ def _has_tags(columns: Sequence[Sequence[str]]) -> bool:
 
 def _tokens_problem(lines: Lines) -> str:
     """The message for text whose tokens carry tags, or in which all words are withheld."""
-    tokens = " ".join(lines[:200]).split()
+    tokens = [token for token in " ".join(lines[:200]).split() if token.strip("[]=")]  # without those of chunks
     for pattern, name, remedy in _TOKENS:
         matches = [token for token in tokens if pattern.fullmatch(token)]
         if len(matches) >= max(MIN_TABLE_ROWS, MIN_TOKEN_SHARE * len(tokens)):
@@ -255,6 +267,13 @@ _OTHER_TREES = (
         "/",
         0.5,
         "write each leaf as (TAG word): sed -E 's#([^ ()]+)/([^ ()/]+)#(\\2 \\1)#g' IN > OUT",
+    ),
+    _OtherTrees(
+        "brackets with leaves word_TAG",
+        re.compile(r".+_[A-Z.,:;$'`#-][A-Z0-9.,:;$'`#-]*"),
+        "_",
+        0.5,
+        "write each leaf as (TAG word): sed -E 's#([^ ()]+)_([^ ()_]+)#(\\2 \\1)#g' IN > OUT",
     ),
     _OtherTrees("AMR (PENMAN)", re.compile(r":[A-Za-z].*|/"), ":", 0.1, "it has no tree over the words"),
     _OtherTrees("CCGbank", re.compile(r".+[\w.,]>|<[TL]"), ">", 0.1, "convert its derivations to Penn brackets first"),

@@ -267,6 +267,8 @@ def _wrong_count(row: list[str], columns: Columns) -> str:
     counts = f"found {len(row)} column{'s' if len(row) > 1 else ''} where {columns.name} has {columns.count}"
     if columns.universal and row[0].startswith("#"):
         return f"a comment inside a sentence; a blank line is missing before it: {shorten(' '.join(row))}"
+    if row[0].startswith("#begin document"):
+        return f"this looks like CoNLL-2012, not {columns.name}; write the ten columns of CoNLL-U first"
     if len(row) == 1 and " " in row[0]:
         return f"{counts}; columns are separated by tabs, not by spaces: {shorten(row[0])}"
     if name := _OTHER_COLUMNS.get(len(row)):
