@@ -44,6 +44,7 @@ def add_tasks() -> None:
         models=Registry("model of expressions", models("encoders", ENCODERS)),
         examples="induce.tasks.examples:load_examples",
         score="induce.tasks.accuracy:score_task",
+        parser="induce.tasks.accuracy:ExpressionParser",
         classifier="induce.tasks.encoders.base:Classifier",
     )
     TASKS.add("listops", expressions)
