@@ -279,7 +279,11 @@ class AppliedPriors:
         symbols = structure.symbol_rows() if isinstance(structure, SpanScores) else None
         results = []
         for index, (row, (ids, gaps)) in enumerate(zip(rows, sentences, strict=True)):
-            evidence = self._evidence(ids, gaps, None if symbols is None else symbols[index])
+            evidence = Evidence(gaps, self.right_probability)
+            if self.statistics is not None:
+                words = self.statistics.words[:, list(ids)]
+                row_symbols = None if symbols is None else symbols[index]
+                evidence = Evidence(gaps, self.right_probability, words, row_symbols, self.statistics.symbols)
             results.append(self.adjust(row, evidence))
         return results
 
@@ -290,12 +294,6 @@ class AppliedPriors:
             adjusted = function(adjusted, evidence, strength)
         is_same = adjusted is row or np.array_equal(adjusted, row)
         return Scores(row, None if is_same else adjusted)
-
-    def _evidence(self, ids: Sequence[int], gaps: Sequence[int], symbols: np.ndarray | None) -> Evidence:
-        if self.statistics is None:
-            return Evidence(gaps, self.right_probability)
-        words = self.statistics.words[:, list(ids)]
-        return Evidence(gaps, self.right_probability, words, symbols, self.statistics.symbols)
 
 
 def requested_priors(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import chain
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -119,7 +120,10 @@ class FileVoter(Voter):
         # digest of the words -> heads or spans, one number after the other, and the indices of the words; arrays,
         # because a file may have millions of words
         self._analyses: dict[bytes, tuple[array[int], array[int]]] = {}
-        for words, analysis in _heads_in(path) if self.output == "heads" else _trees_in(path):
+        analyses: Iterable[tuple[Sequence[str], Sequence[Any]]] = _trees_in(path)
+        if self.output == "heads":
+            analyses = ((prediction.words, prediction.heads) for prediction in read_prediction_heads(path))
+        for words, analysis in analyses:
             normalized = recipe(plain(words))
             numbers = analysis if self.output == "heads" else chain((len(words),), *analysis)
             stored = array("i", numbers), array("i", normalized.indices)
@@ -160,11 +164,6 @@ def _trees_in(path: str) -> Iterator[tuple[Sequence[str], Sequence[Span]]]:
         with suppress(ValueError):
             tree = prediction.bare
             yield tree.words, tree.spans
-
-
-def _heads_in(path: str) -> Iterator[tuple[Sequence[str], Sequence[int]]]:
-    for prediction in read_prediction_heads(path):
-        yield prediction.words, prediction.heads
 
 
 def span_votes(tree: Tree, indices: Sequence[int]) -> Votes:

@@ -155,7 +155,12 @@ class Job:
         elif self.form == "jsonl" or options.marked or options.min_confidence > -math.inf:
             for parsed in parser.parse_confident(source, options.min_confidence, reading):
                 labeled_tree = ConfidentTree(self._labeled(parsed.tree), parsed.confidences)
-                yield self._confident_line(labeled_tree, self._next(source))
+                sentence = self._next(source)
+                if self.form == "jsonl":
+                    yield tree_line(labeled_tree, sentence)
+                    continue
+                tree = with_confidence_labels(labeled_tree) if options.marked else labeled_tree.tree
+                yield str(tree) if self.draw is None else self.draw(sentence.with_tree(tree))
         elif self.draw is None:  # trees become text in the process that parses them
             for line in parser.decode_all(
                 source, lambda read, spans: str(self._labeled(read.all_words(spans))), reading
@@ -190,14 +195,6 @@ class Job:
                 notes = confidence_notes(parsed.confidences) if self.options.marked else ()
                 sentence = sentence if words else Sentence(())
                 yield writer(sentence, parsed.heads, words=words, notes=notes, relations=relations)
-
-    def _confident_line(self, parsed: ConfidentTree, sentence: Sentence) -> str:
-        if self.form == "jsonl":
-            return tree_line(parsed, sentence)
-        return self._line(with_confidence_labels(parsed) if self.options.marked else parsed.tree, sentence)
-
-    def _line(self, tree: Tree, sentence: Sentence) -> str:
-        return str(tree) if self.draw is None else self.draw(sentence.with_tree(tree))
 
     def _next(self, source: SentenceBuffer) -> Sentence:
         sentence = source.next()

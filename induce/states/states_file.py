@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -33,6 +33,7 @@ KEY = re.compile(r"s(0|[1-9][0-9]{0,8})/([a-z_]+)")
 OF_SENTENCE = re.compile(r"s\d+/")  # also numbers in other digits or with zeros before them
 MAX_UNUSUAL_BYTES, MAX_RATIO = 1 << 26, 100  # larger arrays that are compressed more than this are refused
 MAX_CODE_POINT = 0x10FFFF
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 DIMENSIONS = {"hidden": 3, "attention": 4, "word_of_piece": 1, "impact": 2, "masked": 3, "words": 1, "indices": 1}
 
 
@@ -120,7 +121,11 @@ class StatesFile:
             word_of_piece = np.arange(pieces.pop() if pieces else 0)
         elif pieces and len(word_of_piece) not in pieces:
             raise ValueError(f"word_of_piece has {len(word_of_piece)} entries for {pieces.pop()} word pieces")
-        impact = values["impact"] if "impact" in values else _impact(values.get("masked"))
+        impact = values.get("impact")
+        if impact is None and (masked := values.get("masked")) is not None:
+            if masked.shape[0] != masked.shape[1]:
+                raise ValueError(f"masked has the shape {masked.shape}; the first two axes are words")
+            impact = impact_of_states(masked)
         _check_words(word_of_piece)
         counts = {int(word_of_piece.max(initial=SPECIAL)) + 1} if hidden is not None or attention is not None else set()
         counts |= {len(impact)} if impact is not None else set()
@@ -142,8 +147,10 @@ class StatesFile:
             problem = f"{name} would have {entry.file_size:,} bytes, from {entry.compress_size:,} compressed ones"
             raise ValueError(f"{problem}; store it without compression if it is right")
         with self._archive.open(entry) as stream:
-            headers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-            shape, _, kind = headers.get(np.lib.format.read_magic(stream), _unknown_header)(stream)
+            version = np.lib.format.read_magic(stream)
+            if version not in HEADERS:
+                raise ValueError(f"{name} has an unknown version of the format of numpy; write it with numpy.savez")
+            shape, _, kind = HEADERS[version](stream)
             if prod(shape) * kind.itemsize > entry.file_size:
                 raise ValueError(f"{name} has fewer bytes than its shape {shape} needs")
             stream.seek(0)
@@ -156,7 +163,8 @@ class StatesFile:
         if array.ndim != DIMENSIONS[name]:
             raise ValueError(f"{name} has {array.ndim} axes; expected {DIMENSIONS[name]}")
         if name == "words":
-            is_text = array.dtype.kind == "U" and (_code_points(array) <= MAX_CODE_POINT).all()
+            code_point = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+            is_text = array.dtype.kind == "U" and (np.frombuffer(array.tobytes(), code_point) <= MAX_CODE_POINT).all()
             if not is_text or any(not word or NEVER_IN_WORDS.search(word) for word in array.tolist()):
                 raise ValueError("words must be an array of strings without spaces, tabs, line ends and NUL")
             return array
@@ -170,15 +178,6 @@ class StatesFile:
         return array
 
 
-def _unknown_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    raise ValueError("an array in an unknown version of the format of numpy; write it with numpy.savez")
-
-
-def _code_points(texts: Array) -> Array:
-    """The code points of an array of strings, which need not be valid."""
-    return np.frombuffer(texts.tobytes(), np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder))
-
-
 def _words(values: dict[str, Array], count: int) -> tuple[list[str], list[int]]:
     """Words, and indices of those that have states, of a sentence with ``count`` states."""
     words = values["words"].tolist() if "words" in values else [f"w{i}" for i in range(count)]
@@ -186,13 +185,6 @@ def _words(values: dict[str, Array], count: int) -> tuple[list[str], list[int]]:
     if any(second <= first for first, second in pairwise([-1, *indices, len(words)])):
         raise ValueError("indices must be indices of words in ascending order")
     return words, indices
-
-
-def _impact(masked: Array | None) -> Array | None:
-    """The impact of states of masked words (N, N, D), if there are any."""
-    if masked is not None and masked.shape[0] != masked.shape[1]:
-        raise ValueError(f"masked has the shape {masked.shape}; the first two axes are words")
-    return None if masked is None else impact_of_states(masked)
 
 
 def _check_words(word_of_piece: Array) -> None:
