@@ -51,7 +51,7 @@ PARTS = 10  # interleaved parts of the text, for the standard error
 MIN_PART_SENTENCES = 10
 WEAK_EVIDENCE = (
     "warning: the text gives weak evidence for a branching direction; the trees may be no better than trivial ones. "
-    "If you know the direction, set parse.branching=right or left"
+    "If you know the direction, add --branching right, left or mixed"
 )
 
 
@@ -100,10 +100,10 @@ def is_clear(right_probability: float) -> bool:
 def assumed_probability(setting: str, direction: Direction | None) -> float:
     """Probability of right branching by the setting ``parse.branching``.
 
-    ``right`` and ``left`` are certain; ``text`` takes the estimate, or 0.5 if there is none.
+    ``right`` and ``left`` are certain, ``mixed`` is 0.5, and ``text`` takes the estimate, or 0.5 if there is none.
     """
     if setting != "text":
-        return float(setting == "right")
+        return {"right": 1.0, "mixed": 0.5, "left": 0.0}[setting]
     return direction.right_probability if direction else 0.5
 
 

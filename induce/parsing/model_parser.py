@@ -74,6 +74,7 @@ class ModelParser(Parser):
         self.marks = config.loader_name in ("fragments", "spans")
         self.joining = frozenset(checkpoint.facts.joining)
         self.facts, self.learned_from = checkpoint.facts, checkpoint.facts.learned_from
+        self.confidence = checkpoint.facts.confidence
         counts = self.model.edge_statistics() if isinstance(self.model, EdgeCounting) else None
         listed = requested_priors(priors, config.parse.priors, self.gives, has_counts=counts is not None)
         self._all_priors = AppliedPriors(listed, self.right_probability, counts)
@@ -108,6 +109,8 @@ class ModelParser(Parser):
         parts = [self.checkpoint.identity, f"decoder:{self.decoder}", *self.source_parts]
         has_priors = any(prior.reads is self.structure for prior in registry.PRIORS.values())
         parts += [f"priors:{self.priors}"] if has_priors else []
+        stated = self.checkpoint.config.parse.branching
+        parts += [f"branching:{stated}"] if has_priors and stated != "text" else []
         return "|".join(parts) + self._stated_style
 
     @property

@@ -88,6 +88,7 @@ class Parser:
     distances: str | None = None
     facts: RunFacts | None = None  # of the training run
     learned_from: str = ""  # trees or heads that it was trained with, for signatures
+    confidence: Sequence[tuple[float, float]] = ()  # score of a phrase -> confidence (`induce.parsing.confidence`)
     head_style: str = ""  # "content" or "function" if the heads are meant to be such words
     tokenization: str = ""  # rule that split the training corpus, if one did
     estimates_root = False  # whether the diagonal of head distributions is P(word is the root)
@@ -179,7 +180,12 @@ class Parser:
         Phrases with less than ``min_confidence`` are left out, so that their parts join the phrase above.
         """
         self.must_give("trees", "parse_heads")
-        return self.decode_all(sentences, lambda reading, spans: reading.confident_tree(spans, min_confidence), options)
+        points = self.confidence
+
+        def finish(reading: Reading, spans: Any) -> ConfidentTree:
+            return reading.confident_tree(spans, min_confidence, points)
+
+        return self.decode_all(sentences, finish, options)
 
     def parse_heads(
         self, sentences: Iterable[Words], options: PredictOptions = DEFAULT_PREDICTION

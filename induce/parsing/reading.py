@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from induce.data.vocabulary import SPACE
 from induce.decoding.specification import decoder, decoder_entry, decoders_of
+from induce.parsing.confidence import confidence_of
 from induce.registry import DECODERS
 from induce.structures import Brackets, RankedTrees, Structure
 from treebank.core.dependency import Heads, delete, restore, restore_heads
@@ -81,15 +82,23 @@ class Reading:
     def _is_leaf(self) -> list[bool]:
         return [self.token == "word" or word != SPACE for word in self.words]
 
-    def confident_tree(self, spans: Sequence[tuple[Any, ...]], min_confidence: float = -math.inf) -> ConfidentTree:
+    def confident_tree(
+        self,
+        spans: Sequence[tuple[Any, ...]],
+        min_confidence: float = -math.inf,
+        points: Sequence[tuple[float, float]] = (),
+    ) -> ConfidentTree:
         """Tree as of ``all_words`` with the confidence of the model in each bracket.
 
-        Phrases with less than ``min_confidence`` are left out, so that their parts join the phrase above.
+        Phrases with less than ``min_confidence`` are left out, so that their parts join the phrase above. ``points``
+        map the support of the model to its confidence (`induce.parsing.confidence`).
         """
         phrases = [(start, end) for start, end, *_ in spans if 1 < end - start < len(self.indices)]
         support: dict[tuple[int, int], float] = {}
         if self.structure.supports == "trees" and phrases:
             support = dict(zip(phrases, self.structure.support(self.row, phrases), strict=True))
+        if points:
+            support = dict(zip(support, confidence_of(points, list(support.values())), strict=True))
         if min_confidence > -math.inf:
             spans = [span for span in spans if support.get(tuple(span[:2]), math.inf) >= min_confidence]
         tree = self.all_words(spans)

@@ -77,7 +77,7 @@ class ParseConfig:
     )
     branching: str = choice(
         "text",
-        ("text", "right", "left"),
+        ("text", "right", "left", "mixed"),
         "branching direction for priors and for the default decoder; text: estimated from the training text",
         when=TAKES_PRIORS,
     )

@@ -51,6 +51,17 @@ class Check:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RecipeFacts:
+    """The recipe whose result a model is: its seed, the names of its trained models, and whether it ended."""
+
+    name: str
+    seed: int
+    models: tuple[str, ...] = ()
+    finished: bool = False
+    minutes: float = 0.0  # wall-clock time of all models
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunFacts:
     """The facts about a training run: its data, how far it is, and where it was computed."""
 
@@ -77,6 +88,8 @@ class RunFacts:
     matrix_library: str = ""  # library that multiplied matrices
     history: tuple[Check, ...] = ()
     task_facts: dict[str, Any] = field(default_factory=dict)  # of a task with a training program of its own
+    recipe: RecipeFacts | None = None  # that the model is the result of
+    confidence: tuple[tuple[float, float], ...] = ()  # score of a phrase -> confidence in it, rising
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -87,6 +100,8 @@ class RunFacts:
     @property
     def learned_from(self) -> str:
         """The trees that the model learned from or was distilled from, or "" if it has seen text alone."""
+        if self.recipe:
+            return f"{self.annotation}: recipe {self.recipe.name} (teacher)" if self.annotation else ""
         if self.teachers:
             return f"{self.annotation}: {', '.join(self.teachers)} (teacher)"
         if not self.trees:

@@ -79,10 +79,14 @@ def locate(name: str | os.PathLike[str]) -> Located:
 
 
 def folder_types(folder: Path) -> Iterator[PathType]:
-    """The types of everything that synparse has written into ``folder``. The first one decides its type."""
-    yield from (type_ for name, type_ in MARKERS.items() if os.path.lexists(folder / name))
+    """The types of everything that synparse has written into ``folder``. The first one decides its type.
+
+    The result of a recipe is a model.
+    """
+    types = [type_ for name, type_ in MARKERS.items() if os.path.lexists(folder / name)]
     if any(os.path.lexists(folder / name) for name in MODEL_FILES) or is_earlier_model(folder):
-        yield PathType.MODEL
+        types.insert(types[:1] == [PathType.ENSEMBLE], PathType.MODEL)
+    yield from types
 
 
 def is_earlier_model(folder: Path) -> bool:
