@@ -18,7 +18,7 @@ from treebank.base.metadata import decode, read_toml
 SHIPPED = Path(__file__).parent
 VOTE = "vote"  # of all parts, as a teacher
 MAX_COUNT = 1000
-NONZERO = ("minutes", "weight", "words_per_second", "teaching", "voting", "max_stretch")
+NONZERO = ("minutes", "weight", "words_per_second", "words_per_minute", "teaching", "voting", "max_stretch")
 
 
 def _check_positive(record: Any) -> None:
@@ -95,6 +95,7 @@ class Costs:
     words_per_second: float = 2300.0  # that a model learns from
     teaching: float = 7.0  # time in which all teachers parse a word, per time to learn from it
     voting: float = 15.0  # the same for all that vote
+    words_per_minute: float = 6000.0  # of a text, for all parts; for the announced time
     training_share: float = 0.6  # of the time; the rest is for parsing the text for students, and for the vote
     max_stretch: float = 4.0  # parts train at most this many times their minutes
 
@@ -114,6 +115,7 @@ class Recipe:
     small_text_words: int = 0  # for a text with fewer words, the recipe ``small_text_recipe`` is used instead
     small_text_recipe: str = ""
     estimated_prior: str = ""  # with the strength of `evidence.prior_strength` in votes and teachers
+    confidence: str = ""  # the part whose probabilities calibrate the result; "": the vote
     styles: tuple[str, ...] = ()  # values of {style} in presets and settings
     result: str = VOTE  # a part, whose run with the lowest perplexity is the result; or "vote"
 
@@ -139,6 +141,8 @@ class Recipe:
             if part.name in (*earlier, VOTE) or part.name != os.path.basename(part.name):
                 raise ValueError(f"two parts are called {part.name!r}, or it is not the name of a folder")
             earlier[part.name] = part
+        if self.confidence not in ("", *earlier):
+            raise ValueError(f"confidence: {self.confidence!r} is not a part")
         if self.result not in (*earlier, VOTE):
             raise ValueError(f"the result {self.result!r} is not a part")
         if self.estimated_prior and not any(0 < part.with_teacher < part.count for part in self.parts):

@@ -18,7 +18,7 @@ from induce.storage.facts import RunFacts
 from induce.storage.locate import ENSEMBLE, PLAN, PathType
 from induce.storage.model_file import RESUME
 from induce.storage.model_spec import ModelSpec
-from induce.storage.run_folder import check_type, clear, resumable
+from induce.storage.run_folder import check_free, check_type, clear, resumable
 from induce.training.parallel import StoredJob, part_request
 from induce.training.request import RunRequest, is_corpus
 from treebank.base.arguments import ignore
@@ -30,6 +30,7 @@ PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
 MAX_SEED = 2**32 // SEEDS_PER_JOB - 10  # of a job, with room for the seeds of its runs
 MAX_MINUTES = 1e7
+BRANCHING = "parse.branching="  # the setting of a request that all parts with priors take
 Report = Callable[[str], None]
 
 
@@ -94,14 +95,18 @@ class RecipeJob:
             job.plan.seconds = 0.0 if minutes or done != stored.done else stored.seconds
             return job
         if "-" in request.text:
-            raise SynparseError("a recipe reads its text several times; give it as a file, not as standard input")
+            raise SynparseError("a recipe reads its text several times; give it as a file, or choose --model")
         for corpus in filter(is_corpus, request.text):
-            raise SynparseError(f"{corpus}: a recipe parses its text, which is not in a prepared corpus; give the text")
+            raise SynparseError(
+                f"{corpus}: a recipe parses its text, which is not in a prepared corpus; give the text or --model"
+            )
         if request.resume and not request.text:
-            raise SynparseError(f"{folder}: there is no job to resume; to begin one, leave out --resume")
-        check_type(folder, PathType.ENSEMBLE, PathType.JOB)
-        exists = any((folder / name).exists() for name in (PARTS, ENSEMBLE, PLAN))
-        if exists and not (request.overwrite and path.exists()):
+            raise SynparseError(f"{folder}: there is no run to resume; to begin one, leave out --resume")
+        if path.exists():
+            check_type(folder, PathType.ENSEMBLE, PathType.MODEL, PathType.JOB)
+        else:
+            check_free(folder, overwrite=request.overwrite)
+        if (path.exists() and not request.overwrite) or (folder / PARTS).exists() > path.exists():
             raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or use --resume")
         request = replace(request, resume=False, seed=request.seed or 1)
         plan = RecipePlan(request=request.stored(), recipe=recipe, minutes=limit)
@@ -116,6 +121,7 @@ class RecipeJob:
                 with suppress(OSError):  # not empty: it contains files of the user
                     run.rmdir()
         if not self.request.resume:
+            clear(self.folder)
             (self.folder / ENSEMBLE).unlink(missing_ok=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.write()
@@ -132,8 +138,12 @@ class RecipeJob:
         return self.plan.minutes - (self.plan.seconds + time.monotonic() - self._since) / 60
 
     def decide(self, line: str) -> None:
-        """Report a decision, and store it."""
+        """Report a decision to the user, and store it."""
         self.report(line)
+        self.note(line)
+
+    def note(self, line: str) -> None:
+        """Store a decision."""
         if line not in self.plan.log:
             self.plan.log += (line,)
         self.write()
@@ -170,7 +180,7 @@ class RecipeJob:
         if means is None:  # some had no time for an epoch: the strengths in the settings of the parts apply
             return
         plan.strength = prior_strength(*means, plan.words * (plan.text_share or 1.0))
-        self.decide(
+        self.note(
             f"perplexity of the development text {means[0]:.1f} with teachers and {means[1]:.1f} without: prior "
             f"{plan.recipe.estimated_prior}:{plan.strength:g}"
         )
@@ -201,7 +211,7 @@ class RecipeJob:
             run=str(self.run_folder(run.name)),
             preset=run.preset,
             seed=run.number + SEEDS_PER_JOB * ((self.request.seed or 1) - 1),
-            settings=(*text_share, *run.part.settings),
+            settings=(*text_share, *run.part.settings, *self.request.settings),
             teachers=tuple(self.model_spec(name).name for name in run.teachers),
             overwrite=False,
         )

@@ -1,8 +1,8 @@
-"""Training of a recipe: all its parts, within a given time, and the vote of those that vote.
+"""Training of a recipe: all its parts within a given time, the vote of those that vote, and its students.
 
 ``RUN/parts`` holds the runs and, if there are students, the vote that taught them; ``RUN/plan.json`` holds the request
-and the decisions. RUN itself is an ensemble: of the result of the recipe alone, or of all that vote. Every part can be
-resumed, so the job can be resumed at any moment.
+and the decisions. RUN itself holds the best model so far, or the ensemble of all that vote. Every part can be resumed,
+so the job can be resumed at any moment.
 """
 
 from __future__ import annotations
@@ -10,35 +10,27 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import islice
-from pathlib import Path
 
-from induce.analysis.agreement import agreement, has_brackets
 from induce.data.fragments import words_learned
-from induce.ensemble.combine import combine
-from induce.parsing.load import load_parser
-from induce.parsing.parser import with_rule
 from induce.recipes.check import check_recipe
-from induce.recipes.evidence import perplexity
+from induce.recipes.job_progress import JobProgress
 from induce.recipes.recipe import VOTE, PartRun, Recipe, read_recipe, recipe_for
-from induce.recipes.recipe_job import RecipeJob, Report
+from induce.recipes.recipe_job import BRANCHING, RecipeJob, Report
+from induce.recipes.result import branching_notes, write_result, write_vote
 from induce.recipes.schedule import SLACK, Schedule, fit_passes
 from induce.settings.run import entry_of
 from induce.training.corpora import RunData, load_run_data
-from induce.training.events import Event, Finished
+from induce.training.events import Event, Finished, Progress
 from induce.training.parallel import Training, train_all
-from induce.training.prepare import check_fits, load_data
-from induce.training.request import RunRequest, Stop, read_text, resolved_config, unchangeable
+from induce.training.prepare import check_enough, check_fits, load_data
+from induce.training.request import RunRequest, Stop, resolved_config, unchangeable
 from induce.workers.pool import worker_count
 from treebank.base.arguments import ignore
 from treebank.base.errors import UsageError
 from treebank.base.terminal_text import quantity
-from treebank.corpora.sample import sample_treebank
 
+SAMPLE_RECIPE = "best-tiny"  # which learns the built-in sample in a minute
 MIN_MINUTES = 0.01  # of a part, which stores its model in any case
-COMPARED_SENTENCES = 200  # of the text, parsed at the end and compared with right and left branching
-TRIVIAL_AGREEMENT = 90.0  # F1 with right or left branching from which a warning is printed
 
 
 def train_recipe(
@@ -51,50 +43,63 @@ def train_recipe(
 ) -> Iterator[tuple[str, Event]]:
     """Train the parts of ``recipe`` within about ``max_minutes``, by default those of the recipe.
 
-    Without ``recipe``, a resumed job follows the one that it began with, and a new job the recipe ``best``. Without
-    ``max_minutes``, a resumed job has the rest of its time.
+    Without ``recipe``, a resumed job follows the one that it began with, and a new job the recipe ``best``, or
+    ``best-tiny`` for a small text and for the built-in sample. Without ``max_minutes``, a resumed job has the rest of
+    its time.
     Yields the name of a run and an event. After ``stop`` returns true, all models are stored, and a request with
     ``resume`` continues. Raises SynparseError if text or settings are invalid, and UsageError if the request names what
     the recipe decides.
     """
     job = _open_job(request, recipe, max_minutes, stop, report)
     schedule, plan = Schedule(job.plan.recipe, job.plan.minutes, worker_count(request.device)), job.plan
-    stretch = f"up to {schedule.stretch:.2f} times the minutes of each part"
-    job.decide(f"{plan.minutes:g} minutes on {schedule.cores} cores: {stretch}")
+    job.note(f"{plan.minutes:g} minutes on {schedule.cores} cores: {schedule.stretch:.2f} times those of each part")
     if not plan.text_share:
         plan.text_share, plan.vote_share = schedule.shares(plan.words)
         _report_shares(job)
-    teaching_seconds = 0.0
+    progress, teaching_seconds = JobProgress(job), 0.0
     for number, stage in enumerate(plan.recipe.stages):
-        if VOTE in stage[0].teachers:
-            _combine(job.trained(voters=True), job.run_folder(VOTE), job)
-            if not any(job.run_folder(run.name).exists() for run in stage):
-                minutes, shares = schedule.parsing_minutes(job.minutes_left), (plan.text_share, plan.vote_share)
-                plan.vote_share = schedule.vote_share(plan.words, shares, teaching_seconds, minutes)
-                _report_shares(job)
         remaining = [run for run in stage if run.name not in plan.done]
+        yield "", progress.begin(stage)
+        if VOTE in stage[0].teachers:
+            _prepare_students(stage, job, schedule, teaching_seconds)
         began = time.monotonic()
         texts = _parsed_texts(remaining, job, stop)
         teaching_seconds += time.monotonic() - began
         if texts is None:
             return
-        yield from _train(number, remaining, job, schedule, texts, stop)
+        for name, event in _train(number, remaining, job, schedule, texts, stop):
+            yield name, event
+            if isinstance(event, Progress):
+                yield "", progress.update(name, event)
         job.write()  # with the seconds of this stage
+        if any(run.name in plan.done for run in stage):
+            write_result(job, finished=False)
         if stop():
             return
-        if number == 0 and (direction := job.facts_of(stage[0].name).direction):
+        if number == 0 and (direction := job.facts_of(stage[0].name).direction) and not request.settings:
             for line in direction.lines():
                 job.decide(line)
         job.estimate_strength()
-    _combine(_result(job), job.folder, job)
-    _compare_with_branching(job)
+    write_result(job, finished=True)
+    for line in branching_notes(job):
+        job.decide(line)
+
+
+def _prepare_students(stage: list[PartRun], job: RecipeJob, schedule: Schedule, teaching_seconds: float) -> None:
+    """Write the vote, and choose the share of the text that it parses for the students, unless they have begun."""
+    plan = job.plan
+    write_vote(job, job.trained(voters=True), job.run_folder(VOTE))
+    if not any(job.run_folder(run.name).exists() for run in stage):
+        minutes, shares = schedule.parsing_minutes(job.minutes_left), (plan.text_share, plan.vote_share)
+        plan.vote_share = schedule.vote_share(plan.words, shares, teaching_seconds, minutes)
+        _report_shares(job)
 
 
 def _open_job(
     request: RunRequest, recipe: Recipe | str | None, max_minutes: float | None, stop: Stop, report: Report
 ) -> RecipeJob:
     """The job of a request: a new one that has begun, or a stored one whose text has not changed."""
-    named = _named_recipe(request, recipe or "best")
+    named = _named_recipe(request, recipe or (SAMPLE_RECIPE if request.sample else "best"))
     job = RecipeJob.open(request, named, max_minutes, report)
     if not job.plan.words:
         where = recipe if isinstance(recipe, str) and recipe.endswith(".toml") else f"recipe {named.name!r}"
@@ -115,7 +120,8 @@ def _named_recipe(request: RunRequest, recipe: Recipe | str) -> Recipe:
     """
     if request.seed == 0:
         raise UsageError("--seed 0: with --recipe, seeds start at 1")
-    if any(getattr(request, name) for name in ("model", "preset", "settings", "trees", "teachers", "task")):
+    other = [change for change in request.settings if not change.startswith(BRANCHING)]
+    if other or any(getattr(request, name) for name in ("model", "preset", "trees", "teachers", "task")):
         raise UsageError("--recipe names models, settings and seeds itself")
     if isinstance(recipe, Recipe):
         return recipe
@@ -132,10 +138,18 @@ def _begin(job: RecipeJob, where: str, max_minutes: float | None, stop: Stop) ->
     if chosen is not plan.recipe:
         check_recipe(chosen, job.request, f"recipe {chosen.name!r}")
         plan.recipe, plan.minutes = chosen, max_minutes or chosen.minutes
-        job.report(f"{plan.words:,} words: recipe {plan.recipe.name}")
         data = _read_text(job, stop)  # another part may read it in another way
     plan.text_sha256, plan.dev_sha256 = data.training.sha256, data.development.sha256
     job.begin()
+    job.note(f"recipe {plan.recipe.name}")
+    for line in data.notes:
+        job.decide(line)
+    cores = worker_count(job.request.device)
+    expected = min(plan.minutes, max(1.0, plan.words / plan.recipe.costs.words_per_minute / cores))
+    job.decide(
+        f"{plan.words:,} words: about {quantity(round(expected), 'minute')} on {quantity(cores, 'core')}, at most "
+        f"{plan.minutes:g} (--max-minutes); Ctrl-C stops and keeps the best model so far"
+    )
 
 
 def _read_text(job: RecipeJob, stop: Stop) -> RunData:
@@ -150,15 +164,18 @@ def _read_text(job: RecipeJob, stop: Stop) -> RunData:
     config = resolved_config(request)
     request.check(config)
     check_fits(config)
-    return load_run_data(config, request, stop)
+    data = load_run_data(config, request, stop)
+    check_enough(config, data.training, data.facts.texts)
+    return data
 
 
 def _report_shares(job: RecipeJob) -> None:
-    """Report which shares of the text are learned from, if there is not enough time for all of it."""
+    """Report which share of the text is learned from, if there is not enough time for all of it."""
     plan = job.plan
     if plan.vote_share < 1:
-        shares = f"{plan.text_share:.1%} of the sentences; students of the vote learn from {plan.vote_share:.1%}"
-        job.decide(f"there is time to learn from {shares}")
+        job.note(f"share of the sentences: {plan.text_share:.1%}; for students of the vote: {plan.vote_share:.1%}")
+    if plan.text_share < 1:
+        job.decide(f"the models learn from {plan.text_share:.0%} of the sentences; a larger --max-minutes allows more")
 
 
 def _train(
@@ -174,7 +191,7 @@ def _train(
         trainings = [_training(run, job, schedule.stretch, room, texts.get(run.name)) for run in runs]
     elif runs and not stop():
         names = ", ".join(run.name for run in runs)
-        job.decide(f"warning: no time is left for {names}; to train them, use --resume and --max-minutes")
+        job.decide(f"warning: no time is left for {names}; continue with --resume --max-minutes M")
     for name, event in train_all(trainings, min(schedule.cores, len(trainings)), stop):
         if isinstance(event, Finished) and event.reason != "interrupted":
             job.finish(name)
@@ -199,7 +216,7 @@ def _parsed_texts(runs: Sequence[PartRun], job: RecipeJob, stop: Stop) -> dict[s
         if not request.teachers or _is_over(job):
             continue
         if key not in shared:
-            job.report(f"{run.name}: parsing the text for {', '.join(run.teachers)}")
+            job.note(f"{run.name}: the text is parsed by {', '.join(run.teachers)}")
             try:
                 shared[key] = load_data(request, stop=lambda: stop() or _is_over(job))
             except KeyboardInterrupt:
@@ -226,7 +243,7 @@ def _training(run: PartRun, job: RecipeJob, stretch: float, room: float, data: R
     slack = SLACK if part.max_passes and not part.words else 1.0
     limit = max(MIN_MINUTES, min(slack * minutes - used, room * minutes))
     duration = f"{limit:.1f} minutes" if limit >= 1 else quantity(round(60 * limit), "second")
-    job.decide(f"{run.name}: preset {run.preset}, up to {duration}")
+    job.note(f"{run.name}: preset {run.preset}, up to {duration}")
     return Training(run.name, request, data, limit)
 
 
@@ -238,56 +255,6 @@ def _passes(run: PartRun, request: RunRequest, data: RunData, learned: float, jo
         return [f"train.epochs={passes}"]
     lengths = data.encode().lengths
     passes, loader = fit_passes(config.loader, lengths, learned, part.max_passes)
-    job.decide(f"{run.name}: {words_learned(lengths, loader, passes):,} words in {passes} passes")
+    job.note(f"{run.name}: {words_learned(lengths, loader, passes):,} words in {passes} passes")
     limit = f"loader.longer={loader.longer}" if loader.first_longest else "loader.first_longest=0"
     return [f"train.epochs={passes}", limit]
-
-
-def _result(job: RecipeJob) -> list[PartRun]:
-    """The run of lowest perplexity in the part that the recipe names as the result, or all that vote.
-
-    The latter are also the result if there was no time for that part.
-    """
-    plan, rivals = job.plan, [run for run in job.trained() if run.part.name == job.plan.recipe.result]
-    if not rivals:
-        return [run for run in job.trained() if run.part.votes]
-    if not plan.best:
-        scores = {run.name: perplexity(job.facts_of(run.name)) for run in rivals}
-        ranking = sorted(scores, key=scores.__getitem__)
-        plan.best = ranking[0]
-        order = ", ".join(f"{name} {scores[name]:.1f}" for name in ranking)
-        job.decide(f"perplexity of the development text: {order}; the lowest is the result")
-    return [run for run in rivals if run.name == plan.best]
-
-
-def _combine(voters: Sequence[PartRun], folder: Path, job: RecipeJob) -> None:
-    """Make ``folder`` the ensemble of these runs, each with the weight of its part and the estimated prior."""
-    members = [replace(job.model_spec(run.name), weight=run.part.weight).name for run in voters]
-    combine(members, str(folder), overwrite=True, report=job.report)
-    content = f"the vote of {len(voters)} members" if len(voters) > 1 else voters[0].name
-    job.decide(f"{content} is the run {folder}")
-
-
-def _compare_with_branching(job: RecipeJob) -> None:
-    """Report the agreement of the result with right and left branching, and warn if it hardly differs from one."""
-    request = job.request
-    parser = load_parser(job.folder, device=request.device)
-    if parser.output != "trees":
-        return
-    text = request.text or [sentence.words for sentence in sample_treebank("train").sentences]
-    whole = read_text(text, with_rule(request.input_options, parser.tokenization))
-    sentences = list(islice(filter(has_brackets, whole), COMPARED_SENTENCES))
-    if not sentences:
-        return
-    load_model = partial(load_parser, device=request.device)
-    compared = agreement([str(job.folder)], lambda rule: sentences, load=load_model, baselines=("right", "left"))
-    right, left = (pair.value for pair in compared.pairs[:2])
-    job.decide(
-        f"F1 of the trees of {compared.sentences} sentences with right branching {right:.1f}, with left branching "
-        f"{left:.1f}"
-    )
-    if max(right, left) >= TRIVIAL_AGREEMENT:
-        job.decide(
-            f"warning: the trees hardly differ from {'right' if right > left else 'left'} branching, so the models "
-            "learned little else; give more text or a larger --max-minutes"
-        )

@@ -81,4 +81,16 @@ class Finished:
     measure: str = "perplexity"  # as in `Progress`
 
 
-Event = Started | Progress | Halved | Scoring | Check | Finished
+@dataclass(frozen=True)
+class PartProgress:
+    """Event of a program that trains several models, while it trains one of its parts."""
+
+    part: int  # from 1
+    parts: int
+    does: str  # what the models of the part do
+    share: float  # of the work of all parts
+    minutes: float  # since the program began
+    minutes_left: float  # estimated
+
+
+Event = PartProgress | Started | Progress | Halved | Scoring | Check | Finished

@@ -20,7 +20,7 @@ def test_shipped_recipe_names_existing_presets_and_settings(name: str) -> None:
     for part in recipe.parts:
         for preset in part.presets:
             resolve(preset=preset, settings=part.settings)
-    assert recipe.minutes == {"best": 60, "best-tiny": 5}[name]
+    assert recipe.minutes == {"best": 20, "best-tiny": 5}[name]
     assert [part.name for part in recipe.parts if part.teachers == VOTE] == [recipe.result] == ["student"]
     assert all(part.does for part in recipe.parts)
 

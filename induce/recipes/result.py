@@ -1,0 +1,123 @@
+"""Result of a recipe: the best model so far, with confidences calibrated on the vote of the other models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+from induce.ensemble.combine import combine
+from induce.parsing.confidence import fit_confidence
+from induce.parsing.load import load_parser
+from induce.parsing.parser import Parser, with_rule
+from induce.recipes.evidence import perplexity
+from induce.recipes.recipe import VOTE, PartRun
+from induce.recipes.recipe_job import RecipeJob
+from induce.storage.checkpoint import find, read, save
+from induce.storage.facts import RecipeFacts
+from induce.storage.locate import ENSEMBLE
+from induce.storage.model_file import MODEL, model_parts
+from induce.training.request import read_text
+from treebank.base.metadata import encode
+from treebank.core.sentence import Sentence
+from treebank.corpora.sample import sample_treebank
+
+COMPARED_SENTENCES = 200  # of the text, compared with right and left branching
+CALIBRATION_SENTENCES = 400  # of the text, parsed by the vote
+TRIVIAL_PERCENT = 90.0  # of the phrases of right or left branching, from which a warning is printed
+
+
+def write_vote(job: RecipeJob, runs: Sequence[PartRun], folder: Path) -> None:
+    """Make ``folder`` the ensemble of these runs, each with the weight of its part and the estimated prior."""
+    members = [replace(job.model_spec(run.name), weight=run.part.weight).name for run in runs]
+    combine(members, str(folder), overwrite=True, report=job.note)
+    job.note(f"{folder} is the vote of {', '.join(run.name for run in runs)}")
+
+
+def write_result(job: RecipeJob, *, finished: bool) -> None:
+    """Make the job's folder the best model so far: that of lowest perplexity in the last trained part.
+
+    If the recipe's result is the vote, it is the ensemble of all that vote, when all are trained.
+    """
+    recipe, trained = job.plan.recipe, job.trained()
+    if finished and recipe.result == VOTE:
+        (job.folder / MODEL).unlink(missing_ok=True)
+        write_vote(job, [run for run in trained if run.part.votes], job.folder)
+        return
+    parts = [run.part for run in trained if run.part.name != recipe.result]
+    rivals = [run for run in trained if run.part.name == recipe.result] or [
+        run for run in trained if run.part == parts[-1]
+    ]
+    scores = {run.name: perplexity(job.facts_of(run.name)) for run in rivals}
+    best = min(scores, key=scores.__getitem__)
+    if len(scores) > 1:
+        job.note(", ".join(f"perplexity of {name}: {score:.1f}" for name, score in scores.items()))
+    model = read(find(job.run_folder(best)))
+    plan = job.plan
+    facts = replace(
+        model.facts,
+        recipe=RecipeFacts(
+            name=recipe.name,
+            seed=plan.request.seed or 1,
+            models=tuple(run.name for run in trained),
+            finished=finished,
+            minutes=round(plan.minutes - job.minutes_left, 1),
+        ),
+        confidence=_calibrated(job, best) if finished else (),
+    )
+    content = {key: model.file.content[key] for key in ("torch", "settings")}
+    save(job.folder / MODEL, model_parts({**content, "facts": encode(facts)}, model.file.words, model.file.weights()))
+    (job.folder / ENSEMBLE).unlink(missing_ok=True)
+
+
+def _calibrated(job: RecipeJob, name: str) -> tuple[tuple[float, float], ...]:
+    """The map from scores of phrases of the model ``name`` to a confidence in such phrases.
+
+    It is the share of votes or, if the recipe names a part for it, the probability that two trees drawn from the
+    distribution of the first model of this part both contain the phrase. Votes are too sure: almost all members share
+    the errors of their teacher. The square was chosen on two treebanks (docs/results/ensembles.md).
+    """
+    part = job.plan.recipe.confidence
+    sources = (name, f"{part}-1" if part else VOTE)
+    parser, source = (load_parser(job.run_folder(each), device=job.request.device) for each in sources)
+    if parser.output != "trees" or parser.structure.supports != "trees":
+        return ()
+    sentences = _spread_sentences(job, parser, CALIBRATION_SENTENCES)
+    scores, confidences = list[float](), list[float]()
+    for reading, other in zip(parser.predict(sentences), source.predict(sentences), strict=True):
+        count = len(reading.indices)
+        phrases = [(start, end) for start, end, *_ in parser.decode(reading.scores) if 1 < end - start < count]
+        scores += parser.structure.support(reading.row, phrases)
+        confidences += [float(other.row[start][end]) ** (2 if part else 1) for start, end in phrases]
+    return fit_confidence(scores, confidences)
+
+
+def _spread_sentences(job: RecipeJob, parser: Parser, count: int) -> list[Sentence]:
+    """``count`` sentences of three or more words, evenly spread over the text."""
+    text = job.request.text or [sentence.words for sentence in sample_treebank("train").sentences]
+    read = read_text(text, with_rule(job.request.input_options, parser.tokenization))
+    sentences = [sentence for sentence in read if len(sentence.words) > 2]
+    return sentences[:: -(-len(sentences) // count)] if sentences else []
+
+
+def branching_notes(job: RecipeJob) -> Iterator[str]:
+    """A warning if the trees of the result hardly differ from right or left branching. The agreement is noted."""
+    parser = load_parser(job.folder, device=job.request.device)
+    sentences = _spread_sentences(job, parser, COMPARED_SENTENCES) if parser.output == "trees" else []
+    shares: dict[str, list[float]] = {"right": [], "left": []}
+    for reading in parser.predict(sentences):
+        count, spans = len(reading.indices), {span[:2] for span in parser.decode(reading.scores)}
+        trivial = {"right": {(k, count) for k in range(1, count - 1)}, "left": {(0, k) for k in range(2, count)}}
+        for name, expected in trivial.items() if count > 2 else ():
+            shares[name].append(100 * len(spans & expected) / len(expected))
+    if not shares["right"]:
+        return
+    means = {name: fmean(values) for name, values in shares.items()}
+    job.note(", ".join(f"{mean:.1f} % of the phrases are those of {name} branching" for name, mean in means.items()))
+    name = max(means, key=means.__getitem__)
+    if means[name] >= TRIVIAL_PERCENT:
+        yield (
+            f"warning: the trees hardly differ from {name} branching, so the models learned little else; "
+            "give more text or a larger --max-minutes"
+        )
