@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from induce.search.parsed_corpus import Corpus
     from induce.training.events import Event
     from induce.training.loop import Trainer
-    from induce.training.request import Text
+    from induce.training.request import RunRequest, Text
     from treebank.core.sentence import Sentence
     from treebank.draw.notebook import Drawing
     from treebank.evaluate.evaluate import Evaluation
@@ -101,25 +101,35 @@ def train(
     show: Callable[[Event], None] | None = None,
     **options: Any,
 ) -> ModelParser:
-    """Train a model as ``synparse train`` does and return its parser.
+    """Train a parser as ``synparse train`` does and return it.
 
-    ``text`` is a path, a list of paths, or a list of sentences, each a list of words. Without it, the model is trained
+    ``text`` is a path, a list of paths, or a list of sentences, each a list of words. Without it, the parser is trained
     on the built-in sample. ``run`` is the model folder to write, and ``max_minutes`` limits the training time.
     ``show`` is called with every event; without it, a notebook shows the progress. ``options`` are those of the
-    command: ``model``, ``preset``,
-    ``settings`` (a list of ``"table.key=value"``), ``dev``, ``trees``, ``task``, ``seed``, ``resume``, ``overwrite``,
-    ``device``.
-    Raises SynparseError if the model cannot be trained.
+    command: ``model``, ``preset``, ``settings`` (a list of ``"table.key=value"``), ``dev``, ``trees``, ``teachers``,
+    ``task``, ``seed``, ``resume``, ``overwrite``, ``device``. Without the first five of them but ``dev``, the best
+    recipe for the text is trained. Raises SynparseError if the parser cannot be trained.
     """
     from cli.training_progress import with_progress
+    from induce.parsing.load import load_model_parser
+    from induce.registry import PROGRAMS
+    from induce.registry import load as load_object
+    from induce.storage.run_folder import resumable
+    from induce.training.events import PartProgress
 
     check_minutes("max_minutes", max_minutes)
-    events: Iterator[Event] = trainer(text, run=run, **options).train(max_minutes=max_minutes)
-    for event in with_progress(events) if show is None and _in_notebook() else events:
+    shows_progress = show is None and _in_notebook()
+    names = ("model", "preset", "settings", "trees", "teachers", "task")
+    if any(options.get(name) for name in names) or (options.get("resume") and resumable(Path(run))):
+        events: Iterator[Event] = trainer(text, run=run, **options).train(max_minutes=max_minutes)
+    else:
+        program = load_object(PROGRAMS.get("recipe").location)
+        request = _request(text, run, options)
+        all_events = (event for _, event in program(request, max_minutes=max_minutes))
+        events = (event for event in all_events if not shows_progress or isinstance(event, PartProgress))
+    for event in with_progress(events) if shows_progress else events:
         if show:
             show(event)
-    from induce.parsing.load import load_model_parser
-
     return load_model_parser(run)
 
 
@@ -138,6 +148,12 @@ def trainer(
     as `train` does.
     """
     from induce.training.prepare import prepare_run
+
+    return prepare_run(_request(text, run, options))
+
+
+def _request(text: Any, run: str, options: dict[str, Any]) -> RunRequest:
+    """The request of a training with the arguments of `train`."""
     from induce.training.request import RunRequest
 
     check_type("run", run, (str, os.PathLike), STRING)
@@ -145,7 +161,7 @@ def trainer(
         options["text"] = as_list(text, "text")
         if not options["text"]:
             raise SynparseError("text is empty; give paths or sentences, or leave it out to train on the sample")
-    return prepare_run(RunRequest(run=run, **plain_options(options)))
+    return RunRequest(run=run, **plain_options(options))
 
 
 def load(run: str | os.PathLike[str] | None = None, **options: Any) -> Parser:

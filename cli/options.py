@@ -300,8 +300,16 @@ class SkippedSentences:
 
 
 def default_model(model: str | None = None, *, built_in: str = builtin.NAME) -> str:
-    """The model to use: ``model``, else $SYNPARSE_MODEL, else ./synparse-model, else ``built_in`` with a note."""
-    return model or locate.default_model(note, built_in=built_in)
+    """The model to use: ``model``, else $SYNPARSE_MODEL, else ./synparse-model, else ``built_in``, with a note."""
+    if model:
+        return model
+    from cli.default_model import announcement
+
+    name = locate.default_model(note, built_in=built_in)
+    line = "" if name in builtin.FILES else announcement(name, built_in)
+    if line:
+        note(line)
+    return name
 
 
 def default_models(models: Sequence[str], *, built_in: str = builtin.NAME) -> list[str]:

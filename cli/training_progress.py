@@ -11,7 +11,7 @@ from induce.data.vocabulary import TOKENS
 from induce.registry import find_task
 from induce.storage.facts import Check
 from induce.storage.run_folder import resume_command
-from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
+from induce.training.events import Event, Finished, Halved, PartProgress, Progress, Scoring, Started
 
 REASONS = {
     "epochs": "all epochs done",
@@ -30,7 +30,9 @@ def with_progress(events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             for line in event_lines(event):
                 display.print(line)
-            if parts := status_parts(event):
+            if isinstance(event, PartProgress):
+                display.show(*part_status(event))
+            elif parts := status_parts(event):
                 display.show(parts[0], parts[1:], getattr(event, "share", None))
             yield event
     finally:
@@ -60,6 +62,12 @@ def _short_measure(event: Progress) -> str:
     if event.task:
         return ""
     return f"perplexity {event.perplexity:.1f}" if event.perplexity < 100 else f"perplexity {event.perplexity:.0f}"
+
+
+def part_status(event: PartProgress) -> tuple[str, list[str], float]:
+    """Description, parts and share of the updating line for several models that are trained together."""
+    left = f"about {max(1, round(event.minutes_left))} min left" if event.share < 1 else ""
+    return f"minute {int(event.minutes) + 1}", [f"part {event.part} of {event.parts}: {event.does}", left], event.share
 
 
 def event_lines(event: Event) -> list[str]:

@@ -1,4 +1,4 @@
-"""UF1 of the parts, the vote and the result of ``synparse train --best``: docs/results/ensembles.md.
+"""UF1 of the parts, the vote and the result of plain ``synparse train``: docs/results/ensembles.md.
 
 ``python -m bench.experiments.best [--only CORPORA…] [--words N] [--minutes M…] [--seeds N] [--out FOLDER]`` trains the
 recipe on the words of each corpus on all cores, once for each number of minutes and seed. ``--text TEXT --gold GOLD``
@@ -31,7 +31,7 @@ RUNS = {
 def train(text: Path, gold: Path, job: Path, seed: int, minutes: float) -> dict[str, float]:
     """Mean UF1 of the runs of each column, UF1 of the better trivial tree, and CPU minutes."""
     begin = ["--resume"] if job.exists() else [str(text), "--seed", str(seed)]
-    call = ["train", *begin, "--best", "--max-minutes", f"{minutes:g}", "-o", str(job)]
+    call = ["train", *begin, "--max-minutes", f"{minutes:g}", "-o", str(job)]
     _, seconds = synparse(call, all_cores=True)
     folders = [job / name for names in RUNS.values() for name in names if (job / name).exists()]
     scores = uf1(gold, *repeated("-m", folders), *repeated("--baseline", ("right", "left")))

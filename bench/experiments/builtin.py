@@ -63,7 +63,7 @@ def general_english(folder: Path) -> list[str]:
 
 def run(name: str, *options: str) -> None:
     """Train to the end, or resume. What is finished stays as it is."""
-    kind = [option for option in options if option in ("--best", "--heads")]
+    kind = [option for option in options if option == "--heads"]
     begun = Path(name).exists()
     synparse(["train", *((*kind, "--resume") if begun else options), "-o", name], all_cores=True)
 
@@ -95,12 +95,12 @@ def main() -> None:
     lines = general_english(data)
     Path(TEXT).write_text("".join(lines), encoding="utf-8")
     Path(SAMPLE).write_text("".join(lines[:SAMPLE_SENTENCES]), encoding="utf-8")
-    run(GRAMMARS, TEXT, "--best", "--max-minutes", "80")
+    run(GRAMMARS, TEXT, "--max-minutes", "80")
     run(EDGES, TEXT, "--preset", "segment-edges-small")
     second = [f"{GRAMMARS}/parts/second-{number}" for number in (1, 2)]
     synparse(["combine", *second, EDGES, "english-grammar@weight=2", "-o", TEACHER, "--overwrite"])
     run(TREES, SAMPLE, "--preset", "chart-small", "--teacher", TEACHER, "--max-minutes", "12")
-    run(DEPENDENCIES, TEXT, "--best", "--heads", "--max-minutes", "12")
+    run(DEPENDENCIES, TEXT, "--heads", "--max-minutes", "12")
     members = [f"{DEPENDENCIES}/parts/{part}-1" for part in ("medium", "fine", "coarse")]
     synparse(["combine", *members, f"{TREES}@weight=1.5", "--heads", "-o", HEAD_TEACHER, "--overwrite"])
     content = ("--set", "parse.head_style=content")

@@ -35,7 +35,7 @@ MIN_WORDS, MAX_WORDS = 3, 40  # of a scored sentence
 TEXT_WORDS, SCORED_WORDS = 40_000, 8_000
 TRIVIAL = ("right", "left", "balanced", "oracle")
 RECIPES = {
-    "best": ("--best",),
+    "best": (),
     "npcfg": ("--preset", "npcfg-right", "--set", "parse.branching=text"),
     "onlstm": ("--preset", "onlstm-small"),
     "segment-edges": ("--preset", "segment-edges-small"),
@@ -144,8 +144,7 @@ def trivial(text: Sequence[Sentence], gold: Path) -> dict[str, Any]:
 def train(recipe: str, seed: int, minutes: float, text: Path, gold: Path, run: Path) -> dict[str, float]:
     """UF1, CPU minutes, and the peak memory in MB of all trainings so far. The recipe ``best`` has all cores."""
     begin = ["--resume"] if run.exists() else [str(text), "--seed", str(seed), *RECIPES[recipe]]
-    again = ["--best"] if run.exists() and recipe == "best" else []
-    call = ["train", *begin, *again, "--max-minutes", f"{minutes:g}", "-o", str(run)]
+    call = ["train", *begin, "--max-minutes", f"{minutes:g}", "-o", str(run)]
     _, seconds = synparse(call, all_cores=recipe == "best")
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return {"UF1": uf1_of(gold, run), "minutes": seconds / 60, "memory": memory}

@@ -1,4 +1,4 @@
-"""The steps of ``train --best`` over time: docs/results/speed.md.
+"""The steps of the recipe ``best`` over time: docs/results/speed.md.
 
 ``python -m bench.experiments.minutes TEXT --out FOLDER [--minutes 10] [--plot FILE]`` trains the recipe and prints when
 each of its steps begins and ends, and how much of the time of the cores was idle. ``--plot`` draws the steps as a
@@ -16,18 +16,16 @@ from pathlib import Path
 from bench.report import markdown
 from induce.recipes.runner import train_recipe
 from induce.reporting.plots import Interval, draw_intervals
-from induce.training.events import Finished, Started
+from induce.training.events import Finished, PartProgress, Started
 from induce.training.request import RunRequest
 from treebank.draw.picture_files import write_scenes
-
-PARSING = ": parsing the text for "
 
 
 class Steps:
     """The steps of a job, with the minutes at which they begin and end."""
 
     def __init__(self) -> None:
-        self._start, self._parsing = time.monotonic(), ""
+        self._start, self._parsing, self._part = time.monotonic(), "", 0
         self.minutes: dict[str, tuple[float, float]] = {}
 
     def begin(self, name: str) -> None:
@@ -42,13 +40,12 @@ class Steps:
         """A step ends now."""
         self.minutes[name] = self.minutes[name][0], self._now()
 
-    def report(self, line: str) -> None:
-        """Read a message of the job."""
-        print(line, flush=True)
-        part, parses, _ = line.partition(PARSING)
-        if parses:
-            self.begin(f"parsing for {part}")
-            self._parsing = f"parsing for {part}"
+    def begin_part(self, event: PartProgress) -> None:
+        """A part begins, for whose teachers the text is parsed first."""
+        if event.part != self._part:
+            self._part = event.part
+            self.begin(f"parsing for part {event.part}")
+            self._parsing = f"parsing for part {event.part}"
 
     def _now(self) -> float:
         return (time.monotonic() - self._start) / 60
@@ -70,8 +67,10 @@ def main() -> None:
     steps, cpu = Steps(), cpu_minutes()
     steps.begin("all")
     request = RunRequest(run=str(chosen.out), text=[chosen.text])
-    for name, event in train_recipe(request, max_minutes=chosen.minutes, report=steps.report):
-        if isinstance(event, Started):
+    for name, event in train_recipe(request, max_minutes=chosen.minutes, report=print):
+        if isinstance(event, PartProgress):
+            steps.begin_part(event)
+        elif isinstance(event, Started):
             steps.begin(name)
         elif isinstance(event, Finished):
             steps.end(name)
@@ -82,7 +81,7 @@ def main() -> None:
     print(f"idle: {100 - 100 * (cpu_minutes() - cpu) / cores / steps.minutes['all'][1]:.1f} % of {cores} cores")
     if chosen.plot:
         bars = [Interval(name, low, low, high, "parsing" not in name) for name, (low, high) in steps.minutes.items()]
-        write_scenes([draw_intervals(bars, title="Steps of train --best", across="minutes")], chosen.plot)
+        write_scenes([draw_intervals(bars, title="Steps of the recipe best", across="minutes")], chosen.plot)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ trains the default preset of each model on the words of CRAFT and scores it agai
 ``on-lstm``). Each training has one core for so many wall-clock minutes, and ``--cores`` trainings run at a time: 40
 minutes on one core are 20 minutes on two. Models of heads are scored by the trees of their heads. Models that learn
 from trees or heads learn those of the `npcfg` or `dmv` of the same seed, whose training is extra. The table also has
-the agreement between models, without gold trees. With a JOB of ``train --best`` on the same words, it has the gain in
+the agreement between models, without gold trees. With a JOB of ``best`` on the same words, it has the gain in
 UF1 of the vote of that job if the first run of a model votes, too. Each result is stored in ``OUT/runs``, and the same
 command continues after an interruption.
 """
@@ -184,7 +184,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=40.0, help="wall-clock minutes of each training on one core")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2, help="trainings at a time")
-    parser.add_argument("--job", type=Path, help="of train --best, whose vote each model joins")
+    parser.add_argument("--job", type=Path, help="of the recipe best, whose vote each model joins")
     options = parser.parse_args()
     text, gold, _ = write_corpus(CORPORA["CRAFT"], options.data, options.out)
     plan = Plan(text, gold, options.out / "runs", options.minutes)

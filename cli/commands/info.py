@@ -101,7 +101,11 @@ def _model(run: Path) -> Iterator[str]:
     texts = facts.sources or [f"generated examples of task {task}" if task else "the built-in sample"]
     training, units = facts.training, f"{config.data.token}s"
     yield f"trained on: {', '.join(texts)} ({training.sentences:,} sentences, {training.words:,} {units})"
-    if facts.teachers:
+    if recipe := facts.recipe:
+        state = "" if recipe.finished else ", interrupted"
+        models = ", ".join(recipe.models)
+        yield f"recipe: {recipe.name}, seed {recipe.seed}, {recipe.minutes:g} minutes for {models}{state}"
+    elif facts.teachers:
         yield f"learned from {facts.annotation} of teachers: {', '.join(facts.teachers)}"
     if trees := facts.trees:
         size = ", ".join(filter(None, [f"{trees.sentences:,} sentences", trees.note]))

@@ -24,22 +24,23 @@ from cli.options import (
     settings_option,
 )
 from cli.process import ending_after_the_step
-from cli.progress import Counter
+from cli.progress import Counter, Display
 from induce.registry import PROGRAMS, ProgramEntry, load
-from induce.storage.locate import default_output
+from induce.storage.locate import PathType, default_output, folder_types
 
 if TYPE_CHECKING:
-    from induce.training.events import Event
     from induce.training.learners import SingleProcess
     from induce.training.request import RunRequest
 
 EXAMPLES = [
-    ("synparse train corpus.txt -o mine --max-minutes 60", "Train for an hour on your own text."),
+    ("synparse train corpus.txt -o mine", "Train the best parser for your own text."),
     (
         "synparse train book.txt --tokenizer english --model npcfg --seeds 1-3 -o fam",
         "Train three grammars with different seeds on raw text.",
     ),
 ]
+
+SINGLE_MODEL = ("model", "preset", "settings", "trees", "teachers")  # options that describe one model
 
 preset_option = option(
     "--preset",
@@ -73,7 +74,7 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
     is_eager=True,
     callback=show_models,
     shell_complete=completing("induce.registry:MODELS"),
-    help="Model (default: onlstm); --model help lists them by goal.",
+    help="Train one model of this type instead of the recipe best; --model help lists them by goal.",
     group=LEARNING,
 )
 @preset_option
@@ -105,14 +106,7 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
     "--recipe",
     metavar="NAME-or-FILE",
     callback=not_empty,
-    help="Train several models by a recipe, such as best, or by a .toml file, and combine them.",
-    group=LEARNING,
-)
-@option(
-    "--best",
-    "recipe",
-    flag_value="best",
-    help="Train the recipe best for up to 60 minutes (or --max-minutes).",
+    help="Recipe, a .toml file or a name, by which several models are trained and combined (default: best).",
     group=LEARNING,
 )
 @option(
@@ -121,8 +115,14 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
     is_flag=False,
     flag_value="content",
     metavar="[STYLE]",
-    help="With --best: learn dependency heads for up to 10 minutes. Nouns and verbs are heads (content, the default), "
-    "or prepositions and auxiliaries (function).",
+    help="Learn dependency heads instead of phrases. Nouns and verbs are heads (content, the default), or prepositions "
+    "and auxiliaries (function).",
+    group=LEARNING,
+)
+@option(
+    "--branching",
+    type=click.Choice(["right", "left", "mixed"]),
+    help="Direction in which most phrases of the language branch (default: estimated from TEXT).",
     group=LEARNING,
 )
 @dev_option("Development text (default: a share of TEXT).")
@@ -131,11 +131,12 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
 @device_option
 @click.pass_context
 def train(context: click.Context, text: tuple[str, ...], run: str | None, **options: Any) -> None:
-    """Train a model on plain text: one sentence per line, tokens separated by spaces.
+    """Train a parser on plain text: one sentence per line, tokens separated by spaces.
 
-    TEXT is any number of files, folders or patterns, or - for standard input. Only the words of treebanks are read,
-    unless they are named by --trees. Without TEXT, the model is trained on the built-in sample. Ctrl-C stops training
-    and keeps the model; --resume continues.
+    TEXT is any number of files, folders or patterns. Only the words of treebanks are read, unless they are named by
+    --trees. Without TEXT, the parser is trained on the built-in sample. By default, several models learn from the text
+    and from each other, for at most 20 minutes, and the result is one fast parser; --model trains a single model.
+    Ctrl-C stops training and keeps the best model so far; --resume continues.
     """
     train_model(context, text, run, task="", **options)
 
@@ -149,6 +150,7 @@ def train_model(
     seeds: str | None = None,
     recipe: str | None = None,
     heads: str | None = None,
+    branching: str | None = None,
     **options: Any,
 ) -> None:
     """Train what the options of ``synparse train`` or ``synparse task train`` describe and print its progress."""
@@ -157,11 +159,16 @@ def train_model(
         raise click.UsageError("--resume and --overwrite exclude each other")
     if max_minutes is not None and not max_minutes > 0:  # also excludes NaN
         raise click.UsageError("--max-minutes: give a number of minutes above 0")
+    is_single = any(options.get(name) for name in SINGLE_MODEL) or bool(options["task"])
     if heads:
-        _check_heads(recipe, text)
+        _check_heads(recipe, text, is_single=is_single or bool(seeds))
         recipe = f"heads:{heads}"
     if seeds and recipe:
         raise click.UsageError("--recipe names models, settings and seeds itself")
+    if seeds and not is_single and not options["resume"]:
+        raise click.UsageError("--seeds trains one model several times; name it with --model or --preset")
+    if branching:
+        options["settings"] = (*options["settings"], f"parse.branching={branching}")
     from induce.training.learners import join_group
     from induce.training.request import RunRequest
 
@@ -169,19 +176,23 @@ def train_model(
     group = join_group(request.device)
     if group.size > 1 and (seeds or recipe):
         raise click.UsageError("--seeds and --recipe start their own processes; with torchrun, train one model")
+    has_one = is_single or group.size > 1 or (request.resume and PathType.MODEL in folder_types(Path(request.run)))
     for argument, entry in ((recipe, PROGRAMS.get("recipe")), (seeds, PROGRAMS.get("seeds"))):
         if argument or (request.resume and os.path.lexists(os.path.join(request.run, entry.marker))):
             _train_several(context, request, entry, argument, max_minutes)
             return
+    if not has_one:
+        _train_several(context, request, PROGRAMS.get("recipe"), None, max_minutes)
+        return
     _train_one(context, request, group, None if max_minutes is None else start + 60 * max_minutes)
 
 
-def _check_heads(recipe: str | None, text: tuple[str, ...]) -> None:
-    """Raise UsageError if ``--heads`` is given without ``--best`` or with a word that is neither a style nor a text."""
+def _check_heads(recipe: str | None, text: tuple[str, ...], *, is_single: bool) -> None:
+    """Raise UsageError if ``--heads`` has a word that is neither a style nor a text, or cannot have an effect."""
     from treebank.corpora.catalog import is_name
 
-    if recipe != "best":
-        raise click.UsageError("--heads works only with --best: synparse train --best --heads")
+    if recipe or is_single:
+        raise click.UsageError("--heads trains several models; for one, use --preset dmv-content or dmv-function")
     for word in text:
         if word.isalpha() and not is_name(word) and not Path(word).exists():
             raise click.UsageError(f"{word}: neither a style of --heads (content or function) nor a text")
@@ -215,25 +226,33 @@ def _train_one(context: click.Context, request: RunRequest, group: SingleProcess
 def _train_several(
     context: click.Context, request: RunRequest, entry: ProgramEntry, argument: str | None, max_minutes: float | None
 ) -> None:
-    """Train several models by a program, called with the value of its option, and print the progress."""
-    from cli.training_progress import event_lines, next_steps
-    from induce.storage.run_folder import resume_command
-    from induce.training.events import Finished
+    """Train several models by a program, called with the value of its option, and print the progress.
 
-    last: Event | None = None
+    Lines about its models are printed if they are the result.
+    """
+    from cli.training_progress import event_lines, next_steps, part_status
+    from induce.storage.run_folder import resume_command
+    from induce.training.events import Finished, PartProgress
+
+    finished: Finished | None = None
+    display = Display()
     with ending_after_the_step() as ending:
-        program = load(entry.location)
-        for name, last in program(request, argument, max_minutes=max_minutes, stop=ending.requested, report=_print):
-            lines = event_lines(last)
-            if isinstance(last, Finished) and not entry.models:
-                lines = lines[:1]  # the program is resumed as a whole
-            for line in lines:
-                _print(f"{name}: {line}")
+        options = {"max_minutes": max_minutes, "stop": ending.requested, "report": display.print}
+        try:
+            for name, event in load(entry.location)(request, argument, **options):
+                if isinstance(event, PartProgress):
+                    display.show(*part_status(event))
+                for line in event_lines(event) if entry.models else ():
+                    display.print(f"{name}: {line}")
+                finished = event if isinstance(event, Finished) else finished
+        finally:
+            display.close()
         if ending.number:
             _print(f"to continue: {resume_command(request.run)}")
             context.exit(ending.code)
-    if isinstance(last, Finished):
-        for line in next_steps(last, f"{request.run}/{entry.models}".rstrip("/")):
+    if finished:
+        _print(f"model folder: {request.run}")
+        for line in next_steps(finished, f"{request.run}/{entry.models}".rstrip("/")):
             _print(line)
 
 

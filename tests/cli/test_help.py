@@ -73,12 +73,11 @@ def test_command_has_two_examples_that_can_be_called(name: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "style"),
     [
-        ("--best --heads", "content"),
-        ("--best --heads corpus.txt", "content"),
-        ("--heads --best corpus.txt", "content"),
-        ("--best --heads function corpus.txt", "function"),
-        ("corpus.txt --best --heads=function", "function"),
-        ("corpus.txt --best", None),
+        ("--heads", "content"),
+        ("--heads corpus.txt", "content"),
+        ("--heads function corpus.txt", "function"),
+        ("corpus.txt --heads=function", "function"),
+        ("corpus.txt", None),
     ],
 )
 def test_style_of_heads_may_be_left_out(typed: str, style: str | None) -> None:

@@ -66,9 +66,9 @@ DEFAULTS = [  # command, and a file whose name the user does not give
     ("eval --gold g.mrg --baseline right --details .", "sentences.tsv"),
 ]
 FOLDERS = [  # the same for files in folders that hold a model, a corpus or parsed text
-    ("train d.txt", "synparse-model"),
-    ("train d.txt", "synparse-model/own.txt"),
-    ("train d.txt", "synparse-model/log.jsonl"),
+    ("train d.txt --model onlstm", "synparse-model"),
+    ("train d.txt --model onlstm", "synparse-model/own.txt"),
+    ("train d.txt --model onlstm", "synparse-model/log.jsonl"),
     ("train d.txt --seeds 1,2 -o runs", "runs/seed-1"),
     ("combine m.safetensors baseline:right -o both", "both/ensemble.json"),
     ("combine m.safetensors baseline:right -o both", "both/own.txt"),
@@ -129,13 +129,12 @@ def test_model_folder_is_not_written_to(call: Caller, copy: Path, target: str) -
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ("train texts -o texts", "texts/t.txt: is read, so the output folder texts cannot replace it"),
-        ("train texts/t.txt --dev dev.txt -o texts --overwrite", "texts/t.txt: is read"),
-        ("train copy/log.jsonl -o copy --overwrite", "copy/log.jsonl: is read"),
+        ("train texts --model onlstm -o texts", "texts/t.txt: is read, so the output folder texts cannot replace it"),
+        ("train texts/t.txt --model onlstm --dev dev.txt -o texts --overwrite", "texts/t.txt: is read"),
+        ("train copy/log.jsonl --model onlstm -o copy --overwrite", "copy/log.jsonl: is read"),
         ("train dev.txt --model chart --teacher copy -o copy --overwrite", "copy: is read"),
         ("train dev.txt --set data.vocabulary=texts/t.txt -o texts", "texts/t.txt: is read"),
-        ("train dev.txt --seeds 1,2 -o copy/new", "it would be inside COPY, which is a model"),
-        ("train dev.txt --best -o copy/new", "it would be inside COPY, which is a model"),
+        ("train dev.txt --model onlstm --seeds 1,2 -o copy/new", "it would be inside COPY, which is a model"),
         ("train dev.txt -o copy/new", "it would be inside COPY, which is a model"),
         ("task train listops -o copy/new", "it would be inside COPY, which is a model"),
         ("combine copy baseline:right -o copy/new", "it would be inside COPY, which is a model"),
@@ -217,7 +216,7 @@ def test_hyphen_means_standard_output(call: Caller, arguments: str) -> None:
     "arguments",
     [
         "train t.txt -o -",
-        "train t.txt --seeds 1,2 -o -",
+        "train t.txt --model onlstm --seeds 1,2 -o -",
         "combine m.safetensors baseline:right -o -",
         "data prepare t.txt -o -",
         "parse -m m.safetensors t.txt --output-dir -",

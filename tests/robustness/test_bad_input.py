@@ -77,7 +77,7 @@ def test_output_that_cannot_be_written(call: Caller, trained: Path) -> None:
             assert call.refusal(*command, "-o", f"{folder}/trees.txt").startswith(problem)
         assert call.refusal(*command, "-o", "folder") == "folder: this is a folder; name a file to write"
     assert call.refusal("train", text, "-o", "file/run").startswith("file/run: Not a directory")
-    for options in ([], ["--seeds", "1-2"], ["--best"]):
+    for options in ([], ["--model", "npcfg"], ["--model", "npcfg", "--seeds", "1-2"]):
         assert call.refusal("train", text, *options, "-o", "file") == "file: this is a file; name a folder with -o"
     assert contents(Path()) == {"file": hashlib.sha256(b"mine").hexdigest()}
 

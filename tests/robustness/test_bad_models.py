@@ -208,11 +208,15 @@ def test_folder_contains_only_one_type_of_output(call: Caller, trained: Path) ->
     kinds = {"vote": "an ensemble", "seeds": "a family of seeds", "parsed": "parsed text", "job": "the job of a recipe"}
     for folder, kind in kinds.items():
         for more in ((), ("--overwrite",)):
-            assert f"{folder}: this folder holds {kind}" in call.refusal("train", text, "-o", folder, *more)
+            assert f"{folder}: this folder holds {kind}" in call.refusal(
+                "train", text, "--model", "onlstm", "-o", folder, *more
+            )
     assert "holds a family of seeds" in call.refusal("combine", trained / "run", "-o", "seeds", "--overwrite")
-    assert "holds an ensemble" in call.refusal("train", text, "-o", "vote", "--seeds", "1,2")
-    assert "this folder holds a trained model" in call.refusal("train", text, "-o", trained / "run", "--seeds", "1,2")
-    assert "this folder holds a trained model" in call.refusal("train", text, "-o", trained / "run", "--best")
+    assert "holds an ensemble" in call.refusal("train", text, "-o", "vote", "--model", "npcfg", "--seeds", "1,2")
+    assert "this folder holds a trained model" in call.refusal(
+        "train", text, "-o", trained / "run", "--model=npcfg", "--seeds=1"
+    )
+    assert "there is a model already" in call.refusal("train", text, "-o", trained / "run")
     assert contents(Path()) == before
 
 
@@ -220,9 +224,8 @@ def test_nothing_to_resume(call: Caller, trained: Path) -> None:
     message = call.refusal("train", "--resume", "-o", "none")
     assert message == "none: there is no run to resume; to begin one, leave out --resume"
     assert call.refusal("task", "train", "listops", "--resume", "-o", "none") == message
-    for option, job in (("--seeds=1,2", "family of seeds"), ("--best", "job")):
-        message = call.refusal("train", "--resume", option, "-o", "none")
-        assert message == f"none: there is no {job} to resume; to begin one, leave out --resume"
+    message = call.refusal("train", "--resume", "--seeds=1,2", "-o", "none")
+    assert message == "none: there is no family of seeds to resume; to begin one, leave out --resume"
     assert not Path("none").exists()
     code, out, err = call("train", trained / "text.txt", "--resume", "-o", "new", *TINY)
     assert (code, out) == (0, "")

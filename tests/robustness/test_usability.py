@@ -99,11 +99,12 @@ def test_a_model_or_an_output_named_twice_is_refused(call: Caller, model: Path, 
     assert problem == "Error: -m was given 2 times; to use several models, combine them: synparse combine"
     assert call.usage("parse", "-m", model, text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
     assert call.usage("train", text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
-    assert call.usage("train", text, "--recipe", "heads", "--best") == "Error: --recipe and --best exclude each other"
-    for options in ("--heads", "--heads --resume", "--seeds 1,2 --heads", "--recipe heads --heads"):
+    for options in ("--model npcfg --heads", "--seeds 1,2 --heads", "--recipe heads --heads"):
         problem = call.usage("train", text, "-o", "a", *options.split())
-        assert problem == "Error: --heads works only with --best: synparse train --best --heads"
-    problem = call.usage("train", text, "-o", "a", "--best", "--heads", "contents")
+        assert problem == "Error: --heads trains several models; for one, use --preset dmv-content or dmv-function"
+    problem = call.usage("train", text, "-o", "a", "--seeds", "1,2")
+    assert problem == "Error: --seeds trains one model several times; name it with --model or --preset"
+    problem = call.usage("train", text, "-o", "a", "--heads", "contents")
     assert problem == "Error: contents: neither a style of --heads (content or function) nor a text"
     for option, seeds in (("--seed", "4"), ("--seeds", "4-5")):
         message = call.usage("train", text, "-o", "a", option, seeds, "--set", "train.seed=3")

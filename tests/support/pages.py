@@ -105,11 +105,11 @@ def shrunk(arguments: list[str]) -> list[str]:
         return [*arguments, *set_options("loader.batch_size=32", "train.epochs=1")]
     if arguments[0] != "train" or "--resume" in arguments:
         return arguments
-    if "--best" in arguments:
+    if not {"--model", "--preset", "--set", "--trees", "--teacher"} & {*arguments}:
         return [*arguments, "--max-minutes", "0.1"]
     preset = load_preset(named["--preset"]) if "--preset" in named else None
     model = named.get("--model") or (preset.model_name if preset else "onlstm")
-    if arguments[1:2] in ([], ["--seed"]):  # no text
+    if arguments == ["train", "--model", "onlstm"]:  # no text
         return [*arguments, *set_options(*SAMPLE)]
     settings = [*SETTINGS[model], *(["model.layers=3", "parse.layer=3"] if model == "onlstm-syd" else [])]
     if "loader.name=sentences" in arguments:
