@@ -64,7 +64,7 @@ class Encoder(nn.Module):
     estimates_root: ClassVar[bool] = False
     rounds: ClassVar[bool] = False
     #: maximum number of groups of similar length into which the expressions of a batch are divided
-    length_groups: ClassVar[int] = 1
+    length_groups: int = 1
     size: int
     joins_sides: bool = False
     sides: int = 1

@@ -122,6 +122,8 @@ class MemoryEncoder(GateReading, Encoder):
     def __init__(self, config: MemoryEncoderConfig, symbols: int) -> None:
         super().__init__()
         self.config, self.size = config, config.slot_size
+        # with released padding, the result depends on the longest expression of the whole batch
+        self.length_groups = 2 if config.padding == "exact" else 1
         self.embedding = nn.Embedding(symbols, config.slot_size)
         self.dropout = nn.Dropout(config.embedding_dropout)
         self.layer = OrderedMemoryLayer(

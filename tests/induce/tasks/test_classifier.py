@@ -61,7 +61,7 @@ def scores_of(model: Any, loader: ExpressionLoader, count: int) -> torch.Tensor:
     return scores
 
 
-@pytest.mark.parametrize("name", ["crvnn", "gumbel-tree-lstm", "transformer"])
+@pytest.mark.parametrize("name", ["crvnn", "gumbel-tree-lstm", "ordered-memory", "transformer"])
 def test_groups_of_similar_length_change_neither_scores_nor_gradients(name: str) -> None:
     model, loader = untrained(settings("logic", name), 48)
     batch, gradients, losses = loader.batch(range(48)), list[list[torch.Tensor]](), list[torch.Tensor]()
