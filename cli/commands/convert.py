@@ -15,6 +15,7 @@ from cli.options import (
     label_options,
     label_seed,
     max_length_option,
+    note,
     on_error_option,
     output_option,
     ptb_option,
@@ -164,4 +165,7 @@ def _learn_labels(
     if head_rules:
         heads = (with_relations(sentence, head_rules) for sentence in source.sentences())
         return learn_relations(heads, labels=label_count, seed=seed)
-    return learn_labels(source.sentences(), labels=label_count, seed=seed)
+    labeler = learn_labels(source.sentences(), labels=label_count, seed=seed)
+    for line in labeler.legend:
+        note(line)
+    return labeler

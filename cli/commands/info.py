@@ -98,7 +98,8 @@ def _model(run: Path) -> Iterator[str]:
     yield f"{path}: model {config.model_name}, preset {config.preset}, by synparse {checkpoint.version}"
     yield from wrap(f"source: {config.source}", width=80, subsequent_indent="  ")
     task = config.task_name
-    texts = facts.sources or [f"generated examples of task {task}" if task else "the built-in sample"]
+    sample = f"generated examples of task {task}" if task else "the built-in sample, which a grammar generated"
+    texts = facts.sources or [sample]
     training, units = facts.training, f"{config.data.token}s"
     yield f"trained on: {', '.join(texts)} ({training.sentences:,} sentences, {training.words:,} {units})"
     if recipe := facts.recipe:

@@ -147,6 +147,8 @@ def parse(
     if labels:
         job = _with_labels(job, call.paths, labels_of, label_count, seed)
     written = _write_folder(call, job, **folder_options) if call.folder else call.write(job.lines(call.paths))
+    for line in job.options.labeler.legend if job.options.labeler else ():
+        note(line)
     if skipped.count:
         click.echo(f"{skipped.count:,} of {written:,} sentences were malformed; their lines are empty", err=True)
 

@@ -1,4 +1,4 @@
-"""Shared parts of induced labels of phrases and of induced relations: word classes, and names made of typical words."""
+"""Word classes for induced labels of phrases and for induced relations, and names of relations made of typical words."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TokenClasses:
 
 
 def label_names(assigned: Sequence[int], edges: Sequence[tuple[str, str]], labels: int) -> tuple[str, ...]:
-    """A different name for each label from two typical words, ``of_year``.
+    """A different name for each relation from two typical words, ``the_year``.
 
     ``assigned`` is the label of each phrase or arc, ``edges`` are its two words in lower case. The label of most
     phrases is named first. If its two words name a label already, the next typical second word is used.

@@ -13,6 +13,7 @@ from induce.labels.relation_labels import RelationLabeler, learn_relations
 from induce.parsing.parser import Parser, PredictOptions, Words
 from induce.search.parsed_corpus import Corpus
 from treebank.base.errors import SynparseError
+from treebank.base.files import digest_bytes
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import files_of, read_input
@@ -21,10 +22,17 @@ from treebank.io.read import InputOptions
 
 
 class OutputLabeler:
-    """Induced labels for the output of a parser: of the phrases of its trees, or of its arcs."""
+    """Induced labels for the output of a parser: of the phrases of its trees, or of its arcs.
+
+    ``names`` differ for labels that mean something else. ``legend`` describes the labels of phrases.
+    """
 
     def __init__(self, parser: Parser, labeler: PhraseLabeler | RelationLabeler) -> None:
         self._parser, self._labeler, self.names = parser, labeler, labeler.names
+        self.legend: tuple[str, ...] = ()
+        if isinstance(labeler, PhraseLabeler):  # whose names say nothing about the phrases
+            self.legend = labeler.legend
+            self.names = (digest_bytes("\n".join(self.legend).encode("utf-8", "surrogatepass")),)
 
     def label(self, tree: Tree) -> Tree:
         """The tree with induced labels. Raises SynparseError if the parser labels phrases itself."""

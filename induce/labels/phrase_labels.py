@@ -6,11 +6,12 @@ have classes of their own. A mixture of independent multinomials (latent class a
 explains the four classes by one hidden label, P(first, last, before, after) = Σ_z P(z) Π_f P(f | z). It is estimated by
 expectation maximization, and each phrase gets its most probable label. Gold labels and tags are never used.
 
-A label is named after the first and the last word that are most typical of its phrases: ``of_year``.
+Labels are named P1, P2 and so on, from the most to the least frequent one. A legend lists frequent phrases of each.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
@@ -19,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from induce.labels.induced_labels import MAX_SENTENCES, TokenClasses, label_names
+from induce.labels.induced_labels import MAX_SENTENCES, TokenClasses
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tags import is_word
@@ -32,15 +33,17 @@ MIN_GAIN = 1e-6  # relative gain of the log likelihood with which an iteration i
 SMOOTHING = 0.1  # added to the count of each class under a label
 INITIAL_CONCENTRATION = 0.3  # of the Dirichlet distribution of the initial probabilities of the labels of a phrase
 FEATURES = 4
+LEGEND_PHRASES = 3  # for each label
+MAX_LEGEND_WORDS = 5  # longer phrases are shortened
 
 Array = np.ndarray
 
 
 class Phrases(NamedTuple):
-    """Phrases of two or more words: their classes (phrases, 4), and their first and last words in lower case."""
+    """Phrases of two or more words: their classes (phrases, 4), and their words in lower case."""
 
     features: Array
-    edges: list[tuple[str, str]]
+    texts: list[str]
 
 
 class Mixture(NamedTuple):
@@ -56,9 +59,13 @@ class Mixture(NamedTuple):
 
 @dataclass(frozen=True)
 class PhraseLabeler:
-    """The names of the labels, and the parameters from which the label of a phrase follows."""
+    """The names of the labels, and the parameters from which the label of a phrase follows.
+
+    ``legend`` has one line per label that occurs, the most frequent one first, with frequent phrases.
+    """
 
     names: tuple[str, ...]
+    legend: tuple[str, ...]
     classes: TokenClasses
     mixture: Mixture
 
@@ -90,26 +97,48 @@ def learn_labels(sentences: Iterable[Sentence], *, labels: int | None = None, se
         raise SynparseError("there is no sentence with a tree, from which labels could be learned")
     classes = TokenClasses.of((tree.words for tree in trees), seed)
     phrases = _phrases(trees, classes)
-    if not phrases.edges:
+    if not phrases.texts:
         raise SynparseError("there is no phrase of two or more words from which labels could be learned")
     rows, row_of, weights = np.unique(phrases.features, axis=0, return_inverse=True, return_counts=True)
     random, count = np.random.default_rng(seed), labels or LABELS
     mixtures = [_estimate(rows, weights, count, classes.count, random) for _ in range(STARTS)]
     best, _ = max(mixtures, key=itemgetter(1))
     assigned = best.scores(rows).argmax(1)[row_of.ravel()]
-    return PhraseLabeler(label_names(assigned.tolist(), phrases.edges, count), classes, best)
+    return PhraseLabeler(*_names(assigned.tolist(), phrases.texts, count), classes, best)
+
+
+def _names(assigned: Sequence[int], texts: Sequence[str], labels: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The name of each label, and the legend. ``assigned`` are the labels of the phrases ``texts``."""
+    counts = Counter(assigned)
+    ranked = sorted(range(labels), key=lambda label: (-counts[label], label))
+    phrases = [Counter[str]() for _ in range(labels)]
+    for label, text in zip(assigned, texts, strict=True):
+        phrases[label][text] += 1
+    names, legend = [""] * labels, []
+    for rank, label in enumerate(ranked, 1):
+        names[label] = f"P{rank}"
+        if counts[label]:
+            frequent = ", ".join(text for text, _ in phrases[label].most_common(LEGEND_PHRASES))
+            legend.append(f"P{rank} ({counts[label]:,} phrases): {frequent}")
+    return tuple(names), tuple(legend)
 
 
 def _phrases(trees: Sequence[Tree], classes: TokenClasses) -> Phrases:
     """The phrases of two or more words of all trees, each span once."""
     features: list[tuple[int, ...]] = []
-    edges: list[tuple[str, str]] = []
+    texts: list[str] = []
     for tree in trees:
         spans = list(dict.fromkeys(span for span in tree.spans if span[1] - span[0] > 1))
         features += edge_classes(classes, tree.words, spans)
         bounds = (_without_marks(tree.words, span) for span in spans)
-        edges += [(tree.words[start].lower(), tree.words[end - 1].lower()) for start, end in bounds]
-    return Phrases(np.array(features).reshape(-1, FEATURES), edges)
+        texts += [_shortened(tree.words[start:end]) for start, end in bounds]
+    return Phrases(np.array(features).reshape(-1, FEATURES), texts)
+
+
+def _shortened(words: Sequence[str]) -> str:
+    """The words of a phrase in lower case, without the inner ones of a long phrase."""
+    shown = words if len(words) <= MAX_LEGEND_WORDS else [*words[:2], "…", words[-1]]
+    return " ".join(shown).lower()
 
 
 def edge_classes(classes: TokenClasses, words: Sequence[str], spans: Iterable[Span]) -> list[tuple[int, ...]]:

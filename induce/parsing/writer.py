@@ -27,9 +27,13 @@ Relations = Callable[[Sequence[str], Sequence[int]], Sequence[str]]  # of the wo
 
 
 class Labeler(Protocol):
-    """Labels for predicted trees and heads."""
+    """Labels for predicted trees and heads.
+
+    ``names`` differ for other labels, and ``legend`` explains them.
+    """
 
     names: Sequence[str]
+    legend: Sequence[str]
 
     def label(self, tree: Tree) -> Tree:
         """The tree with labels of its phrases."""

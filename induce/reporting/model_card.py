@@ -96,7 +96,7 @@ def model_card(run: Path) -> str:
         checkpoint=checkpoint,
         config=config,
         facts=facts,
-        texts=", ".join(Path(path).name for path in facts.sources) or "the built-in sample",
+        texts=", ".join(Path(path).name for path in facts.sources) or "the built-in sample, which a grammar generated",
         unit=config.data.token,
         check=facts.history[-1] if facts.history else None,
         settings=settings,

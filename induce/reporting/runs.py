@@ -102,7 +102,8 @@ def _health(checkpoint: Checkpoint) -> Health | None:
 def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: Health | None) -> dict[str, str]:
     config, facts = checkpoint.config, checkpoint.facts
     training, unit = facts.training, config.data.token
-    sample = f"generated examples of task {config.task_name}" if config.task_name else "the built-in sample"
+    task = config.task_name
+    sample = f"generated examples of task {task}" if task else "the built-in sample, which a grammar generated"
     values = {
         "model": f"{config.model_name}, preset {config.preset}",
         "source": config.source,

@@ -33,12 +33,16 @@ def corpus() -> list[Sentence]:
 
 def test_labels_separate_types_of_phrases(corpus: list[Sentence]) -> None:
     labels: dict[str, set[str]] = {}
-    for before, after in zip(corpus, learn_labels(corpus, labels=6)(corpus), strict=True):
+    labeler = learn_labels(corpus, labels=6)
+    for before, after in zip(corpus, labeler(corpus), strict=True):
         for gold, induced in zip(before.tree.labels, after.tree.labels, strict=True):
             labels.setdefault(gold, set()).add(induced)
     assert labels["NP"].isdisjoint(labels["VP"] | labels["PP"])
-    assert {name.partition("_")[0] for name in labels["VP"]} <= {"saw", "met"}
-    assert {name.partition("_")[0] for name in labels["NP"]} <= {"the", "a"}
+    legend = dict(line.split(" (", 1) for line in labeler.legend)
+    assert set().union(*labels.values()) <= {f"P{rank}" for rank in range(1, 7)}
+    first_words = {name: line.split("): ")[1].split()[0] for name, line in legend.items()}
+    assert {first_words[name] for name in labels["VP"]} <= {"saw", "met"}
+    assert {first_words[name] for name in labels["NP"]} <= {"the", "a"}
 
 
 def test_gold_labels_and_tags_have_no_effect(corpus: list[Sentence]) -> None:
