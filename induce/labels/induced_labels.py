@@ -1,4 +1,4 @@
-"""Word classes for induced labels of phrases and for induced relations, and names of relations made of typical words."""
+"""Word classes for induced labels and relations, and names of relations that are made of typical words."""
 
 from __future__ import annotations
 

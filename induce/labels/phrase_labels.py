@@ -137,8 +137,8 @@ def _phrases(trees: Sequence[Tree], classes: TokenClasses) -> Phrases:
 
 def _shortened(words: Sequence[str]) -> str:
     """The words of a phrase in lower case, without the inner ones of a long phrase."""
-    shown = words if len(words) <= MAX_LEGEND_WORDS else [*words[:2], "…", words[-1]]
-    return " ".join(shown).lower()
+    selected = words if len(words) <= MAX_LEGEND_WORDS else [*words[:2], "…", words[-1]]
+    return " ".join(selected).lower()
 
 
 def edge_classes(classes: TokenClasses, words: Sequence[str], spans: Iterable[Span]) -> list[tuple[int, ...]]:
