@@ -147,10 +147,15 @@ def parse(
     if labels:
         job = _with_labels(job, call.paths, labels_of, label_count, seed)
     written = _write_folder(call, job, **folder_options) if call.folder else call.write(job.lines(call.paths))
+    _report(job, skipped.count, written)
+
+
+def _report(job: Job, skipped: int, written: int) -> None:
+    """Print the legend of induced labels and the number of malformed sentences."""
     for line in job.options.labeler.legend if job.options.labeler else ():
         note(line)
-    if skipped.count:
-        click.echo(f"{skipped.count:,} of {written:,} sentences were malformed; their lines are empty", err=True)
+    if skipped:
+        click.echo(f"{skipped:,} of {written:,} sentences were malformed; their lines are empty", err=True)
 
 
 def _form(form: str | None, parser: Parser, k: int | None) -> str:
