@@ -27,8 +27,8 @@ from treebank.base.errors import SynparseError
 from treebank.base.metadata import json_text
 
 if TYPE_CHECKING:
-    from induce.likelihood.cache import Cache
-    from induce.likelihood.sentences import SentenceLikelihood
+    from induce.likelihood.language_model import SentenceLikelihood
+    from induce.likelihood.units import Cache
     from treebank.io.read import InputOptions
 
 EXAMPLES = [
@@ -164,7 +164,7 @@ def _cache(size: int | None, theta: float | None, share: float | None) -> Cache 
         raise click.UsageError("--cache-theta and --cache-lambda must be finite numbers")
     if size is None:
         return None
-    from induce.likelihood.cache import Cache
+    from induce.likelihood.units import Cache
 
     return Cache(size=size, **parameters)
 
@@ -181,7 +181,7 @@ def _score_units(
     """Write one line per sentence, or per word with an empty line after each sentence."""
     if form not in ("table", "json"):
         raise click.UsageError(f"--per {per} writes lines of columns or, with --format json, JSON, but not {form}")
-    from induce.likelihood.sentences import SentenceScorer
+    from induce.likelihood.language_model import SentenceScorer
 
     runs = default_models(models, built_in=builtin.GRAMMAR)
     if len(runs) > 1:

@@ -12,11 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from induce.likelihood.language_model import EncodedSentence
-from induce.likelihood.minimal_pairs import Accuracy, PairEvaluation, score_pairs
-from induce.likelihood.ngrams import NgramModel
+from induce.likelihood.language_model import Counted, EncodedSentence, SentenceLikelihood
+from induce.likelihood.minimal_pairs import Accuracy, NgramModel, PairEvaluation, score_pairs
 from induce.likelihood.pair_files import COLLECTIONS, LONG, SHORT, Agreement, read_pairs
-from induce.likelihood.sentences import Counted, SentenceLikelihood
 from tests.support.reference import SHARED
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence

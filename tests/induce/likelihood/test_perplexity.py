@@ -14,9 +14,8 @@ from torch import Tensor
 
 from induce.data.vocabulary import SPACE
 from induce.likelihood import units
-from induce.likelihood.cache import Cache
 from induce.likelihood.perplexity import Perplexity, TextEvaluation, TextScorer, add_text, evaluate_text
-from induce.likelihood.units import concatenate, segment_sums, sentence_sums
+from induce.likelihood.units import Cache, concatenate, segment_sums, sentence_sums
 from induce.models.masked.masked_model import mask_words
 from induce.storage.checkpoint import build_model, find, pack, read, save
 from induce.storage.facts import RunFacts

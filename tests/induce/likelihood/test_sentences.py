@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from induce.data.batches import MaskedBatch, SentenceBatch, pad
-from induce.likelihood.sentences import SentenceScorer
+from induce.likelihood.language_model import SentenceScorer
 from induce.likelihood.units import sentence_units
 from induce.models.base import FittedModel, NotTrained
 from induce.models.capabilities import SentenceScoring, WordScoring
