@@ -56,6 +56,7 @@ EXAMPLES = [
 @option("-o", "--output", metavar="FILE", help="Output file: .svg, .pdf, .png, .html or .tex.", group=OUTPUT)
 @number_option("--width", low=20, help="Width of drawings in the terminal, in columns.", group=OUTPUT)
 @option("--title", metavar="TEXT", help="Title of an .html page.", group=OUTPUT)
+@option("--no-numbers", is_flag=True, help="Leave out the numbers of sentences in pictures.", group=OUTPUT)
 def draw(
     input: Sequence[str],
     models: Sequence[str],
@@ -67,6 +68,7 @@ def draw(
     input_options: InputOptions,
     width: int | None,
     title: str | None,
+    no_numbers: bool,
     **parsing: Any,
 ) -> None:
     """Draw trees and heads that a model predicts or that INPUT contains.
@@ -74,10 +76,10 @@ def draw(
     INPUT is any number of files with brackets, CoNLL-U, JSON lines of `synparse extract` or `convert`, or text, which
     is parsed first. With --gold, INPUT holds predictions for the sentences of that treebank; common, missing and
     additional brackets or arcs are distinguished by color, line style and a legend. Without --gold, the differences
-    between several models are marked. Predicted heads are compared with
-    the heads of gold trees by head rules. Without -o, drawings appear in the terminal.
+    between several models are marked. Predicted heads are compared with the heads of gold trees by head rules. Without
+    -o, drawings appear in the terminal.
     """
-    _check_options(output, width=width, title=title, gold=gold, ptb=ptb, head_rules=head_rules)
+    _check_options(output, width=width, title=title, no_numbers=no_numbers, gold=gold, ptb=ptb, head_rules=head_rules)
     from induce.reporting.sentence_pictures import FIRST, chosen_numbers, pictures
     from treebank.corpora.catalog import load_gold
     from treebank.draw.picture_files import write_pictures
@@ -98,15 +100,19 @@ def draw(
     if len(chosen) > FIRST and not sentences:
         del chosen[FIRST:]
         note(f"only the first {FIRST} sentences are drawn; choose others with --sentences")
+    if no_numbers:
+        chosen = [replace(picture, title="") for picture in chosen]
     write_pictures(chosen, output, title=title or f"Trees of {', '.join(map(os.path.basename, paths)) or gold}")
 
 
 def _check_options(
-    output: str | None, *, width: int | None, title: str | None, gold: str | None, **of_gold: Any
+    output: str | None, *, width: int | None, title: str | None, no_numbers: bool, gold: str | None, **of_gold: Any
 ) -> None:
     """Raises UsageError for options that have no effect."""
     if title and not (output or "").lower().endswith(".html"):
         raise click.UsageError("--title requires -o FILE.html")
+    if no_numbers and (output or ".html").lower().endswith(".html"):
+        raise click.UsageError("--no-numbers requires -o FILE with another suffix than .html")
     if width and output:
         raise click.UsageError("--width is for the terminal; leave it out, or leave out -o")
     for name in (name for name, value in of_gold.items() if value and not gold):

@@ -37,6 +37,12 @@ def test_into_files(call: Caller, kind: str) -> None:
     assert not Path(f"a.{kind}.part").exists()
 
 
+def test_numbers_of_sentences_are_left_out_if_requested(call: Caller) -> None:
+    for options in ((), ("--no-numbers",)):
+        call.result("draw", "trees.txt", "--sentences", "2", *options, "-o", "a.svg")
+        assert (">2</text>" in Path("a.svg").read_text(encoding="utf-8")) == (not options)
+
+
 def test_model_is_drawn_next_to_gold(call: Caller, model: Path) -> None:
     picture = call.result("draw", "--gold", "gold.mrg", "-m", model)
     assert "of 1 gold brackets" in picture
@@ -116,6 +122,8 @@ def test_file_without_pictures_is_not_written(call: Caller, name: str) -> None:
     [
         (("--title", "x"), "--title requires -o FILE.html"),
         (("--title", "x", "-o", "a.svg"), "--title requires -o FILE.html"),
+        (("--no-numbers",), "--no-numbers requires -o FILE"),
+        (("--no-numbers", "-o", "a.html"), "--no-numbers requires -o FILE"),
         (("--width", "30", "-o", "a.svg"), "--width is for the terminal"),
         (("--ptb", "."), "--ptb requires --gold"),
         (("--head-rules", "collins"), "--head-rules requires --gold"),
