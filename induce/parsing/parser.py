@@ -255,8 +255,10 @@ class Parser:
     def input_options(self, options: InputOptions = DEFAULT_INPUT) -> InputOptions:
         """Input options for text for this model: ``options``, with the tokenizer of the training corpus by default.
 
-        Raises SynparseError if the package of that rule is missing.
+        The lines of a task, such as expressions in square brackets, are text whatever they look like. Raises
+        SynparseError if the package of that rule is missing.
         """
+        options = replace(options, form=options.form or "text") if self.task else options
         return with_rule(options, self.tokenization)
 
     def choose_structure(self, structure: str) -> None:
