@@ -23,7 +23,7 @@ def announcement(name: str, built_in: str = builtin.NAME) -> str:
         return ""
     facts, recipe = model.facts, model.facts.recipe
     name_and_recipe = f"{model.config.model_name}, recipe {recipe.name}" if recipe else model.config.model_name
-    texts = ", ".join(facts.sources) or "the built-in sample"
+    texts = ", ".join(facts.sources) or "the built-in sample, which a grammar generated"
     score = min((check.development_perplexity for check in facts.history), default=0.0)
     parts = [name_and_recipe, f"trained on {texts}, {facts.training.words:,} words"]
     parts += [f"development perplexity {score:.1f}"] if score else []

@@ -78,7 +78,7 @@ def synparse() -> None:
     \b
     First steps, in a folder with a text that has one sentence per line:
       synparse draw input.txt               draw trees of the built-in model
-      synparse train                        train a model on the built-in sample
+      synparse train                        train a parser on a sample (generated English)
       synparse parse input.txt > trees.txt  write one tree per line
       synparse eval --gold sample           score the model
     """

@@ -134,9 +134,9 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     """Train a parser on plain text: one sentence per line, tokens separated by spaces.
 
     TEXT is any number of files, folders or patterns. Only the words of treebanks are read, unless they are named by
-    --trees. Without TEXT, the parser is trained on the built-in sample. By default, several models learn from the text
-    and from each other, for at most 20 minutes, and the result is one fast parser; --model trains a single model.
-    Ctrl-C stops training and keeps the best model so far; --resume continues.
+    --trees. Without TEXT, the parser is trained on the built-in sample, which a grammar generated. By default, several
+    models learn from the text and from each other, for at most 20 minutes, and the result is one fast parser; --model
+    trains a single model. Ctrl-C stops training and keeps the best model so far; --resume continues.
     """
     train_model(context, text, run, task="", **options)
 
