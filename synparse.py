@@ -105,10 +105,10 @@ def train(
 
     ``text`` is a path, a list of paths, or a list of sentences, each a list of words. Without it, the parser is trained
     on the built-in sample, which a grammar generated. ``run`` is the model folder to write, and ``max_minutes`` limits
-    the training time. ``show`` is called with every event; without it, a notebook shows the progress. ``options`` are those of the
-    command: ``model``, ``preset``, ``settings`` (a list of ``"table.key=value"``), ``dev``, ``trees``, ``teachers``,
-    ``task``, ``seed``, ``resume``, ``overwrite``, ``device``. Without the first five of them but ``dev``, the best
-    recipe for the text is trained. Raises SynparseError if the parser cannot be trained.
+    the training time. ``show`` is called with every event; without it, a notebook shows the progress. ``options`` are
+    those of the command: ``model``, ``preset``, ``settings`` (a list of ``"table.key=value"``), ``dev``, ``trees``,
+    ``teachers``, ``task``, ``seed``, ``resume``, ``overwrite``, ``device``. Without the first five of them but ``dev``,
+    the best recipe for the text is trained. Raises SynparseError if the parser cannot be trained.
     """
     from cli.training_progress import with_progress
     from induce.parsing.load import load_model_parser
