@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import Any, NamedTuple
 
 from induce import registry
@@ -256,7 +256,7 @@ class ModelParser(Parser):
 
         threads = torch.get_num_threads()
         if self.device != "cpu" or threads == 1 or len(batches) == 1:
-            yield from (self._rows(batch, trees) for batch in batches)
+            yield from map(self._rows, batches, repeat(trees))
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(threads)
@@ -353,7 +353,7 @@ class ArrayParser(ModelParser):
         return one_blas_thread()
 
     def _in_threads(self, batches: Sequence[Any], trees: int) -> Iterator[list[Any]]:
-        return (self._rows(batch) for batch in batches)
+        return map(self._rows, batches)
 
     def _computing(self) -> AbstractContextManager[Any]:
         return nullcontext()

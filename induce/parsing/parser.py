@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
 from induce import registry
@@ -212,8 +213,8 @@ class Parser:
 
         It is called in the process that parses the sentence.
         """
-        for block in self.blocks(sentences, options):
-            yield from self.decode_block(block, finish, options)
+        decode = partial(self.decode_block, finish=finish, options=options)
+        return chain.from_iterable(map(decode, self.blocks(sentences, options)))
 
     def decode_block(
         self, block: Sequence[Sentence], finish: Finish[Result], options: PredictOptions
