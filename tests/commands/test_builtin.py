@@ -44,6 +44,17 @@ def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller)
     assert [str(tree) for tree in synparse.load().parse(TEXT.splitlines())] == trees
 
 
+def test_default_model_is_announced_with_its_text_and_its_score(
+    call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYNPARSE_MODEL", str(model))
+    code, _, err = call("parse", "in.txt")
+    assert code == 0
+    facts = read(find(model)).facts
+    assert f"note: no model given; using {model} (onlstm; trained on " in " ".join(err.split())
+    assert f"{facts.training.words:,} words; development perplexity " in " ".join(err.split())
+
+
 def test_everyday_sentences_are_parsed_better_than_by_the_earlier_model(call: Caller) -> None:
     gold = str(ROOT / "tests" / "data" / "everyday.mrg")
     models = ("-m", "english", "-m", "english-grammar")
