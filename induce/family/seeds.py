@@ -22,7 +22,7 @@ from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.metadata import FileFormat, read_metadata, write_metadata
 
-FORMAT = FileFormat(1, "the description of a family", "train again with --overwrite")
+FORMAT = FileFormat(2, "the description of a family", "train again with --overwrite")
 MAX_SEEDS = 1000
 
 
