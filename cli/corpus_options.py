@@ -18,7 +18,7 @@ from cli.options import (
     ptb_option,
     reading_options,
 )
-from cli.progress import TextCall
+from cli.text_call import TextCall
 
 if TYPE_CHECKING:
     from induce.search.parsed_corpus import Corpus

@@ -21,7 +21,7 @@ from cli.options import (
     ptb_option,
     reading_options,
 )
-from cli.progress import TextCall
+from cli.text_call import TextCall
 from treebank.core.head_rules import DEFAULT_RULES, HEAD_RULES
 from treebank.io.formats import WRITERS
 

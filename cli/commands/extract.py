@@ -10,7 +10,7 @@ import click
 
 from cli.command import command, option
 from cli.options import OUTPUT, default_model, model_option, note, output_option, parsing_options, reading_options
-from cli.progress import TextCall
+from cli.text_call import TextCall
 from induce.registry import DECODERS, load
 from treebank.base.errors import NotANumberError
 from treebank.base.files import replacing, write_whole

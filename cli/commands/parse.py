@@ -26,7 +26,8 @@ from cli.options import (
     reading_options,
 )
 from cli.output import drawing
-from cli.progress import TextCall, reading
+from cli.progress import reading
+from cli.text_call import TextCall
 from induce.storage import builtin
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError

@@ -20,7 +20,8 @@ from cli.options import (
     output_option,
     reading_options,
 )
-from cli.progress import Counter, TextCall
+from cli.progress import Counter
+from cli.text_call import TextCall
 from cli.views import FORMATS, show
 from induce.storage import builtin
 from treebank.base.errors import SynparseError

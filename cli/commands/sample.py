@@ -21,7 +21,7 @@ from cli.options import (
     reading_options,
     seed_option,
 )
-from cli.progress import TextCall
+from cli.text_call import TextCall
 
 if TYPE_CHECKING:
     from treebank.io.read import InputOptions

@@ -13,7 +13,7 @@ import click
 from cli.command import command, number_option, option
 from cli.corpus_options import CorpusOptions, corpus_options
 from cli.options import OUTPUT, dependent_seed, dependent_seed_option, format_option, note, output_option
-from cli.progress import TextCall
+from cli.text_call import TextCall
 from cli.views import print_tables
 
 if TYPE_CHECKING:

@@ -177,7 +177,7 @@ class Text(TrainingData):
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus(Text):
+class TextInMemory(Text):
     """A text in memory, as provisional word indices.
 
     The arrays are those of an `EncodedCorpus`; word k of ``counts``, from 1, has the index k.
@@ -232,7 +232,7 @@ class Corpus(Text):
 
 
 class CorpusBuilder:
-    """Sentences that become a `Corpus`."""
+    """Sentences that become a `TextInMemory`."""
 
     def __init__(self) -> None:
         self.ids, self.offsets, self.gaps = array("i"), array("q", [0]), bytearray()
@@ -313,7 +313,7 @@ class CorpusBuilder:
         self._heads += content
         self.digest.update(content)
 
-    def build(self) -> Corpus:
+    def build(self) -> TextInMemory:
         """The corpus. It shares the memory of the builder, which cannot be extended afterwards."""
         offsets = np.frombuffer(self.offsets, dtype=np.int64)
         references = heads = rewards = None
@@ -327,7 +327,7 @@ class CorpusBuilder:
         if self._heads:
             squares = np.concatenate([[0], np.cumsum((np.diff(offsets) - 1) ** 2)])
             heads = HeadReferences(np.frombuffer(self._heads, dtype=np.float16), squares)
-        return Corpus(
+        return TextInMemory(
             np.frombuffer(self.ids, dtype=np.int32),
             offsets,
             np.frombuffer(self.gaps, dtype=np.uint8),
@@ -362,7 +362,7 @@ def read_corpora(
     development_share: float = 0.0,
     with_trees: bool = False,
     references: Callable[[Iterable[Sentence]], Iterator[Reference]] | None = None,
-) -> tuple[Corpus, Corpus]:
+) -> tuple[TextInMemory, TextInMemory]:
     """Training and development corpus from ``sentences``, normalized by a recipe and without annotation.
 
     With ``with_trees`` the trees of the training corpus are stored as distances between the words that the recipe

@@ -42,7 +42,7 @@ class Run:
     config: RunConfig
     device: str
     group: SingleProcess
-    training: Any  # a `Corpus`, or `Examples` of a task
+    training: Any  # a `TextInMemory`, or `Examples` of a task
     development: Any
     vocabulary: Vocabulary
     corpus: Any  # the encoded training text

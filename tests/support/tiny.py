@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from induce.data.corpus import Corpus, Reference, TrainingData, read_corpora
+from induce.data.corpus import Reference, TextInMemory, TrainingData, read_corpora
 from induce.registry import MODELS
 from induce.settings.presets import changed, resolve
 from induce.settings.run import RunConfig
@@ -122,7 +122,7 @@ def with_trees(text: list[Sentence]) -> list[Sentence]:
     return annotated
 
 
-def corpora(config: RunConfig, count: int = 100) -> tuple[Corpus, Corpus]:
+def corpora(config: RunConfig, count: int = 100) -> tuple[TextInMemory, TextInMemory]:
     """Training and development text."""
     text, data, learns = sentences(count), config.data, MODELS.get(config.model_name).learns_trees
     return read_corpora(

@@ -8,7 +8,7 @@ import click
 
 from cli.command import command, number_option, option
 from cli.options import note, output_option, reading_options, seed_option
-from cli.progress import TextCall
+from cli.text_call import TextCall
 
 if TYPE_CHECKING:
     from treebank.io.read import InputOptions

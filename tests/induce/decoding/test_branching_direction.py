@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from induce.data.corpus import Corpus, read_corpora
+from induce.data.corpus import TextInMemory, read_corpora
 from induce.data.prepared import PreparedCorpus, prepare
 from induce.decoding import branching_direction as module
 from induce.decoding.branching_direction import (
@@ -36,7 +36,7 @@ NOUNS = [f"{stem}{ending}" for stem in ("bal", "kor", "mit", "sul", "tev", "rad"
 LETTERS = "abcdefghijklmnoprstuvz"
 
 
-def corpus(sentences: list[list[str]]) -> Corpus:
+def corpus(sentences: list[list[str]]) -> TextInMemory:
     return read_corpora((Sentence(tuple(words)) for words in sentences), "words")[0]
 
 
