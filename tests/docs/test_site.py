@@ -65,6 +65,14 @@ def test_color_menu_works(site: Path, tmp_path: Path) -> None:
 
 
 @needs_browser
+def test_blocks_of_code_have_a_button_to_copy(site: Path, tmp_path: Path) -> None:
+    with Browser(tmp_path) as browser:
+        browser.open(site / "index.html")
+        counts = [browser.value(f"document.querySelectorAll('{name}').length") for name in ("pre > code", ".copy")]
+        assert counts[0] == counts[1] > 0
+
+
+@needs_browser
 def test_search_accepts_options(site: Path, tmp_path: Path) -> None:
     handler = partial(SimpleHTTPRequestHandler, directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, Browser(tmp_path) as browser:
