@@ -14,6 +14,7 @@ from tests.support.reference import ROOT
 LEAVES = (
     "treebank/convert",
     "treebank/draw",
+    "treebank/field",
     "treebank/graphs",
     "treebank/search",
     "induce/analysis",

@@ -61,19 +61,19 @@ _LIKELY = (
         "a CHAT transcript (CHILDES)",
         re.compile(r"@\w[^\t]*(?::\t.*)?|[*][A-Z0-9]{2,}:\s.*|%[a-z]{3,}:\s.*"),
         0.5,
-        "take its utterances first: grep '^[*]' IN | cut -f2- > OUT",
+        "give --input-format chat",
     ),
     _Likely(
         "subtitles",
         re.compile(r"WEBVTT.*|[0-9:.,]+ +--> +[0-9:.,]+.*"),
         0.15,
-        "delete their numbers and times first: grep -vE '^[0-9]+$|-->' IN > OUT",
+        "give --input-format subtitles",
     ),
     _Likely(
         "a text with lines of field markers (Toolbox, SFM)",
         re.compile(r"\\[a-z_]{1,4}(?: .*)?"),
         0.8,
-        "take the lines of its text first, such as: sed -n 's/^.tx //p' IN > OUT",
+        "give --input-format toolbox",
     ),
     _Likely(
         "trees in square brackets",

@@ -64,6 +64,11 @@ def is_tei(lines: Lines) -> bool:
     return _first_element(lines) in ("tei", "teicorpus")
 
 
+def is_pangloss(lines: Lines) -> bool:
+    """Whether an XML file has the root element of Pangloss."""
+    return lines[0].startswith("<?xml") and re.search(r"<(?:TEXT|ARCHIVE)[\s>]", "\n".join(lines[:5])) is not None
+
+
 def _first_element(lines: Lines) -> str:
     """The name of the first element of XML in lower case, without its prefix, or ""."""
     if not lines or not lines[0].lstrip().startswith("<"):

@@ -76,7 +76,7 @@ def _never(lines: content.Lines) -> bool:
     return False
 
 
-_IO, _GRAPHS, _WRITE = "treebank.io", "treebank.graphs", "treebank.io.write"
+_IO, _GRAPHS, _FIELD, _WRITE = "treebank.io", "treebank.graphs", "treebank.field", "treebank.io.write"
 _NOTED = ("on_bad", "notify")
 _BRACKET_SUFFIXES = (".mrg", ".ptb", ".tree", ".trees")
 _JSON_WRITERS = tuple(
@@ -145,10 +145,16 @@ _TABLE = (
         (("tiger", f"{_GRAPHS}.tiger:write_tiger"),),
     ),
     Format("tei", "", (".tei",), content.is_tei, f"{_GRAPHS}.tei:read_tei", _NOTED),
+    Format("flextext", "", (".flextext",), _never, f"{_FIELD}.interlinear:read_flextext", ("rule",)),
+    Format("pangloss", "", (), content.is_pangloss, f"{_FIELD}.interlinear:read_pangloss", ("rule",)),
+    Format("toolbox", "", (".sfm",), _never, f"{_FIELD}.toolbox:read_toolbox", ()),
+    Format("elan", "", (".eaf",), _never, f"{_FIELD}.recordings:read_elan", ("rule", "notify")),
+    Format("chat", "", (".cha",), _never, f"{_FIELD}.recordings:read_chat", ("rule",)),
+    Format("subtitles", "", (".srt", ".vtt"), _never, f"{_FIELD}.recordings:read_subtitles", ("rule",)),
 )
 FORMATS = {entry.name: entry for entry in _TABLE}
 TEXT, BRACKETS, JSON_LINES = FORMATS["text"], FORMATS["brackets"], FORMATS["jsonl"]
-XML_FORMATS = (FORMATS["tiger"], FORMATS["tei"])
+XML_FORMATS = (FORMATS["tiger"], FORMATS["tei"], FORMATS["pangloss"])
 _BY_SUFFIX = {suffix: entry for entry in _TABLE for suffix in entry.suffixes}
 #: suffixes by which a folder is recognized as a treebank; JSON files in a folder may contain anything
 TREEBANK_SUFFIXES = frozenset(_BY_SUFFIX) - frozenset(JSON_LINES.suffixes)

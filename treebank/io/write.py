@@ -64,6 +64,9 @@ def write_conllu(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     for sentence in sentences:
         if sentence.tree is None and not sentence.words:
             continue
+        if sentence.tree is None and not sentence.heads and sentence.annotation:
+            yield writer(sentence, ())  # words with glosses, or columns without heads
+            continue
         if not sentence.heads:
             sentence = with_relations(sentence.with_tree(tree_of(sentence)), rules)
         if sentence.heads:

@@ -1,0 +1,71 @@
+"""Files of field linguists: words, glosses, morphemes and translations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.reference import ROOT
+from treebank.io.read import InputOptions, read_sentences
+from treebank.io.write import write_conllu
+
+FIELD = ROOT.parent / "shared" / "data" / "field"
+FLEX = """<document><interlinear-text><paragraphs><paragraph><phrases><phrase>
+<words><word><item type="txt" lang="x">makan</item>
+<morphemes><morph><item type="txt">ma-</item><item type="gls">V</item></morph>
+<morph><item type="txt">kan</item><item type="gls">eat</item></morph></morphemes></word>
+<word><item type="punct">.</item></word></words><item type="gls" lang="en">He eats.</item></phrase>
+<phrase><item type="txt">no words</item></phrase></phrases></paragraph></paragraphs></interlinear-text></document>"""
+PANGLOSS = """<?xml version="1.0"?><TEXT><S><FORM>ab cd</FORM><TRANSL xml:lang="en">The ab.</TRANSL>
+<W><M><FORM>a</FORM><TRANSL>DEF</TRANSL></M><M><FORM>b</FORM><TRANSL>thing</TRANSL></M></W><W><FORM>cd</FORM></W></S>
+<S><FORM>no words</FORM></S></TEXT>"""
+ELAN = """<ANNOTATION_DOCUMENT><TIER TIER_ID="empty"/><TIER TIER_ID="A"><ANNOTATION><ANNOTATION_VALUE>one two
+</ANNOTATION_VALUE></ANNOTATION></TIER><TIER TIER_ID="B"><ANNOTATION_VALUE>uno</ANNOTATION_VALUE></TIER>
+</ANNOTATION_DOCUMENT>"""
+CHAT = (
+    "@Begin\n*MOT:\tyou want (be)cause <the> [/] the ball@c ? \x151_2\x15\n%mor:\tpro|you\n"
+    "*CHI:\txxx &-uh 0is\n\tmore +...\n*CHI:\txxx .\n@End\n"
+)
+SRT = "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello</i> there.\nHow?\n\n2\n00:00:03,000 --> 00:00:04,000\nFine.\n"
+SFM = (
+    "\\_sh v3.0\n\\ref 1\n\\tx makan nasi\n\\mb ma- kan nasi\n\\ge V- eat rice\n\\ft He eats rice.\n\\ref 2\n\\tx ya\n"
+)
+#: name of a file and its text -> the words of its sentences, and the columns MISC of the first one
+CASES = {
+    ("a.flextext", FLEX): (["makan .", "no words"], ["Gloss=V-eat|MSeg=ma-kan", "_"]),
+    ("a.xml", PANGLOSS): (["ab cd", "no words"], ["Gloss=DEF-thing|MSeg=a-b", "MSeg=cd"]),
+    ("a.sfm", SFM): (["makan nasi", "ya"], ["Gloss=V-eat|MSeg=ma-kan", "Gloss=rice|MSeg=nasi"]),
+    ("a.eaf", ELAN): (["one two"], []),
+    ("a.cha", CHAT): (["you want because the the ball ?", "more"], []),
+    ("a.srt", SRT): (["Hello there. How?", "Fine."], []),
+}
+PUBLISHED = [("pangloss/crdo-LIF_NAMA.xml", 28, 5), ("elan/buddhism.eaf", 13, 25), ("sfm/Glossed.sfm", 1, 4)]
+
+
+@pytest.mark.parametrize(("name", "text"), CASES)
+def test_sentences_with_glosses(name: str, text: str, tmp_path: Path) -> None:
+    path, notes = tmp_path / name, list[str]()
+    path.write_text(text, encoding="utf-8")
+    sentences = list(read_sentences([path], input_options=InputOptions(notify=notes.append)))
+    words, misc = CASES[name, text]
+    assert [" ".join(sentence.words) for sentence in sentences] == words
+    assert [row[9] for row in sentences[0].annotation.rows] == misc if sentences[0].annotation else not misc
+    beginnings = {"a.eaf": ["the tier 'A' is read"], "a.xml": ["read as pangloss"]}
+    assert [note.partition(": ")[2].partition(",")[0] for note in notes] == beginnings.get(name, [])
+
+
+def test_glosses_and_translation_are_written_as_conllu(tmp_path: Path) -> None:
+    path = tmp_path / "a.flextext"
+    path.write_text(FLEX, encoding="utf-8")
+    first = next(write_conllu(read_sentences([path]), "collins")).split("\n")
+    assert first[0] == "# text_en = He eats."
+    assert first[3] == "1\tmakan\t_\t_\t_\t_\t_\t_\t_\tGloss=V-eat|MSeg=ma-kan"
+
+
+@pytest.mark.skipif(not FIELD.is_dir(), reason="the files of ../shared/data/field are not here")
+@pytest.mark.parametrize(("name", "sentences", "words"), PUBLISHED)
+def test_published_files(name: str, sentences: int, words: int) -> None:
+    read = list(read_sentences([FIELD / name], input_options=InputOptions(notify=lambda message: None)))
+    assert len(read) == sentences
+    assert len(read[0].words) >= words
