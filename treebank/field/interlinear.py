@@ -83,5 +83,5 @@ def read_pangloss(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
 
 def _forms(word: Element, name: str) -> str:
     """The text of a word or, if there is none, of its morphemes."""
-    own = (word.findtext(name) or "").strip()
-    return own or _joined([(morph.findtext(name) or "").strip() for morph in word.iter("M")])
+    text = (word.findtext(name) or "").strip()
+    return text or _joined([(morph.findtext(name) or "").strip() for morph in word.iter("M")])
