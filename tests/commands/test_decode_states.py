@@ -139,7 +139,7 @@ def test_sentences_are_numbered_in_one_way(name: str, call: Caller) -> None:
     )
 
 
-def test_arrays_that_are_none_are_reported(call: Caller) -> None:
+def test_entries_without_arrays_are_reported(call: Caller) -> None:
     header = b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (9, 9, 1099511627776), }"
     for content, problem in ((b"text", "sentence s0: "), (header.ljust(127) + b"\n", "fewer bytes than its shape")):
         with zipfile.ZipFile("s.npz", "w") as archive:
