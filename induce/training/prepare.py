@@ -186,8 +186,9 @@ def _with_texts(facts: RunFacts, config: RunConfig, training: TrainingData, text
         for text in (training, texts.development)
     ]
     facts = replace(facts, training=sizes[0], development=sizes[1], joining=tuple(texts.joining))
-    has_direction = isinstance(training, Text) and config.data.token != "character"
-    return replace(facts, direction=estimate_direction(training)) if has_direction else facts
+    if isinstance(training, Text) and config.data.token != "character":
+        return replace(facts, direction=estimate_direction(training))
+    return facts
 
 
 def _loader(config: RunConfig, corpus: Any, device: str, *, held_out: bool = False) -> Loader:

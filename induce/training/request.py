@@ -122,8 +122,10 @@ class RunRequest:
     def stored(self) -> RunRequest:
         """The request as a job stores it: without its folder and device, which may change, and without sentences."""
         reading = InputOptions(**{name: getattr(self.input_options, name) for name in STORED_INPUT})
-        texts = {name: tuple(text for text in getattr(self, name) if isinstance(text, str)) for name in ("text", "dev")}
-        return replace(self, **texts, run="", input_options=reading, resume=False, overwrite=False, device="auto")
+        text, dev = (tuple(each for each in texts if isinstance(each, str)) for texts in (self.text, self.dev))
+        return replace(
+            self, text=text, dev=dev, run="", input_options=reading, resume=False, overwrite=False, device="auto"
+        )
 
     def resumed_by(self, request: RunRequest) -> RunRequest:
         """``request`` with the values of this stored one, and with its own texts, because their files may have moved.
