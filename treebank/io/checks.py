@@ -78,7 +78,7 @@ _LIKELY = (
     _Likely(
         "trees in square brackets",
         re.compile(
-            r"\s*\[\.?[^\s\[\]]*\s+\[?.*\[.*|\s*\[\[[^\[\]]+\].*|.*\[['\"].*\].*|.*\\Tree\b.*|.*\bTree\('.*|.*\\begin\{forest\}.*"
+            r"\s*\[\.?[^\s\[\]]*\s+\[?.*\[.*|\s*\[\[[^\[\]]+\].*|\s*\[+['\"].*\]\s*|\s*\\Tree\b.*|\s*Tree\('.*|.*\\begin\{forest\}.*"
         ),
         0.5,
         "write them with round brackets, (S (NP (D the) (N cat)) (VP (V sleeps)))",

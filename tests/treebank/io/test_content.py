@@ -24,6 +24,7 @@ KINDS = {
         "yes, no\nwell, then\nso, what\n",
         "a\tb\tc\nd\te\tf\ng\th\ti\n",
         "<unk> says <unk>\n",
+        "she wrote {'words': ['a']} in [\"b\"] .\n",
         "",
     ],
     "conllu": [CONLLU, "# newdoc id = x\n", "1-2\tim\t_\t_\t_\t_\t_\t_\t_\t_\n" + CONLLU],
