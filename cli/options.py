@@ -90,7 +90,11 @@ settings_option = option(
     group=LEARNING,
 )
 max_minutes_option = option(
-    "--max-minutes", type=click.FloatRange(min=0, min_open=True), metavar="M", help="Time limit in minutes."
+    "--max-minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="M",
+    help="Time limit in minutes.",
+    group=LEARNING,
 )
 baseline_option = option(
     "--baseline",
@@ -132,7 +136,6 @@ device_option = stacked(
         default="auto",
         show_default=True,
         help="Device to compute on.",
-        group=MODEL,
     ),
     number_option(
         "--threads",
@@ -140,8 +143,7 @@ device_option = stacked(
         expose_value=False,
         is_eager=True,
         callback=_use_threads,
-        help="Threads (default: $OMP_NUM_THREADS, else one per core).",
-        group=MODEL,
+        help="Threads, by default $OMP_NUM_THREADS or all cores.",
     ),
 )
 parsing_options = stacked(decoder_option, priors_option, device_option)  # for reading trees from a model
@@ -359,7 +361,7 @@ def reading_options(command: Any) -> Any:
             "--tokenizer",
             type=click.Choice([*TOKENIZATIONS, NONE]),
             metavar="NAME",
-            help=f"Tokenizer of raw text, such as {DEFAULT}, english, icu or jieba.",
+            help=f"Tokenizer of raw text, such as {DEFAULT} or english.",
             group=INPUT,
         ),
         option("--paragraphs", is_flag=True, help="Raw text with empty lines between paragraphs.", group=INPUT),
@@ -367,7 +369,7 @@ def reading_options(command: Any) -> Any:
             "--input-format",
             type=click.Choice(list(FORMATS)),
             metavar="NAME",
-            help="Format, such as text, brackets or conllu (default: detected).",
+            help="Format, such as text or brackets (default: detected).",
             group=INPUT,
         ),
         encoding_option,

@@ -47,7 +47,7 @@ preset_option = option(
     metavar="NAME",
     callback=not_empty,
     shell_complete=completing("induce.settings.presets:preset_names"),
-    help="Preset: named settings such as onlstm-ptb, or your own .toml file.",
+    help="Named settings such as onlstm-ptb, or a .toml file.",
     group=LEARNING,
 )
 
@@ -74,7 +74,7 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
     is_eager=True,
     callback=show_models,
     shell_complete=completing("induce.registry:MODELS"),
-    help="Train one model of this type instead of the recipe best; --model help lists them by goal.",
+    help="One model instead of a recipe; help lists the types.",
     group=LEARNING,
 )
 @preset_option
@@ -83,15 +83,15 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
     "--trees",
     metavar="TREEBANK",
     callback=not_empty,
-    help="Gold trees for onlstm-syd and prpn-syd, in addition to TEXT.",
+    help="Gold trees for onlstm-syd and prpn-syd.",
     group=LEARNING,
 )
 @option(
     "--teacher",
     "teachers",
     multiple=True,
-    metavar="MODEL-or-FILE",
-    help="Model that parses TEXT, or file with trees or heads of TEXT, to learn from (repeatable); or seminfo[:FILE].",
+    metavar="SOURCE",
+    help="Model, file or seminfo to learn from (repeatable).",
     group=LEARNING,
 )
 @training_seed_option
@@ -99,14 +99,14 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
     "--seeds",
     metavar="SEEDS",
     callback=not_empty,
-    help="Train one model per seed, such as 1-5 or 1,3,7, on all cores.",
+    help="One model per seed, such as 1-5 or 1,3,7.",
     group=LEARNING,
 )
 @option(
     "--recipe",
-    metavar="NAME-or-FILE",
+    metavar="NAME",
     callback=not_empty,
-    help="Recipe, a .toml file or a name, by which several models are trained and combined (default: best).",
+    help="Recipe: a name or a .toml file (default: best).",
     group=LEARNING,
 )
 @option(
@@ -115,14 +115,14 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
     is_flag=False,
     flag_value="content",
     metavar="[STYLE]",
-    help="Learn dependency heads instead of phrases. Nouns and verbs are heads (content, the default), or prepositions "
-    "and auxiliaries (function).",
+    help="Heads instead of phrases: content or function words.",
     group=LEARNING,
 )
 @option(
     "--branching",
     type=click.Choice(["right", "left", "mixed"]),
-    help="Direction in which most phrases of the language branch (default: estimated from TEXT).",
+    metavar="SIDE",
+    help="Branching: right, left or mixed (default: estimated).",
     group=LEARNING,
 )
 @dev_option("Development text (default: a share of TEXT).")
@@ -131,12 +131,10 @@ training_seed_option = option("--seed", type=SEED, metavar="N", help="Random see
 @device_option
 @click.pass_context
 def train(context: click.Context, text: tuple[str, ...], run: str | None, **options: Any) -> None:
-    """Train a parser on plain text: one sentence per line, tokens separated by spaces.
+    """Train a parser on plain text: one sentence per line, tokens split by spaces.
 
-    TEXT is any number of files, folders or patterns. Only the words of treebanks are read, unless they are named by
-    --trees. Without TEXT, the parser is trained on the built-in sample, which a grammar generated. By default, several
-    models learn from the text and from each other, for at most 20 minutes, and the result is one fast parser; --model
-    trains a single model. Ctrl-C stops training and keeps the best model so far; --resume continues.
+    TEXT is files, folders or patterns; without it, the built-in sample is used, which a grammar generated. Several
+    models learn for at most 20 minutes and become one fast parser; --model trains one model. Ctrl-C keeps the best.
     """
     train_model(context, text, run, task="", **options)
 

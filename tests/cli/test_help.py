@@ -36,6 +36,7 @@ OUTPUTS = {  # commands whose examples are quick, and a part of their output
     "info": "onlstm",
 }
 MAX_BRIEF_LINES = 20
+MAX_TRAIN_LINES = 45
 TREE = "(S (NP-SBJ (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))))\n"
 
 
@@ -106,6 +107,10 @@ def test_brief_help_fits_on_half_a_screen(call: Caller, name: str) -> None:
     assert len(text.splitlines()) <= MAX_BRIEF_LINES
     assert all(f"\n  {typed}\n" in text for typed, _ in COMMANDS_BY_NAME[name].examples)
     assert text.endswith(f"synparse {name} --help\n")
+
+
+def test_help_of_train_fits_on_a_screen(call: Caller) -> None:
+    assert len(call.result("train", "--help").splitlines()) <= MAX_TRAIN_LINES
 
 
 @pytest.mark.parametrize("name", COMMANDS_BY_NAME)
