@@ -34,7 +34,7 @@ COMMANDS = {
     "search": ("cli.commands.search:search", "Search trees and heads for a pattern."),
     "phrases": ("cli.commands.phrases:phrases", "List phrases or arcs with their frequencies."),
     "browse": ("cli.commands.browse:browse", "Write an HTML page in which a corpus can be searched."),
-    "sample": ("cli.commands.sample:sample", "Write a page to correct random sentences, as gold for eval."),
+    "sample": ("cli.commands.sample:sample", "Write a page to correct random trees, as gold for eval."),
     "perplexity": ("cli.commands.perplexity:perplexity", "Compute perplexity of a text, or of each sentence or word."),
     "pairs": ("cli.commands.pairs:pairs", "Score models on minimal pairs of sentences."),
     "analyze": ("cli.commands.analyze:analyze", "Analyze models: agreement, sharpness, gaps, channels, grammars."),
@@ -78,7 +78,7 @@ def synparse() -> None:
     \b
     First steps, in a folder with a text that has one sentence per line:
       synparse draw input.txt               draw trees of the built-in model
-      synparse train                        train a parser on a sample (generated English)
+      synparse train                        train on the sample (generated English)
       synparse parse input.txt > trees.txt  write one tree per line
       synparse eval --gold sample           score the model
     """

@@ -96,7 +96,7 @@ def test_members_of_an_ensemble_can_be_without_priors(call: Caller) -> None:
         synparse.load("both", priors="brackets:1")
     call.result("combine", "english-grammar@priors=branching:5", "baseline:left", "-o", "own")
     (member, _) = synparse.load("own", priors="none").voters
-    assert member.parser.decoded.endswith("|priors:none")
+    assert "|priors:none|" in member.parser.decoded
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,8 @@ AS_BRACKETS = "to read it as it is, give --input-format brackets"
 _HTML = re.compile(r"<(?:!doctype|html|head|body|\?xml|TEI|tei|corpus|xces)\b", re.IGNORECASE)
 _SEPARATORS = {"tabs": "\t", "commas": ",", "semicolons": ";"}
 _TAG = r"</?[A-Za-z][^<>]*>"
-_TAG_LINE = re.compile(rf"\s*{_TAG}\s*|\s*<s>\s.*</s>\s*")
+_TOKEN = r"<(?:bos|eos|pad|unk)>"  # a token of language models, which is no markup
+_TAG_LINE = re.compile(rf"\s*(?!{_TOKEN}){_TAG}\s*|\s*<s>\s.*</s>\s*", re.IGNORECASE)
 _TAG_CELL = re.compile(r"[A-Z][A-Z0-9$:.-]*|[BIES]-\S+|O|[^\w\s]+")
 MIN_COLUMN_SHARE = 0.9  # of the lines with the most frequent number of cells
 
