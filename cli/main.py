@@ -78,7 +78,7 @@ def synparse() -> None:
     \b
     First steps, in a folder with a text that has one sentence per line:
       synparse draw input.txt               draw trees of the built-in model
-      synparse train                        train on the sample (generated English)
+      synparse train                        train on the generated sample
       synparse parse input.txt > trees.txt  write one tree per line
       synparse eval --gold sample           score the model
     """
