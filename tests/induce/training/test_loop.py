@@ -9,6 +9,7 @@ import random
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,9 @@ def test_run_killed_at_random_moments_is_resumed_bit_by_bit(tmp_path: Path, warm
     program = (
         "import sys; from pathlib import Path; from tests.support.tiny import settings, trainer; "
         "from induce.training import loop; import torch; torch.set_num_threads(1); loop.SAVE_SECONDS = 0.02; "
-        "run = Path(sys.argv[1]); resume = (run / 'last').exists() or (run / 'last.old').exists(); "
+        "run = Path(sys.argv[1]); resume = (run / 'resume.safetensors').exists(); "
         "print('ready', flush=True); "
-        "[None for _ in trainer(settings('onlstm', 'train.epochs=5'), run, resume=resume).train()]; "
+        "[None for _ in trainer(settings('onlstm', 'train.epochs=20'), run, resume=resume).train()]; "
         "print('done', flush=True)"
     )
     assert Call(warm, [str(tmp_path / "whole")], program=program).wait() == 0
@@ -100,7 +101,8 @@ def test_run_killed_at_random_moments_is_resumed_bit_by_bit(tmp_path: Path, warm
             lines.readline()
             if kills < KILLS:
                 time.sleep(draw.uniform(0.02, 0.25))
-                os.kill(process.pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # the run has ended
+                    os.kill(process.pid, signal.SIGKILL)
             rest = lines.read()
         code = process.wait()
         if "done" in rest:
