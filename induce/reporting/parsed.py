@@ -41,7 +41,7 @@ class Parsed:
         """The analyses of ``sentences``, which are read once."""
         analyses, confidences, measures = [], [], []
         for reading in parser.predict(sentences):
-            analysis, values = confident_analysis(reading, parser.decoder, name)
+            analysis, values = confident_analysis(reading, parser.decoder, name, parser.confidence)
             analyses.append(replace(analysis, probabilities=()))
             confidences.append(values)
             measures.append(sentence_sharpness(reading))

@@ -217,13 +217,18 @@ def analysis_of(reading: Reading, decoder: str, name: str) -> Analysis:
     return confident_analysis(drawn, decoder, name)[0]
 
 
-def confident_analysis(reading: Reading, decoder: str, name: str) -> tuple[Analysis, Confidences]:
-    """Analysis as of `analysis_of`, with the confidence in each bracket of its tree or in each head."""
+def confident_analysis(
+    reading: Reading, decoder: str, name: str, points: Sequence[tuple[float, float]] = ()
+) -> tuple[Analysis, Confidences]:
+    """Analysis as of `analysis_of`, with the confidence in each bracket of its tree or in each head.
+
+    ``points`` is the map from scores to confidences of the parser (`Parser.confidence`).
+    """
     from induce.decoding import specification
 
     decode, words = specification.decoder(decoder), tuple(reading.leaves)
     if specification.decoder_entry(decoder).gives == "trees":
-        tree, confidences = reading.confident_tree(decode(reading.scores))
+        tree, confidences = reading.confident_tree(decode(reading.scores), points=points)
         return Analysis(name, words, (), tree, **_numbers(reading)), confidences
     decoded = decode(reading.scores)
     heads = tuple(reading.all_heads(decoded))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from induce.analysis.agreement import agreement
+from induce.parsing.load import load_parser
 from induce.reporting.parsed import Compared, Parsed, frequent_constituents, frequent_heads, in_context
 from induce.reporting.sections import distinct
 from treebank.core.sentence import Location, Sentence
@@ -97,3 +98,11 @@ def test_agreement_equals_that_of_the_analysis(tmp_path: Path) -> None:
 def test_repeated_sentence_is_drawn_once() -> None:
     twice = [Sentence(words, location=Location("x", line)) for line, words in enumerate((WORDS, WORDS, WORDS[1:]))]
     assert distinct(Compared(twice, []), [1, 0, 2]) == [1, 2]
+
+
+def test_confidences_are_those_of_parse(monkeypatch: pytest.MonkeyPatch) -> None:
+    parser = load_parser("english")
+    monkeypatch.setattr(parser, "confidence", ((0.0, 0.0), (1.0, 0.5)))  # the map of a calibrated model
+    parsed = Parsed.of(parser, [sentence()], name="a", run="a")
+    assert parsed.confidences == [tree.confidences for tree in parser.parse_confident([WORDS])]
+    assert max(value for value in parsed.confidences[0] if value is not None) <= 0.5
