@@ -34,7 +34,7 @@ HEADER_NAMES = {"grammatical": "good", "ungrammatical": "bad"}  # other names of
 SHORT, LONG = "short-term dependency", "long-term dependency"
 
 
-class Agreement(NamedTuple):
+class VerbAgreement(NamedTuple):
     """Word indices of the evaluated ``verb``, and of its subject: first word and head noun of the phrase."""
 
     start: int
@@ -50,7 +50,7 @@ class Pair:
     bad: Sentence
     phenomenon: str
     group: str = ""
-    agreement: Agreement | None = None
+    agreement: VerbAgreement | None = None
 
 
 class Phenomenon(NamedTuple):
@@ -200,16 +200,16 @@ def _row_pairs(row: dict[str, str], phenomenon: Phenomenon) -> Iterator[Pair]:
         yield Pair(better, other, f"{phenomenon.title} ({title})", phenomenon.group)
 
 
-def _agreement(good: Sequence[str], bad: Sequence[str], subject: str) -> Agreement | None:
+def _agreement(good: Sequence[str], bad: Sequence[str], subject: str) -> VerbAgreement | None:
     """The verb in which the sentences differ, and its subject, or None if the phenomenon has no known subject."""
     verb = next((index for index, words in enumerate(zip(good, bad, strict=False)) if words[0] != words[1]), 0)
     if not subject or verb < 2 or "the" not in good[:verb]:
         return None
     if subject == "near":
         start = max(index for index in range(verb) if good[index] == "the")
-        return Agreement(start, verb, verb - 1)
+        return VerbAgreement(start, verb, verb - 1)
     noun = next((index for index in range(2, verb) if good[index] in AFTER_NOUN), verb) - 1
-    return Agreement(0, verb, noun)
+    return VerbAgreement(0, verb, noun)
 
 
 def _sample(entries: Sequence[_Entry], limit: int) -> Iterator[_Entry]:

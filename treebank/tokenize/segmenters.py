@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from treebank.base.errors import SynparseError
-from treebank.tokenize.patterns import compiled
+from treebank.tokenize.word_lists import compiled
 from treebank.tokenize.words import Span, word_spans
 
 Segment = Callable[[str], Iterable[str]]

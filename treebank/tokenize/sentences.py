@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from treebank.tokenize.abbreviations import MAY_END, NUMBERED, STARTERS, TITLES, takes_stop
-from treebank.tokenize.patterns import compiled
+from treebank.tokenize.word_lists import MAY_END, NUMBERED, STARTERS, TITLES, compiled, takes_stop
 
 _WITH_SPACE = r".!?\u2026\u203c\u2047-\u2049"  # terminals of scripts with spaces: white space must follow
 _PATTERN = rf"""

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treebank.tokenize.abbreviations import takes_stop
-from treebank.tokenize.patterns import compiled
+from treebank.tokenize.word_lists import compiled, takes_stop
 
 Span = tuple[int, int]
 
@@ -69,3 +68,27 @@ def word_spans(sentence: str) -> Iterator[Span]:
         if sentence[end : end + 1] == "." and end < last_stop and sentence[end + 1] in _AFTER_STOP:
             end += takes_stop(sentence[start:end])
         yield start, end
+
+
+_CLITIC = r"(?i) (?<=\w) (?: n['’]t | ['’](?:s|re|ve|ll|d|m) )$"
+_FUSED = r"(?i) (?:(can)not|(gim)me|(gon)na|(got)ta|(lem)me|(wan)na|(['’]t)is|(['’]t)was)"
+
+
+def english_spans(sentence: str) -> Iterator[Span]:
+    """The character span of each word of an English sentence: Unicode words, with contractions split in two."""
+    for start, end in word_spans(sentence):
+        word = sentence[start:end]
+        split = start + _split_index(word) if len(word) > 2 and not word.startswith(("http", "www.")) else start
+        if start < split < end:
+            yield start, split
+            start = split
+        yield start, end
+
+
+def _split_index(word: str) -> int:
+    """Index of the second part of a contraction, or 0 for any other word."""
+    if match := compiled(_CLITIC).search(word):
+        return int(match.start())
+    if match := compiled(_FUSED).fullmatch(word):
+        return max(match.end(group) for group in range(1, 9))
+    return 0

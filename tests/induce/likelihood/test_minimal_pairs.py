@@ -14,7 +14,7 @@ import pytest
 
 from induce.likelihood.language_model import Counted, EncodedSentence, SentenceLikelihood
 from induce.likelihood.minimal_pairs import Accuracy, NgramModel, PairEvaluation, score_pairs
-from induce.likelihood.pair_files import COLLECTIONS, LONG, SHORT, Agreement, read_pairs
+from induce.likelihood.pair_files import COLLECTIONS, LONG, SHORT, VerbAgreement, read_pairs
 from tests.support.reference import SHARED
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -35,9 +35,9 @@ def test_columns_have_the_groups_and_subjects_of_table_3(tmp_path: Path) -> None
     pairs = read_pairs("marvin-linzen", folder=str(tmp_path))
     assert [pair.group for pair in pairs] == [SHORT, LONG, SHORT, SHORT, SHORT, SHORT]
     assert [pair.agreement for pair in pairs] == [
-        Agreement(0, 2, 1),
-        Agreement(0, 7, 2),  # "the taxi driver", up to "next"
-        Agreement(3, 5, 4),  # "the guard likes"
+        VerbAgreement(0, 2, 1),
+        VerbAgreement(0, 7, 2),  # "the taxi driver", up to "next"
+        VerbAgreement(3, 5, 4),  # "the guard likes"
         *[None] * 3,
     ]
     npi = [(pair.good.words[0], pair.bad.words[0]) for pair in pairs[3:]]

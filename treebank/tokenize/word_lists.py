@@ -1,8 +1,10 @@
-"""Abbreviations, after which a full stop need not end the sentence, and words that often begin a sentence."""
+"""Lists of abbreviations and of words that often begin a sentence, and patterns over Unicode properties."""
 
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
+from typing import Any
 
 
 def _set(text: str) -> frozenset[str]:
@@ -62,3 +64,14 @@ def takes_stop(word: str) -> bool:
     if max(map(len, parts)) > _MAX_LETTERS:
         return False
     return not word.islower() or len(letters) < 3 or len(parts) > 1 or _VOWELS.isdisjoint(letters)
+
+
+@lru_cache(maxsize=64)
+def compiled(pattern: str) -> Any:
+    r"""Compile ``pattern`` with the package regex, in verbose mode (spaces and comments are ignored).
+
+    Character sets follow version 1 of its syntax, with operations such as ``[\p{L}--\p{Lu}]``.
+    """
+    import regex  # imported here, since only raw text needs it
+
+    return regex.compile(pattern, regex.V1 | regex.X)
