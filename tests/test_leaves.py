@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import site
 import subprocess
@@ -37,6 +38,8 @@ LEAVES = (
     "induce/states",
     "induce/tasks",
 )
+CORE_COMMANDS = {f"cli/commands/{name}.py" for name in ("train", "parse", "eval")}
+COMMANDS_OF_LEAVES = ("cli/commands/", "cli/corpus_options.py", "cli/plot_options.py")
 TREES = "(S (NP (DT the) (NN cat)) (VP (VBD sat)))\n(S (NP (DT a) (NN dog)) (VP (VBD saw) (NP (PRP it))))\n"
 
 
@@ -70,3 +73,34 @@ def test_every_leaf_can_be_deleted(tmp_path: Path) -> None:
     )
     errors = {copies[name]: error for name, error in json.loads(done.stdout).items() if error}
     assert errors == {}
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Modules that a file imports when it is loaded or when its functions run, without those that only types need."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    for_types = {id(inner) for block in blocks for inner in ast.walk(block)}
+    modules = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and id(node) not in for_types:
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and id(node) not in for_types:
+            modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return modules
+
+
+def is_core(path: str) -> bool:
+    """Whether a file is neither part of a leaf nor of a command other than train, parse and eval."""
+    return not path.startswith((*(f"{leaf}/" for leaf in LEAVES), *COMMANDS_OF_LEAVES)) or path in CORE_COMMANDS
+
+
+def test_core_imports_no_leaf_even_inside_functions() -> None:
+    prefixes = tuple(f"{leaf.replace('/', '.')}." for leaf in LEAVES)
+    files = [path for package in ("cli", "induce", "treebank") for path in sorted((ROOT / package).rglob("*.py"))]
+    core = {name: path for path in files if is_core(name := path.relative_to(ROOT).as_posix())}
+    assert core.keys() >= CORE_COMMANDS
+    leaves = {
+        name: sorted(module for module in imported_modules(path) if f"{module}.".startswith(prefixes))
+        for name, path in core.items()
+    }
+    assert {name: modules for name, modules in leaves.items() if modules} == {}

@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, SentenceBatch
+from induce.data.by_length import pieces
 from induce.models.autoencoders.autoencoder import (
     AutoencoderConfig,
     ChartAutoencoder,
@@ -31,7 +32,6 @@ from induce.models.autoencoders.autoencoder import (
     span_probabilities,
 )
 from induce.models.base import Context, Loss, Query
-from induce.models.grammars.grammar import pieces
 from induce.setting import choice, count
 from induce.structures import Brackets, SpanScores, Structure
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
+from induce.data.by_length import pieces
 from induce.models.autoencoders.autoencoder import (
     AutoencoderConfig,
     ChartAutoencoder,
@@ -27,7 +28,6 @@ from induce.models.autoencoders.autoencoder import (
     penalties_of,
 )
 from induce.models.base import Context, Loss, Query
-from induce.models.grammars.grammar import pieces
 from induce.setting import count, setting
 from induce.structures import Brackets, SpanScores, Structure
 

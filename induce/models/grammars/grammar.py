@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanRewardBatch, SpanSupervisedBatch
+from induce.data.by_length import LONGEST_PIECE, pieces
 from induce.data.word_edges import word_edges
 from induce.decoding.priors import EdgeStatistics
 from induce.models.base import Context, Loss, Model, Query
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 MEMORY = 0.1  # share of the newest batch in the running mean of the cost of the rules per word
 COUNTED = 16  # one batch in this number of batches is counted for `edges`
 COUNTED_MEMORY = 0.02  # share of a counted batch in `edges`
-LONGEST = 400  # words; longer sentences are parsed in pieces
 
 
 class Tables(NamedTuple):
@@ -186,7 +186,7 @@ class Grammar(EdgeCounting, SentenceScoring, Model):
         counts = torch.zeros_like(self.edges)
         for rows, tokens in batch.by_length():
             count = tokens.shape[1]
-            if 1 < count <= LONGEST:
+            if 1 < count <= LONGEST_PIECE:
                 tables, segments = self.tables(tokens), batch.fragments[rows, :count]
                 changes = (segments[:, 1:] != segments[:, :-1]).float()
                 begins = functional.pad(changes, (1, 1), value=1.0)  # (rows, count + 1), true at both ends
@@ -276,10 +276,3 @@ def emitted(tables: Tables, tokens: Tensor) -> Tensor:
         return functional.embedding(tokens, tables.emissions)
     index = tokens[..., None].expand(-1, -1, tables.emissions.shape[-1])
     return tables.emissions.gather(1, index)
-
-
-def pieces(count: int) -> list[tuple[int, int]]:
-    """Start and end of pieces of similar length and at most `LONGEST` words that cover ``count`` words."""
-    number = -(-count // LONGEST)
-    ends = [count * k // number for k in range(number + 1)]
-    return list(pairwise(ends))

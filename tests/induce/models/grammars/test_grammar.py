@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from induce.data import by_length
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
@@ -16,7 +17,7 @@ from induce.data.word_edges import MEAN_WORDS, word_edges
 from induce.decoding.chart import mbr
 from induce.models.base import Query
 from induce.models.build import make_model
-from induce.models.grammars import grammar as module
+from induce.models.grammars import grammar as grammar_module
 from induce.structures import Brackets, SpanScores
 from tests.support.tiny import settings
 
@@ -60,7 +61,8 @@ def test_batch_loss_equals_the_loss_of_single_sentences(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["npcfg", "cpcfg", "simple-pcfg", "tn-pcfg", "diora", "s-diora"])
 def test_sentences_of_every_length_get_trees(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences of more than 4 words are parsed in pieces, which are joined from the right."""
-    monkeypatch.setattr(module, "LONGEST", 4)
+    for module in (by_length, grammar_module):
+        monkeypatch.setattr(module, "LONGEST_PIECE", 4)
     chart, sentences = model(kind), batch(1, 2, 4, 9)
     with torch.no_grad():
         scores, trees = (chart.structure(sentences, Query(type_)).rows() for type_ in (SpanScores, Brackets))
