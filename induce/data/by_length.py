@@ -20,14 +20,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
 BATCH_COST = 4096.0  # cost of a padded batch, in words with two boundary tokens per sentence
 BATCH_SENTENCES = 256
-LONGEST_PIECE = 400  # words; grammars parse longer sentences in pieces
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -158,10 +156,3 @@ def batches_of_similar_length(
         rows = candidates[: int((sizes[candidates] >= min_ratio * length).sum())]
         yield rows, length
         start += len(rows)
-
-
-def pieces(count: int) -> list[tuple[int, int]]:
-    """Start and end of pieces of similar length and at most `LONGEST_PIECE` words that cover ``count`` words."""
-    number = -(-count // LONGEST_PIECE)
-    ends = [count * k // number for k in range(number + 1)]
-    return list(pairwise(ends))

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, SentenceBatch
-from induce.data.by_length import pieces
+from induce.layers.padding import pieces
 from induce.models.autoencoders.autoencoder import (
     AutoencoderConfig,
     ChartAutoencoder,

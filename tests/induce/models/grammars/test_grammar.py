@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from induce.data import by_length
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
 from induce.data.word_edges import MEAN_WORDS, word_edges
 from induce.decoding.chart import mbr
+from induce.layers import padding
 from induce.models.base import Query
 from induce.models.build import make_model
 from induce.models.grammars import grammar as grammar_module
@@ -61,7 +61,7 @@ def test_batch_loss_equals_the_loss_of_single_sentences(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["npcfg", "cpcfg", "simple-pcfg", "tn-pcfg", "diora", "s-diora"])
 def test_sentences_of_every_length_get_trees(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences of more than 4 words are parsed in pieces, which are joined from the right."""
-    for module in (by_length, grammar_module):
+    for module in (padding, grammar_module):
         monkeypatch.setattr(module, "LONGEST_PIECE", 4)
     chart, sentences = model(kind), batch(1, 2, 4, 9)
     with torch.no_grad():
@@ -92,8 +92,8 @@ def test_symbols_are_counted_at_segment_edges() -> None:
     first, second = marginals[0, 2], marginals[1, 3]  # both begin at a segment start, one ends at a segment end
     assert first + second == pytest.approx(1, abs=1e-5)
     begins, ends = grammar.edges.sum(1).tolist()
-    assert begins == pytest.approx(module.COUNTED_MEMORY * 1, rel=1e-4)
-    assert ends == pytest.approx(module.COUNTED_MEMORY * second, rel=1e-4)
+    assert begins == pytest.approx(grammar_module.COUNTED_MEMORY * 1, rel=1e-4)
+    assert ends == pytest.approx(grammar_module.COUNTED_MEMORY * second, rel=1e-4)
 
 
 def test_words_are_counted_at_segment_edges() -> None:
