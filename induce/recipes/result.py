@@ -1,4 +1,4 @@
-"""Result of a recipe: the best model so far, with confidences calibrated on the vote of the other models."""
+"""Result of a recipe: the best model so far, with confidences that are calibrated on the trees of another model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from treebank.core.sentence import Sentence
 from treebank.corpora.sample import sample_treebank
 
 COMPARED_SENTENCES = 200  # of the text, compared with right and left branching
-CALIBRATION_SENTENCES = 400  # of the text, parsed by the vote
+CALIBRATION_SENTENCES = 400  # of the text, parsed by the model that calibrates the result
 TRIVIAL_PERCENT = 90.0  # of the phrases of right or left branching, from which a warning is printed
 
 

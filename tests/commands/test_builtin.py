@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,10 +15,13 @@ import synparse
 from bench.experiments.builtin import write_half
 from induce.reporting.runs import RunStory
 from induce.storage import builtin
-from induce.storage.checkpoint import build_model, find, read
+from induce.storage.checkpoint import build_model, find, read, save
+from induce.storage.facts import RecipeFacts
+from induce.storage.model_file import model_parts
 from tests.support.calls import Caller
 from tests.support.reference import ROOT
 from treebank.base.errors import SynparseError
+from treebank.base.metadata import encode
 
 LARGEST = 5_000_000  # bytes
 TEXT = "The teacher saw the old man .\nThey think that the teacher will come tomorrow .\n"
@@ -53,6 +57,23 @@ def test_default_model_is_announced_with_its_text_and_its_score(
     facts = read(find(model)).facts
     assert f"note: no model given; using {model} (onlstm; trained on " in " ".join(err.split())
     assert f"{facts.training.words:,} words; development perplexity " in " ".join(err.split())
+
+
+def test_interrupted_default_model_names_the_command_that_continues(
+    call: Caller, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained, path = read(find(model)), tmp_path / "half.safetensors"
+    recipe = RecipeFacts(name="best", seed=1, models=("npcfg-1",), finished=False, minutes=1.0)
+    content = {key: trained.file.content[key] for key in ("torch", "settings")}
+    facts = encode(replace(trained.facts, recipe=recipe))
+    save(path, model_parts({**content, "facts": facts}, trained.file.words, trained.file.weights()))
+    monkeypatch.setenv("SYNPARSE_MODEL", str(path))
+    code, _, err = call("parse", "in.txt")
+    assert code == 0
+    note = " ".join(err.split())
+    assert "(onlstm, recipe best; trained on " in note
+    assert "its training was interrupted: continue with synparse train --resume" in note
+    assert note.endswith("or use -m english")
 
 
 def test_everyday_sentences_are_parsed_better_than_by_the_earlier_model(call: Caller) -> None:
