@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from induce.decoding.neighbor_distances import MEASURES
+from induce.decoding.hidden_states import MEASURES
 from induce.structures import Impact
 from treebank.base import VERSION
 

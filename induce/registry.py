@@ -273,23 +273,23 @@ DECODERS: Registry[DecoderEntry] = Registry(
         "argmax": DecoderEntry("induce.decoding.heads:argmax", HeadDistribution, "heads"),
         "heads-to-tree": DecoderEntry("induce.decoding.heads:heads_to_tree", HeadDistribution, options=(ROOT_RULE,)),
         "heights": DecoderEntry("induce.decoding.distances:heights", Heights, "heads"),
-        "shift-reduce": DecoderEntry("induce.decoding.stack:shift_reduce", StackDecisions),
-        "impact-cuts": DecoderEntry("induce.decoding.impact:impact_cuts", Impact),
-        "impact-heads": DecoderEntry("induce.decoding.impact:impact_heads", Impact, "heads"),
+        "shift-reduce": DecoderEntry("induce.decoding.distances:shift_reduce", StackDecisions),
+        "impact-cuts": DecoderEntry("induce.decoding.hidden_states:impact_cuts", Impact),
+        "impact-heads": DecoderEntry("induce.decoding.hidden_states:impact_heads", Impact, "heads"),
         "mbr": DecoderEntry(
             "induce.decoding.chart:mbr",
             SpanScores,
             batch_location="induce.decoding.chart:mbr_together",
-            k_best_location="induce.decoding.k_best:mbr_k_best",
+            k_best_location="induce.decoding.chart:mbr_k_best",
         ),
         "mbr-nary": DecoderEntry("induce.decoding.chart:mbr_nary", SpanScores),
         "brackets": DecoderEntry("builtins:list", Brackets),
         "ranked": DecoderEntry(
-            "induce.decoding.k_best:best", RankedTrees, k_best_location="induce.decoding.k_best:first_ranked"
+            "induce.decoding.chart:best", RankedTrees, k_best_location="induce.decoding.chart:first_ranked"
         ),
         "arcs": DecoderEntry("builtins:tuple", Heads, "heads"),
         "ranked-arcs": DecoderEntry(
-            "induce.decoding.k_best:best", RankedHeads, "heads", k_best_location="induce.decoding.k_best:first_ranked"
+            "induce.decoding.chart:best", RankedHeads, "heads", k_best_location="induce.decoding.chart:first_ranked"
         ),
     },
 )

@@ -24,6 +24,7 @@ constants were chosen on 16 corpora in 12 languages (``bench/experiments/directi
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -148,7 +149,8 @@ def _points(frequent_words: float, word_classes: float, segment_growth: float) -
 def _words(beginning: Beginning) -> tuple[Array, Array]:
     """Whether each word (V,) is one of the most frequent, and its class (V,).
 
-    Words are counted in lower case, and rare words are replaced by pseudo-words, which do not count as frequent.
+    Words are counted in lower case, and rare words are replaced by pseudo-words, which do not count as frequent. A
+    frequent word has its own class; the class of another word is its longest common suffix.
     """
     numbers = np.bincount(beginning.ids, minlength=len(beginning.words) + 1)
     occurring = dict(zip(beginning.words, numbers[1:].tolist(), strict=True))
@@ -165,22 +167,17 @@ def _words(beginning: Beginning) -> tuple[Array, Array]:
     frequent = np.zeros(len(counts), dtype=bool)
     frequent[np.argsort(-counts * known, kind="stable")[:FREQUENT_WORDS]] = True
     frequent &= known & (counts > 0)
-    return frequent[entries], _classes(vocabulary, counts, frequent)[entries]
 
-
-def _classes(vocabulary: Vocabulary, counts: Array, frequent: Array) -> Array:
-    """Class (V,) of each entry: its own if it is ``frequent``, else that of its longest common suffix."""
     suffixes = [_suffixes(word) for word in vocabulary.words]
-    totals: dict[str, int] = {}
+    totals: Counter[str] = Counter()
     for names, count in zip(suffixes, counts.tolist(), strict=True):
-        for name in names:
-            totals[name] = totals.get(name, 0) + count
-    numbers: dict[str, int] = {}
+        totals.update(dict.fromkeys(names, count))
+    indices: dict[str, int] = {}  # of the classes
     classes = np.zeros(len(counts), dtype=np.int64)
     for index, names in enumerate(suffixes):
         suffix = next((name for name in names if totals[name] >= MIN_SUFFIX_COUNT), "")
-        classes[index] = numbers.setdefault(f"word {index}" if frequent[index] else suffix, len(numbers))
-    return classes
+        classes[index] = indices.setdefault(f"word {index}" if frequent[index] else suffix, len(indices))
+    return frequent[entries], classes[entries]
 
 
 def _is_pseudo(word: str) -> bool:

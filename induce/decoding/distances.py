@@ -1,4 +1,4 @@
-"""Brackets from syntactic distances, and heads from distances and heights, without recursion.
+"""Brackets from syntactic distances and from stack decisions, heads from distances and heights, without recursion.
 
 On ties the first maximum wins. ``distances`` has one entry per word; entry i is the gap *before* word i. The result
 contains every bracket of two or more words once, including the full-sentence span, in no particular order. NaN raises
@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads
 from treebank.core.distances import nearest_larger, numbers, spans_from_distances
 from treebank.core.sentence import ROOT
@@ -138,3 +139,27 @@ def heights(pairs: Sequence[Sequence[float]]) -> Heads:
                 heads[tops[part]] = top
         ends[start], tops[start] = end, top
     return tuple(heads)
+
+
+def shift_reduce(slots: Sequence[int]) -> list[tuple[int, int]]:
+    """Brackets of the binary tree that a shift-reduce parser builds (Shen 2022, thesis, algorithm 3), in linear time.
+
+    ``slots`` has one entry per word: the stack slot of its head after the reductions before the word. Slot 0 is the
+    newest. Before each word, the two newest constituents are joined d times, if there are two, where d is the slot of
+    the word minus that of the preceding word plus 1. The first entry counts too: in the published program it is the
+    number of slots.
+    """
+    chosen = list(slots.tolist() if hasattr(slots, "tolist") else slots)
+    if any(slot < 0 for slot in chosen):
+        raise SynparseError(f"slot {min(chosen)}: slots count from 0")
+    starts = [0]  # first word of each constituent on the stack
+    spans: list[tuple[int, int]] = []
+    for i in range(1, len(chosen)):
+        for _ in range(chosen[i] - chosen[i - 1] + 1):
+            if len(starts) < 2:
+                break
+            starts.pop()
+            spans.append((starts[-1], i))
+        starts.append(i)
+    spans += [(start, len(chosen)) for start in starts[:-1]]
+    return spans

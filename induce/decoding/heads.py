@@ -12,18 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count as counter
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from induce.data.by_length import batches_of_equal_length
-from induce.decoding.k_best_heads import Masks, ScoredHeads, k_best_heads
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads
 from treebank.core.sentence import ROOT
 
-Matrix = Sequence[Sequence[float]] | np.ndarray
+Array = np.ndarray
+Matrix = Sequence[Sequence[float]] | Array
 Root = Literal["free", "counted"]
+Split = tuple[int, int, int]  # of a phrase: its first word, the first word of its right half, and the word after it
+Masks = NDArray[np.bool_]  # heads that each word may have, the root in column N
+ScoredHeads = tuple[float, Heads]
+BestHeads = Callable[[Masks], Sequence[ScoredHeads]]  # the best tree under each mask (C, N, N + 1), -inf without any
 EPSILON = 1e-9  # added to each probability, so that every arc has a finite score
 REVERSED_ARC_WEIGHT = 0.5  # value of a reversed arc; a correct arc counts 1
 MAX_TABLE_NUMBERS = 100_000  # in one table, for the sentences of a batch
@@ -63,7 +70,7 @@ class Projective:
     decoder to the scores of arcs (N, N) and of roots (N,), or None if roots do not count.
     """
 
-    scores: Callable[..., tuple[np.ndarray, np.ndarray | None]]
+    scores: Callable[..., tuple[Array, Array | None]]
 
     def __call__(self, probability: Matrix, **options: Any) -> Heads:
         """Heads of the best tree."""
@@ -87,20 +94,20 @@ class Projective:
         return k_best_heads(best_heads, words, k)
 
 
-def mbr_head_scores(probability: Matrix) -> tuple[np.ndarray, np.ndarray]:
+def mbr_head_scores(probability: Matrix) -> tuple[Array, Array]:
     """Probabilities (N, N) of the arcs, and (N,) of each word as the root."""
     matrix = _probabilities(probability)
     return matrix, matrix.diagonal()
 
 
-def mbr_arc_scores(probability: Matrix) -> tuple[np.ndarray, np.ndarray]:
+def mbr_arc_scores(probability: Matrix) -> tuple[Array, Array]:
     """Probability (N, N) of each arc plus `REVERSED_ARC_WEIGHT` times that of the reversed arc, and of roots (N,)."""
     matrix = _probabilities(probability)
     gains = matrix + REVERSED_ARC_WEIGHT * matrix.T  # the diagonal counts 1.5: a root is correct both ways
     return gains, gains.diagonal()
 
 
-def log_scores(probability: Matrix, root: Root = "free") -> tuple[np.ndarray, np.ndarray | None]:
+def log_scores(probability: Matrix, root: Root = "free") -> tuple[Array, Array | None]:
     """Log probabilities (N, N) of the arcs and, if roots are counted, of each word as the root (N,)."""
     matrix = _probabilities(probability)
     scores = np.log(matrix + EPSILON)
@@ -116,7 +123,7 @@ mbr_heads = Projective(mbr_head_scores)
 mbr_arcs = Projective(mbr_arc_scores)
 
 
-def _probabilities(probability: Matrix) -> np.ndarray:
+def _probabilities(probability: Matrix) -> Array:
     """Matrix (N, N) in float64. Raises SynparseError if it is not square or a number is not a probability."""
     try:
         matrix = np.asarray(probability, dtype=np.float64)
@@ -133,7 +140,7 @@ def _probabilities(probability: Matrix) -> np.ndarray:
     return matrix
 
 
-def maximum_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
+def maximum_tree(scores: Array, roots: Array | None = None) -> Heads:
     """Heads of the one-rooted tree with the largest sum of ``scores[i, head]`` (N, N) and of its root's ``roots`` (N,).
 
     This is Edmonds' algorithm (1967) in one pass. The search follows best heads from a word; when it returns to a
@@ -167,7 +174,7 @@ class _Board:
     words to which these arcs lead; ``root`` and ``root_word`` are the same for the arc from the root.
     """
 
-    def __init__(self, scores: np.ndarray, roots: np.ndarray | None) -> None:
+    def __init__(self, scores: Array, roots: Array | None) -> None:
         count = self.count = self.nodes_left = len(scores)
         board, self.tie = _score_board(scores, roots)
         np.fill_diagonal(board, -np.inf)
@@ -200,18 +207,14 @@ class _Board:
             better = self.into[row] > into
             np.putmask(dependent, better, self.dependent[row])
             np.maximum(into, self.into[row], out=into)
-            self._take_better_root(keep, row)
+            gain, earlier = self.root[row] - self.root[keep], self.root_word[row] < self.root_word[keep]
+            if gain > self.tie or (earlier and gain >= -self.tie):  # on ties the arc into the first word
+                self.root[keep], self.root_word[keep] = self.root[row], self.root_word[row]
             for word in self.words[row]:
                 self.row_of[word] = keep
         into[words] = -np.inf
         self.best[keep] = int(into.argmax())
         self.nodes_left -= len(rows) - 1
-
-    def _take_better_root(self, keep: int, row: int) -> None:
-        """Give the row ``keep`` the better root arc of two rows, on ties that into the first word."""
-        gain, earlier = self.root[row] - self.root[keep], self.root_word[row] < self.root_word[keep]
-        if gain > self.tie or (earlier and gain >= -self.tie):
-            self.root[keep], self.root_word[keep] = self.root[row], self.root_word[row]
 
     def heads(self, last: int) -> Heads:
         """Heads of all words after contraction to one node, whose cycles are opened from the outside in."""
@@ -223,7 +226,7 @@ class _Board:
         return tuple(heads[word] for word in range(self.count))
 
 
-def _score_board(scores: np.ndarray, roots: np.ndarray | None) -> tuple[np.ndarray, float]:
+def _score_board(scores: Array, roots: Array | None) -> tuple[Array, float]:
     """Scores (N, N + 1) with those of the root in the last column, and the rounding error of the sum over a tree.
 
     -inf is replaced by numbers so low that a tree contains such an arc only if it cannot be avoided.
@@ -242,12 +245,12 @@ def _score_board(scores: np.ndarray, roots: np.ndarray | None) -> tuple[np.ndarr
     return board, ROUNDING * count * max(abs(low), abs(high))
 
 
-def maximum_projective_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
+def maximum_projective_tree(scores: Array, roots: Array | None = None) -> Heads:
     """Heads of the best one-rooted tree without crossing arcs, with arguments as in `maximum_tree`."""
     return maximum_projective_trees([(scores, roots)])[0]
 
 
-def maximum_projective_trees(sentences: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> list[Heads]:
+def maximum_projective_trees(sentences: Sequence[tuple[Array, Array | None]]) -> list[Heads]:
     """Heads of several sentences by `maximum_projective_tree`, with one batch for each length."""
     heads: list[Heads] = [()] * len(sentences)
     lengths = [len(scores) for scores, _ in sentences]
@@ -258,7 +261,7 @@ def maximum_projective_trees(sentences: Sequence[tuple[np.ndarray, np.ndarray | 
     return heads
 
 
-def _best_trees(boards: np.ndarray, ties: np.ndarray) -> list[Heads]:
+def _best_trees(boards: Array, ties: Array) -> list[Heads]:
     """Heads of the best projective trees of boards (B, N, N + 1) from `_score_board`, all of one length.
 
     Algorithm of Eisner (1996), for all spans of one width at once. A span is stored under its width and the word at
@@ -348,3 +351,85 @@ def phrases(heads: Heads) -> list[tuple[int, int]]:
         if not waiting[head]:
             ready.append(head)
     return [(start, end) for start, end in zip(starts, ends, strict=True) if end - start > 1]
+
+
+def branching(count: int, *, right: bool) -> list[Split]:
+    """Splits of the purely right-branching or left-branching tree over ``count`` words, from the top."""
+    if right:
+        return [(start, start + 1, count) for start in range(count - 1)]
+    return [(0, end - 1, end) for end in range(count, 1, -1)]
+
+
+def best_in_tree(gains: Array, splits: Sequence[Split]) -> list[int]:
+    """Head of each word, or the word itself for the root, in the best dependency tree that agrees with ``splits``.
+
+    The tree has the largest sum of ``gains`` (N, N). Row i contains the gain of each word as head of word i, and the
+    diagonal that of each word as the root. In ``splits`` each phrase follows the phrases that contain it.
+
+    Each phrase of the binary tree has one head; where two phrases are joined, the head of one depends on the head of
+    the other, so that 2^(N-1) dependency trees agree with the tree. For each phrase, from the bottom up, the best score
+    with each of its words as the head is stored. Every pair of words is compared once.
+    """
+    heads = list(range(len(gains)))
+    best = np.zeros(len(gains))  # of the largest phrase so far that contains the word, with this word as its head
+    chosen: list[tuple[Array, Array]] = []
+    for start, middle, end in reversed(splits):
+        left, right = slice(start, middle), slice(middle, end)
+        under_left = gains[right, left] + best[right, None]  # (words of the right half, heads in the left one)
+        under_right = gains[left, right] + best[left, None]
+        chosen.append((under_left.argmax(0), under_right.argmax(0)))
+        best[left] += under_left.max(0)
+        best[right] += under_right.max(0)
+    head_of = {(0, len(gains)): int((best + gains.diagonal()).argmax())} if len(gains) else {}
+    for (start, middle, end), (of_left, of_right) in zip(splits, reversed(chosen), strict=True):
+        head = head_of[start, end]
+        under = middle + int(of_left[head - start]) if head < middle else start + int(of_right[head - middle])
+        heads[under] = head
+        head_of[start, middle], head_of[middle, end] = (head, under) if head < middle else (under, head)
+    return heads
+
+
+def heads_in_tree(heads: Array, splits: Sequence[Split]) -> Array:
+    """Votes (N, N) for the arcs of the best dependency tree that agrees with ``splits``, by a head distribution (N, N).
+
+    The gain of an arc is its probability plus `REVERSED_ARC_WEIGHT` times that of the reversed arc. The tree is better
+    evidence for which words are connected than for which of them is the head. The reversed arc of each selected arc
+    therefore receives the probability that ``heads`` assigns to it, and the selected arc the rest.
+    """
+    words = np.arange(len(heads))
+    reversed_arcs = np.where(np.eye(len(heads), dtype=bool), 0.0, heads.T)
+    best_heads = best_in_tree(heads + REVERSED_ARC_WEIGHT * reversed_arcs, splits)
+    reversed_votes = reversed_arcs[words, best_heads]
+    votes = np.zeros_like(heads)
+    votes[best_heads, words] = reversed_votes
+    votes[words, best_heads] = 1.0 - reversed_votes
+    return votes
+
+
+def k_best_heads(best_heads: BestHeads, words: int, k: int) -> list[ScoredHeads]:
+    """The ``k`` best trees over so many ``words`` with their scores, best first, or fewer if there are not so many.
+
+    The best tree of a set of trees divides the others: part i consists of the trees that agree with it on the heads of
+    the words before i, and have another head of word i. The next best tree is the best of all parts (Lawler 1972). Any
+    algorithm for the best tree under restrictions will do.
+    """
+    if not words:
+        return [(0.0, ())]
+    order = counter()  # of equal trees, the one that was found first wins
+    waiting: list[tuple[float, int, Heads, int, Masks]] = []
+    ranked: list[ScoredHeads] = []
+    masks, firsts = np.ones((1, words, words + 1), dtype=bool), [0]  # and the first word that a mask may divide by
+    while True:
+        for (score, heads), first, mask in zip(best_heads(masks), firsts, masks, strict=True):
+            if score > -np.inf:
+                heappush(waiting, (-score, next(order), heads, first, mask))
+        if not waiting or len(ranked) == k:
+            return ranked
+        cost, _, heads, first, mask = heappop(waiting)
+        ranked.append((-cost, heads))
+        firsts = list(range(first, words))
+        masks = mask[None].repeat(len(firsts), 0)
+        for part, word in zip(masks, firsts, strict=True):
+            part[first:word] = False
+            part[range(first, word), heads[first:word]] = True  # ROOT = -1 is the last column
+            part[word, heads[word]] = False

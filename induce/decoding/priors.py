@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ import numpy as np
 from induce.data.punctuation import JOINED, NOTHING, bracket_conflicts, bracketed, join_conflicts, joined
 from induce.data.word_edges import SegmentEdgesConfig, span_log_weights
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, is_clear
-from induce.decoding.heads_in_tree import branching, heads_in_tree
+from induce.decoding.heads import branching, heads_in_tree
 from induce.decoding.specification import NO_PRIORS, Prior, check_priors, parse_priors
 from induce.registry import PRIORS, load
 from induce.structures import SpanScores, Structure
@@ -266,11 +265,6 @@ class AppliedPriors:
         """Whether a prior reads probabilities of nonterminals."""
         return any(prior.name == PREFIX_SYMBOLS for prior in self.priors)
 
-    @cached_property
-    def _functions(self) -> list[tuple[Callable[..., Any], float]]:
-        """The function and the strength of each prior."""
-        return [(load(PRIORS.get(prior.name).location), prior.strength) for prior in self.priors]
-
     def apply(self, structure: Structure, sentences: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Scores]:
         """Scores of each sentence, given its word numbers and gaps."""
         rows = structure.rows()
@@ -290,8 +284,8 @@ class AppliedPriors:
     def adjust(self, row: Any, evidence: Evidence) -> Scores:
         """Scores of one sentence, before and after the priors."""
         adjusted = row
-        for function, strength in self._functions:
-            adjusted = function(adjusted, evidence, strength)
+        for prior in self.priors:
+            adjusted = load(PRIORS.get(prior.name).location)(adjusted, evidence, prior.strength)
         is_same = adjusted is row or np.array_equal(adjusted, row)
         return Scores(row, None if is_same else adjusted)
 

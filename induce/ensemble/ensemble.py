@@ -16,7 +16,7 @@ import numpy as np
 
 from induce.data.normalization import RECIPES
 from induce.decoding.chart import mbr_splits
-from induce.decoding.heads_in_tree import heads_in_tree
+from induce.decoding.heads import heads_in_tree
 from induce.decoding.specification import NO_PRIORS
 from induce.ensemble.ensemble_description import EnsembleDescription, digest_of, members_folder
 from induce.ensemble.voters import Voter, Votes, make_voter

@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 
 from induce.data.batches import SentenceBatch
-from induce.decoding.neighbor_distances import MEASURES
+from induce.decoding.hidden_states import MEASURES
 from induce.models.base import Model
 from induce.models.capabilities import LayeredStates, MaskingImpact
 from induce.states.state_trees import IMPACT, StateSource, numbers, parse_source

@@ -12,7 +12,7 @@ import numpy as np
 
 from induce.decoding import specification
 from induce.decoding.distances import unbiased
-from induce.decoding.neighbor_distances import MEASURES
+from induce.decoding.hidden_states import MEASURES
 from induce.decoding.priors import AppliedPriors, Evidence, requested_priors
 from induce.parsing.reading import Reading
 from induce.states.states_file import SentenceStates, StatesFile

@@ -24,8 +24,7 @@ from typing import IO
 
 import numpy as np
 
-from induce.decoding.impact import impact_of_states
-from induce.decoding.neighbor_distances import SPECIAL, Array, merge_attention, merge_hidden
+from induce.decoding.hidden_states import SPECIAL, Array, impact_of_states, merge_attention, merge_hidden
 from treebank.base.errors import SynparseError
 from treebank.io.jsonl import NEVER_IN_WORDS
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from induce.decoding.neighbor_distances import MEASURES
+from induce.decoding.hidden_states import MEASURES
 from induce.parsing.load import load_parser
 from induce.states.state_trees import StateSource, choose_source
 from induce.states.states_file import SentenceStates, StatesFile

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from induce.decoding.stack import shift_reduce
+from induce.decoding.distances import shift_reduce
 from induce.models.language.ordered_memory import MaskedAttention, OrderedMemoryLayer, RecursiveCell
 from tests.support.reference import Fixture, fixtures, load, without_labels
 from treebank.core.tree import Tree

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from induce.decoding.impact import impact_of_states, separation
-from induce.decoding.neighbor_distances import MEASURES
+from induce.decoding.hidden_states import MEASURES, impact_of_states, separation
 from induce.decoding.priors import Evidence, branching_gaps
 from induce.states.state_trees import StateSource
 from induce.states.states_file import StatesFile

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import SentenceBatch
-from induce.decoding.chart import mbr
-from induce.decoding.k_best import mbr_k_best
+from induce.decoding.chart import mbr, mbr_k_best
 from induce.models.base import Query, next_words
 from induce.models.capabilities import WordScoring
 from induce.structures import Structure

@@ -2,7 +2,7 @@
 
 Both are CKY on logarithms, the inside pass with maxima instead of sums. `best_trees` has no back-pointers: the best
 split and children are computed again at the N - 1 spans of the best tree. In `k_best_trees`, each nonterminal over each
-span keeps its k best trees (`induce.decoding.k_best`). A tree consists of its phrases and their nonterminals. Each word
+span keeps its k best trees (`induce.decoding.chart`). A tree consists of its phrases and their nonterminals. Each word
 has the preterminal with which the tree is most probable, so that no two of the k trees are the same.
 
 S nonterminals, T preterminals, M = S + T symbols.
@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from induce.decoding.k_best import merge, traced
+from induce.decoding.chart import merge, traced
 
 RankedSpans = tuple[float, list[tuple[int, int, int]]]  # log probability in nats, and spans with their nonterminals
 

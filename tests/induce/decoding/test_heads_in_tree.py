@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from induce.decoding.chart import mbr_splits
-from induce.decoding.heads import REVERSED_ARC_WEIGHT
-from induce.decoding.heads_in_tree import Split, best_in_tree, branching, heads_in_tree
+from induce.decoding.heads import REVERSED_ARC_WEIGHT, Split, best_in_tree, branching, heads_in_tree
 
 
 def all_in_tree(count: int, splits: list[Split]) -> list[list[int]]:

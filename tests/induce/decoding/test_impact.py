@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from induce.decoding.impact import impact_cuts, impact_heads, separation
+from induce.decoding.hidden_states import impact_cuts, impact_heads, separation
 from treebank.core.sentence import ROOT
 
 

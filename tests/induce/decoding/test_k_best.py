@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from induce.decoding.chart import mbr
+from induce.decoding.chart import mbr, mbr_k_best
 from induce.decoding.heads import EPSILON
-from induce.decoding.k_best import mbr_k_best
 from induce.decoding.specification import decoder, k_best_decoder
 from induce.structures import Distances, SpanScores
 from tests.support.binary_trees import all_brackets

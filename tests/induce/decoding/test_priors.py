@@ -11,7 +11,7 @@ import pytest
 from induce.data.punctuation import JOINED, SEPARATED
 from induce.data.word_edges import SegmentEdgesConfig
 from induce.decoding import priors
-from induce.decoding.heads_in_tree import branching, heads_in_tree
+from induce.decoding.heads import branching, heads_in_tree
 from induce.decoding.priors import Evidence
 from induce.decoding.specification import parse_priors
 from induce.registry import PRIORS, load

@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from induce.decoding.chart import mbr, mbr_nary, mbr_splits
-from induce.decoding.heads import mbr_heads
-from induce.decoding.heads_in_tree import heads_in_tree
+from induce.decoding.heads import heads_in_tree, mbr_heads
 from induce.ensemble import ensemble as ensembles
 from induce.ensemble.combine import combine
 from induce.ensemble.ensemble import Ensemble

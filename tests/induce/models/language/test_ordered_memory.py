@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.decoding.stack import shift_reduce
+from induce.decoding.distances import shift_reduce
 from induce.models.language.ordered_memory import OrderedMemoryLayer
 
 pytestmark = pytest.mark.usefixtures("double")
