@@ -164,7 +164,8 @@ def train_model(
     if seeds and recipe:
         raise click.UsageError("--recipe names models, settings and seeds itself")
     if seeds and not is_single and not options["resume"]:
-        raise click.UsageError("--seeds trains one model several times; name it with --model or --preset")
+        remedy = "name it with --model or --preset, or repeat the recipe with --seed 1 -o RUN-1, --seed 2 -o RUN-2"
+        raise click.UsageError(f"--seeds trains one model several times; {remedy}")
     if branching:
         options["settings"] = (*options["settings"], f"parse.branching={branching}")
     from induce.training.learners import join_group

@@ -19,6 +19,7 @@ from induce.parsing.load import load_parser, read_trained
 from induce.registry import Output
 from induce.storage.checkpoint import find
 from induce.storage.locate import ENSEMBLE, PathType, locate
+from induce.storage.model_file import MODEL
 from induce.storage.model_spec import ModelSpec, expand_models, parse_model_spec
 from induce.storage.outputs import check_output
 from induce.storage.run_folder import RunLock, check_type
@@ -88,21 +89,29 @@ class EnsemblePlan:
 
 
 def combine(
-    members: Sequence[str], run: str, *, overwrite: bool = False, report: Report = ignore, **plan: object
+    members: Sequence[str],
+    run: str,
+    *,
+    overwrite: bool = False,
+    replace_model: bool = False,
+    report: Report = ignore,
+    **plan: object,
 ) -> Ensemble:
     """Write the ensemble of ``members``, model specifications or patterns, and return it.
 
     If ``run`` ends with ``.safetensors``, it is a file that contains the members; otherwise it is a folder that names
     them. ``plan`` are fields of `EnsemblePlan`; ``report`` is called with a message for each decoder that is chosen. A
-    single ensemble without options is copied; in a file, an ensemble of one model is this model. Raises SynparseError
-    if the ensemble cannot be written or the members cannot vote together.
+    single ensemble without options is copied; in a file, an ensemble of one model is this model. With
+    ``replace_model``, the model in the folder is deleted after the ensemble is written. Raises SynparseError if the
+    ensemble cannot be written or the members cannot vote together.
     """
     if run == "-":
         raise UsageError("-o -: an ensemble cannot be written to standard output; name a file or a folder")
     target = Path(run)
     names = [split_name(name)[1] for text in members for group in expand_models([text]).values() for name in group]
     specs = [_with_path(parse_model_spec(name)) for name in names]
-    _check_free(target, specs, overwrite)
+    others = [PathType.MODEL] if replace_model else []
+    _check_free(target, specs, overwrite, *others)
     copied = _only_ensemble(specs, plan)
     ensemble = copied or EnsemblePlan(**plan).resolve(specs, report)  # type: ignore[arg-type]
     if target.suffix == SUFFIX:
@@ -114,10 +123,12 @@ def combine(
     is_new = not target.exists()
     lock = RunLock(target, "program")
     try:
-        _check_free(target, specs, overwrite)  # again, in case another program has written it in the meantime
+        _check_free(target, specs, overwrite, *others)  # again, in case another program has written it in the meantime
         located = tuple(_located(member, target) for member in ensemble.description.members)
         description = replace(ensemble.description, members=located)
         description.write(target)
+        if replace_model:  # from now on, the folder is an ensemble (`locate`)
+            (target / MODEL).unlink(missing_ok=True)
     finally:
         lock.release()
         if is_new:
@@ -169,15 +180,18 @@ def _write_file(description: EnsembleDescription, target: Path) -> None:
         replace(description, members=tuple(copied)).write_file(target, files)
 
 
-def _check_free(target: Path, specs: Sequence[ModelSpec], overwrite: bool) -> None:
-    """Raises SynparseError if ``target`` exists and must not be replaced, or is a member or inside a member."""
+def _check_free(target: Path, specs: Sequence[ModelSpec], overwrite: bool, *others: PathType) -> None:
+    """Raises SynparseError if ``target`` exists and must not be replaced, or is a member or inside a member.
+
+    A folder may contain ``others``.
+    """
     if target.suffix == SUFFIX:
         check_output(str(target))
         exists = os.path.lexists(target)
         if exists and locate(target).type not in (PathType.ENSEMBLE, PathType.MODEL_FILE):
             raise SynparseError(f"{target}: not a model, so it is not overwritten; name another file with -o")
     else:
-        check_type(target, PathType.ENSEMBLE, PathType.JOB)
+        check_type(target, PathType.ENSEMBLE, PathType.JOB, *others)
         exists = (target / ENSEMBLE).exists()
     for spec in specs:
         if not spec.baseline and target.resolve().is_relative_to(Path(spec.path).resolve()):

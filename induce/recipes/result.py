@@ -31,7 +31,7 @@ TRIVIAL_PERCENT = 90.0  # of the phrases of right or left branching, from which 
 def write_vote(job: RecipeJob, runs: Sequence[PartRun], folder: Path) -> None:
     """Make ``folder`` the ensemble of these runs, each with the weight of its part and the estimated prior."""
     members = [replace(job.model_spec(run.name), weight=run.part.weight).name for run in runs]
-    combine(members, str(folder), overwrite=True, report=job.note)
+    combine(members, str(folder), overwrite=True, replace_model=True, report=job.note)
     job.note(f"{folder} is the vote of {', '.join(run.name for run in runs)}")
 
 
@@ -42,7 +42,6 @@ def write_result(job: RecipeJob, *, finished: bool) -> None:
     """
     recipe, trained = job.plan.recipe, job.trained()
     if finished and recipe.result == VOTE:
-        (job.folder / MODEL).unlink(missing_ok=True)
         write_vote(job, [run for run in trained if run.part.votes], job.folder)
         return
     parts = [run.part for run in trained if run.part.name != recipe.result]

@@ -145,11 +145,19 @@ def _begin(job: RecipeJob, where: str, max_minutes: float | None, stop: Stop) ->
     for line in data.notes:
         job.decide(line)
     cores = worker_count(job.request.device)
-    expected = min(plan.minutes, max(1.0, plan.words / plan.recipe.costs.words_per_minute / cores))
+    expected = min(plan.minutes, max(1, round(plan.words / plan.recipe.costs.words_per_minute / cores)))
     job.decide(
-        f"{plan.words:,} words: about {quantity(round(expected), 'minute')} on {quantity(cores, 'core')}, at most "
-        f"{plan.minutes:g} (--max-minutes); Ctrl-C stops and keeps the best model so far"
+        f"{plan.words:,} words: about {_duration(expected)} on {quantity(cores, 'core')}, at most "
+        f"{_duration(plan.minutes)} (--max-minutes); Ctrl-C stops and keeps the best model so far"
     )
+
+
+def _duration(minutes: float) -> str:
+    """``minutes`` in words, in seconds if there is less than one."""
+    if minutes < 1:
+        return quantity(max(1, round(60 * minutes)), "second")
+    number = f"{minutes:.4g}"
+    return f"{number} minute" if number == "1" else f"{number} minutes"
 
 
 def _read_text(job: RecipeJob, stop: Stop) -> RunData:
@@ -174,8 +182,9 @@ def _report_shares(job: RecipeJob) -> None:
     plan = job.plan
     if plan.vote_share < 1:
         job.note(f"share of the sentences: {plan.text_share:.1%}; for students of the vote: {plan.vote_share:.1%}")
-    if plan.text_share < 1:
-        job.decide(f"the models learn from {plan.text_share:.0%} of the sentences; a larger --max-minutes allows more")
+    line = f"the models learn from {plan.text_share:.0%} of the sentences; a larger --max-minutes allows more"
+    if plan.text_share < 1 and line not in plan.log:
+        job.decide(line)
 
 
 def _train(
@@ -242,8 +251,7 @@ def _training(run: PartRun, job: RecipeJob, stretch: float, room: float, data: R
         request = replace(request, settings=(*request.settings, *_passes(run, request, data, learned, job)))
     slack = SLACK if part.max_passes and not part.words else 1.0
     limit = max(MIN_MINUTES, min(slack * minutes - used, room * minutes))
-    duration = f"{limit:.1f} minutes" if limit >= 1 else quantity(round(60 * limit), "second")
-    job.note(f"{run.name}: preset {run.preset}, up to {duration}")
+    job.note(f"{run.name}: preset {run.preset}, up to {_duration(limit)}")
     return Training(run.name, request, data, limit)
 
 

@@ -6,16 +6,19 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from shutil import copytree, rmtree
+from shutil import copy, copytree, rmtree
 
 import pytest
 
+from induce.ensemble.ensemble_description import EnsembleDescription
 from induce.parsing.load import load_parser
 from induce.recipes import result, runner
 from induce.recipes.recipe import Part, PartRun, Recipe
 from induce.recipes.recipe_job import RecipeJob
 from induce.recipes.runner import train_recipe
 from induce.storage.facts import Check
+from induce.storage.locate import ENSEMBLE
+from induce.storage.model_file import MODEL
 from induce.training.corpora import prepare_text
 from induce.training.events import Event, PartProgress
 from induce.training.request import RunRequest
@@ -92,6 +95,37 @@ def test_result_is_an_ensemble_and_the_log_holds_the_decisions(
     student = load_parser(run / "parts" / "student-1")
     assert student.learned_from == f"parsed trees: {run / 'parts' / 'vote'} (teacher)"
     assert trees(copytree(run, tmp_path / "moved")) == trees(run)
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["before", "after"])
+def test_killed_job_has_the_old_or_the_new_result(
+    tmp_path: Path, complete: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch, is_new: bool
+) -> None:
+    """The best model so far is there until the ensemble is, and the ensemble is the result as soon as it is written."""
+    run = copytree(complete[0], tmp_path / "run")
+    ensemble = run / ENSEMBLE
+    expected = trees(run if is_new else run / "parts" / "prpn-1")
+    ensemble.unlink()
+    copy(run / "parts" / "prpn-1" / MODEL, run / MODEL)
+
+    unlink = Path.unlink
+
+    def killed(path: object, *arguments: object, **options: object) -> None:
+        if path == run / MODEL or not is_new:
+            raise KeyboardInterrupt
+        unlink(path, *arguments, **options)
+
+    monkeypatch.setattr(*((Path, "unlink") if is_new else (EnsembleDescription, "write")), killed)
+    job = RecipeJob.open(RunRequest(run=str(run), resume=True, device="cpu"), RECIPE, None)
+    with pytest.raises(KeyboardInterrupt):
+        result.write_result(job, finished=True)
+    monkeypatch.undo()
+    assert ensemble.exists() == is_new
+    assert (run / MODEL).exists()
+    assert trees(run) == expected
+    result.write_result(job, finished=True)
+    assert ensemble.exists()
+    assert not (run / MODEL).exists()
 
 
 @pytest.mark.parametrize(("limits", "name"), [((10_000, 0), "small"), ((20_000, 10_000), "smaller"), ((1, 0), "tiny")])
