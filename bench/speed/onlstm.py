@@ -17,8 +17,7 @@ import torch
 from bench.common import best_seconds
 from induce.data.batches import StreamBatch
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
-from induce.layers.matrix_library import MKL, choose_library, multiplying
-from induce.layers.rounding import BFLOAT16, FLOAT32, computing
+from induce.layers.products import BFLOAT16, FLOAT32, MKL, choose_library, computing, multiplying
 from induce.models.language.lstm import Lstm
 from induce.models.language.next_word_model import AwdConfig, AwdModel
 from induce.models.language.onlstm import OnLstm, OnLstmConfig

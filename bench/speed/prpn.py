@@ -9,7 +9,7 @@ from torch.nn import functional
 from bench.common import best_seconds
 from induce.data.batches import StreamBatch
 from induce.layers.cross_entropy import cross_entropy
-from induce.layers.matrix_library import choose_library, multiplying
+from induce.layers.products import choose_library, multiplying
 from induce.models.language.prpn import Prpn, PrpnConfig, PrpnMasks
 from induce.models.language.prpn_kernel import attend, scores
 from induce.settings.presets import load_preset

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from induce.layers.rounding import in_float32, product, rounds
+from induce.layers.products import in_float32, product, rounds
 
 ROWS = 512  # of logits in memory at a time: 512 x 10,000 floats are 20 MB
 

@@ -16,7 +16,7 @@ from induce.data.by_length import map_by_length
 from induce.data.normalization import RECIPES
 from induce.data.vocabulary import split
 from induce.device import choose_device
-from induce.layers.matrix_library import flushing_denormals
+from induce.layers.products import flushing_denormals
 from induce.models.base import SentenceTooLong
 from induce.models.capabilities import SentenceScoring, WordScoring
 from induce.parsing.load import read_trained

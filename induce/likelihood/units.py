@@ -22,7 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch, pad
 from induce.data.by_length import batches_by_cost, map_by_length
 from induce.data.loaders import MASKINGS
-from induce.layers.matrix_library import flushing_denormals
+from induce.layers.products import flushing_denormals
 from induce.likelihood.language_model import LanguageModel
 from induce.models.base import Loss
 from induce.models.language.next_word_model import NextWordModel

@@ -99,7 +99,7 @@ class Model(nn.Module):
     whole_batch: tuple[type[Batch], ...] = ()
     estimates_root: ClassVar[bool] = False  # whether the diagonal of head distributions is P(word is the root)
     measure: ClassVar[str] = "perplexity"  # quantity that is reported for `Loss.nll`, by name
-    rounds: ClassVar[bool] = False  # whether training may round the factors of products (`induce.layers.rounding`)
+    rounds: ClassVar[bool] = False  # whether training may round the factors of products (`induce.layers.products`)
 
     @classmethod
     def decodable(cls) -> tuple[type[Structure], ...]:

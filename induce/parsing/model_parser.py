@@ -241,7 +241,7 @@ class ModelParser(Parser):
 
     def _multiplying(self, words: int) -> AbstractContextManager[None]:
         """Context in which matrices are multiplied by the library that suits the model and the number of words."""
-        from induce.layers.matrix_library import MKL, choose_library, multiplying
+        from induce.layers.products import MKL, choose_library, multiplying
 
         if self.device != "cpu" or words < MIN_LIBRARY_WORDS:
             return multiplying(MKL)

@@ -19,7 +19,7 @@ from torch import Tensor, distributed
 
 from induce.data.batches import Batch
 from induce.data.loaders import Loader
-from induce.layers.rounding import computing
+from induce.layers.products import computing
 from induce.models.base import Context, CountSharing, FittedModel, Loss, Model, detach
 from induce.registry import PROCESS_GROUP, load
 from induce.settings.presets import resolve

@@ -15,7 +15,7 @@ from induce.data.batches import Batch
 from induce.data.corpus import unknown_share
 from induce.data.vocabulary import bits
 from induce.decoding.specification import decoder_entry
-from induce.layers.matrix_library import MKL, choose_library, multiplying
+from induce.layers.products import MKL, choose_library, multiplying
 from induce.models.base import FittedModel, Model
 from induce.settings.run import fitting_to
 from induce.storage.facts import Check

@@ -11,7 +11,7 @@ import torch
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.data.loaders import columns, segments
 from induce.decoding.distances import biased
-from induce.layers.dropout import Masks, activation_penalty, dropped_weight, temporal_activation_penalty
+from induce.layers.masks import Masks, activation_penalty, dropped_weight, temporal_activation_penalty
 from induce.models.base import Query, detach
 from induce.models.language.onlstm import OnLstm, OnLstmConfig, OnLstmLayer, OnLstmState
 from induce.models.language.onlstm_kernel import cumax

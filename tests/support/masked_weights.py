@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from induce.data.batches import MaskedBatch
-from induce.layers.padding import real_words
+from induce.layers.masks import real_words
 from tests.support.reference import Fixture
 
 PADDING = 1  # the number that the released programs pad with

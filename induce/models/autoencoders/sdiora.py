@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
-from induce.layers.padding import pieces
+from induce.layers.masks import pieces
 from induce.models.autoencoders.autoencoder import (
     AutoencoderConfig,
     ChartAutoencoder,

@@ -21,7 +21,7 @@ from induce.data.batches import Batch, FragmentBatch, SentenceBatch
 from induce.data.by_length import batches_of_equal_length
 from induce.data.word_classes import FlatText, check_words_as_classes, word_classes
 from induce.decoding.heads import Masks, ScoredHeads, k_best_heads, mbr_heads
-from induce.layers.padding import real_words
+from induce.layers.masks import real_words
 from induce.models.base import Context, Loss, Model, Query
 from induce.models.dependency.initial_trees import harmonic_rules, tree_scores, used_rules
 from induce.models.dependency.outward_sums import RuleScores, best_heads, log_total, tree_arcs

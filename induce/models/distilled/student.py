@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, HeadSupervisedBatch, SentenceBatch, SpanTargetBatch
 from induce.data.punctuation import GAP_FEATURES, gap_features
-from induce.layers.padding import lstm_states, real_words
+from induce.layers.masks import lstm_states, real_words
 from induce.models.base import Context, Loss, Model, Query, bounded
 from induce.models.distilled.settings import (
     BUCKETS,

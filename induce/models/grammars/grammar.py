@@ -22,7 +22,7 @@ from torch.nn import functional
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanRewardBatch, SpanSupervisedBatch
 from induce.data.word_edges import word_edges
 from induce.decoding.priors import EdgeStatistics
-from induce.layers.padding import LONGEST_PIECE, pieces
+from induce.layers.masks import LONGEST_PIECE, pieces
 from induce.models.base import Context, Loss, Model, Query
 from induce.models.capabilities import EdgeCounting, SentenceScoring
 from induce.models.grammars.rules import Rules, word_costs

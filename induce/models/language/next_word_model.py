@@ -22,7 +22,7 @@ from induce.layers.cross_entropy import (
     mixture_log_probabilities,
     target_log_probabilities,
 )
-from induce.layers.dropout import Masks, activation_penalty, draw_masks, temporal_activation_penalty
+from induce.layers.masks import Masks, activation_penalty, draw_masks, temporal_activation_penalty
 from induce.models.base import Loss, Model, NextWords, next_words
 from induce.models.capabilities import WordScoring, WordVectors
 from induce.setting import count, dropout_rate, limited, setting, unequal, weight

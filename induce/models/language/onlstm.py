@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
-from induce.layers.dropout import dropped_weight
+from induce.layers.masks import dropped_weight
 from induce.models.base import Query, bounded
 from induce.models.capabilities import GateReading
 from induce.models.language.next_word_model import AwdConfig, AwdModel

@@ -38,7 +38,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from induce.layers.rounding import in_float32, product, rounds
+from induce.layers.products import in_float32, product, rounds
 
 CACHED_ENTRIES = 2**20  # a larger matrix does not fit into the cache of current processors
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
-from induce.layers.dropout import Masks, keep_mask
+from induce.layers.masks import Masks, keep_mask
 from induce.models.base import Loss, Query, gold_distances, next_words
 from induce.models.language.onlstm import OnLstm, OnLstmConfig, OnLstmState, SegmentOutput
 from induce.models.language.onlstm_kernel import cumax

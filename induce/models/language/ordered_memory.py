@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.layers.cross_entropy import cross_entropy
-from induce.layers.dropout import FastDropout, keep_mask
+from induce.layers.masks import FastDropout, keep_mask
 from induce.models.base import Loss, Query, bounded, next_words
 from induce.models.capabilities import GateReading
 from induce.models.language.next_word_model import NextWordModel

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch
-from induce.layers.dropout import dropped, scaled_mask
+from induce.layers.masks import dropped, scaled_mask
 from induce.models.base import Query, bounded
 from induce.models.capabilities import GatedMemory, MemoryWeights
 from induce.models.language.next_word_model import NextWordModel

@@ -49,8 +49,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from induce.layers.dropout import dropped, dropped_at
 from induce.layers.layer_norm import centered, excess, spread_of
+from induce.layers.masks import dropped, dropped_at
 
 TINY = 1e-8  # added to the sum of attention weights: all gates may be closed
 

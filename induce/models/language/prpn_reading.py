@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.layers.dropout import dropped
 from induce.layers.layer_norm import LayerNorm
+from induce.layers.masks import dropped
 from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, band, recurrence, unband
 
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
-from induce.layers.dropout import dropped, scaled_mask
+from induce.layers.masks import dropped, scaled_mask
 from induce.models.base import Loss, Query, bounded, gold_distances, next_words
 from induce.models.language.prpn import (
     Parsing,

@@ -20,7 +20,7 @@ from torch.nn import functional
 from induce.data.batches import Batch, SentenceBatch, SpanTargetBatch
 from induce.decoding.chart import mbr
 from induce.layers.cross_entropy import target_log_probabilities
-from induce.layers.padding import pieces
+from induce.layers.masks import pieces
 from induce.layers.stack_lstm import StackLstm, derivation
 from induce.layers.tree_crf import TreeCrf, span_marginals
 from induce.models.base import Loss, Model, Query, bounded

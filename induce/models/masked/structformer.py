@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
-from induce.layers.padding import real_words
+from induce.layers.masks import real_words
 from induce.models.base import Query
 from induce.models.masked.masked_model import without_self
 from induce.models.masked.transformer import Transformer, TransformerConfig

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
-from induce.layers.padding import real_words
+from induce.layers.masks import real_words
 from induce.models.capabilities import ChannelWeights, LayeredStates, LayerStates
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel, distributions
 from induce.setting import choice, count, dropout_rate, limited, setting

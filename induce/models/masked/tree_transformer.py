@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from induce.data.batches import MaskedBatch, SentenceBatch
 from induce.layers.layer_norm import LayerNorm
-from induce.layers.padding import real_words
+from induce.layers.masks import real_words
 from induce.models.base import Loss, Query
 from induce.models.masked.masked_model import MaskedConfig, MaskedLanguageModel
 from induce.setting import count, dropout_rate, limited, share, weight

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch
-from induce.layers.padding import lstm_states, real_words
+from induce.layers.masks import lstm_states, real_words
 from induce.models.base import Loss, NotTrained, Query
 from induce.models.capabilities import ChannelWeights, GateReading, LayeredStates, LayerStates
 from induce.models.distilled.student import head_loss, some_unknown

@@ -14,7 +14,7 @@ from torch import Tensor
 from induce.data.batches import SentenceBatch
 from induce.data.by_length import batches_by_cost
 from induce.data.vocabulary import FIRST
-from induce.layers.padding import real_words
+from induce.layers.masks import real_words
 from induce.models.base import Loss, Model, Query
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.parser import PredictOptions

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.layers.padding import real_words
+from induce.layers.masks import real_words
 from induce.models.language.ordered_memory import RecursiveCell
 from induce.setting import count, weight
 from induce.structures import Distances

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.layers.padding import real_words
+from induce.layers.masks import real_words
 from induce.setting import choice, count, equal, limited, setting, unequal
 from induce.structures import Brackets
 from induce.tasks.encoders.base import Encoder

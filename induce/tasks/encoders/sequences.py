@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
 
 from induce.data.batches import SentenceBatch
-from induce.layers.padding import last_real, real_words
+from induce.layers.masks import last_real, real_words
 from induce.models.capabilities import GateReading
 from induce.models.language.onlstm import OnLstmLayer
 from induce.models.language.ordered_memory import ATTENTIONS, MemoryState, OrderedMemoryLayer, values_of

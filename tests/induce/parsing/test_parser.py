@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from induce.layers import matrix_library
+from induce.layers import products
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.parser import block_of
@@ -90,16 +90,16 @@ def test_library_is_chosen_once_and_only_for_many_words(monkeypatch: pytest.Monk
     def choose(compute: Callable[[], object], min_multiplications: int) -> str:
         compute()
         choices.append(min_multiplications)
-        return matrix_library.ONEDNN
+        return products.ONEDNN
 
-    multiplying = matrix_library.multiplying
-    monkeypatch.setattr(matrix_library, "choose_library", choose)
-    monkeypatch.setattr(matrix_library, "multiplying", lambda name: used.append(name) or multiplying(name))
+    multiplying = products.multiplying
+    monkeypatch.setattr(products, "choose_library", choose)
+    monkeypatch.setattr(products, "multiplying", lambda name: used.append(name) or multiplying(name))
     trees = {}
     for count in (3, 600, 900):  # sentences; each parser has its own first block
         parser = load_parser(GRAMMAR, device="cpu")
         trees[count] = list(parser.parse([SENTENCE] * count))
     assert len(choices) == 2
-    assert used[0] == matrix_library.MKL  # three sentences
-    assert matrix_library.ONEDNN in used
+    assert used[0] == products.MKL  # three sentences
+    assert products.ONEDNN in used
     assert {str(tree) for part in trees.values() for tree in part} == {str(trees[3][0])}

@@ -20,7 +20,7 @@ import torch
 from induce.data.corpus import read_corpora
 from induce.data.loaders import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
-from induce.layers.matrix_library import MKL, ONEDNN
+from induce.layers.products import MKL, ONEDNN
 from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.training import loop

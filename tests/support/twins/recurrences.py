@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from induce.layers.dropout import dropped, dropped_at
 from induce.layers.layer_norm import EPSILON
+from induce.layers.masks import dropped, dropped_at
 from induce.models.language.onlstm_kernel import cumax
 from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, scores
 from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes

@@ -14,7 +14,7 @@ from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
 from induce.data.word_edges import MEAN_WORDS, word_edges
 from induce.decoding.chart import mbr
-from induce.layers import padding
+from induce.layers import masks
 from induce.models.base import Query
 from induce.models.build import make_model
 from induce.models.grammars import grammar as grammar_module
@@ -61,7 +61,7 @@ def test_batch_loss_equals_the_loss_of_single_sentences(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["npcfg", "cpcfg", "simple-pcfg", "tn-pcfg", "diora", "s-diora"])
 def test_sentences_of_every_length_get_trees(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences of more than 4 words are parsed in pieces, which are joined from the right."""
-    for module in (padding, grammar_module):
+    for module in (masks, grammar_module):
         monkeypatch.setattr(module, "LONGEST_PIECE", 4)
     chart, sentences = model(kind), batch(1, 2, 4, 9)
     with torch.no_grad():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from induce.data.batches import SentenceBatch
-from induce.layers.dropout import keep_mask
+from induce.layers.masks import keep_mask
 from induce.models.base import Query
 from induce.models.language import onlstm
 from induce.models.language.onlstm import OnLstmLayer

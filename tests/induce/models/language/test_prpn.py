@@ -12,7 +12,7 @@ from torch import Tensor
 
 from induce.analysis.extraction import rows_of
 from induce.data.batches import SentenceBatch, StreamBatch
-from induce.layers.dropout import dropped, dropped_at
+from induce.layers.masks import dropped, dropped_at
 from induce.models.base import detach
 from induce.models.language.prpn import Prpn, PrpnConfig, gate_kind, gates
 from induce.models.language.prpn_kernel import attend

@@ -12,7 +12,7 @@ from torch.nn import functional
 from induce.data.batches import SentenceBatch
 from induce.decoding.distances import nary
 from induce.decoding.heads import argmax, chu_liu_edmonds
-from induce.layers.padding import real_words
+from induce.layers.masks import real_words
 from induce.models.base import Query
 from induce.models.masked.masked_model import without_self
 from induce.models.masked.structformer import StructFormer, StructFormerConfig, block_ends, heads_of_blocks, margins

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from induce.data.batches import MaskedBatch, SentenceBatch
-from induce.layers.padding import real_words
+from induce.layers.masks import real_words
 from induce.models.base import Query
 from induce.models.masked.tree_transformer import TreeTransformer, TreeTransformerConfig, link_brackets
 from induce.structures import Brackets, Distances

@@ -1,26 +1,66 @@
-"""Library that multiplies float32 matrices on a CPU: MKL, the default of torch, or oneDNN.
+"""Products of matrices: their precision (``train.precision``), and the library that computes them on a CPU.
 
-On processors of other vendors than Intel, MKL takes about twice as long as oneDNN. Torch calls oneDNN if factors may be
-rounded to bfloat16. Only processors with matrix units for bfloat16 do round; the others compute in float32. Each call
-of oneDNN costs some hundredths of a millisecond more, so it pays for large products only. The choice follows from the
-vendor, an exactness check and the sizes of the products, never from timing: the same call gives the same bits.
+Factors can be rounded to bfloat16, with sums in float32. Torch's autocast rounds in the layers of a model, but not in
+functions with hand-written gradients: these compute in float32 (`in_float32`), and call `product` for large products.
+
+On processors of other vendors than Intel, MKL, the default of torch, takes about twice as long as oneDNN for products
+in float32. Torch calls oneDNN if factors may be rounded to bfloat16. Only processors with matrix units for bfloat16 do
+round; the others compute in float32. Each call of oneDNN costs some hundredths of a millisecond more, so it pays for
+large products only. The choice follows from the vendor, an exactness check and the sizes of the products, never from
+timing: the same call gives the same bits.
 """
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+FLOAT32, BFLOAT16 = "float32", "bfloat16"
 MKL, ONEDNN = "mkl", "onednn"
 MIN_MULTIPLICATIONS = 5 * 2**20  # in a model's mean product of one training step; smaller ones are faster by MKL
 PRODUCTS = frozenset(("mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_"))  # the last two arguments are the factors
+Forward = TypeVar("Forward", bound=Callable[..., Any])
+
+
+def computing(precision: str, device: torch.device) -> AbstractContextManager[Any]:
+    """Block in which the layers of a model multiply in ``precision``, or in `FLOAT32` without gradients."""
+    if precision == FLOAT32 or not torch.is_grad_enabled():
+        return nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16)
+
+
+def rounds(x: Tensor) -> bool:
+    """Whether products are rounded on the device of ``x``."""
+    device = x.device.type
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+
+
+def product(x: Tensor, y: Tensor, *, rounded: bool) -> Tensor:
+    """x y (M, N) in the type of ``x``, with factors ``rounded`` to bfloat16 or not."""
+    return (x.bfloat16() @ y.bfloat16()).to(x.dtype) if rounded else x @ y
+
+
+def in_float32(forward: Forward) -> Forward:
+    """Decorator of the ``forward`` of a Function: no autocast inside, and bfloat16 arguments become float32."""
+
+    @wraps(forward)
+    def wrapped(*args: Any) -> Any:
+        tensors = [argument for argument in args if isinstance(argument, Tensor)]
+        if not any(map(rounds, tensors[:1])):
+            return forward(*args)
+        full = [x.float() if isinstance(x, Tensor) and x.dtype == torch.bfloat16 else x for x in args]
+        with torch.autocast(tensors[0].device.type, enabled=False):
+            return forward(*full)
+
+    return wrapped  # type: ignore[return-value]
 
 
 def _switch() -> Any:
