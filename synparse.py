@@ -114,7 +114,7 @@ def train(
     from induce.parsing.load import load_model_parser
     from induce.registry import PROGRAMS
     from induce.registry import load as load_object
-    from induce.storage.run_folder import resumable
+    from induce.storage.outputs import resumable
     from induce.training.events import PartProgress
 
     check_minutes("max_minutes", max_minutes)

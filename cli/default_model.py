@@ -11,7 +11,7 @@ from treebank.base.errors import SynparseError
 def announcement(name: str, built_in: str = builtin.NAME) -> str:
     """The line about the model ``name``, or "" if it cannot be read, which the command reports as an error."""
     from induce.storage.checkpoint import find, read
-    from induce.storage.run_folder import resume_command
+    from induce.storage.outputs import resume_command
 
     path = Path(name)
     if locate.locate(path).type is locate.PathType.ENSEMBLE:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from cli.progress import Display, clock, remaining
 from induce.data.vocabulary import TOKENS
 from induce.registry import find_task
-from induce.storage.facts import Check
-from induce.storage.run_folder import resume_command
+from induce.storage.checkpoint import Check
+from induce.storage.outputs import resume_command
 from induce.training.events import Event, Finished, Halved, PartProgress, Progress, Scoring, Started
 
 REASONS = {

@@ -31,8 +31,8 @@ from induce.decoding.specification import decoder_entry, decoders_of, fitting_de
 from induce.registry import MODELS, default_preset, model_class
 from induce.settings.presets import load_preset
 from induce.storage.checkpoint import read
+from induce.storage.locate import BASELINE
 from induce.storage.model_file import RESUME
-from induce.storage.model_spec import BASELINE
 
 TEACHERS = {"trees": "npcfg", "heads": "dmv"}
 BASELINES = ("right", "left")  # in the table of agreement

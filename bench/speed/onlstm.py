@@ -25,7 +25,7 @@ from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.settings.presets import load_preset
 from induce.storage import checkpoint
-from induce.storage.facts import RunFacts
+from induce.storage.checkpoint import RunFacts
 
 PRESETS = {"small": "onlstm-small", "paper": "onlstm-ptb"}
 WORDS = 10_000

@@ -32,8 +32,7 @@ def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str], me
     from induce.citation import citations, model_keys
     from induce.states.state_trees import parse_source
     from induce.storage.checkpoint import find, read
-    from induce.storage.locate import PathType, locate
-    from induce.storage.model_spec import parse_model_spec
+    from induce.storage.locate import PathType, locate, parse_model_spec
     from treebank.corpora.catalog import check_known
     from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS, find_convention
 

@@ -132,7 +132,7 @@ def _parsers(
         return []
     from induce.parsing.load import load_parser
     from induce.parsing.systems import check_words
-    from induce.storage.model_spec import system_name
+    from induce.storage.locate import system_name
 
     parsers = [(model, load_parser(model, report=note, **parsing)) for model in models or [default_model()]]
     for model, parser in parsers if has_gold else []:

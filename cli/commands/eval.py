@@ -119,7 +119,7 @@ def evaluate(
     _check_usage(form, details, worst, overwrite=overwrite, **plan_options)
     from cli.commands.eval_report import check_details, show
     from induce.parsing.systems import load_systems
-    from induce.storage.model_spec import expand_arguments, is_model
+    from induce.storage.locate import expand_arguments, is_model
     from treebank.base.arguments import split_name
     from treebank.evaluate.evaluate import EvaluationPlan
     from treebank.evaluate.evaluate import evaluate as run_plan

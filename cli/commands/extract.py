@@ -83,7 +83,7 @@ def extract(
         _extract_values(run, call, input_options, content, **parsing)
         return
     from induce.parsing.load import load_parser
-    from induce.storage.model_spec import parse_model_spec
+    from induce.storage.locate import parse_model_spec
 
     parser = load_parser(run, report=note, **parsing)
     if content and content != parser.structure.name:

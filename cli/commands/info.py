@@ -20,7 +20,7 @@ from treebank.base.metadata import MetadataError
 from treebank.base.terminal_text import printable
 
 if TYPE_CHECKING:
-    from induce.storage.facts import Check
+    from induce.storage.checkpoint import Check
 
 PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors")
 EXAMPLES = [
@@ -46,7 +46,7 @@ def info(model: str | None, architecture: str | None, form: str) -> None:
         if not model:
             raise click.UsageError("--format markdown requires a model (-m)")
         from induce.reporting.model_card import model_card
-        from induce.storage.model_spec import whole_model
+        from induce.storage.locate import whole_model
 
         click.echo(model_card(Path(whole_model(model))), nl=False)
         return
@@ -57,7 +57,7 @@ def info(model: str | None, architecture: str | None, form: str) -> None:
 
         lines: Iterable[str] = explain(architecture)
     elif model:
-        from induce.storage.model_spec import whole_model
+        from induce.storage.locate import whole_model
 
         lines = list(_model(Path(whole_model(model))))  # nothing is printed if the model is damaged
     else:
@@ -132,7 +132,7 @@ def _interruption(path: Path) -> Iterator[str]:
     """A line if the run with the model file ``path`` can be continued, or if its state is damaged."""
     from induce.storage.checkpoint import read
     from induce.storage.model_file import MODEL, RESUME
-    from induce.storage.run_folder import resume_command
+    from induce.storage.outputs import resume_command
 
     state = path.with_name(RESUME)
     if path.name not in (MODEL, RESUME) or not state.exists():

@@ -40,7 +40,7 @@ def pairs(
     separated by tabs. The phenomenon may be left out.
     """
     from induce.likelihood.minimal_pairs import evaluate_pairs
-    from induce.storage.model_spec import expand_models
+    from induce.storage.locate import expand_models
 
     groups = expand_models(default_models(models, built_in=builtin.GRAMMAR))
     evaluation = evaluate_pairs(name, groups, folder=folder, limit=limit, ngram_text=ngram_text, device=device)

@@ -107,7 +107,7 @@ def perplexity(
     if compare and batch_size:
         raise click.UsageError("--compare excludes --batch-size")
     from induce.likelihood.perplexity import NOT_COMPARABLE, evaluate_text
-    from induce.storage.model_spec import expand_models
+    from induce.storage.locate import expand_models
 
     models = default_models(models, built_in=builtin.GRAMMAR)
     path, groups = _single_text(text, output, models), expand_models(models)

@@ -107,7 +107,7 @@ def evaluate(
 
     FILE is any number of test files in the published format of the task. Without FILE, test examples are generated.
     """
-    from induce.storage.model_spec import expand_models
+    from induce.storage.locate import expand_models
 
     groups = expand_models(default_models(models))
     check_plot(plot, inputs=paths, models=[folder for group in groups.values() for folder in group])
@@ -164,7 +164,7 @@ def transfer(
     if not options["resume"] and bool(models) == from_scratch:
         raise click.UsageError("give models whose options are used, or --from-scratch")
     from cli.training_progress import REASONS
-    from induce.storage.run_folder import resume_command
+    from induce.storage.outputs import resume_command
     from induce.tasks.craft.transfer import TransferRequest, prepare_transfer
 
     folder = run or default_output()
@@ -237,7 +237,7 @@ def curves(models: Sequence[str], quantity: str, form: str, plot: str | None) ->
     episodes. The return of an episode is the sum of its rewards: at most 1, or with dense rewards the number of
     subtasks.
     """
-    from induce.storage.model_spec import expand_models
+    from induce.storage.locate import expand_models
     from induce.tasks.craft.step_analysis import learning_curves
 
     folders = [folder for group in expand_models(default_models(models)).values() for folder in group]

@@ -230,7 +230,7 @@ def _train_several(
     Lines about its models are printed if they are the result.
     """
     from cli.training_progress import event_lines, next_steps, part_status
-    from induce.storage.run_folder import resume_command
+    from induce.storage.outputs import resume_command
     from induce.training.events import Finished, PartProgress
 
     finished: Finished | None = None

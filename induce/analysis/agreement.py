@@ -18,7 +18,7 @@ import numpy as np
 from induce.data.normalization import RECIPES
 from induce.ensemble.voters import Voter, Votes, make_voter
 from induce.parsing.parser import common_rule
-from induce.storage.model_spec import parse_model_spec
+from induce.storage.locate import parse_model_spec
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import Sentence

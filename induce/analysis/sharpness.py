@@ -18,7 +18,7 @@ from induce.analysis.extraction import GateReader
 from induce.analysis.sweep import model_scores
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading
-from induce.storage.model_spec import system_name
+from induce.storage.locate import system_name
 from induce.structures import StackDecisions
 from treebank.base import VERSION
 from treebank.base.errors import SynparseError

@@ -12,7 +12,7 @@ from induce.decoding.specification import NO_PRIORS
 from induce.settings.presets import setting_of
 from induce.settings.run import TABLES, RunConfig
 from induce.storage.checkpoint import find, read
-from induce.storage.model_spec import parse_model_spec
+from induce.storage.locate import parse_model_spec
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.evaluate.score import Runs

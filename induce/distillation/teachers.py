@@ -18,8 +18,7 @@ import numpy as np
 from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.registry import LOADERS, MODELS, Output
 from induce.settings.run import RunConfig, entry_of
-from induce.storage.locate import PathType, locate
-from induce.storage.model_spec import parse_model_spec
+from induce.storage.locate import PathType, locate, parse_model_spec
 from induce.structures import HeadDistribution
 from induce.training.corpora import Supervision
 from induce.training.request import RunRequest, read_text

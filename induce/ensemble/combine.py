@@ -18,11 +18,9 @@ from induce.ensemble.voters import ParserVoter, Voter, make_voter
 from induce.parsing.load import load_parser, read_trained
 from induce.registry import Output
 from induce.storage.checkpoint import find
-from induce.storage.locate import ENSEMBLE, PathType, locate
+from induce.storage.locate import ENSEMBLE, ModelSpec, PathType, expand_models, locate, parse_model_spec
 from induce.storage.model_file import MODEL
-from induce.storage.model_spec import ModelSpec, expand_models, parse_model_spec
-from induce.storage.outputs import check_output
-from induce.storage.run_folder import RunLock, check_type
+from induce.storage.outputs import RunLock, check_output, check_type
 from induce.structures import HeadDistribution
 from treebank.base.arguments import ignore, split_name
 from treebank.base.errors import SynparseError, UsageError

@@ -18,9 +18,8 @@ from pathlib import Path
 from induce.data.normalization import RECIPES
 from induce.registry import DECODERS, Output
 from induce.storage.checkpoint import find
-from induce.storage.locate import ENSEMBLE, PathType, locate
+from induce.storage.locate import ENSEMBLE, ModelSpec, PathType, locate
 from induce.storage.model_file import ENSEMBLE_KEY, padded_header, read_header
-from induce.storage.model_spec import ModelSpec
 from treebank.base.errors import SynparseError, placed
 from treebank.base.files import digest_files, digest_json, replacing
 from treebank.base.metadata import (

@@ -15,8 +15,7 @@ import numpy as np
 from induce.data.normalization import Recipe
 from induce.parsing.parser import Parser
 from induce.registry import Output
-from induce.storage.locate import PathType, locate
-from induce.storage.model_spec import BASELINE, ModelSpec
+from induce.storage.locate import BASELINE, ModelSpec, PathType, locate
 from treebank.base.arguments import nearest
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.metadata import MetadataError

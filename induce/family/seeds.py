@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from induce.storage.locate import FAMILY, PathType
-from induce.storage.run_folder import check_type
+from induce.storage.outputs import check_type
 from induce.training.events import Event
 from induce.training.parallel import StoredJob, Training, part_request, train_all
 from induce.training.prepare import load_data

@@ -16,7 +16,7 @@ from induce.likelihood.language_model import Counted, LanguageModel, SentenceLik
 from induce.likelihood.pair_files import Pair, read_pairs
 from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser
-from induce.storage.model_spec import system_name
+from induce.storage.locate import system_name
 from treebank.base import VERSION
 from treebank.base.arguments import split_name
 from treebank.base.tables import Cell, Column, Table

@@ -26,7 +26,7 @@ from induce.likelihood.units import (
 )
 from induce.models.language.next_word_model import NextWordModel
 from induce.parsing.parser import with_rule
-from induce.storage.model_spec import system_name
+from induce.storage.locate import system_name
 from treebank.base import VERSION
 from treebank.base.arguments import ignore, split_name
 from treebank.base.errors import SynparseError

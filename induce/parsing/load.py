@@ -13,9 +13,8 @@ from induce.parsing.model_parser import ArrayParser, ModelParser
 from induce.parsing.parser import Parser, Report
 from induce.settings.run import LayerError, entry_of
 from induce.storage.checkpoint import Checkpoint, find, read
-from induce.storage.locate import PathType, locate
-from induce.storage.model_spec import ModelSpec, option_value, parse_model_spec, whole_model
-from induce.storage.run_folder import resume_command
+from induce.storage.locate import ModelSpec, PathType, locate, option_value, parse_model_spec, whole_model
+from induce.storage.outputs import resume_command
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from induce import registry
 from induce.decoding import specification
 from induce.parsing.reading import Confidences, ConfidentTree, Reading, ScoredHeads, ScoredTree
-from induce.storage.facts import RunFacts
+from induce.storage.checkpoint import RunFacts
 from induce.structures import Structure
 from treebank.base.arguments import check_count, ignore
 from treebank.base.errors import SynparseError, TreebankError

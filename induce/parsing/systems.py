@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from induce.data.normalization import Normalized
 from induce.parsing.model_parser import ModelParser
-from induce.storage.model_spec import expand_models, is_model, system_name
+from induce.storage.locate import expand_models, is_model, system_name
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import BASELINES
 from treebank.core.dependency import restore

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf, sqrt
 from statistics import geometric_mean
 
-from induce.storage.facts import RunFacts
+from induce.storage.checkpoint import RunFacts
 
 # limits of the strength of the estimated prior, the power of the perplexity, and the words of a small text, which were
 # fitted to the texts in docs/results/ensembles.md

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from induce.settings.presets import sets_seed
-from induce.storage.model_spec import ModelSpec
+from induce.storage.locate import ModelSpec
 from treebank.base.arguments import nearest
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.metadata import decode, read_toml

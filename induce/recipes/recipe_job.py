@@ -13,12 +13,10 @@ from induce.decoding.specification import parse_priors
 from induce.recipes.evidence import STRONGEST, compared_perplexities, prior_strength
 from induce.recipes.recipe import VOTE, PartRun, Recipe
 from induce.settings.presets import resolve
-from induce.storage.checkpoint import find, read
-from induce.storage.facts import RunFacts
-from induce.storage.locate import ENSEMBLE, PLAN, PathType
+from induce.storage.checkpoint import RunFacts, find, read
+from induce.storage.locate import ENSEMBLE, PLAN, ModelSpec, PathType
 from induce.storage.model_file import RESUME
-from induce.storage.model_spec import ModelSpec
-from induce.storage.run_folder import check_free, check_type, clear, resumable
+from induce.storage.outputs import check_free, check_type, clear, resumable
 from induce.training.parallel import StoredJob, part_request
 from induce.training.request import RunRequest, is_corpus
 from treebank.base.arguments import ignore

@@ -14,8 +14,7 @@ from induce.parsing.parser import Parser, with_rule
 from induce.recipes.evidence import perplexity
 from induce.recipes.recipe import VOTE, PartRun
 from induce.recipes.recipe_job import RecipeJob
-from induce.storage.checkpoint import find, read, save
-from induce.storage.facts import RecipeFacts
+from induce.storage.checkpoint import RecipeFacts, find, read, save
 from induce.storage.locate import ENSEMBLE
 from induce.storage.model_file import MODEL, model_parts
 from induce.training.request import read_text

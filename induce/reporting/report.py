@@ -15,7 +15,7 @@ from induce.parsing.systems import check_words, system_of
 from induce.reporting import sections
 from induce.reporting.parsed import Compared, Parsed
 from induce.reporting.runs import RunStory
-from induce.storage.model_spec import expand_models, system_name
+from induce.storage.locate import expand_models, system_name
 from treebank.base import VERSION
 from treebank.base.arguments import check_count, check_type, ignore
 from treebank.base.errors import SynparseError

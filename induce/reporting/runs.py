@@ -13,9 +13,8 @@ from induce.ensemble.ensemble_description import EnsembleDescription
 from induce.parsing.model_parser import default_decoder
 from induce.setting import setting_text
 from induce.storage.checkpoint import Checkpoint, find, read
-from induce.storage.locate import PathType, locate
-from induce.storage.model_spec import parse_model_spec
-from induce.storage.run_folder import LOG
+from induce.storage.locate import PathType, locate, parse_model_spec
+from induce.storage.outputs import LOG
 from treebank.base.metadata import finite, parse_json
 
 SETTINGS = ("model", "data", "train", "parse")  # tables of settings in a report

@@ -13,7 +13,7 @@ from induce.reporting.parsed import Compared, FrequentPart, Parsed, frequent_con
 from induce.reporting.plots import Interval, Line, draw_intervals, draw_lines
 from induce.reporting.runs import RunStory
 from induce.sharpness_measures import MEANINGS
-from induce.storage.model_spec import system_name
+from induce.storage.locate import system_name
 from treebank.base.arguments import split_name
 from treebank.base.tables import Column, Table
 from treebank.core.tree import Span

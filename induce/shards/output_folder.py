@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from induce.shards.shard import Shard
-from induce.storage.run_folder import LOCK, RunLock
+from induce.storage.outputs import LOCK, RunLock
 from treebank.base.errors import SynparseError, placed
 from treebank.base.files import PART, copy_with_digest, digest_bytes, digest_file, finish_all
 from treebank.base.metadata import append_records, read_records, write_metadata

@@ -6,6 +6,7 @@ with the complete state of the trainer. `induce.storage.model_file` describes th
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from induce.data.vocabulary import Vocabulary
+from induce.decoding.branching_direction import Direction
 from induce.settings.run import RunConfig, model_settings
-from induce.storage.facts import RunFacts
-from induce.storage.locate import MODEL_FILES, PathType, is_earlier_model, locate
+from induce.storage.locate import BASELINE, MODEL_FILES, PathType, is_earlier_model, locate
 from induce.storage.model_file import DAMAGED, ModelFile, model_parts
-from induce.storage.model_spec import BASELINE
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.files import replacing
 from treebank.base.metadata import MetadataError, abbreviate, decode, encode, one_line
+from treebank.corpora.sample import SAMPLE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +30,106 @@ if TYPE_CHECKING:
 
 
 UNKNOWN_HERE = "install the package that has it, or another version of synparse"  # the model is not damaged
+PLAIN = (bool, int, float, str, type(None))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextFacts:
+    """Size and digest of a training or development text, as the model reads it."""
+
+    sentences: int
+    words: int
+    sha256: str
+
+
+NO_TEXT = TextFacts(sentences=0, words=0, sha256="")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreesFacts:
+    """The treebank or the parsed text whose trees a model learned from."""
+
+    name: str
+    note: str = ""
+    kind: str  # "gold", "random", "parsed" …
+    sentences: int
+
+
+@dataclass(frozen=True)
+class Check:
+    """One evaluation on the development text, which has no gold trees. Losses are in nats per token."""
+
+    epoch: int
+    step: int
+    loss: float = math.inf
+    perplexity: float = math.inf
+    development_loss: float = math.inf
+    development_perplexity: float = math.inf
+    best: bool = False
+    note: str = ""
+    seconds: float = 0.0
+    development_bits: float | None = None  # per character, for models of characters
+    development_accuracy: float | None = None  # for tasks
+    measure: str = "perplexity"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeFacts:
+    """The recipe whose result a model is: its seed, the names of its trained models, and whether it ended."""
+
+    name: str
+    seed: int
+    models: tuple[str, ...] = ()
+    finished: bool = False
+    minutes: float = 0.0  # wall-clock time of all models
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """The facts about a training run: its data, how far it is, and where it was computed."""
+
+    texts: tuple[str, ...] = ()  # paths; empty for the built-in sample, and for a treebank alone
+    development_texts: tuple[str, ...] = ()
+    paragraphs: bool = False
+    form: str = ""  # input format, if it was given
+    encoding: str = ""
+    trees: TreesFacts | None = None
+    teachers: tuple[str, ...] = ()  # models and files that the model was distilled from
+    annotation: str = ""  # type of the teachers' output, such as "parsed trees"
+    training: TextFacts = NO_TEXT
+    development: TextFacts = NO_TEXT
+    joining: tuple[str, ...] = ()  # punctuation marks that join words
+    direction: Direction | None = None  # branching direction of the training text
+    health: dict[str, Any] = field(default_factory=dict)
+    epoch: int = 0
+    step: int = -1  # 0 before the first step, -1 if unknown
+    finished: str = ""  # the reason why training is over, in the state to resume from; "" if it can continue
+    seconds: float = 0.0
+    device: str = ""
+    threads: int = 0
+    processes: int = 1
+    matrix_library: str = ""  # library that multiplied matrices
+    history: tuple[Check, ...] = ()
+    task_facts: dict[str, Any] = field(default_factory=dict)  # of a task with a training program of its own
+    recipe: RecipeFacts | None = None  # that the model is the result of
+    confidence: tuple[tuple[float, float], ...] = ()  # score of a phrase -> confidence in it, rising
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Texts, or else the treebank, whose words the model learned from. Empty for the built-in sample."""
+        treebank = self.trees and self.trees.name
+        return self.texts or ((treebank,) if treebank and treebank != SAMPLE else ())
+
+    @property
+    def learned_from(self) -> str:
+        """The trees that the model learned from or was distilled from, or "" if it has seen text alone."""
+        if self.recipe:
+            return f"{self.annotation}: recipe {self.recipe.name} (teacher)" if self.annotation else ""
+        if self.teachers:
+            return f"{self.annotation}: {', '.join(self.teachers)} (teacher)"
+        if not self.trees:
+            return ""
+        return f"{self.trees.kind} trees: {self.trees.name}" + (f" ({self.trees.note})" if self.trees.note else "")
 
 
 @dataclass(frozen=True)
@@ -71,8 +172,6 @@ class Checkpoint:
         """The state of the trainer, for resuming. Raises MetadataError if it is missing or damaged."""
         from safetensors.torch import load
 
-        from induce.storage.trainer_state import join_tensors
-
         tensors, values = self.file.trainer()
         try:
             state = join_tensors(values, self._loaded(tensors, load))
@@ -103,8 +202,7 @@ def build_model(checkpoint: Checkpoint) -> Any:
 
     Raises MetadataError if settings and weights do not fit together, before the model takes much memory.
     """
-    from induce.models.build import make_model
-    from induce.storage.model_size import build_with
+    from induce.models.build import build_with, make_model
 
     config, size, tensors = checkpoint.config, len(checkpoint.vocabulary), checkpoint.weights()
     with _fitting(checkpoint):
@@ -139,8 +237,6 @@ def pack(
     import torch
     from safetensors.torch import save as to_bytes
 
-    from induce.storage.trainer_state import split_tensors
-
     values, tensors = split_tensors(dict(trainer)) if trainer is not None else (None, {})
     return model_parts(
         {"torch": torch.__version__, "settings": config.as_dict(), "facts": encode(facts)},
@@ -149,6 +245,54 @@ def pack(
         to_bytes(tensors) if trainer is not None else b"",
         values,
     )
+
+
+def split_tensors(state: Any) -> tuple[Any, dict[str, Tensor]]:
+    """The ``state`` of a trainer as JSON values, and its tensors, on the CPU, by the names that the values refer to.
+
+    It consists of nested dictionaries, lists and tuples of tensors, numbers and texts. In JSON, a dictionary, a tuple,
+    a tensor or a number that is not finite is an object with one key, because JSON has no other way to keep their
+    types: keys of optimizers are numbers.
+    """
+    from torch import Tensor
+
+    tensors: dict[str, Tensor] = {}
+
+    def encoded(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            name = str(len(tensors))
+            tensors[name] = value.detach().cpu().contiguous().clone()  # safetensors refuses shared memory
+            return {"tensor": name}
+        if isinstance(value, Mapping):
+            return {"items": [[encoded(key), encoded(part)] for key, part in value.items()]}
+        if isinstance(value, list | tuple):
+            parts = [encoded(part) for part in value]
+            return parts if isinstance(value, list) else {"tuple": parts}
+        if isinstance(value, float) and not abs(value) < float("inf"):
+            return {"float": repr(value)}
+        if type(value) not in PLAIN:
+            raise TypeError(f"the state of a trainer cannot contain {type(value).__name__}")
+        return value
+
+    return encoded(state), tensors
+
+
+def join_tensors(values: Any, tensors: Mapping[str, Tensor]) -> Any:
+    """The state that `split_tensors` took apart. Raises ValueError, KeyError or TypeError for other values."""
+    if isinstance(values, list):
+        return [join_tensors(value, tensors) for value in values]
+    if not isinstance(values, dict):
+        return values
+    ((kind, value),) = values.items()
+    if kind == "items":
+        return {join_tensors(key, tensors): join_tensors(part, tensors) for key, part in value}
+    if kind == "tuple":
+        return tuple(join_tensors(part, tensors) for part in value)
+    if kind == "float":
+        return float(value)
+    if kind == "tensor":
+        return tensors[value]
+    raise ValueError(f"unknown type {kind!r}")
 
 
 def save(path: Path, parts: Iterable[bytes | memoryview]) -> None:
@@ -172,29 +316,29 @@ def find(run: Path, names: tuple[str, ...] = MODEL_FILES) -> Path:
             raise MetadataError(f"{path}: {problem}")
         if path.exists():
             return path
-    raise MetadataError(_no_model(run, located.type))
+    raise MetadataError(f"{run}: {missing_model(run, located.type)}")
 
 
-def _no_model(run: Path, type_: PathType) -> str:
-    """The message for a path without a model."""
+def missing_model(run: Path, type_: PathType) -> str:
+    """Error message for the path ``run`` without a model: its type, and a command that makes a model."""
     if type_ is PathType.ENSEMBLE:
-        return f"{run}: this is an ensemble, which can only parse; name one of its members instead"
+        return "this is an ensemble, which can only parse; name one of its members instead"
     if str(run).startswith(BASELINE):
-        return f"{run}: a baseline is not a model; make it one with: synparse combine {run} -o FOLDER"
+        return f"a baseline is not a model; make it one with: synparse combine {run} -o FOLDER"
     if not run.is_dir():
-        return f"{run}: there is no such model; train one with: synparse train -o {run}"
+        return f"there is no such model; train one with: synparse train -o {run}"
     if is_earlier_model(run):
-        return f"{run}: this model was written by an earlier version of synparse; train it again with --overwrite"
+        return "this model was written by an earlier version of synparse; train it again with --overwrite"
     if type_ is PathType.JOB:
-        return f"{run}: {type_} that is not finished; continue with: synparse train --resume -o {shlex.quote(str(run))}"
+        return f"{type_} that is not finished; continue with: synparse train --resume -o {shlex.quote(str(run))}"
     models = sorted(path.name for path in run.iterdir() if any((path / name).exists() for name in MODEL_FILES))
     if models:
         examples = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
         first = shlex.quote(str(run / models[0]))
-        return f"{run}: this is a folder of models ({examples}); name one of them: -m {first}"
+        return f"this is a folder of models ({examples}); name one of them: -m {first}"
     if type_ is PathType.CORPUS:
-        return f"{run}: this is {type_}; train a model on it with: synparse train {shlex.quote(str(run))} -o FOLDER"
-    return f"{run}: this folder holds no model; train one with: synparse train -o {run}"
+        return f"this is {type_}; train a model on it with: synparse train {shlex.quote(str(run))} -o FOLDER"
+    return f"this folder holds no model; train one with: synparse train -o {run}"
 
 
 def read(path: Path) -> Checkpoint:

@@ -78,7 +78,8 @@ def file_key(path: Path) -> str:
 def read_header(stream: BinaryIO, *keys: str) -> tuple[list[str], Table, int]:
     """The texts ``keys`` in the metadata of an open safetensors file, its table, and the position of its data.
 
-    Raises ValueError if the file is damaged, or something else.
+    Raises ValueError if the file is damaged or something else. The tensors follow one another, those of a trainer last,
+    and fill the file.
     """
     size = os.fstat(stream.fileno()).st_size
     length = int.from_bytes(stream.read(LENGTH_BYTES), "little")
@@ -88,9 +89,18 @@ def read_header(stream: BinaryIO, *keys: str) -> tuple[list[str], Table, int]:
         table = json.loads(stream.read(length))
         metadata = table.pop("__metadata__")
         texts = [metadata[key] for key in keys]
-        _check_layout(table, size - LENGTH_BYTES - length)
+        end, in_trainer = 0, False
+        for name, entry in table.items():
+            first, last = entry["data_offsets"]
+            if type(first) is not int or type(last) is not int or first != end or last < first:
+                raise ValueError(f"its tensors do not follow one another at {one_line(repr(name))}")
+            if in_trainer and not name.startswith(TRAINER):
+                raise ValueError("its weights come after the state of the trainer")
+            end, in_trainer = last, name.startswith(TRAINER)
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise ValueError(f"its header is damaged: {type(error).__name__}: {error}") from None
+    if end != size - LENGTH_BYTES - length:
+        raise ValueError(f"it has {size - LENGTH_BYTES - length:,} bytes of tensors instead of {end:,}")
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("its metadata are not texts")
     return texts, table, LENGTH_BYTES + length
@@ -194,17 +204,3 @@ def _encoded(words: str) -> bytes:
 def _size(table: Table) -> int:
     """Number of bytes of the tensors in ``table``."""
     return sum(end - start for start, end in (entry["data_offsets"] for entry in table.values()))
-
-
-def _check_layout(table: Any, size: int) -> None:
-    """Raises ValueError unless the tensors follow one another, those of a trainer last, and fill ``size`` bytes."""
-    end, in_trainer = 0, False
-    for name, entry in table.items():
-        first, last = entry["data_offsets"]
-        if type(first) is not int or type(last) is not int or first != end or last < first:
-            raise ValueError(f"its tensors do not follow one another at {one_line(repr(name))}")
-        if in_trainer and not name.startswith(TRAINER):
-            raise ValueError("its weights come after the state of the trainer")
-        end, in_trainer = last, name.startswith(TRAINER)
-    if end != size:
-        raise ValueError(f"it has {size:,} bytes of tensors instead of {end:,}")

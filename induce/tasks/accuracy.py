@@ -14,8 +14,7 @@ from induce.parsing.model_parser import ModelParser
 from induce.registry import find_task
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model, find, read
-from induce.storage.locate import MODEL_FILES
-from induce.storage.model_spec import system_name
+from induce.storage.locate import MODEL_FILES, system_name
 from induce.tasks.base import CLOSE, OPEN, TaskEvaluation
 from induce.tasks.examples import Examples, ExpressionLoader
 from treebank.base import VERSION

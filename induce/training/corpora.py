@@ -17,7 +17,7 @@ from induce.device import choose_device
 from induce.registry import TASKS, load, teacher_entry
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig, entry_of
-from induce.storage.facts import RunFacts, TreesFacts
+from induce.storage.checkpoint import RunFacts, TreesFacts
 from induce.storage.outputs import check_new_folder
 from induce.training.request import RunRequest, Stop, is_corpus, names_of, read_text
 from treebank.base.errors import SynparseError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from induce.decoding.branching_direction import Direction
-from induce.storage.facts import Check
+from induce.storage.checkpoint import Check
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from induce.models.base import Context, CountSharing, FittedModel, Loss, Model, 
 from induce.registry import PROCESS_GROUP, load
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig
-from induce.storage.run_folder import resume_command
+from induce.storage.outputs import resume_command
 from induce.training.optimizer import Falling, NtAsgd, Optimizer
 from induce.training.position import Position
 from treebank.base.errors import SynparseError, out_of_memory

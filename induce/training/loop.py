@@ -18,7 +18,7 @@ from induce.decoding.specification import decoder_entry
 from induce.layers.products import MKL, choose_library, multiplying
 from induce.models.base import FittedModel, Model
 from induce.settings.run import fitting_to
-from induce.storage.facts import Check
+from induce.storage.checkpoint import Check
 from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
 from induce.training.learners import Accumulating, not_finite
 from induce.training.optimizer import EpochEnd

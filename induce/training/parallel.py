@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from induce.storage.run_folder import has_begun
+from induce.storage.outputs import has_begun
 from induce.training.corpora import RunData
 from induce.training.events import Event
 from induce.training.prepare import prepare_run

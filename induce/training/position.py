@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from induce.storage.facts import Check
+from induce.storage.checkpoint import Check
 from treebank.base.metadata import decode
 
 ENDS = ("", "epochs", "no more progress")  # reasons why a training is over, empty while it is not

@@ -14,9 +14,9 @@ from induce.decoding.specification import check_priors, fitting_decoder, parse_p
 from induce.models.capabilities import EdgeCounting
 from induce.registry import check_loader
 from induce.settings.run import RunConfig, decodable, entry_of, kind_of, model_settings
-from induce.storage.facts import RunFacts, TextFacts
+from induce.storage.checkpoint import RunFacts, TextFacts
 from induce.storage.model_file import RESUME
-from induce.storage.run_folder import RunLock, check_free, clear, has_begun, remove_leftovers, resumable
+from induce.storage.outputs import RunLock, check_free, clear, has_begun, remove_leftovers, resumable
 from induce.training.corpora import RunData, load_run_data
 from induce.training.request import RunRequest, Stop, continued, resolved_config
 from treebank.base.arguments import ignore

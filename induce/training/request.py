@@ -10,10 +10,8 @@ from induce.data.corpus_facts import read_facts
 from induce.registry import MODELS, TEACHERS, load, teacher_entry
 from induce.settings.presets import changed, resolve, with_seed
 from induce.settings.run import RunConfig, entry_of
-from induce.storage.locate import PathType, locate
-from induce.storage.model_spec import parse_model_spec
-from induce.storage.outputs import check_new_folder
-from induce.storage.run_folder import resume_command
+from induce.storage.locate import PathType, locate, parse_model_spec
+from induce.storage.outputs import check_new_folder, resume_command
 from treebank.base.arguments import canonical
 from treebank.base.errors import SynparseError, UsageError
 from treebank.core.sentence import Sentence, as_sentence

@@ -18,7 +18,7 @@ from induce.decoding.branching_direction import assumed_probability
 from induce.models.base import Context, FittedModel, Model
 from induce.storage import checkpoint as store
 from induce.storage.model_file import MODEL, RESUME
-from induce.storage.run_folder import LOG
+from induce.storage.outputs import LOG
 from induce.training.learners import FittedLearner, GradientLearner, Learner, not_finite
 from induce.training.optimizer import make_optimizer
 from induce.training.position import Position
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from induce.data.loaders import Loader
     from induce.data.vocabulary import Vocabulary
     from induce.settings.run import RunConfig
-    from induce.storage.facts import RunFacts
-    from induce.storage.run_folder import RunLock
+    from induce.storage.checkpoint import RunFacts
+    from induce.storage.outputs import RunLock
     from induce.training.learners import Accumulating, Learner, SingleProcess
 
 

@@ -15,8 +15,7 @@ import synparse
 from bench.experiments.builtin import write_half
 from induce.reporting.runs import RunStory
 from induce.storage import builtin
-from induce.storage.checkpoint import build_model, find, read, save
-from induce.storage.facts import RecipeFacts
+from induce.storage.checkpoint import RecipeFacts, build_model, find, read, save
 from induce.storage.model_file import model_parts
 from tests.support.calls import Caller
 from tests.support.reference import ROOT

@@ -15,7 +15,7 @@ import pytest
 from induce.shards.output_folder import TEXTS, shard_path
 from induce.shards.shard import SHARD_BYTES, shards_of
 from induce.storage import checkpoint
-from induce.storage.run_folder import RunLock
+from induce.storage.outputs import RunLock
 from tests.support.calls import Caller, Process, toy_text
 from treebank.io.read import InputOptions
 

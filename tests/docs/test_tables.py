@@ -13,7 +13,7 @@ import pytest
 from cli.command import walk_commands
 from cli.main import COMMANDS, synparse
 from induce.registry import MODELS, TASKS
-from induce.storage.model_spec import parse_model_spec
+from induce.storage.locate import parse_model_spec
 from tests.support.pages import commands, run_commands
 from tests.support.reference import ROOT
 from treebank.base.errors import SynparseError

@@ -10,7 +10,7 @@ from typing import Any
 from induce.registry import MODELS
 from induce.storage.checkpoint import build_model, read
 from induce.storage.model_file import MODEL, RESUME
-from induce.storage.run_folder import LOCK
+from induce.storage.outputs import LOCK
 from tests.support.calls import set_options
 from tests.support.tiny import SETTINGS, sentences, with_trees
 from treebank.base.files import PART

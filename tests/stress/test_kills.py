@@ -26,7 +26,7 @@ import pytest
 
 from induce.data.prepared import PreparedCorpus
 from induce.parsing.load import load_parser
-from induce.storage.run_folder import resumable
+from induce.storage.outputs import resumable
 from tests.stress.small_runs import (
     TASKS,
     Digests,

@@ -9,8 +9,8 @@ from typing import Any
 from safetensors.torch import load, save
 from torch import Tensor
 
+from induce.storage.checkpoint import join_tensors, split_tensors
 from induce.storage.model_file import MODEL, RESUME, ModelFile, model_parts
-from induce.storage.trainer_state import join_tensors, split_tensors
 
 __all__ = ["MODEL", "RESUME", "content_of", "rewrite", "weights_of"]
 

@@ -72,7 +72,7 @@ def agreement(
     from induce.analysis.agreement import agreement as measure_agreement
     from induce.parsing.load import load_parser
     from induce.parsing.parser import with_rule
-    from induce.storage.model_spec import expand_models
+    from induce.storage.locate import expand_models
     from induce.storage.outputs import check_output
     from treebank.corpora.catalog import read_input
 

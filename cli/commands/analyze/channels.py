@@ -64,7 +64,7 @@ def channels(
     "stanford".
     """
     from induce.analysis.channels import ChannelComparison, correlate_channels
-    from induce.storage.model_spec import expand_models
+    from induce.storage.locate import expand_models
     from treebank.corpora.catalog import files_of, read_input
     from treebank.io.read import DEFAULT_INPUT
 

@@ -55,7 +55,7 @@ def sharpness(
     """
     from induce.analysis.sharpness import SharpnessReport, measure, scores_of, with_scores
     from induce.parsing.load import load_model_parser
-    from induce.storage.model_spec import expand_models
+    from induce.storage.locate import expand_models
     from treebank.corpora.catalog import read_input
 
     folders = [folder for group in expand_models(default_models(models)).values() for folder in group]

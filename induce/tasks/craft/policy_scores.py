@@ -20,7 +20,7 @@ from induce.data.vocabulary import FIRST
 from induce.decoding.distances import EVEN
 from induce.device import choose_device
 from induce.storage.checkpoint import Checkpoint, build_model
-from induce.storage.model_spec import system_name
+from induce.storage.locate import system_name
 from induce.tasks.accuracy import read_runs
 from induce.tasks.base import TaskEvaluation
 from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations, make_batch

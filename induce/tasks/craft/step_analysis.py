@@ -13,7 +13,7 @@ from induce.reporting.plots import Line, draw_lines
 from induce.reporting.runs import read_log
 from induce.storage.checkpoint import build_model
 from induce.storage.locate import MODEL_FILES
-from induce.storage.run_folder import LOG
+from induce.storage.outputs import LOG
 from induce.tasks.accuracy import read_run
 from induce.tasks.craft.demonstrations import Craft, Demonstration, make_batch, replay
 from induce.tasks.craft.episodes import SUBTASKS, read_sketches

@@ -19,9 +19,9 @@ from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.settings.presets import changed, load_preset, with_seed
 from induce.settings.run import RunConfig
 from induce.storage import checkpoint as store
-from induce.storage.facts import NO_TEXT, Check, RunFacts
+from induce.storage.checkpoint import NO_TEXT, Check, RunFacts
 from induce.storage.model_file import RESUME
-from induce.storage.run_folder import RunLock, check_free, clear, remove_leftovers, resumable, resume_command
+from induce.storage.outputs import RunLock, check_free, clear, remove_leftovers, resumable, resume_command
 from induce.tasks.craft.compile import Compile
 from induce.tasks.craft.episodes import LIMIT, REWARDS, Episodes, read_sketch
 from induce.tasks.craft.ocn import MixtureOfExperts, OptionController, OptionControllerConfig

@@ -20,7 +20,7 @@ from induce.parsing.load import load_parser
 from induce.registry import MODELS, model_class
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig
-from induce.storage.facts import Check
+from induce.storage.checkpoint import Check
 from induce.training.events import Event
 from induce.training.loop import Trainer
 from tests.support.tiny import corpora, make_trainer, settings

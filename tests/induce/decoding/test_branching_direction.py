@@ -24,7 +24,7 @@ from induce.decoding.specification import fitting_decoder
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import default_decoder
 from induce.storage import checkpoint as store
-from induce.storage.facts import RunFacts
+from induce.storage.checkpoint import RunFacts
 from induce.structures import Distances, HeadDistribution
 from tests.support.reference import SHARED
 from tests.support.tiny import settings, train, trainer

@@ -24,7 +24,7 @@ from induce.ensemble.ensemble_description import EnsembleDescription, digest_of
 from induce.ensemble.voters import head_votes, span_votes
 from induce.parsing.load import load_parser
 from induce.parsing.parser import PredictOptions
-from induce.storage.run_folder import RunLock
+from induce.storage.outputs import RunLock
 from tests.support import tiny
 from tests.support.calls import sealed_json
 from tests.support.dependency_trees import is_projective

@@ -17,8 +17,7 @@ from induce.likelihood import units
 from induce.likelihood.perplexity import Perplexity, TextEvaluation, TextScorer, add_text, evaluate_text
 from induce.likelihood.units import Cache, concatenate, segment_sums, sentence_sums
 from induce.models.masked.masked_model import mask_words
-from induce.storage.checkpoint import build_model, find, pack, read, save
-from induce.storage.facts import RunFacts
+from induce.storage.checkpoint import RunFacts, build_model, find, pack, read, save
 from tests.support.tiny import sentences, settings, trainer
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence

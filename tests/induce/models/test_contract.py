@@ -24,7 +24,7 @@ from induce.registry import LOADERS, MODELS, default_preset, model_class
 from induce.settings.presets import changed, load_preset, preset_names
 from induce.settings.run import RunConfig, model_settings
 from induce.storage import checkpoint
-from induce.storage.facts import Check
+from induce.storage.checkpoint import Check
 from induce.structures import Brackets, HeadDistribution, Heads, RankedHeads, RankedTrees, SpanScores, Structure
 from induce.training.events import Event, Progress
 from induce.training.state import save_last

@@ -11,7 +11,7 @@ import pytest
 from induce.recipes.evidence import STRONGEST, WEAKEST, prior_strength
 from induce.recipes.recipe import read_recipe
 from induce.recipes.recipe_job import RecipeJob
-from induce.storage.facts import Check, RunFacts
+from induce.storage.checkpoint import Check, RunFacts
 from induce.training.request import RunRequest
 from treebank.base.errors import SynparseError, UsageError
 

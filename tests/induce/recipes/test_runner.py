@@ -16,7 +16,7 @@ from induce.recipes import result, runner
 from induce.recipes.recipe import Part, PartRun, Recipe
 from induce.recipes.recipe_job import RecipeJob
 from induce.recipes.runner import train_recipe
-from induce.storage.facts import Check
+from induce.storage.checkpoint import Check
 from induce.storage.locate import ENSEMBLE
 from induce.storage.model_file import MODEL
 from induce.training.corpora import prepare_text

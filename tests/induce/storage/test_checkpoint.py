@@ -19,11 +19,10 @@ from safetensors import safe_open
 
 from induce import registry
 from induce.data.vocabulary import Vocabulary
-from induce.models.build import make_model
+from induce.models.build import build_with, make_model
 from induce.settings.presets import resolve
-from induce.storage import checkpoint, model_file, model_size
-from induce.storage.facts import Check, RunFacts
-from induce.storage.trainer_state import join_tensors, split_tensors
+from induce.storage import checkpoint, model_file
+from induce.storage.checkpoint import Check, RunFacts, join_tensors, split_tensors
 from tests.support.file_faults import Faults, Killed, limited_memory
 from tests.support.model_files import MODEL, RESUME, rewrite
 from tests.support.tiny import SETTINGS
@@ -287,7 +286,7 @@ def refusal(path: Path) -> str:
 @pytest.mark.parametrize("make", [lambda: torch.nn.Linear(10_000, 10_000), lambda: torch.randn(10**5, 10**5)])
 def test_model_out_of_proportion_raises_an_error_before_it_is_built(make: Callable[[], Any]) -> None:
     with limited_memory(1 << 26), pytest.raises(ValueError, match="out of proportion"):
-        model_size.build_with(make, {}, {"weight": torch.zeros(3)})
+        build_with(make, {}, {"weight": torch.zeros(3)})
 
 
 def test_endless_files_raise_an_error(path: Path) -> None:

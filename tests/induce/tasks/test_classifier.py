@@ -15,7 +15,7 @@ from induce.models.build import make_model
 from induce.registry import find_task, load, models_of
 from induce.settings.presets import load_preset, preset_names, resolve
 from induce.settings.run import RunConfig, kind_of
-from induce.storage.facts import Check
+from induce.storage.checkpoint import Check
 from induce.tasks.encoders.trees import plan
 from induce.tasks.examples import Examples, ExpressionLoader, Side, load_examples
 from induce.training.loop import Trainer

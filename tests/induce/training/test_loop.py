@@ -22,7 +22,7 @@ from induce.data.loaders import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
 from induce.layers.products import MKL, ONEDNN
 from induce.storage import checkpoint
-from induce.storage.facts import Check
+from induce.storage.checkpoint import Check
 from induce.training import loop
 from induce.training.events import Event
 from tests.support.fork_server import Call

@@ -68,7 +68,7 @@ import sys
 from pathlib import Path
 from induce import registry
 from induce.parsing.load import load_parser
-from induce.storage.model_size import build_with
+from induce.models.build import build_with
 from induce.models.build import make_model
 from tests.support.tiny import settings, train
 run = Path(sys.argv[1])

@@ -12,7 +12,7 @@ import pytest
 from induce.parsing.load import load_parser
 from induce.settings.presets import load_preset, resolve
 from induce.storage import checkpoint
-from induce.storage.facts import RunFacts
+from induce.storage.checkpoint import RunFacts
 from induce.tasks.examples import Examples
 from induce.tasks.listops import ListOps
 from induce.training import corpora

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from induce.storage import checkpoint
-from induce.storage.facts import Check
+from induce.storage.checkpoint import Check
 from induce.training import loop
 from induce.training.events import Event, Scoring
 from induce.training.position import Limits

@@ -9,7 +9,7 @@ import torch
 
 from induce.models.build import make_model
 from induce.settings.presets import load_preset
-from induce.storage.facts import Check
+from induce.storage.checkpoint import Check
 from induce.training.loop import Trainer
 from induce.training.state import Run
 from tests.support.tiny import settings, trainer

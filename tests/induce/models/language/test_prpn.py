@@ -19,7 +19,7 @@ from induce.models.language.prpn_kernel import attend
 from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes
 from induce.parsing.load import load_parser
 from induce.settings.presets import load_preset
-from induce.storage.facts import Check
+from induce.storage.checkpoint import Check
 from tests.support.tiny import corpora, make_trainer, settings
 from tests.support.twins import recurrences as plain
 from treebank.base.errors import SynparseError

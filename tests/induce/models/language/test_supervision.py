@@ -18,7 +18,7 @@ from induce.models.language.ranking import rank, ranking_loss
 from induce.parsing.load import load_parser
 from induce.settings.presets import resolve
 from induce.storage import checkpoint
-from induce.storage.facts import RunFacts, TreesFacts
+from induce.storage.checkpoint import RunFacts, TreesFacts
 from induce.training.corpora import prepare_text, supervised
 from induce.training.prepare import load_data
 from induce.training.request import RunRequest

@@ -16,8 +16,7 @@ import torch
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.settings.presets import load_preset
 from induce.storage import checkpoint
-from induce.storage.checkpoint import build_model, find, read
-from induce.storage.facts import RunFacts
+from induce.storage.checkpoint import RunFacts, build_model, find, read
 from induce.tasks.craft.compile import Compile, CompileConfig
 from induce.tasks.craft.ocn import OptionController, OptionControllerConfig
 from induce.tasks.craft.ompn import OrderedMemoryPolicy, OrderedMemoryPolicyConfig

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from induce.storage.run_folder import LOCK, RunLock, check_free, clear, remove_leftovers
+from induce.storage.outputs import LOCK, RunLock, check_free, clear, remove_leftovers
 from tests.support.model_files import MODEL, RESUME
 from treebank.base.errors import SynparseError
 
@@ -45,7 +45,7 @@ def test_second_training_in_a_folder_raises_an_error(tmp_path: Path) -> None:
     run = tmp_path / "run"
     program = f"""if True:
         from pathlib import Path
-        from induce.storage.run_folder import RunLock
+        from induce.storage.outputs import RunLock
         lock = RunLock(Path({str(run)!r}))
         print("held", flush=True)
         input()"""
