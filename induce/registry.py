@@ -317,7 +317,7 @@ PARTS: Registry[str] = Registry(
         "states": "induce.states.state_parser:StateParser",  # parser whose distances are read from hidden states
         "shards": "induce.shards.batch:parse_into",  # output folders of parsed files
         "engine": "induce.shards.batch:engine_called",  # engine that parses them
-        "labels": "induce.labels.labels:induce_labels",  # labeler of parsed text
+        "labels": "induce.labels.output_labels:induce_labels",  # labeler of parsed text
     },
 )
 

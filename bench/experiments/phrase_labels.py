@@ -17,8 +17,7 @@ from random import Random
 from bench.common import experiment, spread
 from bench.experiments.directions import CORPORA, read_treebank
 from bench.report import markdown
-from induce.labels.induced_labels import TokenClasses
-from induce.labels.phrase_labels import LABELS, edge_classes, learn_labels
+from induce.labels.induced_labels import LABELS, TokenClasses, edge_classes, learn_labels
 from induce.parsing.load import load_parser
 from treebank.core.sentence import Sentence
 from treebank.core.tags import bare_label

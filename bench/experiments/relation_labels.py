@@ -13,8 +13,7 @@ from random import Random
 from bench.common import experiment, spread
 from bench.experiments.languages import LANGUAGES
 from bench.report import markdown
-from induce.labels.induced_labels import TokenClasses
-from induce.labels.relation_labels import RELATIONS, learn_relations
+from induce.labels.induced_labels import RELATIONS, TokenClasses, learn_relations
 from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tags import is_word
 from treebank.evaluate.labels import LabelCounts, LabelScores

@@ -157,8 +157,7 @@ def _learn_labels(
 
     With ``head_rules``, relations instead. The rules give the heads of trees.
     """
-    from induce.labels.phrase_labels import learn_labels
-    from induce.labels.relation_labels import learn_relations
+    from induce.labels.induced_labels import learn_labels, learn_relations
     from treebank.core.relations import with_relations
 
     source = replace(treebanks, paths=labels_of or treebanks.paths).silently()

@@ -7,9 +7,14 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from induce.labels.induced_labels import MAX_SENTENCES
-from induce.labels.phrase_labels import NO_LABEL, PhraseLabeler, learn_labels
-from induce.labels.relation_labels import RelationLabeler, learn_relations
+from induce.labels.induced_labels import (
+    MAX_SENTENCES,
+    NO_LABEL,
+    PhraseLabeler,
+    RelationLabeler,
+    learn_labels,
+    learn_relations,
+)
 from induce.parsing.parser import Parser, PredictOptions, Words
 from induce.search.parsed_corpus import Corpus
 from treebank.base.errors import SynparseError
