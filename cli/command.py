@@ -210,14 +210,18 @@ def _brief_help_option() -> Option:
 
 def _first_clause(help: str) -> str:
     """The beginning of ``help``, up to its first example, alternative or list."""
-    clause = re.split(r" \(|: |; |, such as |, or ", help)[0]
+    clause = re.split(r" \(|  \[|: |; |, such as |, or ", help)[0]
     return f"{clause.rstrip('.')}."
 
 
 def option_groups(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Titles of a command's option groups with (spelling, help) of each option. The general group is last."""
+    """Titles of a command's option groups with (spelling, help) of each option. The general group is last.
+
+    ``--help`` is left out, because it was given.
+    """
     options = [parameter for parameter in command.get_params(ctx) if isinstance(parameter, click.Option)]
-    records = [(option, record) for option in options if (record := option.get_help_record(ctx))]
+    shown = [option for option in options if "--help" not in option.opts]
+    records = [(option, record) for option in shown if (record := option.get_help_record(ctx))]
     if len(records) < MIN_GROUPED_OPTIONS:
         yield "Options", [record for _, record in records]
         return

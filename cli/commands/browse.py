@@ -15,6 +15,7 @@ from cli.options import OUTPUT, check_page_output, dependent_seed, dependent_see
 EXAMPLES = [
     ("synparse browse trees.txt", "Write corpus.html, in which parsed text can be searched."),
     ("synparse browse gold.conllu --sample 1000 -o heads.html", "Write a page of 1,000 sentences with heads."),
+    ("synparse browse input.txt -m english -o corpus.html", "Parse a text, and write its page."),
 ]
 
 

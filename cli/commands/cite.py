@@ -13,6 +13,7 @@ from cli.options import MODEL
 EXAMPLES = [
     ("synparse cite", "Cite this program."),
     ("synparse cite -m mine --gold wsj10 --convention km", "Cite everything that a table of scores relies on."),
+    ("synparse cite --convention evalb", "Cite an evaluation convention."),
 ]
 
 

@@ -16,6 +16,7 @@ EXAMPLES = [
         "synparse combine mine@weight=2 trees.txt -o vote.safetensors --threshold 0.5",
         "Copy a model of weight 2 and a file of trees into one file; keep only phrases with a majority.",
     ),
+    ("synparse combine runs/seed-1 runs/seed-2 -o voters.safetensors", "Write one file, which can be copied and sent."),
 ]
 
 

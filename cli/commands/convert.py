@@ -42,6 +42,7 @@ EXAMPLES = [
         "Delete empty elements and function tags.",
     ),
     ("synparse convert gold.mrg --format conllu --head-rules collins", "Derive heads from trees."),
+    ("synparse convert book.txt --tokenizer unicode --format text", "Split raw text into sentences and tokens."),
 ]
 
 

@@ -33,6 +33,7 @@ def data() -> None:
     examples=[
         ("synparse data list", "List the treebanks that --gold accepts by name."),
         ("synparse data list --ptb WSJ", "List those of a full Penn Treebank, too."),
+        ("synparse data list --ptb /corpora/treebank_3", "Look in a folder as it was published."),
     ],
 )
 @ptb_option
@@ -68,6 +69,10 @@ def treebank_lines(ptb: str | None) -> Iterator[str]:
         (
             "synparse data prepare texts/ -o corpus --model udgn --tokenizer english",
             "Prepare raw texts for synparse train corpus --model udgn.",
+        ),
+        (
+            "synparse data prepare book.txt -o corpus --tokenizer unicode --paragraphs",
+            "Read raw text with empty lines.",
         ),
     ]
 )

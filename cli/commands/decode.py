@@ -22,6 +22,7 @@ STATES = "States of another program"
 EXAMPLES = [
     ("synparse decode numbers.jsonl > trees.txt", "Write the trees that synparse parse would write."),
     ("synparse decode --from states.npz > trees.txt", "Choose layer and head of a language model without gold trees."),
+    ("synparse decode numbers.jsonl --decoder biased", "Prefer right branching where distances are equal."),
 ]
 
 

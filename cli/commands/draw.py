@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 EXAMPLES = [
     ("synparse draw -m mine input.txt", "Draw trees in the terminal."),
     ("synparse draw -m mine --gold sample --sentences 1-5 -o trees.svg", "Draw five sentences next to gold trees."),
+    ("synparse draw -m mine -m english input.txt -o both.html", "Mark where two parsers differ, on a page."),
 ]
 
 

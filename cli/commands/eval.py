@@ -46,6 +46,10 @@ EXAMPLES = [
         "synparse eval --gold gold.mrg trees.txt --convention km --format json",
         "Score the trees of any parser, one per line, under the convention of Klein and Manning.",
     ),
+    (
+        "synparse eval --gold gold.mrg 'a=runs/seed-1' 'b=runs/seed-2' --compare",
+        "Compare two models under names of your own.",
+    ),
 ]
 DETAILS = ("length", "height", "relation", "distance")
 

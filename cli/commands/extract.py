@@ -32,6 +32,10 @@ READERS = {  # "module:class" of the values that are not structures of trees
 EXAMPLES = [
     ("synparse extract -m mine input.txt > numbers.jsonl", "Write the syntactic distances of each sentence."),
     ("synparse extract -m mine input.txt --what vectors -o vectors.npz", "Write sentence vectors as numpy arrays."),
+    (
+        "synparse extract -m english-heads input.txt -o heads.jsonl",
+        "Write the probabilities of the heads of each word.",
+    ),
 ]
 
 

@@ -11,6 +11,7 @@ from treebank.base.errors import SynparseError
 EXAMPLES = [
     ("synparse generate -m grammar --limit 5", "Draw five trees."),
     ("synparse generate -m grammar --limit 1000 --format text -o drawn.txt", "Draw a text."),
+    ("synparse generate -m heads --format conllu --max-length 10", "Draw short sentences with heads."),
 ]
 
 

@@ -26,6 +26,7 @@ PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors"
 EXAMPLES = [
     ("synparse info -m mine", "Show what a model is and how it was trained."),
     ("synparse info --settings onlstm", "List every setting with its meaning, default and limits."),
+    ("synparse info", "List versions, devices, models and presets."),
 ]
 
 

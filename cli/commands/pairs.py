@@ -14,6 +14,7 @@ from induce.storage import builtin
 EXAMPLES = [
     ("synparse pairs marvin-linzen -m mine --folder pairs", "Accuracy on subject-verb agreement and other phenomena."),
     ("synparse pairs pairs.tsv -m mine --ngram-text corpus.txt", "Your own pairs, next to an n-gram model."),
+    ("synparse pairs blimp -m 'runs/seed-*' --format csv", "Several seeds on BLiMP, as a table for other programs."),
 ]
 
 

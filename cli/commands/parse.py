@@ -47,6 +47,7 @@ EXAMPLES = [
         "synparse parse -m mine --tokenizer english book.txt --format jsonl -o b.jsonl",
         "Parse raw text; write words, spans and character offsets as JSON lines.",
     ),
+    ("synparse parse -m mine input.txt --min-confidence 0.5 -o sure.txt", "Leave out doubtful phrases."),
 ]
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 EXAMPLES = [
     ("synparse perplexity -m mine input.txt", "Perplexity of a text."),
     ("synparse perplexity -m mine input.txt --per word", "Surprisal of each word in bits."),
+    ("synparse perplexity -m runs/seed-1 -m runs/seed-2 input.txt --compare", "Test the difference of two models."),
 ]
 
 

@@ -24,6 +24,10 @@ MAX_ROWS = 1_000_000  # of other formats by default; spreadsheets hold 1,048,576
 EXAMPLES = [
     ("synparse phrases gold.mrg --max-length 4", "List the frequent phrases of two to four words."),
     ("synparse phrases gold.mrg --against trees.txt --format csv", "List the phrases that differ most."),
+    (
+        "synparse phrases input.txt -m english --fold-case --min-count 1",
+        "List the phrases of a text that is parsed first.",
+    ),
 ]
 
 

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 EXAMPLES = [
     ("synparse report -m mine --gold sample -o report.html", "Write a page with scores, curves and trees."),
     ("synparse report -m mine input.txt -o report.html", "Write a page without gold trees."),
+    (
+        "synparse report -m 'runs/seed-*' --gold sample --baseline right",
+        "Compare several models and a baseline on one page.",
+    ),
 ]
 
 

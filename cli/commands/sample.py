@@ -30,6 +30,7 @@ DEFAULT_COUNT = 50  # sentences: about two hours of work, and an interval of abo
 EXAMPLES = [
     ("synparse sample corpus.txt -m mine -o check.html", "Write a page with the trees of 50 random sentences."),
     ("synparse sample corpus.txt -m english-heads --count 20", "Correct heads instead, of 20 sentences."),
+    ("synparse sample book.txt --tokenizer unicode --count 100", "Correct 100 sentences of raw text."),
 ]
 
 

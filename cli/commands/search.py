@@ -29,6 +29,10 @@ EXAMPLES = [
         "synparse search '{relation=nsubj; distance>3}' gold.conllu --format csv",
         "List subjects that are more than three words away from their heads.",
     ),
+    (
+        "synparse search 'X < saw' input.txt -m english --format concordance",
+        "Parse a text, and show matches in context.",
+    ),
 ]
 
 

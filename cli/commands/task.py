@@ -52,6 +52,7 @@ def task() -> None:
     examples=[
         ("synparse task train listops -o listops", "Train on generated ListOps expressions."),
         ("synparse task train logic train.tsv -o logic --model tree-lstm", "Train on your own file."),
+        ("synparse task train listops --seeds 1-5 -o runs/listops", "Train five models with different seeds."),
     ],
 )
 @click.argument("name")
@@ -85,6 +86,7 @@ def train(context: click.Context, name: str, text: tuple[str, ...], run: str | N
             "synparse task eval listops test.tsv -m 'runs/seed-*' --plot sizes.svg",
             "Score several seeds on a file, with their mean, and draw the accuracy by size.",
         ),
+        ("synparse task eval logic -m logic test.tsv --format csv", "Score a model, as a table for other programs."),
     ],
 )
 @click.argument("name")
@@ -128,6 +130,10 @@ def evaluate(
             "Learn a new task with the options of a trained model.",
         ),
         ("synparse task transfer --from-scratch --sketch ADC -o runs/scratch", "Learn it with primitive actions."),
+        (
+            "synparse task transfer -m runs/craft --unfrozen --seed 2 -o runs/adc-2",
+            "Train the options, too, with another seed.",
+        ),
     ],
 )
 @option("-m", "--model", "models", multiple=True, metavar="PATH", help="Model whose options are used (repeatable).")
@@ -194,6 +200,7 @@ def transfer(
     examples=[
         ("synparse task options -m runs/craft", "Show the options at each step of one demonstration per task."),
         ("synparse task options -m runs/craft demos.txt --plot steps.svg", "Also draw those of a file."),
+        ("synparse task options -m runs/craft demos.txt --format csv", "Write a table for other programs."),
     ],
 )
 @click.argument("demonstrations", nargs=-1, metavar="[FILE]...")
@@ -216,6 +223,7 @@ def options(demonstrations: Sequence[str], model: str | None, form: str, plot: s
     examples=[
         ("synparse task curves -m runs/adc -m runs/scratch", "Compare learning with and without options."),
         ("synparse task curves -m 'runs/adc*' --what return --plot curves.svg", "Draw the returns of episodes."),
+        ("synparse task curves -m runs/craft --format csv", "Write the success rates for other programs."),
     ],
 )
 @models_option

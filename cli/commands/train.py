@@ -38,6 +38,7 @@ EXAMPLES = [
         "synparse train book.txt --tokenizer english --model npcfg --seeds 1-3 -o fam",
         "Train three grammars with different seeds on raw text.",
     ),
+    ("synparse train --heads content corpus.txt -o heads", "Learn heads instead of phrases."),
 ]
 
 SINGLE_MODEL = ("model", "preset", "settings", "trees", "teachers")  # options that describe one model

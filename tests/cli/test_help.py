@@ -60,9 +60,9 @@ def check_arguments(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS_BY_NAME)
-def test_command_has_two_examples_that_can_be_called(name: str) -> None:
+def test_command_has_three_examples_that_can_be_called(name: str) -> None:
     command = COMMANDS_BY_NAME[name]
-    assert len(command.examples) == 2
+    assert len(command.examples) == 3
     for typed, effect in command.examples:
         assert typed.startswith(f"synparse {name} ") or typed == f"synparse {name}"
         assert len(typed) <= 77  # indented by two, of 80 columns
@@ -92,7 +92,7 @@ def test_every_option_is_in_one_group(name: str) -> None:
     command = COMMANDS_BY_NAME[name]
     with click.Context(command, info_name=f"synparse {name}") as context:
         groups = dict(option_groups(command, context))
-        count = sum(isinstance(parameter, click.Option) for parameter in command.get_params(context))
+        count = sum(isinstance(parameter, click.Option) for parameter in command.get_params(context)) - 1  # --help
         assert sum(map(len, groups.values())) == count
         assert ("Options" in groups) == (count < MIN_GROUPED_OPTIONS)
 

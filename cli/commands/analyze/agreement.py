@@ -27,6 +27,7 @@ EXAMPLES = [
         "synparse analyze agreement -m 'runs/seed-*' input.txt --select best.json",
         "Find the model that agrees most with models of other types.",
     ),
+    ("synparse analyze agreement -m mine -m english input.txt", "Measure how much two models agree."),
 ]
 
 

@@ -26,6 +26,10 @@ EXAMPLES = [
         "synparse analyze channels -m heads --gold wsj --ptb WSJ --min-count 10",
         "Derive relations from the trees of the Penn Treebank, and include rarer ones.",
     ),
+    (
+        "synparse analyze channels -m heads --gold gold.conllu --plot map.svg",
+        "Also draw relations and channels as a heat map.",
+    ),
 ]
 
 

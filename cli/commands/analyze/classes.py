@@ -17,6 +17,10 @@ INDUCTION = "Induction"
 EXAMPLES = [
     ("synparse analyze classes corpus.txt --classes 20 > classes.tsv", "Write class, word and count."),
     ("synparse analyze classes corpus.txt --endings 0", "Use contexts only, not the last letters of words."),
+    (
+        "synparse analyze classes book.txt --tokenizer unicode --min-count 5",
+        "Use raw text, and words that occur five times.",
+    ),
 ]
 
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 EXAMPLES = [
     ("synparse analyze gaps -m spelling input.txt", "Word boundaries in a model of characters."),
     ("synparse analyze gaps -m mine --gold gold.mrg", "Chunk boundaries in a model of words."),
+    (
+        "synparse analyze gaps -m spelling input.txt --decoder segments",
+        "Score the boundaries that the model itself gives.",
+    ),
 ]
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = [
     ("synparse analyze grammar -m english-grammar", "List preterminals with their words, and rules with examples."),
     ("synparse analyze grammar -m grammar corpus.txt --arcs 50", "Count arcs in the trees of a text."),
+    ("synparse analyze grammar -m grammar --words 20 --format csv", "List more words, as a table for other programs."),
 ]
 
 

@@ -23,6 +23,10 @@ EXAMPLES = [
         "synparse analyze sharpness -m 'runs/seed-*' input.txt --scores s.json",
         "Correlate certainty with the scores that synparse eval --format json wrote.",
     ),
+    (
+        "synparse analyze sharpness -m mine -m english input.txt --format csv",
+        "Compare models, as a table for other programs.",
+    ),
 ]
 
 

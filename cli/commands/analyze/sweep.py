@@ -17,6 +17,7 @@ EXAMPLES = [
         "synparse analyze sweep scores.json --setting model.layers --plot layers.svg",
         "Also draw scores by the number of layers.",
     ),
+    ("synparse analyze sweep scores.json --setting model.mask_rate --format csv", "Write a table for other programs."),
 ]
 
 
