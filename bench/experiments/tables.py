@@ -7,21 +7,30 @@ supervised distances and its variants (Du et al. 2020, table 4); models of
 sentences, also fine-tuned for a quarter of the time; ON-LSTM's sharpness next to its UF1 over seeds; Ordered Memory's
 accuracy by the number of expressions (figure 7b); and the models that learn trees from the answers of ListOps and
 logic. Existing results are not computed again.
+
+Three tables train by epochs: ON-LSTM and PRPN with and without supervised distances on nltk's sample of the Wall Street
+Journal (``wsj``), the encoders with given trees on the published pairs of logic (``given-trees``, table 5), and
+Option-Controller Networks (``options``, figure 19). Each call trains unfinished runs for at most the given minutes
+more, and prints the scores so far; with ``--minutes 0`` it only prints them.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
-from bench.common import experiment, repeated, spread, stop_after, stored, synparse
+from bench.common import experiment, read_json, repeated, spread, stop_after, stored, synparse, write_json
 from bench.experiments.free_text import free_text
 from bench.report import markdown, processor, with_interval
+from induce.reporting.runs import read_log
 from induce.storage.model_file import RESUME
+from induce.storage.run_folder import LOG
+from treebank.base.files import write_whole
 
 EWT_GOLD = "ud/UD_English-EWT/en_ewt-ud-dev.conllu"
 CRAFT, CRAFT_GOLD = "raw/craft_train.txt.gz", "craft/const/craft-dev.ptb"
@@ -64,27 +73,77 @@ RATED_TESTS = (RATED.format("test"), "sts/sick/SICK_test_annotated.txt")
 TUNED = {"tuned": ("fine-tuned", ()), "frozen": ("fine-tuned, parser frozen", ("model.frozen=parser",))}
 
 
+WSJ_PARTS = {"train": 3253, "dev": 248, "test": 413}  # sentences of files 0001-0149, 0150-0169 and 0170-0199
+WSJ_MODELS = ("onlstm", "onlstm-syd", "prpn", "prpn-syd")
+WSJ_PASSES = ("loader.name=stream", "train.epochs=12")
+GIVEN_TREES = ("tree-cell", "tree-rnn", "tree-lstm")
+COMPLETE = ("epochs", "no more progress")  # reasons why a training ends that is not continued
+OPERATORS = ("7", "8", "9", "10", "11", "12-")
+
+
+class Progress(NamedTuple):
+    """Passes of a run over its text, words that it has read, and CPU minutes."""
+
+    passes: float
+    words: float
+    minutes: float
+
+    @classmethod
+    def of(cls, run: Path) -> Self:
+        """The progress of the run in a folder, which may not exist."""
+        words, passes = 0, 0.0
+        for event in read_log(run / LOG):
+            words = event.get("words", words)
+            if event["event"] == "progress":
+                passes = event["epoch"] - 1 + event["share"]
+            elif event["event"] == "finished" and event["reason"] in COMPLETE:
+                passes = event["epoch"] - 1
+        return cls(passes, passes * words, read_json(minutes_of(run)) or 0.0)
+
+    def cells(self) -> list[str]:
+        """Cells of a table."""
+        return [f"{self.passes:.1f}", f"{self.words / 1e6:.1f} M", f"{self.minutes:.0f}"]
+
+
+def minutes_of(run: Path) -> Path:
+    """File with the CPU minutes of a run."""
+    return run.with_name(f"{run.name}.minutes.json")
+
+
 @dataclass(frozen=True)
 class Bench:
-    """Folders, the CPU minutes of each training, and the settings that all trainings share."""
+    """Folders, the CPU minutes of each training, the settings that all trainings share, and the number of seeds."""
 
     data: Path
     folder: Path
     minutes: float
     settings: Sequence[str]
+    seeds: Sequence[str]
 
     def train(
-        self, name: str, arguments: Sequence[str], changes: Sequence[str] = (), *, seed: str = "1", share: float = 1.0
+        self,
+        name: str,
+        arguments: Sequence[str],
+        changes: Sequence[str] = (),
+        *,
+        seed: str = "1",
+        share: float = 1.0,
+        to_end: bool = False,
     ) -> str:
-        """Run ``name`` of a training command with changed settings, trained for a ``share`` of the time if missing."""
+        """Run ``name`` of a training command with changed settings, trained for a ``share`` of the time if missing.
+
+        With ``to_end``, it is trained for as long again unless all its epochs are done.
+        """
         run = self.folder / name
-        if not (done := run.with_name(f"{name}.done")).exists():
+        if self.minutes and not (done := run.with_name(f"{name}.done")).exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             options = repeated("--set", (*changes, *self.settings))
             command = arguments[: arguments.index("train") + 1 + (arguments[0] == "task")]
             rest = [*command, "--resume"] if (run / RESUME).exists() else [*arguments, "--seed", seed, *options]
-            stop_after([*rest, "-o", str(run)], 60 * self.minutes * share)
-            done.touch()
+            seconds = stop_after([*rest, "-o", str(run)], 60 * self.minutes * share)
+            write_json(minutes_of(run), Progress.of(run).minutes + seconds / 60)
+            if not to_end or read_log(run / LOG)[-1].get("reason") in COMPLETE:
+                done.touch()
         return str(run)
 
     def sample_model(self, name: str, preset: str, changes: Sequence[str] = (), seed: str = "1") -> str:
@@ -146,7 +205,7 @@ def supervised(bench: Bench) -> str:
             perplexities.append(bench.perplexity(name, run))
             trees.append(bench.read(f"{name}-trees", "eval", "--gold", SAMPLE, "-m", run)["scores"][0]["value"])
         rows.append([title, spread(perplexities), spread(trees)])
-    return markdown(["supervised (Du et al., table 4)", "perplexity", "UF1"], rows)
+    return markdown(["supervised (Du et al., table 4)", "perplexity", "UF1"], sorted(rows))
 
 
 def channels(bench: Bench) -> str:
@@ -262,6 +321,48 @@ def latent(bench: Bench) -> str:
     return markdown(["trees from answers", "", "accuracy", "UF1"], rows)
 
 
+def wsj(bench: Bench) -> str:
+    """Table of language models with and without supervised distances, all read as streams for equally many passes."""
+    parts = {part: bench.folder / f"wsj-{part}.mrg" for part in WSJ_PARTS}
+    if not parts["test"].exists():
+        os.environ.setdefault("NLTK_DATA", str(bench.data / "nltk_data"))
+        lines = iter(synparse(["convert", "wsj"])[0].splitlines(keepends=True))
+        for part, count in WSJ_PARTS.items():
+            bench.folder.mkdir(parents=True, exist_ok=True)
+            write_whole(parts[part], "".join(islice(lines, count)).encode())
+            write_whole(
+                parts[part].with_suffix(".txt"), synparse(["convert", str(parts[part]), "--format", "text"])[0].encode()
+            )
+    rows = []
+    for seed, model in product(bench.seeds, WSJ_MODELS):
+        text = ["--trees", str(parts["train"])] if model.endswith("syd") else [str(parts["train"].with_suffix(".txt"))]
+        command = ["train", *text, "--dev", str(parts["dev"].with_suffix(".txt")), "--preset", f"{model}-small"]
+        run = bench.train(f"wsj-{model}-{seed}", command, WSJ_PASSES, seed=seed, to_end=True)
+        if (progress := Progress.of(Path(run))).passes:
+            name = f"wsj-{model}-{seed}-{progress.passes:.1f}"
+            text = ("perplexity", str(parts["test"].with_suffix(".txt")), "-m", run)
+            perplexity = bench.read(f"{name}-text", *text)["scores"][0]["value"]
+            trees = ("eval", "--gold", str(parts["test"]), "--convention", "on-lstm", "-m", run)
+            score = bench.read(f"{name}-trees", *trees)["scores"][0]
+            rows.append([f"`{model}`", seed, *progress.cells(), f"{perplexity:.1f}", f"{score['value']:.1f}"])
+    return markdown(["WSJ sample", "seed", "passes", "words read", "CPU minutes", "perplexity", "UF1"], sorted(rows))
+
+
+def given_trees(bench: Bench) -> str:
+    """Table of the encoders that receive gold trees, by the number of operators (thesis, table 5)."""
+    rows = []
+    for seed, model in product(bench.seeds, GIVEN_TREES):
+        files = bench.data / "proplog"
+        command = ["task", "train", "logic", str(files / "train.zip"), "--preset", "logic", "--model", model]
+        run = bench.train(f"logic-{model}-{seed}", command, seed=seed, to_end=True)
+        if (progress := Progress.of(Path(run))).passes:
+            call = ("task", "eval", "logic", str(files / "test.zip"), "-m", run)
+            (score,) = bench.read(f"logic-{model}-{seed}-{progress.passes:.1f}", *call)["scores"]
+            cells = (f"{100 * correct / count:.1f}" for correct, count in map(score["groups"].get, OPERATORS))
+            rows.append([f"`{model}`", seed, *progress.cells(), *cells])
+    return markdown(["operators (table 5)", "seed", "epochs", "words read", "CPU minutes", *OPERATORS], sorted(rows))
+
+
 def correlated(correlation: Mapping[str, Any]) -> str:
     """A correlation with its interval."""
     return f"{correlation['value']:.2f} [{correlation['low']:.2f}, {correlation['high']:.2f}]"
@@ -277,6 +378,8 @@ TABLES: Mapping[str, Callable[[Bench], str]] = {
     "sharpness": sharpness,
     "learning": learning,
     "latent": latent,
+    "wsj": wsj,
+    "given-trees": given_trees,
 }
 
 
@@ -285,9 +388,11 @@ def main() -> None:
     parser = experiment(__doc__, "tables")
     parser.add_argument("--minutes", type=float, default=2.0, help="CPU minutes of each training")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="for every training")
+    parser.add_argument("--seeds", type=int, default=3, help="seeds of the tables that train by epochs")
     parser.add_argument("--only", nargs="+", default=list(TABLES), choices=TABLES)
     options = parser.parse_args()
-    bench = Bench(options.data, options.out, options.minutes, options.set)
+    seeds = [str(seed) for seed in range(1, options.seeds + 1)]
+    bench = Bench(options.data, options.out, options.minutes, options.set, seeds)
     print(f"{processor()[0]}, one thread, {options.minutes:g} minutes of a processor for each training.")
     for name in options.only:
         print(TABLES[name](bench), flush=True)
