@@ -340,8 +340,8 @@ def wsj(bench: Bench) -> str:
         run = bench.train(f"wsj-{model}-{seed}", command, WSJ_PASSES, seed=seed, to_end=True)
         if (progress := Progress.of(Path(run))).passes:
             name = f"wsj-{model}-{seed}-{progress.passes:.1f}"
-            text = ("perplexity", str(parts["test"].with_suffix(".txt")), "-m", run)
-            perplexity = bench.read(f"{name}-text", *text)["scores"][0]["value"]
+            call = ("perplexity", str(parts["test"].with_suffix(".txt")), "-m", run)
+            perplexity = bench.read(f"{name}-text", *call)["scores"][0]["value"]
             trees = ("eval", "--gold", str(parts["test"]), "--convention", "on-lstm", "-m", run)
             score = bench.read(f"{name}-trees", *trees)["scores"][0]
             rows.append([f"`{model}`", seed, *progress.cells(), f"{perplexity:.1f}", f"{score['value']:.1f}"])

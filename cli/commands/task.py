@@ -44,7 +44,7 @@ SUBCOMMANDS = {
 
 @group(SUBCOMMANDS)
 def task() -> None:
-    """Train and evaluate models on tasks other than parsing: ListOps, logic, Craft and sentence similarity."""
+    """Train and evaluate models on tasks other than parsing: ListOps, logic, inference, Craft and similarity."""
 
 
 @command(
@@ -67,7 +67,7 @@ def task() -> None:
 @device_option
 @click.pass_context
 def train(context: click.Context, name: str, text: tuple[str, ...], run: str | None, **options: Any) -> None:
-    """Train a model on the task NAME: listops, logic, craft or similarity.
+    """Train a model on the task NAME: listops, logic, nli, craft or similarity.
 
     FILE is any number of files in the published format of the task. Without FILE, examples are generated.
     """
@@ -105,7 +105,7 @@ def evaluate(
     form: str,
     plot: str | None,
 ) -> None:
-    """Score models on the task NAME: listops, logic, craft or similarity.
+    """Score models on the task NAME: listops, logic, nli, craft or similarity.
 
     FILE is any number of test files in the published format of the task. Without FILE, test examples are generated.
     """

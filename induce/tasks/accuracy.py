@@ -188,7 +188,8 @@ def correct(checkpoint: Checkpoint, examples: Examples, device: str) -> list[boo
     import torch
 
     model = build_model(checkpoint).to(device)
-    items = examples.encode(checkpoint.vocabulary)
+    read = Examples(examples.task, examples.examples, checkpoint.config.data.normalization)
+    items = read.encode(checkpoint.vocabulary)
     loader = ExpressionLoader(items, checkpoint.config.loader, device=device)
     is_correct = [False] * len(items)
     with torch.inference_mode():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from induce.data.normalization import RECIPES
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import Location
-from treebank.core.tree import Span
+from treebank.core.tree import Span, Tree
 from treebank.evaluate.score import Runs, runs_of
 
 OPEN, CLOSE = "(", ")"
@@ -41,6 +43,14 @@ class Expression:
     def __str__(self) -> str:
         return " ".join(self.tokens)
 
+    def normalized(self, recipe: str) -> Expression:
+        """The expression in the forms of the normalization ``recipe``, or unchanged if no word would be left."""
+        kept = RECIPES[recipe](self.tokens)
+        if recipe == "raw" or not kept.forms:
+            return self
+        tree = Tree.from_spans(self.tokens, self.spans).keep([i in kept.indices for i in range(len(self.tokens))])
+        return Expression(kept.forms, tuple(tree.collapse_unary().spans))
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -70,6 +80,12 @@ class Group(NamedTuple):
 
     name: str
     contains: Callable[[Example], bool]
+
+
+def ranges_up_to(bounds: Sequence[int]) -> list[tuple[str, range]]:
+    """Names and ranges of sizes: up to each of ``bounds``, and one above the last of them."""
+    ranges = [(f"{low + 1}-{high}", range(low + 1, high + 1)) for low, high in pairwise([0, *bounds])]
+    return [*ranges, (f"{bounds[-1] + 1}-", range(bounds[-1] + 1, 10**9))]
 
 
 def size_groups(max_size: int, ranges: Iterable[tuple[str, range]]) -> list[Group]:

@@ -5,7 +5,8 @@ B examples, N words of the longest sentence. An example has one or more sides, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -170,10 +171,10 @@ class ExpressionLoader(LengthLoader):
 
 
 class Examples(TrainingData):
-    """Examples of one task."""
+    """Examples of one task, which a model reads in the forms of a ``normalization``."""
 
-    def __init__(self, task: Task, examples: Iterable[Example]) -> None:
-        self.task, self.examples = task, list(examples)
+    def __init__(self, task: Task, examples: Iterable[Example], normalization: str = "raw") -> None:
+        self.task, self.examples, self.normalization = task, list(examples), normalization
         lines = (f"{task.labels[example.label]}\t{example}\n" for example in self.examples)
         self.sha256 = digest_bytes("".join(lines).encode())
 
@@ -188,15 +189,25 @@ class Examples(TrainingData):
         return sum(len(side.tokens) for example in self.examples for side in example.sides)
 
     def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
-        """Vocabulary of all words of the task, including those without an occurrence."""
+        """Vocabulary of all words of the task, including those without an occurrence.
+
+        For a task of natural language, it has at most ``size`` words that occur ``minimum_count`` times or more.
+        """
+        if not self.task.words:
+            return super().vocabulary(size, minimum_count, unknown)
         return Vocabulary([BOUNDARY, UNKNOWN, *self.task.words])
+
+    def word_counts(self) -> Mapping[str, int]:
+        """Number of occurrences of each token of a natural language."""
+        sides = (side.normalized(self.normalization) for example in self.examples for side in example.sides)
+        return {} if self.task.words else Counter(token for side in sides for token in side.tokens)
 
     def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> list[Item]:
         """The examples as indices in ``vocabulary``, with the joins of their trees."""
         items = []
         for example in self.examples:
             sides = []
-            for side in example.sides:
+            for side in (side.normalized(self.normalization) for side in example.sides):
                 leaves = side.leaves
                 sides.append(Side(vocabulary.encode(side.tokens), leaves, joins(side.spans, len(leaves))))
             items.append(Item(sides, example.label))
@@ -228,4 +239,5 @@ def load_examples(config: RunConfig, text: Sequence[str], dev: Sequence[str]) ->
     for part, paths in ((training, text), (development, dev)):
         if not part and paths:
             raise SynparseError(f"{' '.join(paths)}: no example fits the settings (task.longest, task.operators)")
-    return Examples(task, training), Examples(task, development)
+    recipe = config.data.normalization
+    return Examples(task, training, recipe), Examples(task, development, recipe)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from induce.setting import count, limited
 from induce.settings.run import TaskSettings
-from induce.tasks.base import Example, Expression, Group, bad, binary_tree, distinct, size_groups
+from induce.tasks.base import Example, Expression, Group, bad, binary_tree, distinct, ranges_up_to, size_groups
 from treebank.core.sentence import Location
 from treebank.core.tree import Span, pre_order
 from treebank.io.expand import expand
@@ -82,9 +81,7 @@ class ListOps:
 
     def groups(self, settings: ListOpsSettings) -> list[Group]:
         """Groups by the number of tokens, up to 200, and 201 or more."""
-        bounds = [0, *GROUPS]
-        ranges = [(f"{low + 1}-{high}", range(low + 1, high + 1)) for low, high in pairwise(bounds)]
-        return size_groups(settings.max_size, [*ranges, (f"{bounds[-1] + 1}-", range(bounds[-1] + 1, 10**9))])
+        return size_groups(settings.max_size, ranges_up_to(GROUPS))
 
 
 def example(tokens: Sequence[str]) -> Example:

@@ -48,6 +48,7 @@ def add_tasks() -> None:
         classifier="induce.tasks.encoders.base:Classifier",
     )
     TASKS.add("listops", expressions)
+    TASKS.add("nli", replace(expressions, location="induce.tasks.nli:Nli", preset="nli-small"))
     TASKS.add("logic", replace(expressions, location="induce.tasks.logic:Logic", preset="logic-small"))
     TASKS.add(
         "craft",

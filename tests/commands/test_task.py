@@ -190,7 +190,7 @@ def test_incompatible_models_and_options_are_refused(call: Caller, folder: Path)
     assert "--gold" in call.usage("eval", "-m", folder / "text")
     assert "No such option '--encoding'" in call.usage("task", "train", "listops", "--encoding", "latin-1")
     problem = call.refusal("task", "train", "sums", code=2)
-    assert problem == "there is no task 'sums'; known: craft, listops, logic, similarity"
+    assert problem == "there is no task 'sums'; known: craft, listops, logic, nli, similarity"
 
 
 def test_first_slot_equals_that_of_the_released_program(folder: Path) -> None:

@@ -1,7 +1,8 @@
-"""ListOps and logical inference: values, trees, generators, and readers that check every line."""
+"""ListOps, logical and natural language inference: values, trees, generators, and readers that check every line."""
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections import Counter
@@ -13,14 +14,26 @@ import pytest
 
 from induce.settings.presets import resolve
 from induce.tasks import listops, logic
-from induce.tasks.base import Example, binary_tree, joins
+from induce.tasks.accuracy import score_task
+from induce.tasks.base import Example, Expression, binary_tree, joins
+from induce.tasks.examples import load_examples
 from induce.tasks.listops import ListOps, ListOpsSettings
 from induce.tasks.logic import Logic, LogicSettings
+from induce.tasks.nli import Nli, NliSettings
 from tests.support.reference import SHARED
+from tests.support.tiny import make_trainer
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.tree import Tree
 
 DATA = SHARED / "data"
+
+
+def nli_line(label: str, second: str = "( No rain )") -> str:
+    """A line of SNLI."""
+    first = "( ( It ( rains today ) ) . )"
+    return json.dumps({"gold_label": label, "sentence1_binary_parse": first, "sentence2_binary_parse": second})
+
+
 published = pytest.mark.skipif(not DATA.is_dir(), reason=f"no published files in {DATA}")
 
 
@@ -170,14 +183,56 @@ def test_too_many_examples_are_refused() -> None:
         (Logic, "<\ta", "expected one of < > = ^ | # v, a tab, a formula, a tab and a formula"),
         (Logic, "<\ta\tb", "the relation is '#', and the line says '<'"),
         (Logic, "<\ta\t( a b )", "an operator lacks what it operates on"),
+        (Nli, nli_line("maybe"), "expected gold_label to be entailment, neutral, contradiction or -, not 'maybe'"),
+        (Nli, nli_line("neutral", "( ( it rains )"), "a bracket is never closed"),
+        (Nli, '{"gold_label": "neutral"}', "the field 'sentence1_binary_parse' is missing"),
     ],
 )
-def test_malformed_line_is_reported(tmp_path: Path, task: type[ListOps | Logic], line: str, problem: str) -> None:
-    first, path = {ListOps: "9\t( ( ( [MAX 2 ) 9 ) ] )", Logic: "#\ta\tb"}[task], tmp_path / "train3"
+def test_malformed_line_is_reported(tmp_path: Path, task: type[ListOps | Logic | Nli], line: str, problem: str) -> None:
+    first = {ListOps: "9\t( ( ( [MAX 2 ) 9 ) ] )", Logic: "#\ta\tb", Nli: nli_line("-")}[task]
+    path = tmp_path / "train3"
     path.write_text(f"{first}\n{line}\n", encoding="utf-8")
     with pytest.raises(TreebankError) as caught:
         list(task().read_all([str(path)]))
     assert str(caught.value).startswith(f"{path}:2: {problem}")
+
+
+def test_pairs_of_inference_are_read_without_undecided_ones(tmp_path: Path) -> None:
+    path = tmp_path / "snli.jsonl"
+    path.write_text(
+        "\n".join([nli_line("-"), nli_line("contradiction"), nli_line("neutral", "Rain")]), encoding="utf-8"
+    )
+    pairs = list(Nli().read_all([str(path)]))
+    assert [Nli.labels[pair.label] for pair in pairs] == ["contradiction", "neutral"]
+    assert pairs[1].sides[1] == Expression(("Rain",), ())
+    assert pairs[0].sides[0].tokens == ("It", "rains", "today", ".")
+    assert pairs[0].sides[0].spans == ((0, 4), (0, 3), (1, 3))
+    assert [len(list(Nli().read([str(path)], NliSettings(longest=size)))) for size in (3, 4)] == [0, 2]
+    assert pairs[0].sides[0].normalized("words") == Expression(("it", "rains", "today"), ((0, 3), (1, 3)))
+    assert Expression((".",), ()).normalized("words").tokens == (".",)
+
+
+def test_inference_needs_files_and_words() -> None:
+    with pytest.raises(SynparseError, match="task nli reads the files of SNLI or MultiNLI; name them"):
+        load_examples(resolve(task="nli"), (), ())
+    with pytest.raises(SynparseError, match=r"setting data\.token: the trees of task nli are over words"):
+        NliSettings().check_run(resolve(task="nli", settings=["data.token=character"]))
+
+
+@pytest.mark.parametrize("model", ["gumbel-tree-lstm", "rl-spinn"])
+def test_models_of_inference_learn_labels_and_give_trees(model: str, tmp_path: Path) -> None:
+    """The label follows from one word of the second sentence."""
+    path = tmp_path / "snli.jsonl"
+    lines = [
+        nli_line(label, f"( {word} ( it seems ) )") for word, label in zip(["yes", "no", "hm"], Nli.labels, strict=True)
+    ]
+    path.write_text("\n".join(20 * lines), encoding="utf-8")
+    changes = ["model.hidden_size=8", "train.epochs=6", "optimizer.learning_rate=0.05", "loader.batch_size=12"]
+    config = resolve(task="nli", model=model, settings=changes)
+    list(make_trainer(config, *load_examples(config, [str(path)], [str(path)]), tmp_path / "run", device="cpu").train())
+    (score,) = score_task("nli", [str(path)], {"run": [str(tmp_path / "run")]}).scores
+    assert score.value == 100
+    assert score.to_json()["trees"]["value"] > 0
 
 
 def test_broken_archive_is_reported(tmp_path: Path) -> None:
