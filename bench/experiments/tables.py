@@ -29,7 +29,7 @@ from bench.experiments.free_text import free_text
 from bench.report import markdown, processor, with_interval
 from induce.reporting.runs import read_log
 from induce.storage.model_file import RESUME
-from induce.storage.run_folder import LOG
+from induce.storage.outputs import LOG
 from treebank.base.files import write_whole
 
 EWT_GOLD = "ud/UD_English-EWT/en_ewt-ud-dev.conllu"
