@@ -45,11 +45,11 @@ class Expression:
 
     def normalized(self, recipe: str) -> Expression:
         """The expression in the forms of the normalization ``recipe``, or unchanged if no word would be left."""
-        kept = RECIPES[recipe](self.tokens)
-        if recipe == "raw" or not kept.forms:
+        reduced = RECIPES[recipe](self.tokens)
+        if recipe == "raw" or not reduced.forms:
             return self
-        tree = Tree.from_spans(self.tokens, self.spans).keep([i in kept.indices for i in range(len(self.tokens))])
-        return Expression(kept.forms, tuple(tree.collapse_unary().spans))
+        tree = Tree.from_spans(self.tokens, self.spans).keep([i in reduced.indices for i in range(len(self.tokens))])
+        return Expression(reduced.forms, tuple(tree.collapse_unary().spans))
 
 
 @dataclass(frozen=True, slots=True)
