@@ -206,8 +206,8 @@ LOADERS: Registry[LoaderEntry] = Registry(
     {
         "stream": LoaderEntry("induce.data.loaders:StreamLoader"),
         "sentences": LoaderEntry("induce.data.loaders:SentenceLoader"),
-        "fragments": LoaderEntry("induce.data.fragments:FragmentLoader"),
-        "spans": LoaderEntry("induce.data.fragments:SpanLoader"),
+        "fragments": LoaderEntry("induce.data.loaders:FragmentLoader"),
+        "spans": LoaderEntry("induce.data.loaders:SpanLoader"),
         "masked": LoaderEntry("induce.data.loaders:MaskedLoader"),
     },
 )

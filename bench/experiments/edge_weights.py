@@ -18,7 +18,7 @@ from typing import Any
 from bench.common import repeated, synparse
 from bench.experiments.directions import CORPORA, corpus_experiment, uf1_of, write_corpus
 from bench.report import markdown
-from induce.data.by_length import batches_by_cost
+from induce.data.batches import batches_by_cost
 from induce.data.punctuation import gaps
 from induce.decoding.chart import mbr_together
 from induce.models.base import Query

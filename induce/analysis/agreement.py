@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from induce.data.normalization import RECIPES
+from induce.data.vocabulary import RECIPES
 from induce.ensemble.voters import Voter, Votes, make_voter
 from induce.parsing.parser import common_rule
 from induce.storage.locate import parse_model_spec

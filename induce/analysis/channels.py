@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from induce.data.batches import pad
-from induce.data.by_length import batches_by_cost
-from induce.data.normalization import RECIPES
+from induce.data.batches import batches_by_cost, pad
+from induce.data.vocabulary import RECIPES
 from induce.device import choose_device
 from induce.models.capabilities import ChannelWeights
 from induce.parsing.load import read_trained

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from induce.data.batches import SentenceBatch, pad
-from induce.data.by_length import map_by_length
+from induce.data.batches import SentenceBatch, map_by_length, pad
 from induce.likelihood.language_model import TextModel, blocks_until_failure
 from induce.models.base import NotTrained
 from induce.models.build import class_of

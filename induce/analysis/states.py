@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
-from induce.data.batches import SentenceBatch, pad
-from induce.data.by_length import map_by_length
-from induce.data.normalization import Normalized
+from induce.data.batches import SentenceBatch, map_by_length, pad
+from induce.data.vocabulary import Normalized
 from induce.likelihood.language_model import TextModel
 from induce.models.capabilities import LayeredStates
 from induce.states.model_states import sentence_states

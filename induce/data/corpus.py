@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from induce.data.normalization import RECIPES
 from induce.data.punctuation import JOINED, NOTHING, Singles, dropped, joining_marks
 from induce.data.references import HeadReferences, References, RewardReferences, SentenceRewards
-from induce.data.vocabulary import Vocabulary, split
+from induce.data.vocabulary import RECIPES, Vocabulary, split
 from treebank.core.distances import distances_from_tree
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
@@ -132,6 +131,13 @@ class EncodedCorpus:
     def breaks(self) -> np.ndarray:
         """Whether punctuation separates each word from the preceding one, parallel to ``ids``."""
         return (self.gaps != NOTHING) & (self.gaps != JOINED)
+
+    def words_at_edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The running words (T,), and whether each begins, and ends, a segment between punctuation marks (2, T)."""
+        words, breaks = self.ids != 0, self.breaks
+        begins = np.concatenate([[True], ~words[:-1]]) | breaks
+        ends = np.concatenate([~words[1:] | breaks[1:], [True]])
+        return self.ids[words], np.stack([begins[words], ends[words]])
 
 
 class Beginning(NamedTuple):

@@ -28,10 +28,9 @@ import numpy as np
 
 from induce.data.corpus import Beginning, CorpusBuilder, EncodedCorpus, Text
 from induce.data.corpus_checks import Watch
-from induce.data.corpus_facts import ARRAYS, BREAKS, FACTS, FORMAT, IDS, OFFSETS, REMEDY, WORDS, CorpusFacts, read_facts
-from induce.data.normalization import RECIPES
 from induce.data.punctuation import SINGLE, Singles, joining_marks
-from induce.data.vocabulary import Vocabulary, split
+from induce.data.settings import ARRAYS, BREAKS, FACTS, FORMAT, IDS, OFFSETS, REMEDY, WORDS, CorpusFacts, read_facts
+from induce.data.vocabulary import RECIPES, Vocabulary, split
 from treebank.base.errors import SynparseError, placed
 from treebank.base.files import describe_file, digest_bytes, finish, own_name, sync
 from treebank.base.metadata import metadata_bytes

@@ -1,6 +1,8 @@
-"""Tokens of a model, vocabularies, and pseudo-words for classes of unknown words.
+"""Words as models read them: normalization, tokens, vocabularies, and pseudo-words for classes of unknown words.
 
-Tokens are the words of a sentence, their classes, or its characters (PRPN section 6.1).
+A recipe of normalization drops some words (punctuation) and rewrites others (case, digits). It also gives the indices
+of the remaining words, so that `treebank.core.dependency` can add the dropped ones to a decoded tree. Tokens are the
+words of a sentence, their classes, or its characters (PRPN section 6.1).
 
 The classes are those of shape and last letters, or those of the Berkeley parser, which are common in language models of
 treebanks (Dyer et al. 2016; Du et al. 2020, PTB-Sepsent).
@@ -9,19 +11,116 @@ treebanks (Dyer et al. 2016; Du et al. 2020, PTB-Sepsent).
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import compress
 
-from treebank.base.errors import TreebankError
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.core.tags import is_word, tags_are_penn, word_mask
 from treebank.io.lines import open_lines
 
 TOKENS = {"word": "words", "class": "classes", "character": "characters"}  # singular and plural
 SPACE = "\u2423"  # the open box, which shows a space
+BOUNDARY = "<eos>"  # index 0: boundary of sentences, and padding
+UNKNOWN = "<unk>"  # index 1
+FIRST = len((BOUNDARY, UNKNOWN))  # index of the first word
+CLASS = "<class:"  # prefix of the entry of a word class; its words follow, separated by tabs
 SHAPE, BERKELEY = "<unk:", "<unk-"  # prefixes of the pseudo-words of each method
 MAX_SUFFIX_LETTERS = 3
 MIN_COUNT = 10  # occurrences of rare words with a pseudo-word of shape and suffix
 ENDINGS = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")  # the first ending that matches is used
 MIN_LETTERS = 5  # letters of a word with one of these endings
+MAX_UNKNOWN = 1 << 16  # unknown words whose indices are kept in memory
+_DIGITS = re.compile(r"\d+")  # decimal digits of any script
+_ASCII_DIGITS = re.compile("[0-9]+")
+_PUNCTUATION = "`` '' ` \" , . : ; ? ! - -- --- ... -lrb- -rrb- -lcb- -rcb- -lsb- -rsb- ( ) [ ] { } </s>"
+_LEFT_OUT = frozenset(_PUNCTUATION.split())
+_NUMBER = re.compile(r"N|[-+.,]*[0-9][0-9.,-]*")
+_FRACTION = re.compile(r"\\?/")  # the treebank writes 3\/4
+
+
+@dataclass(frozen=True, slots=True)
+class Normalized:
+    """The forms that a model reads: ``forms[j]`` replaces word ``indices[j]`` of the sentence, in ascending order."""
+
+    forms: tuple[str, ...]
+    indices: tuple[int, ...]
+
+
+Recipe = Callable[..., Normalized]  # from the words of a sentence, and optionally their tags
+
+
+@lru_cache(maxsize=1 << 17)
+def fold_published(word: str) -> str:
+    """``word`` in lower case, every run of ASCII digits as one ``N`` (so ``75.3`` gives ``N.N``)."""
+    return _ASCII_DIGITS.sub("N", word.lower())
+
+
+@lru_cache(maxsize=1 << 17)
+def fold_plain(word: str) -> str | None:
+    """``word`` in lower case, every run of digits as ``0``, or None for punctuation and symbols."""
+    return _DIGITS.sub("0", word.lower()) if is_word(word) else None
+
+
+@lru_cache(maxsize=1 << 17)
+def fold_cased(word: str) -> str | None:
+    """``word`` as by `fold_plain`, but not in lower case."""
+    return _DIGITS.sub("0", word) if is_word(word) else None
+
+
+@lru_cache(maxsize=1 << 17)
+def fold_mikolov(word: str) -> str | None:
+    """``word`` as in the language modeling files of Mikolov et al. (2010), or None for punctuation.
+
+    Words are lowercased, and numbers become ``N`` (fractions ``N\\/N``). ``$``, ``%``, ``&``, ``'`` and ``30-year`` do
+    not change, nor do the words of those files.
+    """
+    lower = word.lower()
+    if lower in _LEFT_OUT:
+        return None
+    parts = _FRACTION.split(word)
+    return "\\/".join("N" for _ in parts) if all(map(_NUMBER.fullmatch, parts)) else lower
+
+
+def all_words(words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
+    """All ``words`` without a change."""
+    return Normalized(tuple(words), tuple(range(len(words))))
+
+
+def _rewritten(words: Sequence[str], tags: Sequence[str] = (), *, rewrite: Callable[[str], str | None]) -> Normalized:
+    """The words for which ``rewrite`` returns a form."""
+    forms = tuple(map(rewrite, words))
+    indices = tuple(i for i, form in enumerate(forms) if form is not None)
+    return Normalized(tuple(form for form in forms if form is not None), indices)
+
+
+def _published_indices(words: Sequence[str], tags: Sequence[str], rule: str) -> tuple[int, ...]:
+    """Indices of the words that ``rule`` selects by tags of the Penn Treebank, or by letters if there are none."""
+    by_tags = bool(tags) and tags_are_penn(words, tags)
+    mask = word_mask(rule, words, tags) if by_tags else word_mask("letters", words, ())
+    return tuple(compress(range(len(words)), mask))
+
+
+def published_words(words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
+    """The published recipe of PRPN and ON-LSTM: words whose tag is in ``WORD_TAGS`` (or AUX, AUXG), folded.
+
+    If the sentence has no tags of the Penn Treebank, it drops the same words as the recipe ``words``.
+    """
+    indices = _published_indices(words, tags, "words+aux")
+    return Normalized(tuple(fold_published(words[i]) for i in indices), indices)
+
+
+def tags_of_words(words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
+    """The tags of the words that `published_words` selects, for models that were published on tags."""
+    if not tags:
+        raise SynparseError(
+            "normalization 'tags' needs part-of-speech tags, and a sentence here has none; give a treebank"
+        )
+    indices = _published_indices(words, tags, "words")
+    return Normalized(tuple(tags[i] for i in indices), indices)
 
 
 def shapes(word: str) -> list[str]:
@@ -87,13 +186,6 @@ def classes_of_rare_words(counts: Mapping[str, int], plain: Collection[str]) -> 
     return sorted(totals, key=lambda name: (-totals[name], name))
 
 
-BOUNDARY = "<eos>"  # index 0: boundary of sentences, and padding
-UNKNOWN = "<unk>"  # index 1
-MAX_UNKNOWN = 1 << 16  # unknown words whose indices are kept in memory
-FIRST = len((BOUNDARY, UNKNOWN))  # index of the first word
-CLASS = "<class:"  # prefix of the entry of a word class; its words follow, separated by tabs
-
-
 class Vocabulary:
     """A fixed list of words, which begins with the boundary token and the unknown word.
 
@@ -107,7 +199,11 @@ class Vocabulary:
         if tuple(words[:2]) != (BOUNDARY, UNKNOWN):
             raise ValueError(f"a vocabulary begins with {BOUNDARY} and {UNKNOWN}")
         self.words = tuple(words)
-        entries = [(word, i) for i, entry in enumerate(self.words) for word in _words_of(entry)]
+        entries = [
+            (word, i)
+            for i, entry in enumerate(self.words)
+            for word in (entry.split("\t")[1:] if entry.startswith(CLASS) else [entry])
+        ]
         self._ids = dict(entries)
         if len(self._ids) != len(entries):
             raise ValueError("a word occurs twice in the vocabulary")
@@ -126,8 +222,12 @@ class Vocabulary:
         represent at least `MIN_COUNT` occurrences, and those without a suffix. With ``"berkeley"`` the Berkeley classes
         of all rare words follow.
         """
-        marks = (BOUNDARY, UNKNOWN) if unknown == "one" else (BOUNDARY, UNKNOWN, *_pseudo_in(counts))
-        counts = {word: count for word, count in counts.items() if word not in marks}
+        marks = () if unknown == "one" else (SHAPE, BERKELEY)  # words of a text that look like pseudo-words
+        counts = {
+            word: count
+            for word, count in counts.items()
+            if word not in (BOUNDARY, UNKNOWN) and not word.startswith(marks)
+        }
         if unknown == "shape":
             folded: Counter[str] = Counter()
             for word, count in counts.items():
@@ -215,16 +315,6 @@ class Vocabulary:
         return result
 
 
-def _pseudo_in(words: Iterable[str]) -> Iterator[str]:
-    """Words of a text that look like pseudo-words."""
-    return (word for word in words if word.startswith((SHAPE, BERKELEY)))
-
-
-def _words_of(entry: str) -> list[str]:
-    """Words that share the index of an entry."""
-    return entry.split("\t")[1:] if entry.startswith(CLASS) else [entry]
-
-
 def characters(words: Iterable[str]) -> tuple[str, ...]:
     """Code points of ``words``, with a `SPACE` between words and for white space within words.
 
@@ -246,3 +336,17 @@ def split(words: tuple[str, ...], token: str) -> tuple[str, ...]:
 def bits(loss: float, token: str) -> float | None:
     """``loss`` (nats per token) in bits per character, with sentence ends, or None if tokens are words."""
     return loss / math.log(2) if token == "character" else None
+
+
+#: Recipes by name (``data.normalization``): functions from the words of a sentence and their tags to its forms. There
+#: is one tag per word or none at all; only ``ptb`` and ``tags`` read them.
+#:
+#: With ``cased``, capitals are part of the shape of rare words (data.unknown=shape).
+RECIPES: dict[str, Recipe] = {
+    "raw": all_words,
+    "words": partial(_rewritten, rewrite=fold_plain),
+    "cased": partial(_rewritten, rewrite=fold_cased),
+    "ptb": published_words,
+    "mikolov": partial(_rewritten, rewrite=fold_mikolov),
+    "tags": tags_of_words,
+}

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from induce.data.corpus import EncodedCorpus, Text, read_corpora
+from induce.data.punctuation import word_edges
 from induce.data.vocabulary import BOUNDARY, CLASS, UNKNOWN, Vocabulary
-from induce.data.word_edges import word_edges
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ class FlatText:
         self.neighbours = Neighbours.of(self.ids, self.offsets, breaks, size)
         self.counts = np.bincount(self.ids, minlength=size).astype(np.float64)
         pseudo = np.array([word.startswith("<unk") for word in self.words])
-        self.edges = word_edges(corpus, size)
+        self.edges = word_edges(*corpus.words_at_edges(), size)
         self.share = np.where(pseudo, 0.0, self.counts / max(1, len(self.ids)))  # a pseudo-word represents rare words
         fragments = np.cumsum(breaks)
         self.fragments = (

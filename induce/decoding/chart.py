@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from induce.data.by_length import batches_of_similar_length
+from induce.data.batches import batches_of_similar_length
 from treebank.base.errors import SynparseError
 
 MAX_CELLS = 1 << 18  # in a table of the sentences that are decoded together

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from induce.data.by_length import batches_of_equal_length
+from induce.data.batches import batches_of_equal_length
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads
 from treebank.core.sentence import ROOT

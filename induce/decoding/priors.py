@@ -20,8 +20,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from induce.data.punctuation import JOINED, NOTHING, bracket_conflicts, bracketed, join_conflicts, joined
-from induce.data.word_edges import SegmentEdgesConfig, span_log_weights
+from induce.data.punctuation import (
+    JOINED,
+    NOTHING,
+    SegmentEdgesConfig,
+    bracket_conflicts,
+    bracketed,
+    join_conflicts,
+    joined,
+    span_log_weights,
+)
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, is_clear
 from induce.decoding.heads import branching, heads_in_tree
 from induce.decoding.specification import NO_PRIORS, Prior, check_priors, parse_priors

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from induce.data.batches import SpanRewardBatch
-from induce.data.normalization import RECIPES
 from induce.data.references import SentenceRewards
+from induce.data.vocabulary import RECIPES
 from induce.distillation.span_information import Words, nearest_sentences, span_rewards
 from induce.distillation.teachers import REWARDS, check_teachers
 from induce.settings.run import RunConfig, kind_of

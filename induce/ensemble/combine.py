@@ -10,7 +10,7 @@ from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from induce.data.normalization import RECIPES
+from induce.data.vocabulary import RECIPES
 from induce.decoding.specification import canonical_decoder, decoder_entry, decoders_of
 from induce.ensemble.ensemble import Ensemble, load_ensemble
 from induce.ensemble.ensemble_description import EnsembleDescription, Member, members_folder

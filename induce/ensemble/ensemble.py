@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from induce.data.normalization import RECIPES
+from induce.data.vocabulary import RECIPES
 from induce.decoding.chart import mbr_splits
 from induce.decoding.heads import heads_in_tree
 from induce.decoding.specification import NO_PRIORS

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from induce.data.normalization import RECIPES
+from induce.data.vocabulary import RECIPES
 from induce.registry import DECODERS, Output
 from induce.storage.checkpoint import find
 from induce.storage.locate import ENSEMBLE, ModelSpec, PathType, locate

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from induce.data.normalization import Recipe
+from induce.data.vocabulary import Recipe
 from induce.parsing.parser import Parser
 from induce.registry import Output
 from induce.storage.locate import BASELINE, ModelSpec, PathType, locate

@@ -11,10 +11,8 @@ from typing import Any, Literal, TypeVar
 import torch
 from torch import Tensor
 
-from induce.data.batches import Batch, MaskedBatch, SentenceBatch, StreamBatch, pad
-from induce.data.by_length import map_by_length
-from induce.data.normalization import RECIPES
-from induce.data.vocabulary import split
+from induce.data.batches import Batch, MaskedBatch, SentenceBatch, StreamBatch, map_by_length, pad
+from induce.data.vocabulary import RECIPES, split
 from induce.device import choose_device
 from induce.layers.products import flushing_denormals
 from induce.models.base import SentenceTooLong

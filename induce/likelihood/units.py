@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch, pad
-from induce.data.by_length import batches_by_cost, map_by_length
+from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch, batches_by_cost, map_by_length, pad
 from induce.data.loaders import MASKINGS
 from induce.layers.products import flushing_denormals
 from induce.likelihood.language_model import LanguageModel

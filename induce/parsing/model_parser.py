@@ -10,11 +10,9 @@ from itertools import chain, islice, repeat
 from typing import Any, NamedTuple
 
 from induce import registry
-from induce.data.batches import FragmentBatch, SentenceBatch, pad, pad_arrays
-from induce.data.by_length import batches_by_cost
-from induce.data.normalization import RECIPES, Normalized
+from induce.data.batches import FragmentBatch, SentenceBatch, batches_by_cost, pad, pad_arrays
 from induce.data.punctuation import NOTHING, gaps
-from induce.data.vocabulary import leaf, split
+from induce.data.vocabulary import RECIPES, Normalized, leaf, split
 from induce.decoding import specification
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.decoding.priors import AppliedPriors, Scores, requested_priors

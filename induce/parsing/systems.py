@@ -9,7 +9,7 @@ from functools import partial
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
-from induce.data.normalization import Normalized
+from induce.data.vocabulary import Normalized
 from induce.parsing.model_parser import ModelParser
 from induce.storage.locate import expand_models, is_model, system_name
 from treebank.base.errors import SynparseError

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from induce.data.fragments import SpanSettings
+from induce.data.loaders import SpanSettings
 from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder, parse_priors
 from induce.ensemble.ensemble import STRUCTURES
 from induce.recipes.evidence import STRONGEST

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from induce.data.fragments import words_learned
+from induce.data.loaders import words_learned
 from induce.recipes.check import check_recipe
 from induce.recipes.job_progress import JobProgress
 from induce.recipes.recipe import VOTE, PartRun, Recipe, read_recipe, recipe_for

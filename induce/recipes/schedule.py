@@ -11,7 +11,7 @@ from functools import cached_property
 from heapq import heapreplace
 from typing import TYPE_CHECKING
 
-from induce.data.fragments import SpanSettings, words_learned
+from induce.data.loaders import SpanSettings, words_learned
 from induce.recipes.recipe import VOTE, PartRun, Recipe
 
 if TYPE_CHECKING:

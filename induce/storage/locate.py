@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from induce.data.corpus_facts import FACTS as CORPUS
+from induce.data.settings import FACTS as CORPUS
 from induce.storage import builtin
 from induce.storage.model_file import ENSEMBLE_KEY, MODEL, MODEL_KEY, RESUME, file_key
 from treebank.base.arguments import ignore, nearest, split_name

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from induce.data.by_length import batches_by_cost
+from induce.data.batches import batches_by_cost
 from induce.device import choose_device
 from induce.parsing.model_parser import ModelParser
 from induce.registry import find_task

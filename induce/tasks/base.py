@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from induce.data.normalization import RECIPES
+from induce.data.vocabulary import RECIPES
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import Location

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from induce.data.batches import Batch, SentenceBatch, pad
-from induce.data.by_length import batches_by_size
+from induce.data.batches import Batch, SentenceBatch, batches_by_size, pad
 from induce.data.corpus import TrainingData
 from induce.data.loaders import BatchSettings, Step
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary

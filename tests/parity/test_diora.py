@@ -10,8 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.data.batches import SentenceBatch
-from induce.data.by_length import batches_of_equal_length
+from induce.data.batches import SentenceBatch, batches_of_equal_length
 from induce.decoding.chart import split_tree
 from induce.models.autoencoders.autoencoder import SpanVectors
 from induce.models.autoencoders.diora import Diora, DioraConfig, sampling_distribution

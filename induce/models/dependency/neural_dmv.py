@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from induce.data.batches import Batch, FragmentBatch, SentenceBatch
-from induce.data.by_length import batches_of_equal_length
+from induce.data.batches import Batch, FragmentBatch, SentenceBatch, batches_of_equal_length
 from induce.data.word_classes import FlatText, check_words_as_classes, word_classes
 from induce.decoding.heads import Masks, ScoredHeads, k_best_heads, mbr_heads
 from induce.layers.masks import real_words

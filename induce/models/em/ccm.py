@@ -16,8 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from induce.data.batches import Batch, SentenceBatch
-from induce.data.by_length import batches_of_equal_length
+from induce.data.batches import Batch, SentenceBatch, batches_of_equal_length
 from induce.data.word_classes import FlatText, check_words_as_classes, word_classes
 from induce.models.base import Context, CountSharing, FitStep, FittedModel, Loss, Query
 from induce.models.em.span_model import (

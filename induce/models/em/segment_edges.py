@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch, FragmentBatch
-from induce.data.word_edges import (
+from induce.data.punctuation import (
     BEGIN,
     END,
     SMALLEST,
@@ -23,7 +23,6 @@ from induce.data.word_edges import (
     edge_shares,
     pair_cohesion,
     span_log_weights,
-    words_at_edges,
 )
 from induce.models.base import Context, FitStep, FittedModel, Loss, Query
 from induce.models.em.ccm import TABLE, blocks_of_one_length
@@ -63,7 +62,7 @@ class SegmentEdges(FittedModel):
 
     def fit(self, corpus: EncodedCorpus, start: int, context: Context) -> Iterator[FitStep]:
         """Count the words that begin segments in the first step, and those that end segments in the second."""
-        ids, edges = words_at_edges(corpus)
+        ids, edges = corpus.words_at_edges()
         shares, means = map(torch.from_numpy, edge_shares(ids, edges, self.shares.shape[1], self.config.smoothing))
         keys, values = map(torch.from_numpy, pair_cohesion(ids, edges, self.shares.shape[1], self.config.pairs))
         self.pairs[: len(keys)], self.cohesion[: len(keys)] = keys, values

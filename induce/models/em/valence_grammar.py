@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from induce.data.by_length import batches_of_similar_length
+from induce.data.batches import batches_of_similar_length
 from induce.models.em.dependency_sums import Workspace, tree_counts
 from induce.models.em.dependency_tables import Fragments, TreeCounts, TreeWeights, by_reading, plain_tree_counts
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanRewardBatch, SpanSupervisedBatch
-from induce.data.word_edges import word_edges
+from induce.data.punctuation import word_edges
 from induce.decoding.priors import EdgeStatistics
 from induce.layers.masks import LONGEST_PIECE, pieces
 from induce.models.base import Context, Loss, Model, Query
@@ -116,7 +116,7 @@ class Grammar(EdgeCounting, SentenceScoring, Model):
 
     def prepare(self, corpus: EncodedCorpus, context: Context) -> None:
         """Count the words that begin and end segments between punctuation marks."""
-        self.word_edges.copy_(torch.from_numpy(word_edges(corpus, self.word_edges.shape[1])))
+        self.word_edges.copy_(torch.from_numpy(word_edges(*corpus.words_at_edges(), self.word_edges.shape[1])))
 
     def tables(self, tokens: Tensor) -> Tables:
         """The grammar of the sentences ``tokens`` (B, N)."""

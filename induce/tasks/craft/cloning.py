@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from induce.data.batches import SentenceBatch
-from induce.data.by_length import batches_by_cost
+from induce.data.batches import SentenceBatch, batches_by_cost
 from induce.data.vocabulary import FIRST
 from induce.layers.masks import real_words
 from induce.models.base import Loss, Model, Query

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from induce.data.by_length import batches_by_cost
+from induce.data.batches import batches_by_cost
 from induce.data.vocabulary import FIRST
 from induce.decoding.distances import EVEN
 from induce.device import choose_device

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from induce.data.batches import Batch, pad
 from induce.data.corpus import TrainingData
-from induce.data.normalization import RECIPES
 from induce.data.settings import DataConfig
-from induce.data.vocabulary import Vocabulary, split
+from induce.data.vocabulary import RECIPES, Vocabulary, split
 from induce.registry import MODELS, models_of
 from induce.setting import setting
 from induce.settings.presets import load_preset

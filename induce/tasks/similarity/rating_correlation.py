@@ -11,7 +11,7 @@ from typing import Any
 
 from induce.analysis.correlation import Correlation, pearson, spearman
 from induce.analysis.extraction import Embedder
-from induce.data.normalization import RECIPES
+from induce.data.vocabulary import RECIPES
 from induce.storage.locate import system_name
 from induce.tasks.base import TaskEvaluation
 from induce.tasks.similarity.pairs import RatedPair, Similarity, cut_words

@@ -11,8 +11,7 @@ import torch
 
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
-from induce.data.fragments import FragmentLoader, conflicting_spans
-from induce.data.normalization import RECIPES
+from induce.data.loaders import FragmentLoader, conflicting_spans
 from induce.data.prepared import PreparedCorpus, prepare
 from induce.data.punctuation import (
     JOINED,
@@ -26,6 +25,7 @@ from induce.data.punctuation import (
     joined,
     joining_marks,
 )
+from induce.data.vocabulary import RECIPES
 from induce.settings.presets import resolve
 from treebank.core.sentence import Sentence
 

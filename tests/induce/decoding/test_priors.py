@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from induce.data.punctuation import JOINED, SEPARATED
-from induce.data.word_edges import SegmentEdgesConfig
+from induce.data.punctuation import JOINED, SEPARATED, SegmentEdgesConfig
 from induce.decoding import priors
 from induce.decoding.heads import branching, heads_in_tree
 from induce.decoding.priors import Evidence

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from induce.data.fragments import longest_of_pass, words_learned
+from induce.data.loaders import longest_of_pass, words_learned
 from induce.recipes.recipe import Costs, Part, PartRun, Recipe, read_recipe
 from induce.recipes.schedule import SLACK, Schedule, fit_passes, packed_minutes, wall_minutes
 from induce.settings.presets import resolve

@@ -10,7 +10,7 @@ import torch
 
 from induce.data.batches import FragmentBatch
 from induce.data.corpus import read_corpora
-from induce.data.word_edges import BEGIN, END, SegmentEdgesConfig
+from induce.data.punctuation import BEGIN, END, SegmentEdgesConfig
 from induce.models.base import Context, Query
 from induce.models.em.segment_edges import SegmentEdges
 from induce.structures import SpanScores

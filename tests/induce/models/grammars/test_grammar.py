@@ -11,8 +11,8 @@ import torch
 
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus
+from induce.data.punctuation import MEAN_WORDS, word_edges
 from induce.data.vocabulary import Vocabulary
-from induce.data.word_edges import MEAN_WORDS, word_edges
 from induce.decoding.chart import mbr
 from induce.layers import masks
 from induce.models.base import Query
@@ -105,7 +105,7 @@ def test_words_are_counted_at_segment_edges() -> None:
         np.array([False, False, True, True, False, False, False]),  # the final mark of a sentence may be dropped, too
         np.zeros(0, dtype=np.float32),
     )
-    begins, ends = word_edges(corpus, 5)
+    begins, ends = word_edges(*corpus.words_at_edges(), 5)
     mean, rare = 3 / 5, MEAN_WORDS
     assert begins.tolist() == pytest.approx(
         [1, 1, (2 + rare * mean) / (3 + rare) / mean, (1 + rare * mean) / (2 + rare) / mean, 1]

@@ -10,8 +10,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from induce.data.batches import MaskedBatch, SentenceBatch
-from induce.data.by_length import batches_by_words
+from induce.data.batches import MaskedBatch, SentenceBatch, batches_by_words
 from induce.decoding.heads import argmax, chu_liu_edmonds
 from induce.models.base import Query
 from induce.models.masked.masked_model import mask_words, without_self

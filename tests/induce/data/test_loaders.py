@@ -8,7 +8,7 @@ import torch
 
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
-from induce.data.fragments import FragmentLoader, FragmentSettings
+from induce.data.loaders import FragmentLoader, FragmentSettings
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
