@@ -57,6 +57,11 @@ EXAMPLES = [
 @option("-o", "--output", metavar="FILE", help="Output file: .svg, .pdf, .png, .html or .tex.", group=OUTPUT)
 @number_option("--width", low=20, help="Width of drawings in the terminal, in columns.", group=OUTPUT)
 @option("--title", metavar="TEXT", help="Title of an .html page.", group=OUTPUT)
+@option("--font", metavar="NAME", default="", help="Font of .svg, .pdf and .png files.", group=OUTPUT)
+@option(
+    "--scale", type=click.FloatRange(0.1, 10), metavar="F", help="Size of these pictures, such as 0.7.", group=OUTPUT
+)
+@option("--gray", is_flag=True, help="Draw these pictures in shades of gray.", group=OUTPUT)
 @option("--no-numbers", is_flag=True, help="Leave out the numbers of sentences in pictures.", group=OUTPUT)
 def draw(
     input: Sequence[str],
@@ -70,6 +75,9 @@ def draw(
     width: int | None,
     title: str | None,
     no_numbers: bool,
+    font: str,
+    scale: float | None,
+    gray: bool,
     **parsing: Any,
 ) -> None:
     """Draw trees and heads that a model predicts or that INPUT contains.
@@ -80,10 +88,14 @@ def draw(
     between several models are marked. Predicted heads are compared with the heads of gold trees by head rules. Without
     -o, drawings appear in the terminal.
     """
-    _check_options(output, width=width, title=title, no_numbers=no_numbers, gold=gold, ptb=ptb, head_rules=head_rules)
+    look = {"font": font, "scale": scale, "gray": gray}
+    _check_options(output, width=width, title=title, no_numbers=no_numbers, look=look)
+    for name in (name for name, value in (("ptb", ptb), ("head-rules", head_rules)) if value and not gold):
+        raise click.UsageError(f"--{name} requires --gold")
     from induce.reporting.sentence_pictures import FIRST, chosen_numbers, pictures
     from treebank.corpora.catalog import load_gold
     from treebank.draw.picture_files import write_pictures
+    from treebank.draw.scene import Look
 
     check_plot(output, trees=True, inputs=[path for path in input if path != "-"], gold=gold, models=models)
     choose = chosen_numbers(sentences) if sentences else lambda number: not output or number <= FIRST + 1
@@ -103,21 +115,23 @@ def draw(
         note(f"only the first {FIRST} sentences are drawn; choose others with --sentences")
     if no_numbers:
         chosen = [replace(picture, title="") for picture in chosen]
-    write_pictures(chosen, output, title=title or f"Trees of {', '.join(map(os.path.basename, paths)) or gold}")
+    title = title or f"Trees of {', '.join(map(os.path.basename, paths)) or gold}"
+    write_pictures(chosen, output, title=title, look=Look(font, scale or 1.0, gray))
 
 
 def _check_options(
-    output: str | None, *, width: int | None, title: str | None, no_numbers: bool, gold: str | None, **of_gold: Any
+    output: str | None, *, width: int | None, title: str | None, no_numbers: bool, look: dict[str, Any]
 ) -> None:
     """Raises UsageError for options that have no effect."""
     if title and not (output or "").lower().endswith(".html"):
         raise click.UsageError("--title requires -o FILE.html")
+    for name in (name for name, value in look.items() if value):
+        if not (output or "").lower().endswith((".svg", ".pdf", ".png")):
+            raise click.UsageError(f"--{name} requires -o FILE.svg, FILE.pdf or FILE.png")
     if no_numbers and (output or ".html").lower().endswith(".html"):
         raise click.UsageError("--no-numbers requires -o FILE with another suffix than .html")
     if width and output:
         raise click.UsageError("--width is for the terminal; leave it out, or leave out -o")
-    for name in (name for name, value in of_gold.items() if value and not gold):
-        raise click.UsageError(f"--{name.replace('_', '-')} requires --gold")
 
 
 def _parsers(

@@ -19,7 +19,7 @@ from treebank.io.expand import expand
 from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, format_by_suffix
 from treebank.io.jsonl import read_objects, tree_of, words_and_indices
 from treebank.io.predictions import read_prediction_trees
-from treebank.io.read import DEFAULT_INPUT, InputOptions, input_format, is_plain_text, read_sentences
+from treebank.io.read import DEFAULT_INPUT, InputOptions, input_format, read_sentences
 from treebank.io.source import Source
 from treebank.io.streams import STDIN, reads_once
 
@@ -47,8 +47,8 @@ def chosen_numbers(text: str) -> Choose:
 
 
 def holds_text(paths: Sequence[str], input_options: InputOptions = DEFAULT_INPUT) -> bool:
-    """Whether one of the inputs is plain text, which requires a model."""
-    return any(is_plain_text(path, input_options) for path in files_of(paths))
+    """Whether one of the inputs has neither trees nor heads, which requires a model."""
+    return any(not input_format(path, input_options).structure for path in files_of(paths))
 
 
 def pictures(
@@ -67,6 +67,7 @@ def pictures(
     files are drawn. ``parsers`` are pairs of a displayed name and a parser. Text is read by the tokenization rule that
     they share. Predicted heads are compared with the heads of gold trees by ``head_rules`` (None: the default ones).
     """
+    input_options = replace(input_options, keep_annotation=True)  # glosses are set under the words
     if gold is not None:
         find_rules(head_rules or DEFAULT_RULES)
         return _compared_with_gold(paths, parsers, gold, choose, input_options, head_rules)
@@ -182,7 +183,8 @@ def _of_system(path: str, gold: Treebank, numbers: set[int], input_options: Inpu
 
 def analyses_of(parser: Parser, sentences: Sequence[Sentence], name: str) -> list[Analysis]:
     """Analyses of the sentences by a model: trees or heads, with the distances or probabilities that were decoded."""
-    return [analysis_of(reading, parser.decoder, name) for reading in parser.predict(sentences)]
+    readings = zip(parser.predict(sentences), sentences, strict=True)
+    return [analysis_of(reading, parser.decoder, name).glossed(sentence) for reading, sentence in readings]
 
 
 def analysis_of_line(line: dict[str, Any], name: str) -> Analysis:

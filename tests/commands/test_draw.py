@@ -43,6 +43,56 @@ def test_numbers_of_sentences_are_left_out_if_requested(call: Caller) -> None:
         assert (">2</text>" in Path("a.svg").read_text(encoding="utf-8")) == (not options)
 
 
+GLOSSED = """# text_id = kucing itu makan
+# text_en = That cat eats.
+1\tKucing\t_\t_\t_\t_\t3\tnsubj\t_\tGloss=cat
+2\titu\t_\t_\t_\t_\t1\tdet\t_\tGloss=that
+3\tmakan\t_\t_\t_\t_\t0\troot\t_\tGloss=eat|MSeg=ma-kan
+4\tikan\t_\t_\t_\t_\t3\tobj\t_\tGloss=fish
+5\tsegar\t_\t_\t_\t_\t4\tamod\t_\tGloss=fresh
+6\tsekali\t_\t_\t_\t_\t5\tadvmod\t_\tGloss=very
+
+"""
+
+
+def test_glosses_and_translation_are_set_under_the_words(call: Caller) -> None:
+    Path("a.conllu").write_text(GLOSSED, encoding="utf-8")
+    lines = call.result("draw", "a.conllu").splitlines()
+    words = next(index for index, line in enumerate(lines) if "Kucing" in line)
+    assert [line.split() for line in lines[words : words + 3]] == [
+        ["Kucing", "itu", "makan", "ikan", "segar", "sekali"],
+        ["ma-kan"],
+        ["cat", "that", "eat", "fish", "fresh", "very"],
+    ]
+    assert lines[-2] == "‘kucing itu makan / That cat eats.’"
+    trees = call.result("draw", "a.conllu", "-m", "english", "--width", "32")
+    assert "Kucing cat" in trees  # next to the words of a rotated tree
+    for kind, expected in (("svg", ">eat</text>"), ("html", "‘kucing"), ("tex", r"{}cat \& {}that \& {}eat")):
+        call.result("draw", "a.conllu", "-o", f"a.{kind}")
+        assert expected in Path(f"a.{kind}").read_text(encoding="utf-8")
+    call.result("draw", "a.conllu", "-m", "english", "-o", "a.tex")
+    assert r"[{makan\\ma-kan\\eat}, align=center, tier=word]" in Path("a.tex").read_text(encoding="utf-8")
+
+
+def test_field_data_without_trees_is_parsed(call: Caller) -> None:
+    Path("a.sfm").write_text("\\tx Kucing itu makan\n\\ge cat that eat\n", encoding="utf-8")
+    assert "┌" in call.result("draw", "a.sfm")
+
+
+def test_font_size_and_gray(call: Caller) -> None:
+    call.result("draw", "trees.txt", "--sentences", "1", "-o", "a.svg")
+    call.result("draw", "trees.txt", "--sentences", "1", "--font", "Charis", "--scale", "2", "--gray", "-o", "b.svg")
+    plain, other = (Path(name).read_text(encoding="utf-8") for name in ("a.svg", "b.svg"))
+    width = [float(text.partition('width="')[2].partition('"')[0]) for text in (plain, other)]
+    assert width[1] == pytest.approx(2 * width[0], abs=0.2)
+    assert ">old</text>" in other
+    assert other.count("font-family=\"'Charis', ") == other.count("<text") > 0
+    assert 'font-size="32"' in other
+    code, _, err = call("draw", "trees.txt", "--font", "Charis", "-o", "a.tex")
+    assert code == 2
+    assert "--font requires -o FILE.svg, FILE.pdf or FILE.png" in err
+
+
 def test_model_is_drawn_next_to_gold(call: Caller, model: Path) -> None:
     picture = call.result("draw", "--gold", "gold.mrg", "-m", model)
     assert "of 1 gold brackets" in picture

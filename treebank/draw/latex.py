@@ -21,6 +21,7 @@ _SPECIAL = {
     "&": r"\symbol{38}",  # \& divides the words of tikz-dependency
     **{character: f"\\{character}" for character in "{}$#_%"},
 }
+LINE_BREAK = "\\\\"
 _LINES = {Ink.MISSED: "densely dashed", Ink.EXTRA: "densely dotted"}
 _COMPARED = (Ink.SHARED, Ink.MISSED, Ink.EXTRA, Ink.FAINT)
 PREAMBLE = r"""\documentclass{article}
@@ -50,13 +51,16 @@ def document(pictures: Sequence[Picture]) -> str:
     return f"{PREAMBLE}{''.join(styles)}{FOREST}\\begin{{document}}\n{body}\\end{{document}}\n"
 
 
-def forest(tree: Tree, inks: Sequence[Ink] = ()) -> str:
-    """``tree`` for the package forest. ``inks[k]`` is the style of the edges below bracket k."""
+def forest(tree: Tree, inks: Sequence[Ink] = (), below: Sequence[Sequence[str]] = ()) -> str:
+    """``tree`` for the package forest. ``inks[k]`` is the style of the edges below bracket k.
+
+    ``below`` are rows of one text per word that are set under the words.
+    """
     branches, tops = Branches(tree), tree.children()[-1]
     inks = inks or (Ink.PLAIN,) * len(tree.spans)
     if len(tops) == 1:
-        return "\\begin{forest} synparse\n" + "".join(_brackets(branches, tops[0], inks)) + "\n\\end{forest}\n"
-    inner = " ".join("".join(_brackets(branches, top, inks)) for top in tops)
+        return "\\begin{forest} synparse\n" + "".join(_brackets(branches, tops[0], inks, below)) + "\n\\end{forest}\n"
+    inner = " ".join("".join(_brackets(branches, top, inks, below)) for top in tops)
     return f"\\begin{{forest}} synparse\n[{{}}, phantom {inner}]\n\\end{{forest}}\n"
 
 
@@ -66,6 +70,8 @@ def dependency(marked: Marked) -> str:
     lines = ["\\begin{dependency}", "\\begin{deptext}[column sep=1.2em]"]
     # {} before a cell, because TikZ reads "[" at its start as an option and removes braces around the cell
     lines.append(" \\& ".join(f"{{}}{escaped(word)}" for word in analysis.words) + " \\\\")
+    for texts in analysis.below:
+        lines.append(" \\& ".join(f"{{}}{escaped(text)}" for text in texts) + f" {LINE_BREAK}")
     lines.append("\\end{deptext}")
     for word, head in enumerate(analysis.heads):
         relation = analysis.relations[word] if analysis.relations else ""
@@ -77,7 +83,7 @@ def dependency(marked: Marked) -> str:
 def blocks(marked: Marked) -> Iterator[str]:
     """The tree and the heads of an analysis, if there are any."""
     if marked.analysis.tree is not None and marked.analysis.words:
-        yield forest(marked.analysis.tree, marked.brackets)
+        yield forest(marked.analysis.tree, marked.brackets, marked.analysis.below)
     if marked.analysis.heads:
         yield dependency(marked)
 
@@ -95,10 +101,12 @@ def _picture(picture: Picture) -> Iterator[str]:
         title = " --- ".join(escaped(part) for part in (picture.title, name, marked.note) if part)
         yield f"\\begin{{samepage}}{{\\footnotesize {title}}}\\par\\nopagebreak\n" if title else "\\begin{samepage}"
         yield from blocks(marked)
+        if marked.analysis.translation:
+            yield f"\\par `{escaped(marked.analysis.translation)}'\n"
         yield "\\end{samepage}\\par\\bigskip\n"
 
 
-def _brackets(branches: Branches, top: int, inks: Sequence[Ink]) -> Iterator[str]:
+def _brackets(branches: Branches, top: int, inks: Sequence[Ink], below: Sequence[Sequence[str]]) -> Iterator[str]:
     """The notation of forest for the node ``top`` and all nodes below it, in pieces."""
     tree, count = branches.tree, len(branches.tree.spans)
     todo: list[int | str] = [top]
@@ -110,7 +118,8 @@ def _brackets(branches: Branches, top: int, inks: Sequence[Ink]) -> Iterator[str
         parent = branches.parents[node]
         edge = f", edge={{{inks[parent]}}}" if parent != TOP and inks[parent] in _COMPARED else ""
         if node >= count:
-            word = f"{{{escaped(tree.words[node - count])}}}"
+            lines = [escaped(texts[node - count]) for texts in (tree.words, *below)]
+            word = "{" + LINE_BREAK.join(lines) + "}" + ", align=center" * bool(below)
             tag = escaped(visible(tree.tags[node - count], BARE_TAGS))
             yield f"[{{{tag}}}{edge}[{word}, tier=word]]" if tag else f"[{word}{edge}, tier=word]"
             continue

@@ -83,8 +83,10 @@ def runs_right_to_left(words: Iterable[str]) -> bool:
 
 
 @lru_cache(maxsize=1 << 12)
-def fonts_for(text: str) -> tuple[str, ...]:
-    """Font families to try for ``text``, those of its first letter that is not Latin before the others."""
+def fonts_for(text: str, preferred: str = "") -> tuple[str, ...]:
+    """Font families to try for ``text``: the ``preferred`` one, those of its first letter that is not Latin, others."""
+    if preferred:
+        return (preferred, *fonts_for(text))
     for character in text:
         if character > "\u036f":
             name = unicodedata.name(character, "")

@@ -45,6 +45,12 @@ def scene_of(picture: Picture) -> Scene:
         scene.width = MARGIN + em_width(picture.title) * SMALL
         scene.height = MARGIN + SMALL + 6
     _put_panels(scene, panels)
+    if picture.translation:
+        scene.height += SMALL + 4
+        text = f"‘{plain([picture.translation])[0]}’"
+        scene.items.append(Text(MARGIN, scene.height, text, Ink.FAINT, SMALL, "start", kind="translation"))
+        scene.width = max(scene.width, MARGIN + em_width(text) * SMALL)
+        scene.height += 4
     if picture.legend:
         scene.put(_legend(picture.legend), MARGIN, scene.height + 14)
     scene.width += MARGIN
@@ -78,7 +84,7 @@ def _widths(marked: Sequence[Marked]) -> list[float]:
     """Width of each word in all panels, so that the words are aligned."""
     widths = [0.0] * len(marked[0].analysis.words)
     for entry in marked:
-        needed = word_widths(entry.analysis.words, entry.analysis.tags)
+        needed = word_widths(entry.analysis.words, entry.analysis.tags, entry.analysis.below)
         widths = [max(pair) for pair in zip(widths, needed, strict=True)]
     for entry in marked:
         if entry.analysis.tree is not None:
@@ -117,7 +123,8 @@ def _panel(marked: Marked, widths: Sequence[float], *, titled: bool) -> Scene:
     elif arcs:
         scene.put(draw_arcs(arcs, positions, width), 0, 0)
     rows = [(tags, SMALL, "tag", Ink.FAINT)] * any(tags) + [(analysis.words, SIZE, "word", Ink.PLAIN)]
-    for texts, size, kind, ink in rows if branches else reversed(rows):
+    below = [(texts, SMALL, "gloss", Ink.FAINT) for texts in analysis.below]
+    for texts, size, kind, ink in [*(rows if branches else reversed(rows)), *below]:
         baseline = scene.height + size * 1.1
         pairs = zip(texts, positions, strict=True)
         scene.items += [Text(x, baseline, text, ink, size, kind=kind) for text, x in pairs if text]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,8 @@ WITH_GOLD = {
     Ink.EXTRA: "predicted only",
     Ink.FAINT: "not compared",
 }
+GLOSS_ROWS = ("MSeg", "Gloss")  # entries of MISC that are set under the words
+TRANSLATION = re.compile(r"text_[a-z]{2,3}(-\w+)?")  # comments of CoNLL-U
 WITH_EACH_OTHER = {Ink.PLAIN: "in all analyses", Ink.EXTRA: "not in all analyses"}
 
 
@@ -31,7 +34,8 @@ class Analysis:
 
     ``heads`` and ``relations`` have one entry per word, as in `Sentence`. ``distances`` has one value per word, for the
     gap before it, and NaN for a word that the model did not receive. ``probabilities[i][j]`` is P(word j heads word i),
-    and on the diagonal P(word i is the root).
+    and on the diagonal P(word i is the root). ``below`` are rows of one text per word that are set under the words,
+    such as morphemes and glosses, and ``translation`` is set under all of them.
     """
 
     name: str
@@ -42,15 +46,32 @@ class Analysis:
     relations: tuple[str, ...] = ()
     distances: tuple[float, ...] = ()
     probabilities: tuple[tuple[float, ...], ...] = ()
+    below: tuple[tuple[str, ...], ...] = ()
+    translation: str = ""
 
     @classmethod
     def of_sentence(cls, sentence: Sentence, name: str = "") -> Analysis:
         """The annotation of ``sentence``, without traces."""
         tree = sentence.tree.without_traces() if sentence.tree is not None else None
-        return cls(name, sentence.words, sentence.tags, tree, sentence.heads, sentence.relations)
+        return cls(name, sentence.words, sentence.tags, tree, sentence.heads, sentence.relations).glossed(sentence)
+
+    def glossed(self, sentence: Sentence) -> Analysis:
+        """The analysis with morphemes, glosses and translation of ``sentence``, if its annotation has them."""
+        if sentence.annotation is None or self.words != sentence.words:
+            return self
+        cells = [row[9].split("|") for row in sentence.annotation.rows if row[0].isdecimal()]
+        rows = [tuple(_entry(misc, name) for misc in cells) for name in GLOSS_ROWS]
+        below = tuple(row for row in rows if any(row) and row != self.words)
+        comments = (line.removeprefix("#").partition("=") for line in sentence.annotation.comments)
+        translations = [text.strip() for name, _, text in comments if TRANSLATION.fullmatch(name.strip())]
+        return replace(self, below=below, translation=" / ".join(translations))
+
+    def gloss(self, word: int) -> str:
+        """The texts below a word in one line."""
+        return " ".join(filter(None, (texts[word] for texts in self.below)))
 
     def with_texts(self, change: Callable[[str], str]) -> Analysis:
-        """The analysis with ``change`` applied to its name and to each word, tag, label and relation."""
+        """The analysis with ``change`` applied to its name and to each word, tag, label, relation and gloss."""
 
         def changed(texts: Sequence[str]) -> tuple[str, ...]:
             return tuple(map(change, texts))
@@ -59,13 +80,29 @@ class Analysis:
         if tree is not None:
             tree = Tree(changed(tree.words), changed(tree.tags), tree.spans, changed(tree.labels))
         words, tags, relations = changed(self.words), changed(self.tags), changed(self.relations)
-        return replace(self, name=change(self.name), words=words, tags=tags, relations=relations, tree=tree)
+        below, translation = tuple(map(changed, self.below)), change(self.translation)
+        return replace(
+            self,
+            name=change(self.name),
+            words=words,
+            tags=tags,
+            relations=relations,
+            tree=tree,
+            below=below,
+            translation=translation,
+        )
 
     @classmethod
     def of_tree(cls, tree: Tree, name: str = "") -> Analysis:
         """``tree``, without traces."""
         tree = tree.without_traces()
         return cls(name, tree.words, tree.tags, tree)
+
+
+def _entry(misc: Sequence[str], name: str) -> str:
+    """The value of the entry ``name`` of MISC, or "" without one."""
+    values = (entry.partition("=")[2] for entry in misc if entry.startswith(f"{name}="))
+    return next(values, "").replace("_", " ")
 
 
 def fitted(analysis: Analysis, location: Location, words: Sequence[str]) -> Analysis:
@@ -110,6 +147,12 @@ class Picture:
     @property
     def words(self) -> tuple[str, ...]:
         return tuple(plain((self.gold or self.analyses[0]).words))
+
+    @property
+    def translation(self) -> str:
+        """The first translation of the sentence, or "" without one."""
+        analyses = [self.gold, *self.analyses] if self.gold else self.analyses
+        return next((each.translation for each in analyses if each.translation), "")
 
     @property
     def is_compared(self) -> bool:
@@ -219,7 +262,8 @@ def _marked_trees(gold: Analysis, tree: Tree, analyses: Iterable[Analysis]) -> l
         note = f"{len(distinct & reference)} of {len(reference)} gold brackets, {len(distinct - reference)} extra"
         marked.append(Marked(analysis, inks, (Ink.PLAIN,) * len(analysis.heads), note=note))
     inks = tuple(Ink.FAINT if span is None else Ink.SHARED if span in predicted else Ink.MISSED for span in gold_spans)
-    return [Marked(Analysis(gold.name or GOLD, gold.words, gold.tags, tree), inks), *marked]
+    reference_analysis = Analysis(gold.name or GOLD, gold.words, gold.tags, tree, below=gold.below)
+    return [Marked(reference_analysis, inks), *marked]
 
 
 def _marked_heads(analysis: Analysis, gold: Analysis) -> Marked:

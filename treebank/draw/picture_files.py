@@ -12,7 +12,7 @@ from treebank.base.files import write_whole
 from treebank.draw.latex import document
 from treebank.draw.panels import scene_of
 from treebank.draw.picture import Picture
-from treebank.draw.scene import DARK, LIGHT, Ink, Scene
+from treebank.draw.scene import DARK, Ink, Look, Scene
 from treebank.draw.svg import column, svg, without_invalid
 from treebank.draw.typeset import check_typst, pdf, png
 from treebank.io.output_path import check_output
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 BREAKS = re.compile(r"(?<=[/_.])(?=\w)")  # possible line breaks in names of models and settings
+DEFAULT_LOOK = Look()
 MAX_LISTED = 200  # sentences at the top of a page; a longer list is left out
 #: suffix -> function that makes a file of scenes
 SCENES: dict[str, Callable[[Sequence[Scene]], bytes]] = {
@@ -46,16 +47,16 @@ def check_format(path: str, suffixes: Iterable[str] = SUFFIXES) -> str:
     return suffix
 
 
-def write_pictures(pictures: Sequence[Picture], path: str, *, title: str = "Trees") -> None:
+def write_pictures(pictures: Sequence[Picture], path: str, *, title: str = "Trees", look: Look = DEFAULT_LOOK) -> None:
     """Draw all pictures into one file. An existing file is replaced only after they are drawn.
 
-    Raises SynparseError if there is no picture.
+    ``title`` is for .html, and ``look`` for .svg, .pdf and .png. Raises SynparseError if there is no picture.
     """
     suffix = check_format(path)
     if not pictures:
         raise SynparseError(f"{path}: there is no sentence to draw; name other input or other --sentences")
     if suffix in SCENES:
-        write_scenes(list(map(scene_of, pictures)), path)
+        write_scenes([look.of(scene_of(picture)) for picture in pictures], path)
     else:
         write_whole(path, PAGES[suffix](pictures, title))
 
@@ -102,7 +103,7 @@ def templates(package: str = "treebank.draw") -> Environment:
 
     def drawn(picture: Picture | Scene, name: str) -> Markup:
         scene = scene_of(picture) if isinstance(picture, Picture) else picture
-        return Markup(svg(scene, inks=LIGHT, paper="", name=name))
+        return Markup(svg(scene, paper="", name=name))
 
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, "treebank.draw"))]),

@@ -5,6 +5,7 @@ x grows to the right and y downwards. Colors have names (``Ink``), so that a pag
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
@@ -41,6 +42,16 @@ DARK = {
     Ink.EXTRA: "#ffd0ec",
     Ink.BAR: "#2f6a96",
     Ink.SHADE: "#4aa3e8",
+}
+#: shades of gray; a comparison is distinguished by the lines
+GRAY = {
+    Ink.PLAIN: "#1a1a1a",
+    Ink.FAINT: "#6b6b6b",
+    Ink.SHARED: "#1a1a1a",
+    Ink.MISSED: "#4d4d4d",
+    Ink.EXTRA: "#4d4d4d",
+    Ink.BAR: "#b0b0b0",
+    Ink.SHADE: "#4d4d4d",
 }
 #: lengths of strokes and gaps of a line in pixels, which distinguish inks without color
 DASHES = {Ink.MISSED: (7.0, 4.0), Ink.EXTRA: (2.0, 3.0)}
@@ -90,13 +101,18 @@ Item = Text | Stroke | Box
 
 @dataclass(slots=True)
 class Scene:
-    """A picture with its size in pixels, and its content in words: ``title`` and ``description``."""
+    """A picture with its size in pixels, its content in words (``title`` and ``description``), colors and font.
+
+    ``font`` is the preferred one, "" for those of `treebank.draw.measure`.
+    """
 
     width: float = 0.0
     height: float = 0.0
     items: list[Item] = field(default_factory=list)
     title: str = ""
     description: str = ""
+    font: str = ""
+    inks: Mapping[Ink, str] = field(default_factory=lambda: LIGHT)
 
     def put(self, other: Scene, x: float, y: float) -> None:
         """Add ``other`` with its upper left corner at (x, y), and grow to contain it."""
@@ -109,11 +125,41 @@ class Scene:
         return replace(self, items=[_mirrored(item, self.width) for item in self.items])
 
 
+@dataclass(frozen=True)
+class Look:
+    """The font of pictures ("": the default ones), their size relative to 16 pixels for a word, and gray for colors."""
+
+    font: str = ""
+    scale: float = 1.0
+    gray: bool = False
+
+    def of(self, scene: Scene) -> Scene:
+        """``scene`` with this look."""
+        return replace(
+            scene,
+            width=scene.width * self.scale,
+            height=scene.height * self.scale,
+            items=[_scaled(item, self.scale) for item in scene.items],
+            font=self.font,
+            inks=GRAY if self.gray else scene.inks,
+        )
+
+
 def moved(item: Item, x: float, y: float) -> Item:
     """``item``, ``x`` further to the right and ``y`` further down."""
     if isinstance(item, Stroke):
         return replace(item, points=tuple((left + x, top + y) for left, top in item.points))
     return replace(item, x=item.x + x, y=item.y + y)
+
+
+def _scaled(item: Item, scale: float) -> Item:
+    if isinstance(item, Stroke):
+        points = tuple((x * scale, y * scale) for x, y in item.points)
+        return replace(item, points=points, width=item.width * scale, radius=item.radius * scale)
+    if isinstance(item, Box):
+        x, y, width, height = (scale * value for value in (item.x, item.y, item.width, item.height))
+        return replace(item, x=x, y=y, width=width, height=height)
+    return replace(item, x=item.x * scale, y=item.y * scale, size=item.size * scale)
 
 
 def _mirrored(item: Item, width: float) -> Item:

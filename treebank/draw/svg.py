@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from treebank.draw.measure import fonts_for
-from treebank.draw.scene import DASHES, LIGHT, Box, Ink, Item, Point, Scene, Text
+from treebank.draw.scene import DASHES, Box, Item, Point, Scene, Text
 
 PAPER = "#ffffff"
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -23,7 +23,7 @@ def escaped(text: str) -> str:
     return escape(without_invalid(text), quote=False).replace('"', "&quot;")
 
 
-def svg(scene: Scene, *, inks: Mapping[Ink, str] = LIGHT, paper: str = PAPER, name: str = "picture") -> str:
+def svg(scene: Scene, *, paper: str = PAPER, name: str = "picture") -> str:
     """The scene as an SVG element. ``name`` is part of the ids of its title and description.
 
     ``paper`` is the background color, "" for none.
@@ -35,7 +35,7 @@ def svg(scene: Scene, *, inks: Mapping[Ink, str] = LIGHT, paper: str = PAPER, na
         f'<title id="{name}-t">{escaped(scene.title)}</title>',
         f'<desc id="{name}-d">{escaped(scene.description)}</desc>',
         *([f'<rect width="100%" height="100%" fill="{paper}"/>'] if paper else []),
-        *(_element(item, inks[item.ink]) for item in scene.items),
+        *(_element(item, scene) for item in scene.items),
         "</svg>\n",
     ]
     return "\n".join(lines)
@@ -43,17 +43,19 @@ def svg(scene: Scene, *, inks: Mapping[Ink, str] = LIGHT, paper: str = PAPER, na
 
 def column(scenes: Sequence[Scene], gap: float = 18.0) -> Scene:
     """All scenes as one, each below the other."""
-    whole = Scene(title=scenes[0].title if len(scenes) == 1 else f"{len(scenes)} sentences")
+    title = scenes[0].title if len(scenes) == 1 else f"{len(scenes)} sentences"
+    whole = Scene(title=title, font=scenes[0].font, inks=scenes[0].inks)
     for number, scene in enumerate(scenes):
         whole.put(scene, 0, whole.height + gap * (number > 0))
     whole.description = "; ".join(scene.description for scene in scenes)
     return whole
 
 
-def _element(item: Item, color: str) -> str:
-    """A text, box or stroke as an element."""
+def _element(item: Item, scene: Scene) -> str:
+    """A text, box or stroke of ``scene`` as an element."""
+    color = scene.inks[item.ink]
     if isinstance(item, Text):
-        families = ", ".join(f"'{family}'" for family in fonts_for(item.text))
+        families = ", ".join(f"'{escaped(family)}'" for family in fonts_for(item.text, scene.font))
         style = ' font-weight="bold"' * item.bold
         anchor = f' text-anchor="{item.anchor}"' if item.anchor != "start" else ""
         position = f'x="{_number(item.x)}" y="{_number(item.y)}" font-size="{_number(item.size)}"'

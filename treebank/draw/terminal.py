@@ -141,6 +141,8 @@ def drawn(picture: Picture, width: int) -> Iterator[list[Piece]]:
         if title:
             yield [(title, Ink.PLAIN)]
         yield from _drawn(entry, width)
+    if picture.translation:
+        yield [(f"‘{printable(picture.translation)}’", Ink.FAINT)]
     texts = {MARKS.get(ink, "·"): (ink, text) for ink, text in picture.legend.items() if ink != Ink.FAINT}
     if texts:
         yield [part for mark, (ink, text) in texts.items() for part in ((f"{mark} ", ink), (f"{text}   ", Ink.FAINT))]
@@ -305,7 +307,8 @@ def _table_of_heads(marked: Marked) -> Grid:
     for word, text in enumerate(analysis.words):
         grid.text(word, 0, f"{word + 1:>{digits}}", Ink.FAINT)
         grid.text(word, digits + 1, text)
-    left = digits + 3 + max(map(columns, analysis.words))
+        grid.text(word, digits + 2 + columns(text), analysis.gloss(word), Ink.FAINT)
+    left = grid.width + 2
     for arc in arcs:
         head = "root" if arc.head == ROOT else f"{arc.head + 1} {analysis.words[arc.head]}"
         name = analysis.relations[arc.word] if analysis.relations else ""
@@ -333,8 +336,8 @@ def _rotated_heads(marked: Marked) -> Grid:
 
 
 def _widths(analysis: Analysis, below: Sequence[str] = ()) -> list[float]:
-    """Number of columns of each word with its tag or relation and a space."""
-    rows = [analysis.words, [visible(tag, BARE_TAGS) for tag in analysis.tags], below]
+    """Number of columns of each word with its tag, its gloss or its relation and a space."""
+    rows = [analysis.words, [visible(tag, BARE_TAGS) for tag in analysis.tags], *analysis.below, below]
     return [float(max(map(columns, texts)) + 1) for texts in zip(*filter(None, rows), strict=True)]
 
 
@@ -346,9 +349,10 @@ def _columns(widths: list[float]) -> list[int]:
 
 
 def _word_rows(grid: Grid, row: int, analysis: Analysis, widths: Sequence[float], words: Sequence[int]) -> int:
-    """Write tags, words, relations and distances from ``row`` on, and return the first row below them."""
+    """Write tags, words, glosses, relations and distances from ``row`` on, and return the first row below them."""
     tags = [visible(tag, BARE_TAGS) for tag in analysis.tags]
-    for texts, ink in ((tags, Ink.FAINT), (analysis.words, Ink.PLAIN), (analysis.relations, Ink.FAINT)):
+    faint = [(texts, Ink.FAINT) for texts in (*analysis.below, analysis.relations)]
+    for texts, ink in [(tags, Ink.FAINT), (analysis.words, Ink.PLAIN), *faint]:
         if any(texts):
             for text, column in zip(texts, words, strict=True):
                 grid.text(row, max(column - (columns(text) - 1) // 2, 0), text, ink)
@@ -363,13 +367,13 @@ def _word_rows(grid: Grid, row: int, analysis: Analysis, widths: Sequence[float]
 
 
 def _write_right(grid: Grid, left: int, analysis: Analysis) -> None:
-    """Write words, tags and distances to the right of a rotated tree."""
+    """Write words, tags, glosses and distances to the right of a rotated tree."""
     heights = shares(analysis.distances) if analysis.distances else [None] * len(analysis.words)
     tags = [visible(tag, BARE_TAGS) for tag in analysis.tags or ("",) * len(analysis.words)]
     widest = max(map(columns, analysis.words))
     for row, (word, tag, share) in enumerate(zip(analysis.words, tags, heights, strict=True)):
         grid.text(row, left, word)
-        grid.text(row, left + columns(word) + 1, tag, Ink.FAINT)
+        grid.text(row, left + columns(word) + 1, " ".join(filter(None, [tag, analysis.gloss(row)])), Ink.FAINT)
         if share is not None and row:
             grid.text(row, left + widest + 2, "▇" * max(1, round(share * MAX_BAR)), Ink.BAR)
 

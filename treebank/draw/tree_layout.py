@@ -83,12 +83,12 @@ def visible(name: str, bare: frozenset[str]) -> str:
     return "" if name in bare else name
 
 
-def word_widths(words: Sequence[str], tags: Sequence[str]) -> list[float]:
-    """Width of each word with its tag in pixels, including the gap to the next one."""
-    tags = tags or ("",) * len(words)
+def word_widths(words: Sequence[str], tags: Sequence[str], below: Sequence[Sequence[str]] = ()) -> list[float]:
+    """Width of each word with its tag and the texts ``below`` in pixels, including the gap to the next one."""
+    small = [[visible(tag, BARE_TAGS) for tag in tags or ("",) * len(words)], *below]
     return [
-        max(em_width(word) * SIZE, em_width(visible(tag, BARE_TAGS)) * SMALL) + GAP
-        for word, tag in zip(words, tags, strict=True)
+        max(em_width(word) * SIZE, *(em_width(text) * SMALL for text in texts)) + GAP
+        for word, *texts in zip(words, *small, strict=True)
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from treebank.base.errors import SynparseError
 from treebank.draw.measure import LATIN_FONTS, fonts_for
-from treebank.draw.scene import LIGHT, Scene, Text
+from treebank.draw.scene import Scene, Text
 from treebank.draw.svg import svg
 
 POINT = 0.75  # points in a pixel
@@ -70,14 +70,15 @@ def _page(scene: Scene) -> str:
     shapes = svg(replace(scene, items=[item for item in scene.items if not isinstance(item, Text)]))
     size = f"width: {_points(scene.width)}, height: {_points(scene.height)}"
     image = f'#place(top + left, image(bytes({_quoted(shapes)}), format: "svg", {size}))'
-    return "\n".join([f"#set page({size})", image, *(_text(item) for item in scene.items if isinstance(item, Text))])
+    texts = [_text(item, scene) for item in scene.items if isinstance(item, Text)]
+    return "\n".join([f"#set page({size})", image, *texts])
 
 
-def _text(item: Text) -> str:
-    """Typst markup of a text, aligned in a wide box at its anchor."""
+def _text(item: Text, scene: Scene) -> str:
+    """Typst markup of a text of ``scene``, aligned in a wide box at its anchor."""
     side, shift = {"start": ("left", 0.0), "middle": ("center", 0.5), "end": ("right", 1.0)}[item.anchor]
-    look = f'size: {_points(item.size)}, fill: rgb("{LIGHT[item.ink]}")' + ', weight: "bold"' * item.bold
-    aligned = f"align({side}, text({look}, {_font_and_text(item.text, fonts_for(item.text))}))"
+    look = f'size: {_points(item.size)}, fill: rgb("{scene.inks[item.ink]}")' + ', weight: "bold"' * item.bold
+    aligned = f"align({side}, text({look}, {_font_and_text(item.text, fonts_for(item.text, scene.font))}))"
     position = f"dx: {_points(item.x - shift * MAX_TEXT_WIDTH)}, dy: {_points(item.y)}"
     return f"#place(top + left, {position}, box(width: {_points(MAX_TEXT_WIDTH)}, {aligned}))"
 
