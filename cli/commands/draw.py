@@ -88,8 +88,7 @@ def draw(
     between several models are marked. Predicted heads are compared with the heads of gold trees by head rules. Without
     -o, drawings appear in the terminal.
     """
-    look = {"font": font, "scale": scale, "gray": gray}
-    _check_options(output, width=width, title=title, no_numbers=no_numbers, look=look)
+    _check_options(output, width=width, title=title, no_numbers=no_numbers, font=font, scale=scale, gray=gray)
     for name in (name for name, value in (("ptb", ptb), ("head-rules", head_rules)) if value and not gold):
         raise click.UsageError(f"--{name} requires --gold")
     from induce.reporting.sentence_pictures import FIRST, chosen_numbers, pictures
@@ -109,19 +108,14 @@ def draw(
     if not output:
         draw_in_terminal(drawings, width)
         return
-    chosen = list(drawings if sentences else islice(drawings, FIRST + 1))
-    if len(chosen) > FIRST and not sentences:
-        del chosen[FIRST:]
-        note(f"only the first {FIRST} sentences are drawn; choose others with --sentences")
+    chosen = list(drawings if sentences else _first(drawings, FIRST))
     if no_numbers:
         chosen = [replace(picture, title="") for picture in chosen]
     title = title or f"Trees of {', '.join(map(os.path.basename, paths)) or gold}"
     write_pictures(chosen, output, title=title, look=Look(font, scale or 1.0, gray))
 
 
-def _check_options(
-    output: str | None, *, width: int | None, title: str | None, no_numbers: bool, look: dict[str, Any]
-) -> None:
+def _check_options(output: str | None, *, width: int | None, title: str | None, no_numbers: bool, **look: Any) -> None:
     """Raises UsageError for options that have no effect."""
     if title and not (output or "").lower().endswith(".html"):
         raise click.UsageError("--title requires -o FILE.html")
@@ -132,6 +126,14 @@ def _check_options(
         raise click.UsageError("--no-numbers requires -o FILE with another suffix than .html")
     if width and output:
         raise click.UsageError("--width is for the terminal; leave it out, or leave out -o")
+
+
+def _first(pictures: Iterable[Picture], count: int) -> list[Picture]:
+    """At most the first ``count`` pictures, with a note if there are more."""
+    first = list(islice(pictures, count + 1))
+    if len(first) > count:
+        note(f"only the first {count} sentences are drawn; choose others with --sentences")
+    return first[:count]
 
 
 def _parsers(
