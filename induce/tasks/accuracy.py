@@ -238,17 +238,13 @@ def draw_accuracy(evaluation: TaskEvaluation) -> Scene:
         raise SynparseError(f"--plot draws accuracy by the size of examples, which the task {evaluation.task} has not")
     lines = []
     for pattern, folders in evaluation.groups.items():
-        runs = [(index, _accuracies([scores[folder] for folder in folders], size)) for index, size in enumerate(sizes)]
-        known = [(index, each) for index, each in runs if each.values]
-        points = [(float(index), each.mean) for index, each in known]
-        several = len(folders) > 1
-        deviations = [each.deviation for _, each in known] if several else []
+        several, points, deviations = len(folders) > 1, list[tuple[float, float]](), list[float]()
+        for index, size in enumerate(sizes):
+            counts = {folder: scores[folder].groups[size] for folder in folders if size in scores[folder].groups}
+            if counts:
+                runs = Runs({folder: 100 * correct / count for folder, (correct, count) in counts.items()})
+                points.append((float(index), runs.mean))
+                deviations += [runs.deviation] if several else []
         lines.append(Line(pattern if several else scores[folders[0]].system, points, deviations))
     title = f"Accuracy on {os.path.basename(evaluation.data)}"
     return draw_lines(lines, title=title, across="size of the examples", up="%", names=sizes)
-
-
-def _accuracies(scores: list[AccuracyScore], size: str) -> Runs:
-    """The accuracy in percent of each model on the examples of one size."""
-    counts = {score.model: score.groups[size] for score in scores if size in score.groups}
-    return Runs({model: 100 * correct / count for model, (correct, count) in counts.items()})

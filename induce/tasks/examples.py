@@ -125,7 +125,12 @@ class LengthLoader:
         """One pass from batch ``start``, in an order drawn from ``rng``, whose state advances after the pass."""
         ahead = type(rng)()
         ahead.set_state(rng.get_state())
-        batches = self._batches(ahead.permutation(len(self.lengths)).tolist())
+        order, batches = ahead.permutation(len(self.lengths)).tolist(), list[list[int]]()
+        tenth = max(self.batch_size, -(-len(order) // TENTHS))
+        for first in range(0, len(order), tenth):
+            part = order[first : first + tenth]
+            by_size = batches_by_size([self.lengths[index] for index in part], self.batch_size)
+            batches += [[part[k] for k in batch] for batch in by_size]
         for after, index in enumerate(ahead.permutation(len(batches)).tolist()[start:], start + 1):
             yield Step(self.batch(batches[index]), after, rate=self.rate(number - 1 + (after - 1) / len(batches)))
         rng.set_state(ahead.get_state())
@@ -137,16 +142,6 @@ class LengthLoader:
     def share(self, start: int) -> float:
         """Share of the batches before ``start``."""
         return min(1.0, start * self.batch_size / max(1, len(self.lengths)))
-
-    def _batches(self, order: Sequence[int]) -> list[list[int]]:
-        """Batches of similar length within each tenth of ``order``."""
-        tenth = max(self.batch_size, -(-len(order) // TENTHS))
-        batches = []
-        for start in range(0, len(order), tenth):
-            part = order[start : start + tenth]
-            by_size = batches_by_size([self.lengths[index] for index in part], self.batch_size)
-            batches += [[part[k] for k in batch] for batch in by_size]
-        return batches
 
 
 class ExpressionLoader(LengthLoader):

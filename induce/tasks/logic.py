@@ -81,7 +81,13 @@ class Logic:
             for_training = drawn.size <= config.operators and not excluded.search(str(drawn))
             return drawn.part == part and (longer or for_training)
 
-        return distinct(lambda: _draw_pair(chance), count, is_member)
+        def draw() -> Example | None:
+            """A random pair over a few variables, or None if one formula is always or never true."""
+            universe = chance.sample(VARIABLES, UNIVERSE)
+            (left, true_left), (right, true_right) = (_draw(chance, universe, LONGEST) for _ in range(2))
+            return None if {true_left, true_right} & {0, ALL} else pair(left, right)
+
+        return distinct(draw, count, is_member)
 
     def read(self, paths: Iterable[str], config: LogicSettings) -> Iterator[Example]:
         """The pairs of published files with up to ``config.operators`` operators, without those of the partition."""
@@ -96,10 +102,19 @@ class Logic:
         Archives (.zip) and folders are read in the order of the numbers in the names of their files. Raises
         TreebankError with file and line for a malformed line, and for a wrong relation.
         """
-        for path in paths:
-            for location, line in _lines(path):
-                if line.strip():
-                    yield _read_line(line, location)
+        for location, line in (each for path in paths for each in _lines(path)):
+            if not line.strip():
+                continue
+            fields = line.split("\t")
+            if len(fields) != 3 or fields[0] not in RELATIONS:
+                raise bad(location, f"expected one of {' '.join(RELATIONS)}, a tab, a formula, a tab and a formula")
+            try:
+                parsed = pair(fields[1].split(), fields[2].split())
+            except ValueError as error:
+                raise bad(location, str(error)) from None
+            if RELATIONS[parsed.label] != fields[0]:
+                raise bad(location, f"the relation is {RELATIONS[parsed.label]!r}, and the line says {fields[0]!r}")
+            yield parsed
 
     def groups(self, settings: LogicSettings) -> list[Group]:
         """Groups by the number of operators, 12 or more, and longer pairs that the partition excludes."""
@@ -164,13 +179,6 @@ def pair(left: Sequence[str], right: Sequence[str]) -> Example:
     return Example(sides, label, max(count_left, count_right))
 
 
-def _draw_pair(chance: random.Random) -> Example | None:
-    """A random pair over a few variables, or None if one formula is always or never true."""
-    universe = chance.sample(VARIABLES, UNIVERSE)
-    (left, true_left), (right, true_right) = (_draw(chance, universe, LONGEST) for _ in range(2))
-    return None if {true_left, true_right} & {0, ALL} else pair(left, right)
-
-
 def _draw(chance: random.Random, universe: Sequence[str], longest: int) -> tuple[list[str], int]:
     """A random formula of up to about ``longest`` operators and variables, and its worlds."""
     operator = chance.choice(CHOICES) if longest >= 2 else ""
@@ -182,20 +190,6 @@ def _draw(chance: random.Random, universe: Sequence[str], longest: int) -> tuple
         tokens, true_in = [variable], TRUE_IN[variable]
     assert isinstance(true_in, int)
     return ([OPEN, NOT, *tokens, CLOSE], ALL ^ true_in) if chance.random() < NEGATED else (tokens, true_in)
-
-
-def _read_line(line: str, location: Location) -> Example:
-    """The pair of one line of a published file."""
-    fields = line.split("\t")
-    if len(fields) != 3 or fields[0] not in RELATIONS:
-        raise bad(location, f"expected one of {' '.join(RELATIONS)}, a tab, a formula, a tab and a formula")
-    try:
-        parsed = pair(fields[1].split(), fields[2].split())
-    except ValueError as error:
-        raise bad(location, str(error)) from None
-    if RELATIONS[parsed.label] != fields[0]:
-        raise bad(location, f"the relation is {RELATIONS[parsed.label]!r}, and the line says {fields[0]!r}")
-    return parsed
 
 
 def _lines(path: str) -> Iterator[tuple[Location, str]]:

@@ -19,8 +19,8 @@ ENCODERS = {  # of expressions
 POLICIES = {  # models that choose actions
     "ocn": "ocn:OptionController",
     "moe": "ocn:MixtureOfExperts",
-    "ompn": "ompn:OrderedMemoryPolicy",
-    "compile": "compile:Compile",
+    "ompn": "baselines:OrderedMemoryPolicy",
+    "compile": "baselines:Compile",
 }
 PAIR_MODELS = {  # language models as encoders of sentences, which may be pretrained
     "udgn": "models:UdgnPairs",
@@ -58,7 +58,7 @@ def add_tasks() -> None:
             models=Registry("policy", models("craft", POLICIES)),
             examples="induce.tasks.craft.demonstrations:load_demonstrations",
             score="induce.tasks.craft.policy_scores:score_craft",
-            parser="induce.tasks.craft.cloning:TrajectoryParser",
+            parser="induce.tasks.craft.ocn:TrajectoryParser",
         ),
     )
     encoders = {name: expressions.models.get(name) for name in ("gumbel-tree-lstm", "crvnn")}
@@ -77,5 +77,5 @@ def add_tasks() -> None:
     LOADERS.add("expressions", LoaderEntry("induce.tasks.examples:ExpressionLoader"))
     LOADERS.add("pairs", LoaderEntry("induce.tasks.similarity.pairs:PairLoader"))
     LOADERS.add("demonstrations", LoaderEntry("induce.tasks.craft.demonstrations:DemonstrationLoader"))
-    MODELS.add("ocn", ModelEntry("induce.tasks.craft.ocn_text:OptionWords"))
+    MODELS.add("ocn", ModelEntry("induce.tasks.craft.ocn:OptionWords"))
     PRESET_PACKAGES.append("induce.tasks")

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from induce.tasks.craft.ompn import FIRST, OrderedMemoryPolicy, OrderedMemoryPolicyConfig, height
+from induce.tasks.craft.baselines import FIRST, OrderedMemoryPolicy, OrderedMemoryPolicyConfig, height
 from induce.tasks.examples import DemonstrationBatch
 from tests.support.reference import Fixture, fixtures, load
 

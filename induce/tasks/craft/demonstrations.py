@@ -21,19 +21,23 @@ from induce.data.vocabulary import BOUNDARY, FIRST, UNKNOWN, Vocabulary
 from induce.setting import BY_GRADIENTS, count, setting, share
 from induce.settings.run import RunConfig, TaskSettings
 from induce.tasks.base import bad, part_of
-from induce.tasks.craft.episodes import LIMIT, goals_of, read_sketch, read_sketches, treasure_of
 from induce.tasks.craft.world import (
     ACTIONS,
     EMPTY,
     FEATURES,
+    LIMIT,
     SIZE,
     STEPS,
     TOOLS,
     USE,
     Worlds,
     draw,
+    goals_of,
     observe,
     read_map,
+    read_sketch,
+    read_sketches,
+    treasure_of,
     write_maps,
 )
 from induce.tasks.examples import DemonstrationBatch, LengthLoader, set_aside
@@ -62,10 +66,11 @@ def demonstrate(worlds: Worlds, sketch: str, *, limit: int = LIMIT) -> Paths:
     """
     state, goals = worlds.copy(), np.append(goals_of(sketch), -1)
     count = len(state)
+    rows = np.arange(count)
     progress = np.zeros(count, dtype=np.int64)
     actions = np.full((count, limit), -1)
     ends = np.full((count, len(sketch)), -1)
-    stale = np.arange(count)  # worlds whose distances have to be computed again
+    stale = rows  # worlds whose distances have to be computed again
     far = np.full((count, SIZE, SIZE, len(STEPS)), FAR)
     for time in range(limit):
         if len(stale):
@@ -73,7 +78,14 @@ def demonstrate(worlds: Worlds, sketch: str, *, limit: int = LIMIT) -> Paths:
         active = (progress < len(sketch)) & (_current(far, state) < FAR)
         if not active.any():
             break
-        chosen = np.where(active, _next_action(far, state), 0)
+        costs = []  # after each move
+        for direction, step in enumerate(STEPS):
+            ahead = state.position + step
+            free = state.grid[rows, ahead[:, 0], ahead[:, 1]] == EMPTY
+            cell = np.where(free[:, None], ahead, state.position)
+            costs.append(far[rows, cell[:, 0], cell[:, 1], direction])
+        moves = np.where(_current(far, state) == 0, USE, np.argmin(np.stack(costs), axis=0))
+        chosen = np.where(active, moves, 0)
         inactive = state.select(np.flatnonzero(~active))
         used = state.act(chosen)
         state.replace(np.flatnonzero(~active), inactive)
@@ -88,18 +100,6 @@ def demonstrate(worlds: Worlds, sketch: str, *, limit: int = LIMIT) -> Paths:
 def _current(far: np.ndarray, state: Worlds) -> np.ndarray:
     """The distance (N,) from the current state of the agents."""
     return far[np.arange(len(state)), state.position[:, 0], state.position[:, 1], state.direction]
-
-
-def _next_action(far: np.ndarray, state: Worlds) -> np.ndarray:
-    """The first action (N,) that reduces the distance most."""
-    rows, costs = np.arange(len(state)), []
-    for direction, step in enumerate(STEPS):
-        ahead = state.position + step
-        free = state.grid[rows, ahead[:, 0], ahead[:, 1]] == EMPTY
-        cell = np.where(free[:, None], ahead, state.position)
-        costs.append(far[rows, cell[:, 0], cell[:, 1], direction])
-    moves: np.ndarray = np.argmin(np.stack(costs), axis=0)
-    return np.where(_current(far, state) == 0, USE, moves)
 
 
 def _distances(worlds: Worlds, goals: np.ndarray) -> np.ndarray:

@@ -1,24 +1,122 @@
 """Option-Controller Network (Shen 2022, thesis, chapter 5), and the mixture of experts that it is compared with.
 
-In this order: the settings; cells, the networks of options and controllers; the soft call and return; behavior
-cloning. ``docs/reference/models/ocn.md`` maps the thesis's equations to these functions.
+In this order: behavior cloning and the parser of trajectories, for all models of demonstrations; settings; cells, the
+networks of options and controllers; the soft call and return; options over words instead of actions.
+``docs/reference/models/ocn.md`` maps the thesis's equations to these functions. A line with a trajectory contains a
+task, a map and actions.
 
-Shapes: B demonstrations, N steps, F features of an observation, C cells with parameters of their own (K options, one
-controller), D units inside a cell, H of its hidden state, A actions.
+Shapes: B demonstrations or sentences, N steps, F features of an observation, C cells with parameters of their own (K
+options, one controller), D units inside a cell, H of its hidden state, E of an embedded word, A actions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
+from induce.data.batches import SentenceBatch, batches_by_cost
 from induce.data.vocabulary import FIRST
-from induce.models.base import Model
-from induce.setting import choice, count, limited
-from induce.tasks.craft.cloning import CloningModel
+from induce.layers.cross_entropy import mixture_cross_entropy, mixture_log_probabilities
+from induce.layers.masks import real_words
+from induce.models.base import Loss, Model, Query
+from induce.models.capabilities import WordScoring, WordVectors
+from induce.parsing.model_parser import ModelParser
+from induce.parsing.parser import PredictOptions
+from induce.parsing.reading import Reading
+from induce.setting import choice, count, dropout_rate, limited
+from induce.structures import Distances
+from induce.tasks.craft.demonstrations import Demonstration, follow, make_batch, replay
+from induce.tasks.craft.world import read_sketch, read_sketches
+from induce.tasks.examples import DemonstrationBatch
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
+
+MIN_PROBABILITY = 1e-9  # probability of an action in the loss
+
+
+class CloningModel(Model):
+    """A model of demonstrations. A subclass defines ``run``."""
+
+    reads = (DemonstrationBatch,)
+    gives = (Distances,)
+    has_options: ClassVar[bool] = False  # whether the result of ``run`` also has ``choice`` (B, N, K), of options
+
+    def run(self, observations: Tensor, tasks: Tensor) -> Any:
+        """Predictions for ``observations`` (B, N, F) in demonstrations of ``tasks`` (B,).
+
+        The result has ``actions`` (B, N, A or more), the probabilities of actions, and ``end`` (B, N), the probability
+        that the subtask before a step was done.
+        """
+        raise NotImplementedError
+
+    def trace(self, batch: DemonstrationBatch) -> Any:
+        """`run` for demonstrations."""
+        return self.run(batch.observations, batch.sketches)
+
+    def loss(self, batch: DemonstrationBatch, state: None = None) -> Loss:
+        """Mean negative log-likelihood of the demonstrated actions (thesis, eq. 5.2.18)."""
+        actions, real, targets = self.trace(batch).actions, *targets_of(batch)
+        probability = actions.gather(-1, targets[..., None])[..., 0][real]
+        nll = -probability.clamp(min=MIN_PROBABILITY).log().mean()
+        return Loss(nll, nll, int(real.sum()), correct=self.count_correct(actions, real, targets))
+
+    def count_correct(self, actions: Tensor, real: Tensor, targets: Tensor) -> int:
+        """Number of steps whose most probable action is the demonstrated one."""
+        return int(((actions.argmax(-1) == targets) & real).sum())
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
+        """Distances whose gap before each action is the probability that the subtask before it was done."""
+        assert isinstance(batch, DemonstrationBatch)
+        return Distances(self.trace(batch).end, batch.lengths)
+
+
+def targets_of(batch: DemonstrationBatch) -> tuple[Tensor, Tensor]:
+    """Mask (B, N) of the steps, and the index (B, N) of the action of each."""
+    return real_words(batch.tokens, batch.lengths), (batch.tokens - FIRST).clamp(min=0)
+
+
+class TrajectoryParser(ModelParser):
+    """A trained policy with a decoder."""
+
+    def predict_block(self, block: Sequence[Sentence], options: PredictOptions) -> list[Reading | SynparseError]:
+        """Predictions for each trajectory, with its actions as words. An empty line has no words.
+
+        Raises SynparseError if a line is not a trajectory or the model has not learned its task.
+        """
+        sketches = read_sketches(self.checkpoint.config.task.sketches)
+        trajectories = [self._trajectory(sentence, sketches) for sentence in block]
+        nonempty = [index for index, trajectory in enumerate(trajectories) if trajectory is not None]
+        rows: list[list[float]] = [[] for _ in trajectories]
+        items = replay([trajectory for trajectory in trajectories if trajectory is not None], sketches)
+        for chosen in batches_by_cost(items.lengths):
+            with torch.inference_mode():
+                batch = make_batch(items, chosen).to(self.device)
+                structure = self.model.structure(batch, Query(self.structure, self.layer, self.distances))
+            for item, row in zip(chosen, structure.rows(), strict=True):
+                rows[nonempty[item]] = row
+        actions = [() if trajectory is None else trajectory.actions for trajectory in trajectories]
+        return [
+            Reading(words, range(len(words)), self.structure, row) for words, row in zip(actions, rows, strict=True)
+        ]
+
+    def _trajectory(self, sentence: Sentence, sketches: Sequence[str]) -> Demonstration | None:
+        """The trajectory on a line, or None if the line is empty."""
+        if not sentence.words:
+            return None
+        if len(sentence.words) < 3:
+            raise SynparseError(f"{sentence.location}: expected a task, a map and actions")
+        try:
+            sketch = read_sketch(sentence.words[0])
+            if sketch not in sketches:
+                raise SynparseError(f"task {sketch!r} is not one of the tasks of this model ({' '.join(sketches)})")
+            return follow(sketch, sentence.words[1], sentence.words[2:])
+        except (ValueError, SynparseError) as error:
+            raise SynparseError(f"{sentence.location}: {error}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,3 +350,76 @@ def actions_of(move: Move, called: Tensor) -> Tensor:
     shares = zip(move.shares(), (move.scores, called), strict=True)
     mixed: Any = sum(torch.einsum("...bk,...kba->...ba", share, scores.softmax(-1)) for share, scores in shares)
     return mixed
+
+
+MIN_SHARE = 1e-9  # share of an option, for a finite logarithm
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionWordsConfig:
+    """Sizes of an Option-Controller Network over words. The defaults are not from a paper."""
+
+    embedding_size: int = count(64, "units of a word embedding")
+    hidden_size: int = count(128, "units of a hidden layer")
+    inner_size: int = count(128, "units inside the network of a cell")
+    options: int = limited(4, 1, 1000, "types of segments that can be learned")
+    temperature: float = limited(30.0, 1e-3, 1e6, "temperature of the controller's choice")
+    dropout: float = dropout_rate(0.1, "dropout of the embedded words and before the output layer")
+
+
+class OptionWords(WordScoring, WordVectors, OptionProgram):
+    """Options that predict the next word."""
+
+    Config = OptionWordsConfig
+    reads = (SentenceBatch,)
+    gives = (Distances,)
+
+    def __init__(self, config: OptionWordsConfig, vocabulary_size: int) -> None:
+        size = config.embedding_size
+        super().__init__(config, features=size, actions=size, tasks=1)
+        self.embedding = nn.Embedding(vocabulary_size, size)
+        self.bias = nn.Parameter(torch.zeros(vocabulary_size))
+        self.dropout = nn.Dropout(config.dropout)
+        nn.init.normal_(self.embedding.weight, std=size**-0.5)
+
+    def read(self, tokens: Tensor) -> tuple[Move, Tensor]:
+        """Moves of S = N + 1 steps for ``tokens`` (B, N), and vectors (S, K, B, E) of the called options."""
+        before = functional.pad(tokens, (1, 0))  # the boundary token comes first
+        move, called, _ = self.moves(self.dropout(self.embedding(before)), tokens.new_zeros(len(tokens)))
+        return move, called
+
+    def mixture_parts(self, batch: SentenceBatch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Parts of the mixture for each of the R tokens, end-of-sentence tokens included, in the order of the steps.
+
+        Returns vectors (R, 2 K, E) of the options that continue and of those that are called, the logarithms of their
+        shares (R, 2 K), the target tokens (R,), and a boolean mask of the real steps (S, B).
+        """
+        move, called = self.read(batch.tokens)
+        targets = functional.pad(batch.tokens, (0, 1)).t()
+        steps = torch.arange(len(targets), device=targets.device)[:, None]
+        real = steps <= batch.lengths.to(targets.device)
+        vectors = torch.cat((move.scores, called), 1).transpose(1, 2)[real]  # (R, 2 K, E)
+        shares = torch.cat(move.shares(), -1)[real]
+        return self.dropout(vectors), shares.clamp(min=MIN_SHARE).log(), targets[real], real
+
+    def loss(self, batch: SentenceBatch, state: None = None) -> Loss:
+        """Mean negative log-likelihood of words and end-of-sentence tokens: behavior cloning (eq. 5.2.18)."""
+        vectors, shares, targets, _ = self.mixture_parts(batch)
+        nll = mixture_cross_entropy(vectors, shares, self.embedding.weight, self.bias, targets)
+        return Loss(nll, nll, len(targets))
+
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability (B, N + 1) of each word given the preceding words, and of the end-of-sentence token."""
+        vectors, shares, targets, real = self.mixture_parts(batch)
+        scores = mixture_log_probabilities(vectors, shares, self.embedding.weight, self.bias, targets)
+        return scores.new_zeros(real.shape).masked_scatter(real, scores).t()
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """Mean vector of the options after each word (B, N, E), weighted by their shares."""
+        move, called = self.read(batch.tokens)
+        shares, vectors = torch.cat(move.shares(), -1), torch.cat((move.scores, called), 1)
+        return torch.einsum("sbk,skbe->bse", shares, vectors)[:, 1:]
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
+        """The gap before each word is the probability that the segment before it was done."""
+        return Distances(self.read(batch.tokens)[0].end.t()[:, : batch.tokens.shape[1]], batch.lengths)

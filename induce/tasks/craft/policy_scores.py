@@ -23,12 +23,21 @@ from induce.storage.checkpoint import Checkpoint, build_model
 from induce.storage.locate import system_name
 from induce.tasks.accuracy import read_runs
 from induce.tasks.base import TaskEvaluation
+from induce.tasks.craft.baselines import OrderedMemoryPolicy
 from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations, make_batch
-from induce.tasks.craft.episodes import LIMIT, SUBTASKS, Episodes, goals_of, read_sketches, treasure_of
 from induce.tasks.craft.ocn import OptionController
-from induce.tasks.craft.ompn import OrderedMemoryPolicy
 from induce.tasks.craft.option_calls import Calls, draw_each, options_of
-from induce.tasks.craft.world import ACTIONS, draw, observe
+from induce.tasks.craft.world import (
+    ACTIONS,
+    LIMIT,
+    SUBTASKS,
+    Episodes,
+    draw,
+    goals_of,
+    observe,
+    read_sketches,
+    treasure_of,
+)
 from treebank.base import VERSION
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table

@@ -16,12 +16,10 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 
-from induce.tasks.craft.episodes import LIMIT
+from induce.tasks.craft.baselines import OrderedMemoryPolicy
 from induce.tasks.craft.ocn import OptionController
-from induce.tasks.craft.ompn import OrderedMemoryPolicy
-from induce.tasks.craft.option_calls import Called, Calls
-from induce.tasks.craft.option_finetuning import LearningOptions
-from induce.tasks.craft.world import FEATURES
+from induce.tasks.craft.option_calls import Called, Calls, LearningOptions
+from induce.tasks.craft.world import FEATURES, LIMIT
 
 DISCOUNT = 0.99  # per call; the thesis does not state these values
 EPOCHS = 4  # passes over the calls of an iteration

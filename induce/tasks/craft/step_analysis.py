@@ -16,12 +16,12 @@ from induce.storage.locate import MODEL_FILES
 from induce.storage.outputs import LOG
 from induce.tasks.accuracy import read_run
 from induce.tasks.craft.demonstrations import Craft, Demonstration, make_batch, replay
-from induce.tasks.craft.episodes import SUBTASKS, read_sketches
 from induce.tasks.craft.ocn import OptionController
 from induce.tasks.craft.policy_scores import subtasks_of
+from induce.tasks.craft.world import SUBTASKS, read_sketches
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
-from treebank.draw.scene import Point, Scene
+from treebank.draw.scene import Scene
 
 LATEST_FIRST = tuple(reversed(MODEL_FILES))  # the history of the best checkpoint ends with it
 
@@ -144,22 +144,20 @@ def learning_curves(runs: Sequence[str], quantity: str = "success") -> LearningC
     percent. For a run that learns by reinforcement, it is the share of solved episodes. The ``return`` is the mean sum
     of the rewards of an episode. Raises SynparseError for other runs, and if there is no such quantity yet.
     """
-    curve = _returns if quantity == "return" else _success
-    return LearningCurves([Line(run, curve(run)) for run in runs], quantity)
-
-
-def _success(run: str) -> list[Point]:
-    history = read_run(run, "craft", LATEST_FIRST).facts.history
-    if not any(check.development_accuracy is not None for check in history):
-        raise SynparseError(f"{run}: no accuracy in this run yet; continue it with --resume")
-    return [(float(check.step), 100 * (check.development_accuracy or 0.0)) for check in history]
-
-
-def _returns(run: str) -> list[Point]:
-    checkpoint = read_run(run, "craft", LATEST_FIRST)
-    if not checkpoint.facts.task_facts:
-        raise SynparseError(f"{run}: this run learns from demonstrations, without returns; name runs of task transfer")
-    events = [event for event in read_log(Path(run) / LOG) if event.get("event") == "learned"]
-    if not events:
-        raise SynparseError(f"{Path(run) / LOG}: there is no return; name a run folder, or continue it with --resume")
-    return [(float(event["calls"]), float(event["reward"])) for event in events]
+    lines = []
+    for run in runs:
+        facts, log = read_run(run, "craft", LATEST_FIRST).facts, Path(run) / LOG
+        if quantity == "return":
+            if not facts.task_facts:
+                remedy = "name runs of task transfer"
+                raise SynparseError(f"{run}: this run learns from demonstrations, without returns; {remedy}")
+            events = [event for event in read_log(log) if event.get("event") == "learned"]
+            points = [(float(event["calls"]), float(event["reward"])) for event in events]
+            if not points:
+                raise SynparseError(f"{log}: there is no return; name a run folder, or continue it with --resume")
+        else:
+            points = [(float(check.step), 100 * (check.development_accuracy or 0.0)) for check in facts.history]
+            if not any(check.development_accuracy is not None for check in facts.history):
+                raise SynparseError(f"{run}: no accuracy in this run yet; continue it with --resume")
+        lines.append(Line(run, points))
+    return LearningCurves(lines, quantity)

@@ -22,13 +22,10 @@ from induce.storage import checkpoint as store
 from induce.storage.checkpoint import NO_TEXT, Check, RunFacts
 from induce.storage.model_file import RESUME
 from induce.storage.outputs import RunLock, check_free, clear, remove_leftovers, resumable, resume_command
-from induce.tasks.craft.compile import Compile
-from induce.tasks.craft.episodes import LIMIT, REWARDS, Episodes, read_sketch
+from induce.tasks.craft.baselines import Compile, OrderedMemoryPolicy
 from induce.tasks.craft.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
-from induce.tasks.craft.ompn import OrderedMemoryPolicy
-from induce.tasks.craft.option_calls import MAX_ACTIONS, Calls, options_of
-from induce.tasks.craft.option_finetuning import as_option, with_one_task
-from induce.tasks.craft.world import ACTIONS
+from induce.tasks.craft.option_calls import MAX_ACTIONS, Calls, as_option, options_of, with_one_task
+from induce.tasks.craft.world import ACTIONS, LIMIT, REWARDS, Episodes, read_sketch
 from induce.training.loop import SAVE_SECONDS
 from induce.training.position import Clock, Limits, Position, never
 from induce.training.request import check_kept
@@ -173,7 +170,10 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
 
     Raises SynparseError if the options are incompatible or stable-baselines3 is missing.
     """
-    _require()
+    try:
+        import stable_baselines3  # noqa: F401
+    except ImportError as error:
+        raise SynparseError(f"{error.name} is missing; install it with: pip install 'synparse[skills]'") from None
     folder = Path(request.run)
     if request.resume:
         return _resumed(request, folder)
@@ -236,14 +236,6 @@ def _resumed(request: TransferRequest, folder: Path) -> Transfer:
     transfer = Transfer(request, config, store.build_model(checkpoint), run_facts, lock)
     transfer.restore(checkpoint)
     return transfer
-
-
-def _require() -> None:
-    """Raises SynparseError if stable-baselines3 or gymnasium is missing."""
-    try:
-        import stable_baselines3  # noqa: F401
-    except ImportError as error:
-        raise SynparseError(f"{error.name} is missing; install it with: pip install 'synparse[skills]'") from None
 
 
 def start_of(models: Sequence[OptionController | OrderedMemoryPolicy]) -> OptionController | OrderedMemoryPolicy:

@@ -81,15 +81,14 @@ class Similarity:
 
         A file ``STS.input.SET.txt`` has its ratings in ``STS.gs.SET.txt`` next to it.
         """
-        return [pair for path in expand(list(paths)) for pair in _read_file(path)]
-
-
-def _read_file(path: str) -> Iterator[RatedPair]:
-    folder, name = os.path.split(path)
-    if name.startswith(INPUT):
-        yield from _read_two_files(path, os.path.join(folder, name.replace(INPUT, GOLD, 1)))
-    elif not (name.startswith(GOLD) and os.path.isfile(os.path.join(folder, name.replace(GOLD, INPUT, 1)))):
-        yield from _read_one_file(path)
+        pairs: list[RatedPair] = []
+        for path in expand(list(paths)):
+            folder, name = os.path.split(path)
+            if name.startswith(INPUT):
+                pairs += _read_two_files(path, os.path.join(folder, name.replace(INPUT, GOLD, 1)))
+            elif not (name.startswith(GOLD) and os.path.isfile(os.path.join(folder, name.replace(GOLD, INPUT, 1)))):
+                pairs += _read_one_file(path)
+        return pairs
 
 
 def _read_two_files(path: str, gold: str) -> Iterator[RatedPair]:

@@ -23,8 +23,7 @@ from induce.tasks.craft.demonstrations import (
     part_of,
     replay,
 )
-from induce.tasks.craft.episodes import goals_of, treasure_of
-from induce.tasks.craft.world import ACTIONS, Worlds, draw, observe, read_map
+from induce.tasks.craft.world import ACTIONS, Worlds, draw, goals_of, observe, read_map, treasure_of
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Location
 

@@ -1,4 +1,4 @@
-"""The Option-Controller Network: its equations, the discrete program of calls, gradients, the mixture of experts."""
+"""The Option-Controller Network: equations, the discrete program of calls, gradients, mixture of experts, words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional
 
+from induce.data.batches import SentenceBatch
 from induce.models.base import Query
 from induce.structures import Distances
-from induce.tasks.craft.ocn import FIRST, MixtureOfExperts, OptionController
+from induce.tasks.craft.ocn import FIRST, MixtureOfExperts, OptionController, OptionWords, OptionWordsConfig, actions_of
 from tests.support.demonstrations import (
     ACTIONS,
     CONFIG,
@@ -190,3 +192,54 @@ def test_distance_is_the_probability_of_an_end() -> None:
     gaps = model.structure(demonstrations, Query(Distances)).rows()
     assert [len(row) for row in gaps] == [6, 4, 2]
     assert gaps[0] == model.run(demonstrations.observations, demonstrations.sketches).end[0].tolist()
+
+
+WORDS = 7
+
+
+def words_model() -> OptionWords:
+    torch.manual_seed(3)
+    config = OptionWordsConfig(embedding_size=4, hidden_size=5, inner_size=6, options=3, temperature=1.0, dropout=0.0)
+    model = OptionWords(config, WORDS).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.5 * torch.randn_like(parameter)
+    return model
+
+
+def words_batch() -> SentenceBatch:
+    return SentenceBatch(torch.tensor([[2, 3, 4, 5], [6, 2, 0, 0]]), torch.tensor([4, 2]))
+
+
+@torch.no_grad()
+def test_next_words_are_the_actions_of_the_program() -> None:
+    """The scores of each option are computed one by one and mixed like actions of Craft."""
+    model, sentences = words_model(), words_batch()
+    before = functional.pad(sentences.tokens, (1, 0))
+    move, called, _ = model.moves(model.embedding(before), torch.zeros(2, dtype=torch.long))
+    scored = [vectors @ model.embedding.weight.t() + model.bias for vectors in (move.scores, called)]
+    words = actions_of(move._replace(scores=scored[0]), scored[1]).transpose(0, 1)  # (B, S, V)
+    torch.testing.assert_close(words.sum(-1), torch.ones_like(words[..., 0]))
+    logs = words.log()
+    expected = [[(0, 2), (1, 3), (2, 4), (3, 5), (4, 0)], [(0, 6), (1, 2), (2, 0)]]
+    scores = model.word_log_probabilities(sentences)
+    for row, steps in enumerate(expected):
+        torch.testing.assert_close(
+            scores[row, : len(steps)], torch.stack([logs[row, step, word] for step, word in steps])
+        )
+    assert not scores[1, 3:].any()
+    loss = model.loss(sentences)
+    assert loss.count == 8
+    torch.testing.assert_close(loss.nll, -scores.sum() / 8)
+
+
+@torch.no_grad()
+def test_distance_does_not_depend_on_later_words() -> None:
+    model, sentences = words_model(), words_batch()
+    rows = model.structure(sentences, Query(Distances)).rows()
+    assert [len(row) for row in rows] == [4, 2]
+    assert rows[0][0] == 1
+    other = SentenceBatch(torch.tensor([[2, 3, 6, 6]]), torch.tensor([4]))
+    changed = model.structure(other, Query(Distances)).rows()[0]
+    assert changed[:3] == rows[0][:3]  # gaps up to the third word depend on the first two words
+    assert changed[3] != rows[0][3]

@@ -11,7 +11,6 @@ import torch
 
 from induce.decoding.distances import segments
 from induce.tasks.craft.demonstrations import Craft, CraftSettings, demonstrate
-from induce.tasks.craft.episodes import Episodes, treasure_of
 from induce.tasks.craft.ocn import FIRST, OptionController, OptionControllerConfig
 from induce.tasks.craft.policy_scores import (
     CraftScore,
@@ -26,7 +25,7 @@ from induce.tasks.craft.policy_scores import (
     success,
     widest,
 )
-from induce.tasks.craft.world import KIND, draw
+from induce.tasks.craft.world import KIND, Episodes, draw, treasure_of
 
 
 def test_ends_are_the_most_probable_gaps() -> None:

@@ -17,10 +17,9 @@ from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.settings.presets import load_preset
 from induce.storage import checkpoint
 from induce.storage.checkpoint import RunFacts, build_model, find, read
-from induce.tasks.craft.compile import Compile, CompileConfig
+from induce.tasks.craft.baselines import Compile, CompileConfig, OrderedMemoryPolicy, OrderedMemoryPolicyConfig
 from induce.tasks.craft.ocn import OptionController, OptionControllerConfig
-from induce.tasks.craft.ompn import OrderedMemoryPolicy, OrderedMemoryPolicyConfig
-from induce.tasks.craft.option_finetuning import as_option, with_one_task
+from induce.tasks.craft.option_calls import as_option, with_one_task
 from induce.tasks.craft.transfer import TransferRequest, join, prepare_transfer, single_actions
 from induce.tasks.craft.world import ACTIONS, FEATURES
 from treebank.base.errors import SynparseError, UsageError

@@ -5,20 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from induce.tasks.craft.episodes import LIMIT, NAMED, SUBTASKS, Episodes, read_sketch, read_sketches, treasure_of
 from induce.tasks.craft.world import (
     ACTIONS,
     FEATURES,
     KIND,
     KINDS,
+    LIMIT,
+    NAMED,
     NEAR,
     RECIPES,
     SIZE,
     STEPS,
+    SUBTASKS,
+    Episodes,
     Worlds,
     draw,
     observe,
     read_map,
+    read_sketch,
+    read_sketches,
+    treasure_of,
     write_maps,
 )
 from treebank.base.errors import SynparseError

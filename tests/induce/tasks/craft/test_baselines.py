@@ -1,4 +1,4 @@
-"""CompILE: segments from given ends, prior, gradients, and padding."""
+"""CompILE, a baseline: segments from given ends, prior, gradients, and padding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from induce.models.base import Query
 from induce.structures import Distances
-from induce.tasks.craft.compile import NEVER, Compile, CompileConfig, nll_of_ends, poisson, shares
+from induce.tasks.craft.baselines import NEVER, Compile, CompileConfig, nll_of_ends, poisson, shares
 from induce.tasks.craft.ocn import FIRST
 from tests.support.demonstrations import ACTIONS, CONFIG, assert_gradients_equal_finite_differences, batch
 
@@ -65,7 +65,7 @@ def test_evaluation_does_not_depend_on_padding() -> None:
 
 def test_gradients_equal_finite_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     """The likelihood of ends, whose gradient is cut, is left out of the objective. It reaches only the layer `done`."""
-    model, name = made().train(), "induce.tasks.craft.compile.nll_of_ends"
+    model, name = made().train(), "induce.tasks.craft.baselines.nll_of_ends"
     model.loss(batch()).objective.backward()
     assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in model.parameters())
     torch.manual_seed(8)
