@@ -11,6 +11,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from induce.decoding.hidden_states import MEASURES
+from induce.registry import MODELS as REGISTERED
+from induce.registry import load
 from induce.structures import Impact
 from treebank.base import VERSION
 
@@ -76,11 +78,18 @@ PROGRAM = f"""@software{{synparse,
 
 
 def model_keys(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """Keys of the papers of a trained model: its own, and those of optional parts that it uses."""
+    """Keys of the papers of a trained model: its own, and those of optional parts that it uses.
+
+    For a model of another package, the attribute ``bibtex`` of its class, if it has one, replaces the keys.
+    """
     config = checkpoint.config
     rewards = any(name.partition(":")[0] == "seminfo" for name in checkpoint.facts.teachers)
     parts = {SOFTMAXES: config.model.get("softmaxes", 1) > 1, REWARDS: rewards}
-    return (*MODELS.get(config.model_name, ()), *(key for key, used in parts.items() if used))
+    papers = MODELS.get(config.model_name)
+    if papers is None:
+        text: str = getattr(load(REGISTERED.get(config.model_name).location), "bibtex", "")
+        papers = tuple(entry.strip() for entry in re.findall(r"^@\w+\{.*?^\}", text, re.MULTILINE | re.DOTALL))
+    return (*papers, *(key for key, used in parts.items() if used))
 
 
 def citations(
@@ -91,14 +100,14 @@ def citations(
 ) -> list[str]:
     """BibTeX entries for this program and everything that a result relies on, each once.
 
-    ``models`` are keys of their papers (`model_keys`). Treebanks and conventions without a published source, and
-    distances that a model learned, have no entry.
+    ``models`` are keys or entries of their papers (`model_keys`). Treebanks and conventions without a published
+    source, and distances that a model learned, have no entry.
     """
     keys = [*models, *(DISTANCES[name] for name in distances if name in DISTANCES)]
     keys += [PENN_TREEBANK for name in treebanks if name.startswith("wsj")]
     keys += [CONVENTIONS[name] for name in conventions if name in CONVENTIONS]
     entries = read_entries()
-    return [PROGRAM, *(entries[key] for key in dict.fromkeys(keys))]
+    return [PROGRAM, *(key if key.startswith("@") else entries[key] for key in dict.fromkeys(keys))]
 
 
 def read_entries() -> dict[str, str]:

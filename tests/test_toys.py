@@ -85,6 +85,14 @@ def test_from_text_to_scores(toy: str, call: Caller) -> None:
     assert "data.joining_marks=false" in " ".join(facts.split())
 
 
+@pytest.mark.parametrize(("name", "entries"), [("toy_spans", 2), ("toy_heads", 1)])
+def test_model_is_cited_by_the_entries_of_its_class(call: Caller, name: str, entries: int) -> None:
+    call.result("train", "text.txt", "--model", name, "-o", "run")
+    cited = call.result("cite", "-m", "run")
+    assert cited.count("@") == entries
+    assert ("@misc{toys,\n  title = {Toys},\n}\n" in cited) == (entries == 2)
+
+
 def test_confidence_sharpness_drawing_voting_and_likelihood(toy: str, call: Caller) -> None:
     """The methods are those of the model's class and of its structure."""
     call.result("train", "text.txt", "--model", toy, "-o", "run")

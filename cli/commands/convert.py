@@ -26,6 +26,7 @@ from treebank.core.head_rules import DEFAULT_RULES, HEAD_RULES
 from treebank.io.formats import WRITERS
 
 if TYPE_CHECKING:
+    from induce.labels.induced_labels import PhraseLabeler, RelationLabeler
     from treebank.convert.convert import Relabel, Treebanks
     from treebank.convert.transform import Direction
     from treebank.io.read import InputOptions
@@ -164,8 +165,9 @@ def _learn_labels(
     source = replace(treebanks, paths=labels_of or treebanks.paths).silently()
     if head_rules:
         heads = (with_relations(sentence, head_rules) for sentence in source.sentences())
-        return learn_relations(heads, labels=label_count, seed=seed)
-    labeler = learn_labels(source.sentences(), labels=label_count, seed=seed)
+        labeler: PhraseLabeler | RelationLabeler = learn_relations(heads, labels=label_count, seed=seed)
+    else:
+        labeler = learn_labels(source.sentences(), labels=label_count, seed=seed)
     for line in labeler.legend:
         note(line)
     return labeler

@@ -12,8 +12,8 @@ has dependents of its own on its left and on its right. Types whose arcs have si
 by pair, until the desired number remains: each step loses as little as possible of the mutual information between the
 types and the properties (agglomerative information bottleneck, Slonim and Tishby 2000). The properties are the class of
 the head, the classes of the first and of the last dependent of the dependent, the position of the dependent among those
-on the same side, and whether the head is the root. A type is named after the dependent and the head that are most
-typical of its arcs: ``the_year``.
+on the same side, and whether the head is the root. Relations are named R1, R2 and so on, from the most to the least
+frequent one. A legend lists frequent pairs of a dependent and its head of each.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
-from math import log
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -39,8 +38,6 @@ from treebank.core.tree import TRACE, Span, Tree
 WORD_CLASSES = 30
 MIN_COUNT = 3  # occurrences of a word with a class of its own; rarer words are classified by shape and last letters
 MAX_SENTENCES = 20_000  # sentences from which labels are learned
-NO_WORD = "X"  # replaces a typical word in a name if there is none
-NEVER_IN_A_NAME = frozenset("()[]{}<>-=_|+/:;,.@*#%$&!?~^'\"`\\ ")  # characters with a meaning in labels and patterns
 LABELS = 12
 NO_LABEL = "X"  # of a bracket around empty elements only
 STARTS, MAX_ITERATIONS = 4, 60  # of expectation maximization
@@ -48,7 +45,7 @@ MIN_GAIN = 1e-6  # relative gain of the log likelihood with which an iteration i
 SMOOTHING = 0.1  # added to the count of each class under a label
 INITIAL_CONCENTRATION = 0.3  # of the Dirichlet distribution of the initial probabilities of the labels of a phrase
 FEATURES = 4
-LEGEND_PHRASES = 3  # for each label
+LEGEND_ENTRIES = 3  # phrases or arcs for each label
 MAX_LEGEND_WORDS = 5  # longer phrases are shortened
 RELATIONS = 30
 OF_ROOT, OF_MARK, UNSEEN = "root", "punct", "dep"  # relations of the root, of punctuation marks and of unseen types
@@ -80,36 +77,6 @@ class TokenClasses:
     def of_words(self, words: Sequence[str]) -> list[int]:
         """The class of each token of a sentence."""
         return [int(self.classes[self.vocabulary.id(word)]) if is_word(word) else self.mark for word in words]
-
-
-def label_names(assigned: Sequence[int], edges: Sequence[tuple[str, str]], labels: int) -> tuple[str, ...]:
-    """A different name for each relation from two typical words, ``the_year``.
-
-    ``assigned`` is the label of each phrase or arc, ``edges`` are its two words in lower case. The label of most
-    phrases is named first. If its two words name a label already, the next typical second word is used.
-    """
-    first, last = ([Counter[str]() for _ in range(labels)] for _ in range(2))
-    for label, edge in zip(assigned, edges, strict=True):
-        for counts, word in zip((first, last), edge, strict=True):
-            if NEVER_IN_A_NAME.isdisjoint(word):
-                counts[label][word] += 1
-    names = dict[int, str]()
-    for label, _ in Counter(assigned).most_common():
-        start = next(iter(_typical(first, label)), NO_WORD)
-        ends = (f"{start}_{end}" for end in _typical(last, label))
-        names[label] = next((name for name in ends if name not in names.values()), f"{start}_{label}")
-    return tuple(names.get(label, NO_WORD) for label in range(labels))
-
-
-def _typical(counts: Sequence[Counter[str]], label: int) -> list[str]:
-    """The words of a label, those first that contribute most to the divergence of the label from all labels."""
-    total = sum(counts, Counter[str]())
-    share = counts[label].total() / max(total.total(), 1)
-
-    def contribution(word: str) -> float:
-        return counts[label][word] * log(counts[label][word] / (share * total[word]))
-
-    return sorted(counts[label], key=lambda word: (-contribution(word), word))
 
 
 class Phrases(NamedTuple):
@@ -201,24 +168,28 @@ def learn_labels(sentences: Iterable[Sentence], *, labels: int | None = None, se
     mixtures = [estimate_mixture(rows, weights, count, classes.count, random) for _ in range(STARTS)]
     best, _ = max(mixtures, key=itemgetter(1))
     assigned = best.scores(rows).argmax(1)[row_of.ravel()]
-    return PhraseLabeler(*names_and_legend(assigned.tolist(), phrases.texts, count), classes, best)
+    return PhraseLabeler(*names_and_legend(assigned.tolist(), phrases.texts, count, "phrases"), classes, best)
 
 
 def names_and_legend(
-    assigned: Sequence[int], texts: Sequence[str], labels: int
+    assigned: Sequence[int], texts: Sequence[str], labels: int, noun: Literal["phrases", "relations"]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The name of each label, and the legend. ``assigned`` are the labels of the phrases ``texts``."""
+    """The name of each label, such as P1, and the legend.
+
+    ``assigned`` are the labels of the phrases or arcs ``texts``.
+    """
     counts = Counter(assigned)
     ranked = sorted(range(labels), key=lambda label: (-counts[label], label))
-    phrases = [Counter[str]() for _ in range(labels)]
+    frequencies = [Counter[str]() for _ in range(labels)]
     for label, text in zip(assigned, texts, strict=True):
-        phrases[label][text] += 1
+        frequencies[label][text] += 1
     names, legend = [""] * labels, []
     for rank, label in enumerate(ranked, 1):
-        names[label] = f"P{rank}"
+        names[label] = f"{noun[0].upper()}{rank}"
         if counts[label]:
-            frequent = ", ".join(text for text, _ in phrases[label].most_common(LEGEND_PHRASES))
-            legend.append(f"P{rank} ({counts[label]:,} phrases): {frequent}")
+            frequent = ", ".join(text for text, _ in frequencies[label].most_common(LEGEND_ENTRIES))
+            counted = f"{counts[label]:,} {'phrases' if noun == 'phrases' else 'arcs'}"
+            legend.append(f"{names[label]} ({counted}): {frequent}")
     return tuple(names), tuple(legend)
 
 
@@ -296,9 +267,13 @@ class Arcs:
 
 @dataclass(frozen=True)
 class RelationLabeler:
-    """The names of the relations, and the relation of each type of arc, or -1 for types that were not seen."""
+    """The names of the relations, and the relation of each type of arc, or -1 for types that were not seen.
+
+    ``legend`` has one line per relation, the most frequent one first, with frequent arcs.
+    """
 
     names: tuple[str, ...]
+    legend: tuple[str, ...]
     classes: TokenClasses
     relation_of: Array
 
@@ -338,12 +313,13 @@ def learn_relations(sentences: Iterable[Sentence], *, labels: int | None = None,
     merged = merge_types(counts, labels or RELATIONS)
     relation_of = np.full(classes.count * SIDES * VALENCES, -1)
     relation_of[known] = merged
-    edges = [
-        (sentence.words[i].lower(), sentence.words[sentence.heads[i]].lower())
+    texts = [
+        f"{sentence.words[i]} ← {sentence.words[sentence.heads[i]]}".lower()
         for sentence, part in zip(text, arcs, strict=True)
         for i in part.dependents
     ]
-    return RelationLabeler(label_names(merged[rows].tolist(), edges, int(merged.max()) + 1), classes, relation_of)
+    named = names_and_legend(merged[rows].tolist(), texts, int(merged.max()) + 1, "relations")
+    return RelationLabeler(*named, classes, relation_of)
 
 
 def merge_types(counts: Sequence[Array], labels: int) -> Array:

@@ -29,15 +29,12 @@ from treebank.io.read import InputOptions
 class OutputLabeler:
     """Induced labels for the output of a parser: of the phrases of its trees, or of its arcs.
 
-    ``names`` differ for labels that mean something else. ``legend`` describes the labels of phrases.
+    ``names`` differ for labels that mean something else. ``legend`` describes the labels.
     """
 
     def __init__(self, parser: Parser, labeler: PhraseLabeler | RelationLabeler) -> None:
-        self._parser, self._labeler, self.names = parser, labeler, labeler.names
-        self.legend: tuple[str, ...] = ()
-        if isinstance(labeler, PhraseLabeler):  # whose names say nothing about the phrases
-            self.legend = labeler.legend
-            self.names = (digest_bytes("\n".join(self.legend).encode("utf-8", "surrogatepass")),)
+        self._parser, self._labeler, self.legend = parser, labeler, labeler.legend
+        self.names = (digest_bytes("\n".join(self.legend).encode("utf-8", "surrogatepass")),)  # P1 has no meaning alone
 
     def label(self, tree: Tree) -> Tree:
         """The tree with induced labels. Raises SynparseError if the parser labels phrases itself."""

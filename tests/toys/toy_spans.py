@@ -23,6 +23,7 @@ class Toy(Bigram):
 
     gives = (SpanScores,)
     shortest = 2
+    bibtex = "@misc{toys,\n  title = {Toys},\n}\n"
 
     def structure(self, batch: SentenceBatch, query: Query) -> SpanScores:
         """The product of the vectors of a span's first and last word."""

@@ -76,12 +76,16 @@ def sentences() -> list[Sentence]:
 
 
 def test_relations_separate_subjects_objects_and_determiners(sentences: list[Sentence]) -> None:
-    names = {out.relations for out in learn_relations(sentences, labels=3)(sentences)}
+    labeler = learn_relations(sentences, labels=3)
+    names = {out.relations for out in labeler(sentences)}
     assert len(names) == 1
     ((det, subject, root, same_det, target, mark),) = names
     assert (root, mark, det) == ("root", "punct", same_det)
     assert len({det, subject, target}) == 3
-    assert subject.partition("_")[2] in ("saw", "met")
+    legend = dict(line.split(" (", 1) for line in labeler.legend)
+    assert list(legend) == ["R1", "R2", "R3"]
+    assert legend[det].startswith("300 arcs): ")
+    assert legend[subject].partition(" ← ")[2].split(",")[0] in ("saw", "met")
 
 
 def test_gold_relations_and_tags_have_no_effect(sentences: list[Sentence]) -> None:
