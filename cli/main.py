@@ -19,7 +19,7 @@ from cli.output import wrapped
 from cli.process import TerminatedError, ending_cleanly, replace_closed_streams
 from treebank.base import VERSION
 from treebank.base.errors import SynparseError, UsageError, out_of_memory
-from treebank.base.terminal_text import printable
+from treebank.base.tables import printable
 
 COMMANDS = {
     "train": ("cli.commands.train:train", "Train a model on plain text."),

@@ -104,7 +104,7 @@ baseline_option = option(
     help="Baseline to score (repeatable): left, right, balanced, balanced-williams, random, random-uniform, oracle, "
     "gold; for heads previous, next.",
     group=SCORING,
-    shell_complete=completing("treebank.core.baselines:BASELINES", "treebank.evaluate.systems:HEAD_BASELINES"),
+    shell_complete=completing("treebank.core.baselines:BASELINES", "treebank.evaluate.evaluate:HEAD_BASELINES"),
 )
 convention_option = option(
     "--convention",

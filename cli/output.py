@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any
 from cli.process import ColoredOutput
 from treebank.base.errors import SynparseError, placed
 from treebank.base.files import begin, finish, real
-from treebank.io.compression import COMPRESSED
 from treebank.io.output_path import STANDARD_OUTPUT, check_output
+from treebank.io.source import COMPRESSED
 
 if TYPE_CHECKING:
     from treebank.core.sentence import Sentence

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from treebank.base.signals import handled
-from treebank.base.terminal_text import printable_lines
+from treebank.base.files import handled
+from treebank.base.tables import printable_lines
 
 SCORING_SECONDS = 4.0  # after SIGTERM, before the scoring of a saved model is stopped
 STEP_SECONDS = 8.0  # after SIGTERM, before the current training step is interrupted

@@ -14,8 +14,7 @@ import click
 from cli.output import STANDARD_OUTPUT, open_output, wrapped
 from cli.process import ColoredOutput
 from treebank.base.metadata import json_text
-from treebank.base.tables import Result, Table, csv_line
-from treebank.base.terminal_text import printable
+from treebank.base.tables import Result, Table, csv_line, printable
 
 FORMATS = ("table", "json", "csv", "latex")
 BEST = "*"  # precedes the best number of a table

@@ -19,11 +19,10 @@ from bench.experiments.directions import CORPORA, read_treebank
 from bench.report import markdown
 from induce.labels.induced_labels import LABELS, TokenClasses, edge_classes, learn_labels
 from induce.parsing.load import load_parser
-from treebank.core.sentence import Sentence
-from treebank.core.tags import bare_label
+from treebank.core.sentence import Sentence, bare_label
 from treebank.core.tree import Tree
 from treebank.evaluate.align import Bracketing
-from treebank.evaluate.labels import LabelCounts, LabelScores
+from treebank.evaluate.score import LabelCounts, LabelScores
 
 NAMES = ("CRAFT", "WSJ", "Keyaki")
 LENGTHS = (2, 4, 8)  # the last lengths of phrases that have the same label

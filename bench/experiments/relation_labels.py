@@ -14,9 +14,8 @@ from bench.common import experiment, spread
 from bench.experiments.languages import LANGUAGES
 from bench.report import markdown
 from induce.labels.induced_labels import RELATIONS, TokenClasses, learn_relations
-from treebank.core.sentence import ROOT, Sentence
-from treebank.core.tags import is_word
-from treebank.evaluate.labels import LabelCounts, LabelScores
+from treebank.core.sentence import ROOT, Sentence, is_word
+from treebank.evaluate.score import LabelCounts, LabelScores
 from treebank.io.read import read_sentences
 
 NAMES = ("English EWT", "German", "Finnish", "Turkish", "Japanese", "Chinese")

@@ -27,8 +27,7 @@ from treebank.io.formats import WRITERS
 
 if TYPE_CHECKING:
     from induce.labels.induced_labels import PhraseLabeler, RelationLabeler
-    from treebank.convert.convert import Relabel, Treebanks
-    from treebank.convert.transform import Direction
+    from treebank.convert.convert import Direction, Relabel, Treebanks
     from treebank.io.read import InputOptions
 
 CHANGES = "Changes"
@@ -117,9 +116,8 @@ def convert(
     for name, paths in (("--vocabulary-of", vocabulary_of), ("--align-with", align_with)):
         if paths and not normalize:
             raise click.UsageError(f"{name} requires --normalize {CONCAT_SYN}")
-    from treebank.convert.convert import Conversion, Treebanks
+    from treebank.convert.convert import Conversion, Transformation, Treebanks
     from treebank.convert.convert import convert as converted
-    from treebank.convert.transform import Transformation
 
     _check_form(form, head_rules, strip, labeling["labels"])
     labeling["seed"] = label_seed(**labeling)

@@ -12,7 +12,7 @@ import click
 from cli.command import command, group, option
 from cli.options import LEARNING, OUTPUT, input_paths, not_empty, ptb_option, reading_options, settings_option
 from cli.output import wrapped
-from treebank.base.terminal_text import printable
+from treebank.base.tables import printable
 
 if TYPE_CHECKING:
     from treebank.io.read import InputOptions

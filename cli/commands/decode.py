@@ -76,7 +76,7 @@ def decode(
     from induce.storage.outputs import check_output
     from treebank.core.sentence import Sentence
     from treebank.core.tree import Tree
-    from treebank.io.conllu_writer import ConlluWriter
+    from treebank.io.write import ConlluWriter
 
     if states and file:
         raise click.UsageError("--from and FILE exclude each other")

@@ -17,7 +17,7 @@ from cli.options import MODEL
 from cli.output import wrapped
 from treebank.base import VERSION
 from treebank.base.metadata import MetadataError
-from treebank.base.terminal_text import printable
+from treebank.base.tables import printable
 
 if TYPE_CHECKING:
     from induce.storage.checkpoint import Check

@@ -88,8 +88,7 @@ def phrases(
     model in them (with -m, or from JSON lines of parse), and the share of the occurrences of these words that are a
     phrase. INPUT is as for search. With --against, the phrases that differ most between both corpora are first.
     """
-    from treebank.search.collocates import CollocateTable, count_collocates
-    from treebank.search.phrases import PhraseFilter, PhraseTable, count_phrases
+    from treebank.search.phrases import CollocateTable, PhraseFilter, PhraseTable, count_collocates, count_phrases
 
     if window and not near:
         raise click.UsageError("--window requires --near")

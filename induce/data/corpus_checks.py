@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from treebank.core.sentence import Sentence
-from treebank.core.tags import UNSPACED, script_of
+from treebank.core.sentence import UNSPACED, Sentence, script_of
 
 INSPECTED_SENTENCES = 5_000  # sentences whose words and scripts are counted
 COMPARED_SENTENCES = 200_000  # sentences among which repeated ones are counted

@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 from itertools import compress
 
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.core.tags import is_word, tags_are_penn, word_mask
+from treebank.core.sentence import is_word, tags_are_penn, word_mask
 from treebank.io.lines import open_lines
 
 TOKENS = {"word": "words", "class": "classes", "character": "characters"}  # singular and plural

@@ -25,7 +25,7 @@ from induce.structures import HeadDistribution
 from treebank.base.arguments import ignore, split_name
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.files import write_whole
-from treebank.io.parsed_folder import NOTE, parsed_files
+from treebank.io.read import BATCH_NOTE, parsed_files
 
 DECODERS: dict[Output, str] = {"trees": "mbr", "heads": "mbr-heads"}
 SUMS: dict[Output, bool] = {"trees": False, "heads": True}  # the better way to vote for each output
@@ -167,7 +167,7 @@ def _write_file(description: EnsembleDescription, target: Path) -> None:
             name = members[path] = f"{number}-{source.resolve().name}"
             type_ = locate(source).type
             if type_ is PathType.PARSED:
-                names = [NOTE, *(os.path.relpath(file, source) for file in parsed_files(path))]
+                names = [BATCH_NOTE, *(os.path.relpath(file, source) for file in parsed_files(path))]
                 files |= {f"{name}/{inner}": source / inner for inner in names}
             elif type_ is PathType.ENSEMBLE:
                 files[name] = Path(temporary, name)

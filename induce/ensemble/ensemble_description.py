@@ -32,7 +32,7 @@ from treebank.base.metadata import (
     read_metadata,
     write_metadata,
 )
-from treebank.io.parsed_folder import parsed_files
+from treebank.io.read import parsed_files
 
 FORMAT = FileFormat(2, "the description of an ensemble", "combine it again")
 MEMBER_FILE = re.compile(r"\d+-[^/\0]+(/(?!\.{1,2}(/|$))[^/\0]+)*")  # a name in the file of an ensemble

@@ -31,8 +31,7 @@ from induce.data.corpus import read_corpora
 from induce.data.vocabulary import Vocabulary
 from induce.data.word_classes import classes_of
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import ROOT, Sentence
-from treebank.core.tags import is_word
+from treebank.core.sentence import ROOT, Sentence, is_word
 from treebank.core.tree import TRACE, Span, Tree
 
 WORD_CLASSES = 30

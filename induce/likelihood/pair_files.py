@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import parse_json
 from treebank.core.sentence import Sentence
-from treebank.io.compression import open_zip
 from treebank.io.lines import member_lines, open_lines
+from treebank.io.source import open_zip
 from treebank.tokenize import tokenize
 
 FOLDER_VARIABLE = "SYNPARSE_PAIRS"  # environment variable: the folder of the two collections

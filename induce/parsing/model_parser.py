@@ -27,7 +27,7 @@ from induce.workers.pool import Pool, one_blas_thread, worker_count
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, TreebankError, UsageError, out_of_memory
 from treebank.core.sentence import Sentence
-from treebank.io.streams import STANDARD_INPUT
+from treebank.io.source import STANDARD_INPUT
 
 BUDGET = 4096  # of a parsing batch, in the units of `Model.parsing_cost`
 LONG_COST = 100 * BUDGET  # of a sentence, above which it is reported

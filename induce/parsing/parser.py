@@ -20,7 +20,7 @@ from treebank.core.dependency import Heads
 from treebank.core.sentence import Sentence, Words, each_sentence
 from treebank.core.tree import Tree
 from treebank.io.read import DEFAULT_INPUT, InputOptions
-from treebank.io.streams import STANDARD_INPUT
+from treebank.io.source import STANDARD_INPUT
 
 FIRST_BLOCK, LARGEST_BLOCK = 16, 2048  # sentences read before the first trees come out, and at most at a time
 ROOT_COUNTED = {"root": "counted"}  # option of decoders of head distributions

@@ -17,9 +17,8 @@ from treebank.core.baselines import BASELINES
 from treebank.core.dependency import restore
 from treebank.core.sentence import Sentence, Surface, Treebank
 from treebank.core.tree import Tree
-from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
+from treebank.evaluate.evaluate import HEAD_BASELINES, Evaluation, EvaluationPlan, evaluate
 from treebank.evaluate.systems import (
-    HEAD_BASELINES,
     Predict,
     System,
     SystemInfo,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from induce.data.vocabulary import Vocabulary
-from treebank.core.tags import UNSPACED, script_of
+from treebank.core.sentence import UNSPACED, script_of
 
 MAX_WORDS = 5_000  # at the beginning of a text, which are checked
 MIN_WORDS = 10  # of a text, before the share of unknown words is judged

@@ -16,10 +16,10 @@ from treebank.base.metadata import json_text
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import read_input
-from treebank.io.conllu_writer import ConlluWriter
 from treebank.io.lines import OnBad
 from treebank.io.read import InputOptions, OnSentence
 from treebank.io.source import AnyPath
+from treebank.io.write import ConlluWriter
 
 Draw = Callable[[Sentence], str]  # picture of a sentence with a predicted tree or heads
 DECIMALS = 2  # of a confidence in a label or in MISC

@@ -27,7 +27,7 @@ from induce.training.request import RunRequest, Stop, resolved_config, unchangea
 from induce.workers.pool import worker_count
 from treebank.base.arguments import ignore
 from treebank.base.errors import UsageError
-from treebank.base.terminal_text import quantity
+from treebank.base.tables import quantity
 
 SAMPLE_RECIPE = "best-tiny"  # which learns the built-in sample in a minute
 MIN_MINUTES = 0.01  # of a part, which stores its model in any case

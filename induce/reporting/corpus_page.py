@@ -23,7 +23,7 @@ from treebank.base import VERSION
 from treebank.base.arguments import check_count
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import json_text
-from treebank.base.terminal_text import quantity
+from treebank.base.tables import quantity
 from treebank.core.sentence import Sentence
 from treebank.core.word_check import plain
 from treebank.draw.picture_files import ink_rules, render

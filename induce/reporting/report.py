@@ -23,8 +23,8 @@ from treebank.core.baselines import HEAD_BASELINES
 from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, load_gold, read_input, up_to
 from treebank.draw.picture_files import render
-from treebank.evaluate.comparison import compare_all
 from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
+from treebank.evaluate.score_tables import compare_all
 from treebank.evaluate.systems import System, head_predictions, tree_predictions
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 

@@ -15,13 +15,11 @@ from treebank.core.relations import with_relations
 from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.corpora.catalog import files_of, is_name, read_input
 from treebank.draw.picture import GOLD, Analysis, Picture, fitted
-from treebank.io.expand import expand
 from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, format_by_suffix
 from treebank.io.jsonl import read_objects, tree_of, words_and_indices
 from treebank.io.predictions import read_prediction_trees
-from treebank.io.read import DEFAULT_INPUT, InputOptions, input_format, read_sentences
-from treebank.io.source import Source
-from treebank.io.streams import STDIN, reads_once
+from treebank.io.read import DEFAULT_INPUT, InputOptions, expand, input_format, read_sentences
+from treebank.io.source import STDIN, Source, reads_once
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser

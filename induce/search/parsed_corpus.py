@@ -13,12 +13,10 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import is_name, read_input
-from treebank.io.expand import expand
 from treebank.io.formats import TEXT, detect
 from treebank.io.lines import OnBad
-from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences, rest_left_out
-from treebank.io.source import Source
-from treebank.io.streams import STDIN
+from treebank.io.read import DEFAULT_INPUT, InputOptions, expand, read_sentences, rest_left_out
+from treebank.io.source import STDIN, Source
 from treebank.search.search import Match, Search
 
 if TYPE_CHECKING:

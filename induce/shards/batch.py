@@ -22,8 +22,8 @@ from induce.shards.shard import SHARD_BYTES, Shard, shards_of
 from induce.workers.pool import Message, Pool, WorkerDiedError, cores
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, TreebankError, UsageError, placed
-from treebank.base.terminal_text import quantity
-from treebank.io.expand import expand
+from treebank.base.tables import quantity
+from treebank.io.read import expand
 from treebank.tokenize import NONE
 
 #: format of an output file -> its suffix

@@ -25,7 +25,7 @@ from induce.storage.outputs import LOCK, RunLock
 from treebank.base.errors import SynparseError, placed
 from treebank.base.files import PART, copy_with_digest, digest_bytes, digest_file, finish_all
 from treebank.base.metadata import append_records, read_records, write_metadata
-from treebank.io.parsed_folder import FORMAT, NOTE, BatchNote, read_note
+from treebank.io.read import BATCH_NOTE, NOTE_FORMAT, BatchNote, read_note
 
 TEXTS, SHARDS = "synparse-texts.jsonl", "synparse-shards.jsonl"
 SHARDS_FOLDER = "synparse-shards"  # outputs of shards of incomplete files; one folder, because many files are short
@@ -98,9 +98,9 @@ class OutputFolder:
             self._lock.release()
 
     def _write_note(self, facts: dict[str, Any], resume: bool) -> None:
-        folder, files, path = self.folder, list(self.names.values()), os.path.join(self.folder, NOTE)
-        if all(name == LOCK or (name.startswith(NOTE) and PART.search(name)) for name in os.listdir(folder)):
-            write_metadata(path, BatchNote(files=tuple(files), job=facts), FORMAT)
+        folder, files, path = self.folder, list(self.names.values()), os.path.join(self.folder, BATCH_NOTE)
+        if all(name == LOCK or (name.startswith(BATCH_NOTE) and PART.search(name)) for name in os.listdir(folder)):
+            write_metadata(path, BatchNote(files=tuple(files), job=facts), NOTE_FORMAT)
             return
         if not resume:
             raise SynparseError(f"{folder}: this folder is not empty; continue with --resume, or name another one")
@@ -113,7 +113,7 @@ class OutputFolder:
         if not current <= set(names):
             names = [*(name for name in names if name not in current), *files]
         if names != list(note.files):
-            write_metadata(path, replace(note, files=tuple(names)), FORMAT)
+            write_metadata(path, replace(note, files=tuple(names)), NOTE_FORMAT)
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """The path of each text and the name of its output, after the digest of the text is recorded.

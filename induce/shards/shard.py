@@ -17,10 +17,9 @@ import numpy as np
 from induce.parsing.parser import block_of
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.base.files import digest_bytes, digest_file
-from treebank.io.compression import compression
 from treebank.io.lines import report_damage
 from treebank.io.read import InputOptions, is_plain_text
-from treebank.io.source import AnyPath, Source
+from treebank.io.source import AnyPath, Source, compression
 from treebank.tokenize import NONE
 
 SHARD_BYTES = 1 << 21  # about ten seconds of work for a small model

@@ -19,7 +19,7 @@ from induce.storage import builtin
 from induce.storage.model_file import ENSEMBLE_KEY, MODEL, MODEL_KEY, RESUME, file_key
 from treebank.base.arguments import ignore, nearest, split_name
 from treebank.base.errors import SynparseError, UnknownNameError
-from treebank.io.parsed_folder import NOTE
+from treebank.io.read import BATCH_NOTE
 
 DEFAULT_FOLDER = "synparse-model"
 MODEL_FILES = (MODEL, RESUME)  # in the folder of a training run, the best model first
@@ -50,7 +50,7 @@ MARKERS = {
     ENSEMBLE: PathType.ENSEMBLE,
     FAMILY: PathType.FAMILY,
     PLAN: PathType.JOB,
-    NOTE: PathType.PARSED,
+    BATCH_NOTE: PathType.PARSED,
     CORPUS: PathType.CORPUS,
 }  # file in a folder -> the type of the folder
 FILE_TYPES = {MODEL_KEY: PathType.MODEL_FILE, ENSEMBLE_KEY: PathType.ENSEMBLE}

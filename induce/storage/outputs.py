@@ -21,8 +21,8 @@ from treebank.base.errors import SynparseError, UsageError
 from treebank.base.files import PART
 from treebank.corpora.catalog import is_name
 from treebank.io import output_path
-from treebank.io.expand import expand
-from treebank.io.streams import STDIN
+from treebank.io.read import expand
+from treebank.io.source import STDIN
 
 PROTECTED = frozenset({PathType.MODEL, PathType.ENSEMBLE, PathType.CORPUS})
 LOG = "log.jsonl"

@@ -15,8 +15,8 @@ from induce.settings.run import TaskSettings
 from induce.tasks.base import Example, Expression, Group, bad, binary_tree, distinct, ranges_up_to, size_groups
 from treebank.core.sentence import Location
 from treebank.core.tree import Span, pre_order
-from treebank.io.expand import expand
 from treebank.io.lines import open_lines
+from treebank.io.read import expand
 
 OPERATORS = ("[MIN", "[MAX", "[MED", "[SM")
 END = "]"

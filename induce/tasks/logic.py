@@ -19,8 +19,8 @@ from induce.tasks.base import CLOSE, OPEN, Example, Expression, Group, bad, bina
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Location
 from treebank.core.tree import Span
-from treebank.io.compression import open_zip
 from treebank.io.lines import member_lines, open_lines
+from treebank.io.source import open_zip
 
 VARIABLES = tuple("abcdef")
 AND, OR, NOT = "and", "or", "not"

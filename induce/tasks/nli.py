@@ -14,8 +14,8 @@ from induce.settings.run import RunConfig, TaskSettings
 from induce.tasks.base import Example, Expression, Group, bad, binary_tree, ranges_up_to, size_groups
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Location
-from treebank.io.expand import expand
 from treebank.io.jsonl import read_objects
+from treebank.io.read import expand
 
 LABELS = ("entailment", "neutral", "contradiction")
 UNDECIDED = "-"  # label of pairs without a majority, which are left out

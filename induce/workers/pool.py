@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 
 from treebank.base.errors import SynparseError, out_of_memory
-from treebank.base.signals import handled
+from treebank.base.files import handled
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

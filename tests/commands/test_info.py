@@ -16,7 +16,7 @@ SHORT = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home))) (. .)) )\n"
 def _nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the treebanks of the machine that runs the tests."""
     monkeypatch.delenv("SYNPARSE_PTB", raising=False)
-    monkeypatch.setattr("treebank.corpora.numbered_files.nltk_folders", lambda: [])
+    monkeypatch.setattr("treebank.corpora.catalog.nltk_folders", lambda: [])
 
 
 def penn(folder: Path, *numbers: str) -> Path:

@@ -22,9 +22,8 @@ from induce.shards.batch import parse_into
 from tests.support.file_faults import Faults, Killed
 from treebank.base.errors import SynparseError
 from treebank.base.files import PART
-from treebank.io import streams
-from treebank.io.parsed_folder import NOTE
-from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
+from treebank.io import source
+from treebank.io.read import BATCH_NOTE, DEFAULT_INPUT, InputOptions, read_sentences
 from treebank.io.source import Source
 
 LINES = [f"(X (W line) (W {number}))" for number in range(40)]
@@ -139,7 +138,7 @@ def test_every_operation_of_a_batch_fails_once(tmp_path: Path, kind: type[BaseEx
             with suppress(OSError, Killed):
                 batched(tmp_path, Faults(number, kind))
         left = {path.name: path.read_text() for path in (tmp_path / "out").iterdir() if not PART.search(path.name)}
-        note = json.loads(left.pop(NOTE))
+        note = json.loads(left.pop(BATCH_NOTE))
         assert (note["job"], note["files"]) == ({"model": "none"}, list(whole))
         assert len(left.pop(output_folder.TEXTS).splitlines()) == 2
         assert len(left.pop(output_folder.SHARDS).splitlines()) >= 3
@@ -168,7 +167,7 @@ def test_every_operation_of_a_reading_fails_once(tmp_path: Path, name: str, pack
     def read(at: int) -> tuple[int, list[tuple[str, ...]], str]:
         faults, sentences = Faults(at), []
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(streams, "open", lambda path, mode, **_: faulty(faults, path, mode), raising=False)
+            patch.setattr(source, "open", lambda path, mode, **_: faulty(faults, path, mode), raising=False)
             try:
                 for sentence in read_sentences([str(path)]):
                     sentences.append(sentence.words)

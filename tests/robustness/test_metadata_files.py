@@ -29,8 +29,7 @@ from treebank.base.errors import SynparseError
 from treebank.base.files import describe_file
 from treebank.base.metadata import read_metadata, seal, write_metadata
 from treebank.core.sentence import Sentence
-from treebank.io.parsed_folder import FORMAT as BATCH_FORMAT
-from treebank.io.parsed_folder import NOTE, BatchNote, parsed_files
+from treebank.io.read import BATCH_NOTE, NOTE_FORMAT, BatchNote, parsed_files
 
 MUTATIONS = int(os.environ.get("SYNPARSE_MUTATIONS", "100"))
 SEED = os.environ.get("SYNPARSE_SEED", "1")
@@ -73,8 +72,8 @@ def batch_file(folder: Path) -> Stored:
     for name in ("a.trees", "b.trees"):
         (folder / name).touch()
     note = BatchNote(files=("a.trees", "b.trees"), job={"model": "onlstm", "layer": 2, "step": None})
-    write_metadata(folder / NOTE, note, BATCH_FORMAT)
-    return Stored(folder / NOTE, lambda: parsed_files(str(folder)))
+    write_metadata(folder / BATCH_NOTE, note, NOTE_FORMAT)
+    return Stored(folder / BATCH_NOTE, lambda: parsed_files(str(folder)))
 
 
 def ensemble_file(folder: Path) -> Stored:

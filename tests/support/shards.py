@@ -13,13 +13,13 @@ from pathlib import Path
 from induce.parsing.writer import Job
 from induce.shards.batch import ShardOutcome, ShardTask, ShardWork, parse_into
 from induce.shards.output_folder import SHARDS, SHARDS_FOLDER, TEXTS
-from treebank.io.parsed_folder import NOTE
+from treebank.io.read import BATCH_NOTE
 
 
 def results(folder: Path) -> dict[str, bytes]:
     """Contents of all files except the notes on finished work."""
     contents = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: content for name, content in contents.items() if name not in (NOTE, TEXTS, SHARDS)}
+    return {name: content for name, content in contents.items() if name not in (BATCH_NOTE, TEXTS, SHARDS)}
 
 
 def written_by_one_process(source: Path, job: Job, folder: Path) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""Files: atomic replacement, and SHA-256 digests of bytes, files and JSON values in hexadecimal.
+"""Files: atomic replacement, and SHA-256 digests of bytes, files and JSON values in hexadecimal. Handlers of signals.
 
 A file is written under a temporary name in the same folder, synced, and renamed. After an error or a kill, it has its
 previous or its new content. Its permissions are preserved, a link stays a link, and no other file changes. A kill
@@ -13,10 +13,12 @@ import json
 import os
 import re
 import secrets
+import signal
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from threading import current_thread, main_thread
 from typing import IO, Any
 
 from treebank.base.errors import SynparseError, placed
@@ -179,3 +181,21 @@ def digest_json(value: Any) -> str:
     """The digest of a JSON value, whatever the order of its keys and its white space."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return digest_bytes(text.encode("ascii"))
+
+
+@contextmanager
+def handled(handlers: Mapping[Any, Any]) -> Iterator[None]:
+    """Install a handler for each signal temporarily, in the main thread only. Ignored signals (nohup) stay ignored."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in handlers}
+    for number, handler in handlers.items():
+        if before[number] not in (signal.SIG_IGN, None):
+            signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None:
+                signal.signal(number, handler)

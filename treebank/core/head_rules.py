@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 from treebank.base.arguments import nearest
 from treebank.base.errors import UnknownNameError
 from treebank.core.dependency import Heads
-from treebank.core.sentence import ROOT
-from treebank.core.tags import ALL_PUNCTUATION_TAGS, PENN_TAGS, UNIVERSAL_PUNCTUATION, bare_label, is_word
+from treebank.core.sentence import ALL_PUNCTUATION_TAGS, PENN_TAGS, ROOT, UNIVERSAL_PUNCTUATION, bare_label, is_word
 from treebank.core.tree import Tree
 
 # One line a phrase: what to look for, in order, until a child is found. ``> A B|C`` means the leftmost A, else the

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.core.sentence import ROOT, Location, Sentence
-from treebank.core.tags import tags_are_penn, word_mask
+from treebank.core.sentence import ROOT, Location, Sentence, tags_are_penn, word_mask
 from treebank.core.tree import Span, Tree
 from treebank.core.word_check import plain
 from treebank.draw.scene import Ink

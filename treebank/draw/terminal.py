@@ -10,7 +10,7 @@ from enum import IntFlag
 from functools import partial
 from itertools import accumulate
 
-from treebank.base.terminal_text import columns, printable
+from treebank.base.tables import columns, printable
 from treebank.core.sentence import ROOT, Sentence
 from treebank.draw.arc_layout import Arc, arcs_of, levels_of
 from treebank.draw.measure import runs_right_to_left

@@ -10,11 +10,10 @@ from itertools import accumulate, compress
 from typing import Any, NamedTuple
 
 from treebank.base.errors import SynparseError
-from treebank.base.terminal_text import quantity
+from treebank.base.tables import quantity
 from treebank.core.brackets import SPANS
 from treebank.core.dependency import Heads, delete
-from treebank.core.sentence import ROOT, Sentence, Treebank
-from treebank.core.tags import word_mask
+from treebank.core.sentence import ROOT, Sentence, Treebank, word_mask
 from treebank.core.tree import TRACE, Span, Tree
 from treebank.core.word_check import align, mismatch
 from treebank.evaluate.conventions import AttachmentConvention

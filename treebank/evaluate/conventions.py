@@ -12,10 +12,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from treebank.base.arguments import nearest
 from treebank.base.errors import UnknownNameError, UsageError
-from treebank.core.sentence import Treebank
-from treebank.core.tags import PENN_RULES, has_penn_tags
+from treebank.core.sentence import PENN_RULES, Treebank, has_penn_tags
 
-TREE_RULES = ("words", "letters", "evalb")  # rules of `treebank.core.tags.WORD_RULES` for the words of trees
+TREE_RULES = ("words", "letters", "evalb")  # rules of `treebank.core.tree.WORD_RULES` for the words of trees
 
 
 class BracketRule(NamedTuple):
@@ -145,7 +144,7 @@ def _choice(part: str) -> dict[str, Any]:
 class AttachmentConvention:
     """All choices that change a UAS or UUAS. Both are summed over all sentences and include root words.
 
-    ``tokens``: the rule that selects words, one of `treebank.core.tags.WORD_RULES`. ``others``: the other tokens are
+    ``tokens``: the rule that selects words, one of `treebank.core.tree.WORD_RULES`. ``others``: the other tokens are
     deleted, and their dependents are attached to the nearest remaining ancestor or become roots; or they are kept, and
     only their own heads are not scored. ``pairs``: for UUAS the arcs of a sentence are a set, so two words that head
     each other make one arc (a root makes one with itself); or the arc of each word counts (``each``). Scored sentences

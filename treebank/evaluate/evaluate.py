@@ -13,8 +13,6 @@ from treebank.core.baselines import HEAD_BASELINES
 from treebank.core.head_rules import find_rules
 from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, digest, load_whole, up_to
-from treebank.evaluate.characters import WordScore, character_systems, character_treebank
-from treebank.evaluate.comparison import Comparison, Published, check_compared, compare_all, compare_published
 from treebank.evaluate.conventions import (
     ATTACHMENT_CONVENTIONS,
     CONVENTIONS,
@@ -24,8 +22,16 @@ from treebank.evaluate.conventions import (
     find_convention,
 )
 from treebank.evaluate.score import HeadScore, Runs, Score, TreeScore
-from treebank.evaluate.score_tables import Spread, evaluation_tables
-from treebank.evaluate.systems import System, baseline, file_system
+from treebank.evaluate.score_tables import (
+    Comparison,
+    Published,
+    Spread,
+    check_compared,
+    compare_all,
+    compare_published,
+    evaluation_tables,
+)
+from treebank.evaluate.systems import System, WordScore, baseline, character_systems, character_treebank, file_system
 from treebank.evaluate.uas import score_heads
 from treebank.evaluate.uf1 import score_trees
 from treebank.io.lines import OnBad
@@ -41,7 +47,7 @@ class EvaluationPlan:
     ``gold`` is a treebank, or the name or path of one. ``predicted`` are files or folders of trees or, by suffix, of
     heads. ``conventions``: by default those that fit. ``seed`` draws random baselines once instead of computing their
     expectation. ``head_rules`` derive gold heads from trees. ``characters`` scores trees over characters, as is always
-    done for models of characters (see `treebank.evaluate.characters`). ``published`` are scores of papers to compare
+    done for models of characters (see `treebank.evaluate.systems`). ``published`` are scores of papers to compare
     with, such as ``C-PCFG=55.2+-2.1:4``. ``by`` names detailed tables. ``details`` computes all of them for the JSON
     output. ``encoding`` is that of gold, and of predictions that are not UTF-8 (default: UTF-8). ``on_bad`` is called
     with each malformed gold sentence, which is left out; without it, the first one raises.

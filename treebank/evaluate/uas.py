@@ -20,8 +20,7 @@ from treebank.core.head_rules import DEFAULT_RULES, heads_from_tree
 from treebank.core.sentence import ROOT, Treebank
 from treebank.evaluate.align import HeadView, ReducedHeads, by_sentence
 from treebank.evaluate.conventions import AttachmentConvention
-from treebank.evaluate.labels import LabelCounts, LabelScores
-from treebank.evaluate.score import HeadScore, SentenceCounts, by_length, interval
+from treebank.evaluate.score import HeadScore, LabelCounts, LabelScores, SentenceCounts, by_length, interval
 from treebank.evaluate.systems import System, SystemInfo
 
 FAR = 5  # words between dependent and head; longer arcs are grouped

@@ -19,15 +19,24 @@ from typing import NamedTuple
 
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import SEEDED
-from treebank.core.sentence import Treebank
-from treebank.core.tags import bare_label, has_penn_tags, short_sentences
+from treebank.core.sentence import Treebank, bare_label, has_penn_tags, short_sentences
 from treebank.core.tree import Span, pre_order
 from treebank.evaluate.align import Bracketing, TreeView, by_sentence, check_has_trees
-from treebank.evaluate.characters import WORD
 from treebank.evaluate.conventions import BracketRule, ScoringConvention
-from treebank.evaluate.labels import Constituents, LabelCounts, label_order
-from treebank.evaluate.score import Recall, Runs, SentenceCounts, Shape, TreeScore, average_score, by_length, interval
-from treebank.evaluate.systems import System, SystemInfo, baseline_draw
+from treebank.evaluate.score import (
+    Constituents,
+    LabelCounts,
+    Recall,
+    Runs,
+    SentenceCounts,
+    Shape,
+    TreeScore,
+    average_score,
+    by_length,
+    interval,
+    label_order,
+)
+from treebank.evaluate.systems import WORD, System, SystemInfo, baseline_draw
 from treebank.io.predictions import PredictedTree
 
 GOLD_REPEATS = ("missed", "gold")  # rules by which repeated brackets count in gold trees only

@@ -12,9 +12,8 @@ from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Sentence
 from treebank.io import checks, content
-from treebank.io.compression import COMPRESSED, DAMAGED
 from treebank.io.lines import OnBad
-from treebank.io.source import AnyPath, Source
+from treebank.io.source import COMPRESSED, DAMAGED, AnyPath, Source
 
 if TYPE_CHECKING:
     from treebank.io.write import Writer
@@ -76,7 +75,8 @@ def _never(lines: content.Lines) -> bool:
     return False
 
 
-_IO, _GRAPHS, _FIELD, _WRITE = "treebank.io", "treebank.graphs", "treebank.field", "treebank.io.write"
+_IO, _WRITE, _FIELD = "treebank.io", "treebank.io.write", "treebank.field.field_texts"
+_DIALECTS, _GRAPHS, _TEI = (f"treebank.graphs.{name}" for name in ("bracket_dialects", "graph_trees", "xml_texts"))
 _NOTED = ("on_bad", "notify")
 _BRACKET_SUFFIXES = (".mrg", ".ptb", ".tree", ".trees")
 _JSON_WRITERS = tuple(
@@ -93,7 +93,12 @@ _TABLE = (
         (("text", f"{_WRITE}:write_text"),),
     ),
     Format(
-        "corpussearch", "trees", (".psd",), content.is_corpussearch, f"{_GRAPHS}.corpussearch:read_corpussearch", _NOTED
+        "corpussearch",
+        "trees",
+        (".psd",),
+        content.is_corpussearch,
+        f"{_DIALECTS}:read_corpussearch",
+        _NOTED,
     ),
     Format(
         "brackets",
@@ -124,33 +129,33 @@ _TABLE = (
     ),
     Format("conllx", "heads", (".conllx", ".conll"), _never, f"{_IO}.conllu:read_conllx", ("keep_annotation", *_NOTED)),
     Format("dp", "heads", (".dp",), content.is_dp, f"{_IO}.conllu:read_dp", _NOTED),
-    Format("cess", "trees", (".tbf",), _never, f"{_GRAPHS}.cess:read_cess", _NOTED),
-    Format("sinica", "trees", (".sinica",), content.is_sinica, f"{_GRAPHS}.sinica:read_sinica", _NOTED),
+    Format("cess", "trees", (".tbf",), _never, f"{_DIALECTS}:read_cess", _NOTED),
+    Format("sinica", "trees", (".sinica",), content.is_sinica, f"{_DIALECTS}:read_sinica", _NOTED),
     Format(
         "negra",
         "trees",
         (".export", ".negra"),
         content.is_negra,
-        f"{_GRAPHS}.negra:read_negra",
+        f"{_GRAPHS}:read_negra",
         _NOTED,
-        (("negra", f"{_GRAPHS}.negra:write_negra"),),
+        (("negra", f"{_GRAPHS}:write_negra"),),
     ),
     Format(
         "tiger",
         "trees",
         (".tiger", ".tigerxml"),
         content.is_tiger,
-        f"{_GRAPHS}.tiger:read_tiger",
+        f"{_GRAPHS}:read_tiger",
         _NOTED,
-        (("tiger", f"{_GRAPHS}.tiger:write_tiger"),),
+        (("tiger", f"{_GRAPHS}:write_tiger"),),
     ),
-    Format("tei", "", (".tei",), content.is_tei, f"{_GRAPHS}.tei:read_tei", _NOTED),
-    Format("flextext", "", (".flextext",), _never, f"{_FIELD}.interlinear:read_flextext", ("rule",)),
-    Format("pangloss", "", (), content.is_pangloss, f"{_FIELD}.interlinear:read_pangloss", ("rule",)),
-    Format("toolbox", "", (".sfm",), _never, f"{_FIELD}.toolbox:read_toolbox", ()),
-    Format("elan", "", (".eaf",), _never, f"{_FIELD}.recordings:read_elan", ("rule", "notify")),
-    Format("chat", "", (".cha",), _never, f"{_FIELD}.recordings:read_chat", ("rule",)),
-    Format("subtitles", "", (".srt", ".vtt"), _never, f"{_FIELD}.recordings:read_subtitles", ("rule",)),
+    Format("tei", "", (".tei",), content.is_tei, f"{_TEI}:read_tei", _NOTED),
+    Format("flextext", "", (".flextext",), _never, f"{_FIELD}:read_flextext", ("rule",)),
+    Format("pangloss", "", (), content.is_pangloss, f"{_FIELD}:read_pangloss", ("rule",)),
+    Format("toolbox", "", (".sfm",), _never, f"{_FIELD}:read_toolbox", ()),
+    Format("elan", "", (".eaf",), _never, f"{_FIELD}:read_elan", ("rule", "notify")),
+    Format("chat", "", (".cha",), _never, f"{_FIELD}:read_chat", ("rule",)),
+    Format("subtitles", "", (".srt", ".vtt"), _never, f"{_FIELD}:read_subtitles", ("rule",)),
 )
 FORMATS = {entry.name: entry for entry in _TABLE}
 TEXT, BRACKETS, JSON_LINES = FORMATS["text"], FORMATS["brackets"], FORMATS["jsonl"]

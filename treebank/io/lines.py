@@ -11,10 +11,8 @@ from itertools import islice
 from typing import IO, Any, TypeVar, cast
 
 from treebank.base.errors import TreebankError
-from treebank.io.compression import DAMAGED, compression
 from treebank.io.content import utf16_name
-from treebank.io.source import AnyPath, Source
-from treebank.io.streams import STANDARD_INPUT, STDIN, take_stream
+from treebank.io.source import DAMAGED, STANDARD_INPUT, STDIN, AnyPath, Source, compression, take_stream
 
 Item = TypeVar("Item")
 OnBad = Callable[[TreebankError], None]  # called with the error of each malformed sentence, which is then skipped

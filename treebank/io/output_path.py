@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 from treebank.base.errors import SynparseError
-from treebank.io.streams import STDIN
+from treebank.io.source import STDIN
 
 STANDARD_OUTPUT = (STDIN, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # names of an output file
 #: suffix -> how files of synparse that get a default name begin, within `HEAD_BYTES`

@@ -11,13 +11,12 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.brackets import BRACKET_OR_WORD, diagnose, root_offsets, shorten
 from treebank.core.tree import Tree
 from treebank.io import content
-from treebank.io.bracketed import parse_trees
-from treebank.io.expand import expand
+from treebank.io.bracketed import TreeSplitter, parse_trees
 from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, Format, ReadOptions, detect
 from treebank.io.jsonl import EXPECTED, JsonObject, checked_spans, read_objects, tree_of
 from treebank.io.lines import open_lines
+from treebank.io.read import expand
 from treebank.io.source import Source
-from treebank.io.tree_splitter import TreeSplitter
 
 NumberedLines = Iterator[tuple[int, str]]
 _COMMENT = re.compile(r"[ \t]*(?:#|%%)[^ \t]*[ \t]+[^ \t]")  # more than one word, so that the sentence "#" is not one

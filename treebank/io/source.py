@@ -1,18 +1,29 @@
-"""One input: a file or standard input, with its encoding and the byte range that is read."""
+"""One input as a stream of bytes: a file, a pipe or standard input, with its encoding, byte range and compression.
+
+Compression is recognized by the first bytes. Standard input and named pipes can be read only once. If their first bytes
+have been read to detect the format, the stream stays open here until it is read in full.
+"""
 
 from __future__ import annotations
 
+import bz2
 import codecs
+import gzip
 import io
+import lzma
 import os
-from collections.abc import Iterator
+import re
+import select
+import stat
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
 from treebank.base.errors import TreebankError
-from treebank.io.compression import DAMAGED, decompress, stream_of
-from treebank.io.streams import BUFFER_BYTES, STDIN, peek, reads_once, take_stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +103,227 @@ def _first_bytes(raw: io.BufferedReader, size: int) -> Iterator[bytes]:
     while size and (data := raw.read(min(size, BUFFER_BYTES))):
         size -= len(data)
         yield data
+
+
+STDIN = "-"
+BUFFER_BYTES = 1 << 15
+#: only comments of CoNLL-U, and the beginning of another line
+_UNDECIDED = re.compile(rb"(?:#[ \t]*[\w.:-]+[ \t]*=[^\n]*\n)*[^\n]*")
+_peeked: dict[object, io.BufferedReader] = {}  # pipes by path, and standard input, see `_key`
+
+
+@dataclass
+class StandardInput:
+    """Progress in standard input: whether it is being read, and the lines that were read but not yielded yet."""
+
+    is_read: bool = False
+    pending_lines: int = 0
+
+    def is_idle(self) -> bool:
+        """Whether standard input is being read line by line and the next line has not arrived yet.
+
+        A caller that collects lines should then process the lines that it has. False for files, which never wait.
+        """
+        if not self.is_read or self.pending_lines:
+            return False
+        try:
+            return not select.select([sys.stdin.buffer], [], [], 0)[0]
+        except (OSError, ValueError):  # not a stream of the operating system, as in tests
+            return False
+
+
+STANDARD_INPUT = StandardInput()
+
+
+def take_stream(path: str) -> io.BufferedReader:
+    """The stream of a file or pipe, or of standard input, to be read from its start. The caller closes it."""
+    if path != STDIN:
+        return cast("io.BufferedReader", _peeked.pop(path, None) or open(path, "rb", buffering=BUFFER_BYTES))
+    return cast("io.BufferedReader", _peeked.get(key := _key(path), key))
+
+
+def peek(path: str) -> bytes:
+    """The first bytes of a pipe or of standard input. A later `take_stream` still returns them.
+
+    Unless it is a terminal, this waits for a line that decides about the format, or for ``BUFFER_BYTES``.
+    """
+    key = _key(path)
+    if key not in _peeked:
+        stream, head = take_stream(path), b""
+        while data := stream.read1(BUFFER_BYTES):
+            head += data
+            if len(head) >= BUFFER_BYTES or stream.isatty() or not _UNDECIDED.fullmatch(head):
+                break
+        _peeked[key] = stream_of(_from_start(head, stream, is_owner=path != STDIN), BUFFER_BYTES)
+    return _peeked[key].peek(BUFFER_BYTES)
+
+
+def _key(path: str) -> object:
+    """The key of a stream in ``_peeked``. Standard input may be replaced, as in tests and notebooks."""
+    if path == STDIN and sys.stdin is None:
+        raise TreebankError(STDIN, 0, "it is closed; name a file to read")
+    return sys.stdin.buffer if path == STDIN else path
+
+
+def _from_start(head: bytes, stream: io.BufferedReader, *, is_owner: bool) -> Iterator[bytes]:
+    """The bytes ``head``, and those that follow it in ``stream``, which ``is_owner`` closes."""
+    try:
+        while head:
+            yield head
+            head = stream.read1(BUFFER_BYTES)
+    finally:
+        if is_owner:
+            stream.close()
+
+
+def reads_once(path: str) -> bool:
+    """Whether ``path`` can be read only once: standard input, a named pipe, a shell's ``<(...)``, a terminal."""
+    if path == STDIN:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+
+
+#: first bytes of a compressed file -> suffix of such files
+MAGIC_BYTES = {
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ\0": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"PK\x03\x04": ".zip",
+}
+COMPRESSED = frozenset(MAGIC_BYTES.values())
+
+
+class DamagedError(Exception):
+    """A compressed file whose content is not what was written."""
+
+
+DAMAGED = (EOFError, DamagedError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+_ZIP_END_BYTES = 22  # of the record at the end of a zip archive, without its comment
+_MANY_ENTRIES = 0xFFFF  # stored in this record for this number of files or more
+_FRAME_BYTES = 1 << 10  # of a frame that are decompressed at a time, so that a hostile file does not fill the memory
+
+
+class ChunkStream(io.RawIOBase):
+    """Chunks of bytes from an iterator as a stream."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks, self._rest = chunks, b""
+
+    def readable(self) -> bool:
+        """Always true."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Copy the next bytes to ``buffer`` and return their number, 0 at the end."""
+        while not self._rest:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._rest = chunk
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+
+def stream_of(chunks: Iterator[bytes], buffer_bytes: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
+    """The chunks of an iterator as a buffered stream."""
+    return io.BufferedReader(ChunkStream(chunks), buffer_bytes)
+
+
+def compression(head: bytes) -> str | None:
+    """The suffix of the compression that starts with these bytes, or None."""
+    return next((suffix for magic, suffix in MAGIC_BYTES.items() if head.startswith(magic)), None)
+
+
+def decompress(path: str, raw: io.BufferedReader) -> io.BufferedReader:
+    """The decompressed stream of a file, or ``raw`` itself if it is not compressed.
+
+    Raises EOFError for an empty file with the suffix of a compression, and TreebankError for any other file whose
+    suffix is wrong, for an archive with several files and for a missing package.
+    """
+    kind = compression(raw.peek(8))
+    suffix = os.path.splitext(path.lower())[1]
+    if kind is None and suffix in COMPRESSED:
+        if not raw.peek(1):
+            raise EOFError
+        raise TreebankError(path, 0, f"this is not a {suffix} file, in spite of its name")
+    if kind is None:
+        return raw
+    if kind == ".zip":
+        return _only_member(path, raw)
+    if kind == ".zst":
+        package = _zstandard()
+        return stream_of(_frames(raw, lambda: package.ZstdDecompressor().decompressobj(), package.ZstdError))
+    if kind == ".xz":
+        return stream_of(_frames(raw, lzma.LZMADecompressor, lzma.LZMAError))
+    if kind == ".bz2":
+        return stream_of(_frames(raw, bz2.BZ2Decompressor, OSError))
+    return cast("io.BufferedReader", gzip.open(raw, "rb"))
+
+
+def open_zip(file: Any) -> zipfile.ZipFile:
+    """The zip archive in a path or a stream, whose list of files is complete.
+
+    Raises BadZipFile if damage renames or hides a file, or if a file cannot be opened.
+    """
+    archive = zipfile.ZipFile(file)
+    entries, stream = archive.infolist(), cast(Any, archive.fp)
+    try:
+        for entry in entries:  # opening compares the two copies of its name
+            archive.open(entry).close()
+    except (RuntimeError, NotImplementedError) as error:  # a password, or an unknown compression
+        raise zipfile.BadZipFile(str(error)) from None
+    stream.seek(-_ZIP_END_BYTES - len(archive.comment), os.SEEK_END)
+    count = int.from_bytes(stream.read(_ZIP_END_BYTES)[10:12], "little")
+    if count != min(len(entries), _MANY_ENTRIES):
+        raise zipfile.BadZipFile(f"{len(entries)} of {count} files are listed")
+    return archive
+
+
+def _only_member(path: str, raw: io.BufferedReader) -> io.BufferedReader:
+    """The single file in a zip archive."""
+    seekable: Any = raw if raw.seekable() else io.BytesIO(raw.read())
+    archive = open_zip(seekable)
+    names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
+    if "[Content_Types].xml" in names or "mimetype" in names:
+        raise TreebankError(path, 0, "this is a document of an office program or a book; save it as plain text first")
+    if len(names) != 1:
+        raise TreebankError(path, 0, f"this archive holds {len(names)} files; unpack it and name those to read")
+    return io.BufferedReader(cast(Any, archive.open(names[0])))
+
+
+def _frames(raw: io.BufferedReader, new: Callable[[], Any], failure: type[Exception]) -> Iterator[bytes]:
+    """The decompressed bytes of all frames, each with a ``new`` decompressor, which raises ``failure``.
+
+    Raises EOFError for an incomplete frame, DamagedError for a damaged one and for other content after a frame, which
+    the modules of the standard library ignore.
+    """
+    data = raw.read(_FRAME_BYTES)
+    while data:
+        frame = new()
+        while not frame.eof:
+            if not data:
+                raise EOFError
+            try:
+                chunk = frame.decompress(data)
+            except failure as error:
+                raise DamagedError(str(error)) from None
+            yield chunk
+            data = b"" if frame.eof else raw.read(_FRAME_BYTES)
+        data = frame.unused_data or raw.read(_FRAME_BYTES)
+        while data and not data.strip(b"\0"):  # padding of xz
+            data = raw.read(_FRAME_BYTES)
+
+
+def _zstandard() -> Any:
+    """The package. Raises TreebankError if it is missing."""
+    try:
+        import zstandard
+    except ImportError:
+        raise TreebankError("a .zst file", 0, "reading it takes a package: pip install 'synparse[zstd]'") from None
+    return zstandard

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from treebank.base.errors import TreebankError, UsageError
 from treebank.base.metadata import json_text
-from treebank.base.tables import Column, Table, csv_line
-from treebank.base.terminal_text import columns, printable
+from treebank.base.tables import Column, Table, columns, csv_line, printable
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE
 from treebank.io.write import text_line

@@ -46,7 +46,7 @@ class PatternError(UnknownNameError):
 
     def picture(self) -> str:
         """The problem, the line of the pattern that contains it, and a caret below the position."""
-        from treebank.base.terminal_text import columns
+        from treebank.base.tables import columns
 
         start = self.pattern.rfind("\n", 0, self.position) + 1
         line = self.pattern[start:].partition("\n")[0].replace("\t", " ")

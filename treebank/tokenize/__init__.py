@@ -9,8 +9,7 @@ from functools import lru_cache, partial
 from treebank.base.arguments import Registry
 from treebank.core.sentence import Surface
 from treebank.tokenize.segmenters import SEGMENTERS, character_spans, segmented
-from treebank.tokenize.sentences import sentence_spans
-from treebank.tokenize.words import Span, english_spans, word_spans
+from treebank.tokenize.words import Span, english_spans, sentence_spans, word_spans
 
 Spans = Callable[[str], Iterator[Span]]
 

@@ -12,8 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from treebank.base.errors import SynparseError
-from treebank.tokenize.word_lists import compiled
-from treebank.tokenize.words import Span, word_spans
+from treebank.tokenize.words import Span, compiled, word_spans
 
 Segment = Callable[[str], Iterable[str]]
 

@@ -1,16 +1,21 @@
-"""Word boundaries of Unicode (UAX 29), tailored to addresses, numbers and abbreviations.
+"""Boundaries of words and sentences (UAX 29), tailored to addresses, numbers and abbreviations.
 
 The letters, digits and marks that hold a word together are those of the Unicode property Word_Break, rules WB4 to
 WB13b without WB7a. UAX 29 recommends tailoring. Here these are one word: web and mail addresses, numbers with their
 separators, words with hyphens, dotted abbreviations, a run of one sign (``...``, ``--``), and inside a sentence an
 abbreviation or ordinal with its full stop.
+
+The terminals and closing marks of sentences are those of the property Sentence_Break, so stops of every script are
+known. The default rules of UAX 29 do not recognize a full stop after an abbreviation, an initial or an ordinal; lists
+and the following word decide about it. No data and no training are needed.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
-
-from treebank.tokenize.word_lists import compiled, takes_stop
+from functools import lru_cache
+from typing import Any
 
 Span = tuple[int, int]
 
@@ -92,3 +97,152 @@ def _split_index(word: str) -> int:
     if match := compiled(_FUSED).fullmatch(word):
         return max(match.end(group) for group in range(1, 9))
     return 0
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Never the end of a sentence: a name or a number follows.
+TITLES = _set(
+    """
+    mr mrs ms mx messrs dr drs prof rev hon fr sr sra srta mme mlle st sen rep gov gen lt col maj capt cpl
+    sgt cmdr adm pres supt det insp hr dhr herr ing mag dipl vs cf viz ca al approx esp eg ie bzw z.b d.h u.a
+    """
+)
+# Before a number only: Fig. 3, No. 5, pp. 12-14.
+NUMBERED = _set(
+    """
+    no nos nr fig figs eq eqs p pp vol vols ch chap sec sect art tab ref refs op nn bd abb str cap pag
+    """
+)
+# May end a sentence. They do if the next word often begins one.
+MAY_END = _set(
+    """
+    inc corp co ltd bros llc plc jr sr esq etc ph.d m.d b.a m.a jan feb mar apr jun jul aug sep sept oct nov
+    dec mon tue tues wed thu thur thurs fri sat sun dept univ assn ave blvd rd mt ft min max est dist ed eds
+    rev usw evtl ggf resp sp spp var subsp ala ariz ark calif colo conn del fla ga ill ind kan ky la md mass
+    mich minn miss mo mont neb nev okla ore pa penn tenn tex va vt wash wis wyo
+    """
+)
+STARTERS = _set(
+    """
+    the a an this that these those he she it they we you i in on at by for from with to of as if when while
+    after before but and or so yet however then there here what who why how where his her its their our my
+    your mr mrs ms dr no not one some many most all also although since because until once such each every
+    both another is are was were do does did can could will would should may might
+    der die das ein eine er sie es wir ich im am in und aber doch auch nach bei mit
+    bu bir o ve ama
+    """
+)
+_LISTED = TITLES | NUMBERED | MAY_END
+_VOWELS = frozenset("aeiouyıæøœаеиоуыэюяαεηιουω")
+_MAX_LETTERS = 4  # of an abbreviation that is not in a list
+
+
+def takes_stop(word: str) -> bool:
+    """Whether a full stop directly after ``word``, inside a sentence, is part of it: an abbreviation, initial or
+    ordinal.
+
+    Besides the words of the lists, these are numbers, and words of up to four letters, except words in lower case with
+    three or more letters and a vowel, such as ``dog``. Diacritics do not count.
+    """
+    if word.lower() in _LISTED or word.isdecimal():
+        return True
+    letters = [letter for letter in unicodedata.normalize("NFD", word) if unicodedata.category(letter)[0] != "M"]
+    if not all(letter.isalpha() or letter == "." for letter in letters):
+        return False
+    parts = "".join(letters).split(".")
+    if max(map(len, parts)) > _MAX_LETTERS:
+        return False
+    return not word.islower() or len(letters) < 3 or len(parts) > 1 or _VOWELS.isdisjoint(letters)
+
+
+@lru_cache(maxsize=64)
+def compiled(pattern: str) -> Any:
+    r"""Compile ``pattern`` with the package regex, in verbose mode (spaces and comments are ignored).
+
+    Character sets follow version 1 of its syntax, with operations such as ``[\p{L}--\p{Lu}]``.
+    """
+    import regex  # imported here, since only raw text needs it
+
+    return regex.compile(pattern, regex.V1 | regex.X)
+
+
+_WITH_SPACE = r".!?\u2026\u203c\u2047-\u2049"  # terminals of scripts with spaces: white space must follow
+_BOUNDARY = rf"""
+    (?P<stop>[{_WITH_SPACE}]+) (?P<closers>[\p{{Pe}}\p{{Pf}}"'“‘]*) (?P<space>\s+)
+  | (?: (?<=\p{{Greek}})[;\u037e] | (?<=\p{{Armenian}}): ) [\p{{Pe}}\p{{Pf}}"']* \s+
+  | (?: [\p{{Sentence_Break=STerm}}\u0f0d-\u0f12--[{_WITH_SPACE}]] [{_WITH_SPACE}]* )+ [\p{{Pe}}\p{{Pf}}"']* \s*
+"""
+_OPENERS = "\"'\u201c\u2018\u00ab\u201e\u00bf\u00a1([{`\u2013\u2014- "
+_LONGEST_ABBREVIATION = 40
+_LAST_WORD = r"""[^\s(\[{"'“‘«/]+$"""
+_INITIALS = r"(?:\p{L}\p{M}*\.)+\p{L}\p{M}*"  # U.S, a.m, e.g (the last stop is cut off)
+_LIST_NUMBER = r"\p{Nd}{1,3}|[ivxlc]{1,5}|[a-zA-Z]"
+_ORDINAL_OR_LETTER = r"\p{Nd}{1,2}|\p{Ll}\p{M}*"  # am 3. Oktober, v. Chr.
+_CASELESS_INITIAL = r"(?:\p{Lo}\p{M}*){1,2}"  # in a script without capitals
+
+
+def sentence_spans(text: str, *, english: bool = False) -> Iterator[tuple[int, int]]:
+    """The half-open character span of each sentence of one paragraph, without the white space around it."""
+    start = 0
+    for match in compiled(_BOUNDARY).finditer(text):
+        if match["stop"] is None or _ends_sentence(text, start, match, english):
+            yield from _stripped(text, start, match.end())
+            start = match.end()
+    yield from _stripped(text, start, len(text))
+
+
+def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    piece = text[start:end]
+    if bare := piece.strip():
+        start += len(piece) - len(piece.lstrip())
+        yield start, start + len(bare)
+
+
+def _ends_sentence(text: str, start: int, match: Any, english: bool) -> bool:
+    """Whether the stop in ``match`` ends the sentence that began at ``start``."""
+    following = text[match.end() : match.end() + 80].lstrip(_OPENERS)
+    if not following:
+        return True
+    first = following[0]
+    if first in ",;:.)]":
+        return False
+    stop = match["stop"]
+    if first.islower() and (match["closers"] or not english):
+        return False  # "Go!" he said; i.e. this
+    if stop != ".":
+        return not (first.islower() and stop[-1] in ".…")
+    near = max(start, match.start() - _LONGEST_ABBREVIATION)  # a search from the start would take quadratic time
+    last_word = compiled(_LAST_WORD).search(text, near, match.start())
+    word = last_word[0] if last_word else ""
+    if last_word and last_word.start() == start and not match["closers"] and compiled(_LIST_NUMBER).fullmatch(word):
+        return False  # "1. Introduction": the number belongs to the next words
+    alone = last_word is None or last_word.start() == 0 or text[last_word.start() - 1] not in "'/"  # not s of "it's"
+    if english and first.islower():
+        return alone and len(word) > 2 and not takes_stop(word)  # informal text starts sentences in lower case
+    return _stop_after(word, following, alone and not match["closers"], english)
+
+
+def _stop_after(word: str, following: str, open_word: bool, english: bool) -> bool:
+    """Whether a single full stop after ``word`` ends the sentence, before the upper-case ``following``.
+
+    ``open_word`` says that a space precedes the word and no closing mark follows the stop.
+    """
+    lower = word.lower()
+    next_word = compiled(r"\w*").match(following)[0]
+    starts = next_word.lower() in STARTERS
+    if lower in TITLES and open_word:
+        return False
+    if lower in NUMBERED and following[0].isdigit():
+        return False
+    if not english and compiled(_ORDINAL_OR_LETTER).fullmatch(word) and open_word:
+        return starts
+    if len(word) == 1 and word.isupper() and open_word:  # an initial: J. Smith (but: "so did I. Then")
+        return word == "I" and starts
+    if compiled(_CASELESS_INITIAL).fullmatch(word) and open_word:
+        return False
+    if lower in MAY_END or compiled(_INITIALS).fullmatch(word):
+        return not open_word or starts
+    return True

@@ -44,8 +44,8 @@ from induce.tasks.examples import DemonstrationBatch, LengthLoader, set_aside
 from treebank.base.errors import SynparseError
 from treebank.base.files import digest_bytes
 from treebank.core.sentence import Location
-from treebank.io.expand import expand
 from treebank.io.lines import open_lines
+from treebank.io.read import expand
 
 FAR = np.int16(10_000)  # number of actions to unreachable cells
 

@@ -27,8 +27,8 @@ from induce.tasks.examples import LengthLoader, RatedBatch, set_aside
 from treebank.base.errors import SynparseError
 from treebank.base.files import digest_bytes
 from treebank.core.sentence import Location, Sentence
-from treebank.io.expand import expand
 from treebank.io.lines import open_lines
+from treebank.io.read import expand
 from treebank.tokenize import tokenization
 
 if TYPE_CHECKING:

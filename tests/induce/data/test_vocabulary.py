@@ -17,8 +17,7 @@ from induce.settings.presets import load_preset
 from tests.support.dependency_trees import is_projective
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.dependency import delete, is_tree, restore, restore_heads
-from treebank.core.sentence import ROOT, Sentence
-from treebank.core.tags import WORD_TAGS, is_word
+from treebank.core.sentence import ROOT, WORD_TAGS, Sentence, is_word
 from treebank.core.tree import Tree
 
 

@@ -139,7 +139,7 @@ def test_sentences_are_read_no_further_than_standard_input_has_arrived(
 
     def read() -> Iterator[str]:
         for index, line in enumerate(LINES):
-            monkeypatch.setattr("treebank.io.streams.STANDARD_INPUT.is_idle", lambda index=index: index == arrived - 1)
+            monkeypatch.setattr("treebank.io.source.STANDARD_INPUT.is_idle", lambda index=index: index == arrived - 1)
             assert index < arrived or len(trees) >= arrived
             yield line
 

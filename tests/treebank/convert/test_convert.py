@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from tests.support.nested_trees import ROOTS, Node, flat, is_leaf
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.convert.convert import Treebanks
-from treebank.convert.transform import Transformation, binarize, strip_functions
+from treebank.convert.convert import Transformation, Treebanks, binarize, strip_functions
 from treebank.core.distances import distances_from_tree, spans_from_distances
-from treebank.core.sentence import Location, Sentence, Treebank
-from treebank.core.tags import word_mask
+from treebank.core.sentence import Location, Sentence, Treebank, word_mask
 from treebank.core.tree import TRACE, Tree
 from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS
 from treebank.io.formats import WRITERS

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from treebank.convert.transform import Transformation
-from treebank.core.sentence import Sentence, Treebank
-from treebank.core.tags import count_words, has_penn_tags, tags_are_penn
+from treebank.convert.convert import Transformation
+from treebank.core.sentence import Sentence, Treebank, count_words, has_penn_tags, tags_are_penn
 from treebank.core.tree import Tree
 
 PENN = Sentence(("%", "of", "US$", "5", "."), ("NN", "IN", "$", "CD", "."))

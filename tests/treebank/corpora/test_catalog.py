@@ -12,7 +12,7 @@ import pytest
 
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
-from treebank.corpora import numbered_files as numbered
+from treebank.corpora import catalog
 from treebank.corpora.catalog import (
     NLTK_NOTE,
     TREEBANKS,
@@ -20,9 +20,10 @@ from treebank.corpora.catalog import (
     digest,
     load_gold,
     load_whole,
+    nltk_folders,
+    numbered_files,
     survey,
 )
-from treebank.corpora.numbered_files import nltk_folders, numbered_files
 from treebank.io.bracketed import read_bracketed
 from treebank.io.source import Source
 
@@ -40,9 +41,7 @@ def _nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("NLTK_DATA", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     folders = nltk_folders()
-    monkeypatch.setattr(
-        numbered, "nltk_folders", lambda: [folder for folder in nltk_folders() if folder not in folders]
-    )
+    monkeypatch.setattr(catalog, "nltk_folders", lambda: [folder for folder in nltk_folders() if folder not in folders])
 
 
 def write(path: Path, text: str) -> Path:
@@ -121,7 +120,7 @@ def test_survey_reads_each_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         paths.append(source.path)
         return read_bracketed(source)
 
-    monkeypatch.setattr(numbered, "read_bracketed", read)
+    monkeypatch.setattr(catalog, "read_bracketed", read)
     assert dict(survey(folder)) == alone
     assert len(paths) == len(set(paths)) == 25
 

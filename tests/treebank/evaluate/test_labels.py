@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.calls import Caller
 from treebank.evaluate.align import Bracketing
-from treebank.evaluate.labels import LabelCounts, LabelScores
+from treebank.evaluate.score import LabelCounts, LabelScores
 
 GOLD = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (JJ big) (NN cat))) (. .))"
 

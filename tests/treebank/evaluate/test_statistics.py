@@ -13,9 +13,9 @@ import pytest
 from tests.support.scoring import SAFE, treebank_of, without_intervals
 from treebank.base.errors import SynparseError
 from treebank.evaluate import statistics as significance
-from treebank.evaluate.comparison import Published, compare, compare_all, compare_published
 from treebank.evaluate.conventions import CONVENTIONS
 from treebank.evaluate.score import Score
+from treebank.evaluate.score_tables import Published, compare, compare_all, compare_published
 from treebank.evaluate.statistics import (
     MIN_SENTENCES,
     Sample,

@@ -23,8 +23,7 @@ from tests.support.scoring import (
     without_intervals,
 )
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Sentence, Treebank
-from treebank.core.tags import WORD_TAGS
+from treebank.core.sentence import WORD_TAGS, Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import load_whole
 from treebank.evaluate.conventions import CONVENTIONS, ScoringConvention, find_convention

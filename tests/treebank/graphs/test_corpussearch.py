@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treebank.graphs.corpussearch import read_corpussearch, without_lemma
+from treebank.graphs.bracket_dialects import read_corpussearch, without_lemma
 
 BRACKETS = Path(__file__).resolve().parents[3] / "tests/data/brackets"
 

@@ -11,8 +11,7 @@ from tests.support.nested_trees import ROOTS, Node, flat
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
-from treebank.graphs.negra import read_negra
-from treebank.graphs.tiger import read_tiger
+from treebank.graphs.graph_trees import read_negra, read_tiger
 from treebank.io.formats import FORMATS, WRITERS, ReadOptions, detect
 from treebank.io.read import InputOptions, read_sentences
 from treebank.io.source import Source

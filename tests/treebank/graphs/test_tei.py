@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from treebank.base.errors import TreebankError
-from treebank.graphs.tei import read_tei
+from treebank.graphs.xml_texts import read_tei
 from treebank.io.read import read_sentences
 
 TEI = """<?xml version="1.0"?>

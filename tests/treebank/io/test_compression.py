@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from treebank.base.errors import TreebankError
-from treebank.io.compression import open_zip
 from treebank.io.lines import open_lines
 from treebank.io.read import read_sentences
+from treebank.io.source import open_zip
 
 
 @pytest.mark.parametrize(

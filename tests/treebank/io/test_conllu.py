@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import ROOT, Sentence
 from treebank.io.conllu import read_conllu, read_conllx, read_dp
-from treebank.io.conllu_writer import ConlluWriter
 from treebank.io.predictions import read_prediction_heads
 from treebank.io.read import read_sentences
+from treebank.io.write import ConlluWriter
 
 CONLLU = """\
 # sent_id = 1

@@ -12,8 +12,8 @@ from treebank.convert.convert import Conversion, Treebanks, convert
 from treebank.core.dependency import restore_heads
 from treebank.core.sentence import ROOT
 from treebank.io.conllu import read_conllu
-from treebank.io.conllu_writer import ConlluWriter
 from treebank.io.read import InputOptions, read_sentences
+from treebank.io.write import ConlluWriter
 
 UD = SHARED / "data" / "ud"
 SAMPLE = """\

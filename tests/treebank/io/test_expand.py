@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from treebank.base.errors import SynparseError
-from treebank.io.expand import expand
-from treebank.io.read import read_sentences
+from treebank.io.read import expand, read_sentences
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from treebank.base.errors import SynparseError
 from treebank.core.sentence import Annotation
 from treebank.io.conllu import read_conllu
 from treebank.tokenize import TOKENIZATIONS, tokenization, tokenize
-from treebank.tokenize.sentences import sentence_spans
+from treebank.tokenize.words import sentence_spans
 
 SPLITS = [
     "It rained. | We stayed in.",

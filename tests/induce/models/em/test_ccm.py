@@ -19,8 +19,7 @@ from induce.models.em.span_model import UNUSED, Spans, SpanTables, frequent_keys
 from induce.structures import HeadDistribution, SpanScores
 from tests.support.binary_trees import all_brackets
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Sentence
-from treebank.core.tags import WORD_TAGS
+from treebank.core.sentence import WORD_TAGS, Sentence
 from treebank.corpora.sample import sample_treebank
 
 QUICK = {"classes": 8, "passes": 4, "sequences": 2000}

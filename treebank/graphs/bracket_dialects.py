@@ -1,8 +1,11 @@
-"""The format of the Penn historical corpora (CorpusSearch), and of Switchboard, whose marks are alike.
+"""Dialects of brackets: CESS, CorpusSearch and the Sinica Treebank.
 
-A tree is ``( (IP-MAT …) (ID TEXT,.1))``. Nodes such as ID, CODE and METADATA contain no words. An empty element is a
-leaf such as ``*T*-1``, ``*pro*`` or ``0`` under its phrase label. Leaves may carry lemmas, in one of three ways:
-``word-lemma``, ``word@l=lemma``, or the deep format ``(TAG (ORTHO word) (META (LEMMA lemma)))``.
+A leaf of CESS (Spanish, Catalan) is ``(tag word lemma)``, an elided subject ``(sn.e-SUJ *0*)``. A tree of CorpusSearch
+(Penn historical corpora; Switchboard is similar) is ``( (IP-MAT …) (ID TEXT,.1))``. Nodes such as ID, CODE and METADATA
+contain no words. An empty element is a leaf such as ``*T*-1``, ``*pro*`` or ``0`` under its phrase label. Leaves may
+carry lemmas, in one of three ways: ``word-lemma``, ``word@l=lemma``, or the deep format ``(TAG (ORTHO word) (META
+(LEMMA lemma)))``. Sinica has one tree per line,
+``#1:1.[0] S(agent:NP(Head:Nab:爸爸)|Head:VE11:問)#。(PERIODCATEGORY)``.
 """
 
 from __future__ import annotations
@@ -11,14 +14,42 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from treebank.base.arguments import ignore
-from treebank.core.brackets import without_outer_brackets
+from treebank.base.errors import TreebankError
+from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, shorten, without_outer_brackets
 from treebank.core.sentence import Location, Sentence
-from treebank.core.tree import TRACE, Tree
-from treebank.io.bracketed import read_trees
+from treebank.core.tree import TRACE, Span, Tree
+from treebank.io.bracketed import read_bracketed, read_trees
 from treebank.io.checks import DamageSigns, UntaggedWords
 from treebank.io.content import CORPUSSEARCH_MARKS
-from treebank.io.lines import OnBad, look_ahead
+from treebank.io.lines import BAD, OnBad, look_ahead, open_lines, report
 from treebank.io.source import AnyPath, Source
+
+_INNERMOST = re.compile(r"\([^()]*\)")
+_LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+) [^\s()]+\)")
+_ELIDED = re.compile(r"\(([^\s()]+) (\*0\*)\)")
+
+
+def read_cess(
+    path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = ignore
+) -> Iterator[Sentence]:
+    """The sentences of a ``.tbf`` file. Words joined by ``_`` are one word. ``*0*`` is an empty element, not a word.
+
+    ``notify`` is called with a message about words outside of leaves.
+    """
+    return read_bracketed(path, on_bad=on_bad, rewrite=to_penn, notify=notify)
+
+
+def to_penn(text: str) -> str:
+    """``text`` in Penn brackets: leaves ``(tag word)``, elided subjects under ``-NONE-``, round brackets ``-LRB-``.
+
+    Raises ValueError for other leaves: without its tag, a word would be taken for the tag of its lemma.
+    """
+    for leaf in _INNERMOST.findall(text):
+        if not (_LEAF.fullmatch(leaf) or _ELIDED.fullmatch(leaf)):
+            raise ValueError(f"a leaf is (tag word lemma), not {shorten(leaf)}")
+    text = _ELIDED.sub(rf"(\1 ({TRACE} \2))", _LEAF.sub(r"(\1 \2)", text))
+    return text.replace(" -Fpa-)", " -LRB-)").replace(" -Fpt-)", " -RRB-)")
+
 
 MIN_LEMMA_SHARE = 0.5  # of the leaves that contain an inner hyphen, above which the hyphen separates a lemma
 _WORD_OF_DEEP_FORMAT = "ORTHO"
@@ -134,3 +165,67 @@ def without_lemma(leaf: str) -> str:
     if len(hyphens) % 2:
         return leaf[: hyphens[len(hyphens) // 2]]
     return leaf[: hyphens[-1] if leaf[0].isalnum() else hyphens[0]]
+
+
+_LINE = re.compile(r"(#(\d+):[^ \[]*\[\d+\]) ([^#]*)(?:#.*)?")
+_PIECE = re.compile(r"([^()|]*)([()|]|$)")
+
+
+def read_sinica(
+    path: AnyPath, *, on_bad: OnBad | None = None, notify: Callable[[str], None] = ignore
+) -> Iterator[Sentence]:
+    """The sentences of a file. The punctuation after a tree (``#。``) is not part of it, and not a word.
+
+    Raises TreebankError with file and line for a malformed tree; with ``on_bad``, the error is reported to it and the
+    tree is skipped. ``notify`` is called at the end if numbers are repeated.
+    """
+    source = Source.of(path)
+    signs = DamageSigns(source.path, notify)
+    for number, line in open_lines(source, on_bad=on_bad):
+        if not line.strip() or BAD in line:
+            continue
+        try:
+            match = _LINE.fullmatch(line.strip())
+            if match is None:
+                raise ValueError(f"this line is not '#number:number.[number] tree': {shorten(line)}")
+            tree = parse_sinica(match[3])
+        except ValueError as error:
+            report(TreebankError(source.path, number, str(error)), on_bad)
+        else:
+            signs.add_number(match[2], number, match[1])
+            yield Sentence(tree.words, tree.tags, tree, location=Location(source.path, number))
+    signs.report()
+
+
+def parse_sinica(text: str) -> Tree:
+    """The tree of ``S(agent:NP(Head:Nab:爸爸)|Head:VE11:問)``: labels ``S`` and ``NP-agent``, tags ``Nab``, ``VE11``.
+
+    Raises ValueError for unbalanced brackets, for leaves that are not ``role:tag:word``, and for several roles.
+    """
+    words: list[str] = []
+    tags: list[str] = []
+    brackets: list[tuple[Span, str]] = []  # inner ones first
+    stack: list[tuple[int, str]] = []  # first word and label of each open bracket
+    for piece, delimiter in _PIECE.findall(text.strip()):
+        if delimiter == "(":
+            if brackets and not stack:
+                raise ValueError(f"more than one tree, or a ')' too many; {HELP_CLOSE}")
+            *roles, category = piece.split(":")
+            if len(roles) > 1:
+                raise ValueError(f"{piece!r} is not 'role:category' before a bracket; a '|' may be missing")
+            stack.append((len(words), "-".join([category, *roles])))
+        elif piece:
+            tag, _, word = piece.split(":", piece.count(":") - 1)[-1].partition(":")
+            if not (stack and tag and word):
+                raise ValueError(f"{piece!r} is not 'role:tag:word' inside of brackets")
+            words.append(word)
+            tags.append(tag)
+        if delimiter == ")":
+            if not stack:
+                raise ValueError(f"a ')' too many; {HELP_CLOSE}")
+            start, label = stack.pop()
+            brackets.append(((start, len(words)), label))
+    if stack or not brackets:
+        raise ValueError(f"this tree is never closed; {HELP_OPEN}" if stack else "there is no tree in this line")
+    filled = [(span, label) for span, label in reversed(brackets) if span[0] < span[1]]
+    return Tree.from_brackets(words, tags, filled)

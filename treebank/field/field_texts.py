@@ -1,0 +1,242 @@
+"""Texts of field linguists and transcripts: FLEx, Pangloss, Toolbox, ELAN, CHAT and subtitles.
+
+Glosses, morphemes and free translations are kept as in CoNLL-U: in MISC and in comments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from xml.etree.ElementTree import Element
+
+from treebank.base.arguments import ignore
+from treebank.core.sentence import Annotation, Location, Sentence
+from treebank.graphs.xml_texts import read_elements
+from treebank.io.conllu import BLANK
+from treebank.io.lines import open_lines
+from treebank.io.source import AnyPath, Source
+from treebank.io.text import split_words
+from treebank.tokenize import tokenization
+
+
+def glossed(
+    words: Sequence[str],
+    location: Location,
+    *,
+    glosses: Sequence[str] = (),
+    morphemes: Sequence[str] = (),
+    translations: Mapping[str, str] | None = None,
+) -> Sentence:
+    """A sentence with a gloss and the morphemes of each word, "" for none, and translations by language.
+
+    Glosses and morphemes become ``Gloss=`` and ``MSeg=`` in MISC, translations comments ``# text_en = …``.
+    """
+    forms = [BLANK.join(word.split()) for word in words]
+    lists = {"Gloss": glosses or [""] * len(forms), "MSeg": morphemes or [""] * len(forms)}
+    rows = []
+    for i, form in enumerate(forms):
+        entries = [f"{name}={_cell(values[i])}" for name, values in lists.items() if values[i].strip()]
+        rows.append((str(i + 1), form.replace(BLANK, " "), *["_"] * 7, "|".join(entries) or "_"))
+    comments = [f"# text_{language} = {' '.join(text.split())}" for language, text in (translations or {}).items()]
+    return Sentence(tuple(forms), location=location, annotation=Annotation(tuple(comments), tuple(rows)))
+
+
+def _cell(text: str) -> str:
+    return "_".join(text.split()).replace("|", "/")
+
+
+def sentences_of_text(text: str, rule: str, location: Location) -> Iterator[Sentence]:
+    """The sentences of a text without glosses, split at spaces or by a ``rule`` of `treebank.tokenize`."""
+    if not rule:
+        yield Sentence(split_words(" ".join(text.split())), location=location)
+        return
+    for surface in tokenization(rule).surfaces(" ".join(text.split())):
+        words = tuple(surface.text[start:end] for start, end in surface.spans)
+        yield Sentence(words, location=location, surface=surface)
+
+
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+def read_flextext(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
+    """The phrases of a FLEx text: words and punctuation with glosses and morphemes, and free translations.
+
+    A phrase that is not divided into words is split at spaces, or by a ``rule`` of `treebank.tokenize`.
+    """
+    source = Source.of(path)
+    for line, phrase in read_elements(source, "phrase"):
+        location = Location(source.path, line)
+        words = [word for word in phrase.iter("word") if _item(word, "txt", "punct")]
+        translations = {item.get("lang", "und"): item.text for item in phrase.findall("item") if _is_gloss(item)}
+        if not words:
+            yield from sentences_of_text(_item(phrase, "txt"), rule, location)
+            continue
+        yield glossed(
+            [_item(word, "txt", "punct") for word in words],
+            location,
+            glosses=[_item(word, "gls") or _morphs(word, "gls") for word in words],
+            morphemes=[_morphs(word, "txt") for word in words],
+            translations={name: text for name, text in translations.items() if text},
+        )
+
+
+def _is_gloss(item: Element) -> bool:
+    return item.get("type") in ("gls", "lit") and bool((item.text or "").strip())
+
+
+def _item(element: Element, *types: str) -> str:
+    """The text of the first item of one of the ``types``."""
+    return next((item.text or "" for item in element.findall("item") if item.get("type") in types), "").strip()
+
+
+def _morphs(word: Element, kind: str) -> str:
+    """The items of the morphemes of a word, joined by hyphens unless they have their own."""
+    return _joined([_item(morph, kind) for morph in word.iter("morph")])
+
+
+def _joined(parts: list[str]) -> str:
+    result = ""
+    for part in filter(None, parts):
+        glue = "" if not result or result[-1] in "-=" or part[0] in "-=" else "-"
+        result += glue + part
+    return result
+
+
+def read_pangloss(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
+    """The sentences of a Pangloss text: words with glosses and morphemes, and free translations.
+
+    A sentence that is not divided into words is split at spaces, or by a ``rule`` of `treebank.tokenize`.
+    """
+    source = Source.of(path)
+    for line, sentence in read_elements(source, "S"):
+        location = Location(source.path, line)
+        words = [word for word in sentence.iter("W") if _forms(word, "FORM")]
+        if not words:
+            yield from sentences_of_text(sentence.findtext("FORM") or "", rule, location)
+            continue
+        translations = {
+            item.get(_LANGUAGE, item.get("xml:lang", "und")): item.text for item in sentence.findall("TRANSL")
+        }
+        yield glossed(
+            [_forms(word, "FORM").replace("-", "") for word in words],
+            location,
+            glosses=[_forms(word, "TRANSL") for word in words],
+            morphemes=[_forms(word, "FORM") for word in words],
+            translations={name: text for name, text in translations.items() if text},
+        )
+
+
+def _forms(word: Element, name: str) -> str:
+    """The text of a word or, if there is none, of its morphemes."""
+    text = (word.findtext(name) or "").strip()
+    return text or _joined([(morph.findtext(name) or "").strip() for morph in word.iter("M")])
+
+
+_TIMES = re.compile(r"[0-9:.,]+ +--> ")
+_MARKUP = re.compile(r"<[^<>]*>|\{[^{}]*\}")
+_CHAT_CODES = re.compile(
+    r"\x15[^\x15]*\x15|\[[^\]]*\]|[<>]|\+[^\s]*|(?:&|0)[^\s]+|\b(?:xxx|yyy|www)\b|(?<=\w)@\S+|[()]"
+)
+
+
+def read_elan(path: AnyPath, *, rule: str = "", notify: Callable[[str], None] = ignore) -> Iterator[Sentence]:
+    """The annotations of the first tier of an ELAN file that has any. ``notify`` is called with its name."""
+    source = Source.of(path)
+    first = ""
+    names: list[str] = []
+    for line, tier in read_elements(source, "TIER"):
+        texts = [value.text for value in tier.iter("ANNOTATION_VALUE") if value.text and value.text.strip()]
+        names += [tier.get("TIER_ID", "")] * bool(texts)
+        if texts and len(names) == 1:
+            first = names[0]
+            for text in texts:
+                yield from sentences_of_text(text, rule, Location(source.path, line))
+    if len(names) > 1:
+        notify(f"{source.path}: the tier {first!r} is read, and {len(names) - 1} others are left out: {names[1:]}")
+
+
+def read_chat(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
+    """The utterances of a CHAT transcript, without headers, dependent tiers and codes."""
+    source = Source.of(path)
+    number, text = 0, ""
+    for line_number, line in open_lines(source):
+        if line.startswith("\t"):
+            text += " " + line if number else ""
+            continue
+        yield from _utterance(text, rule, Location(source.path, number))
+        is_utterance = line.startswith("*")
+        number, text = (line_number, line.partition(":")[2]) if is_utterance else (0, "")
+    yield from _utterance(text, rule, Location(source.path, number))
+
+
+def _utterance(text: str, rule: str, location: Location) -> Iterator[Sentence]:
+    if plain := re.sub(r"(?<=\w)\((\w+)\)|\((\w+)\)(?=\w)", r"\1\2", text).strip():
+        plain = " ".join(_CHAT_CODES.sub("", plain).split())
+        if any(map(str.isalnum, plain)):
+            yield from sentences_of_text(plain, rule, location)
+
+
+def read_subtitles(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
+    """The subtitles of a file, each as one text, without numbers, times and markup."""
+    source = Source.of(path)
+    number, parts = 0, list[str]()
+    for line_number, line in open_lines(source):
+        if _TIMES.match(line):
+            number, parts = line_number, []
+        elif line.strip() and number:
+            parts.append(_MARKUP.sub("", line))
+        elif number:
+            yield from sentences_of_text(" ".join(parts), rule, Location(source.path, number))
+            number = 0
+    if number and parts:
+        yield from sentences_of_text(" ".join(parts), rule, Location(source.path, number))
+
+
+_FIELD = re.compile(r"\\([A-Za-z_]+) ?(.*)")
+_MORPHEMES, _GLOSSES, _TRANSLATION = ("mb", "mr"), ("ge", "gl", "gls", "g"), ("ft", "f", "free")
+
+
+def read_toolbox(path: AnyPath) -> Iterator[Sentence]:
+    """The sentences of a text: a record begins with ``\\ref`` or with ``\\tx`` after a translation.
+
+    Glosses and morphemes are kept if there are as many as words. Morphemes with a hyphen or ``=`` at an edge join the
+    word next to them.
+    """
+    source = Source.of(path)
+    record: dict[str, list[str]] = defaultdict(list)
+    first, name = 0, ""
+    for number, line in open_lines(source):
+        match = _FIELD.fullmatch(line.rstrip())
+        if match is None:
+            if name:
+                record[name].append(line)
+            continue
+        name, text = match.groups()
+        if name in ("ref", "id") or (name == "tx" and any(key in record for key in _TRANSLATION)):
+            yield from _sentence(record, Location(source.path, first))
+            record = defaultdict(list)
+        first = number if name == "tx" and "tx" not in record else first
+        record[name].append(text)
+    yield from _sentence(record, Location(source.path, first))
+
+
+def _sentence(record: dict[str, list[str]], location: Location) -> Iterator[Sentence]:
+    words = " ".join(record.get("tx", ())).split()
+    if not words:
+        return
+    glosses, morphemes = _fitting(record, _GLOSSES, len(words)), _fitting(record, _MORPHEMES, len(words))
+    translation = next((" ".join(record[key]) for key in _TRANSLATION if record.get(key)), "")
+    translations = {"en": translation} if translation.strip() else {}
+    yield glossed(words, location, glosses=glosses, morphemes=morphemes, translations=translations)
+
+
+def _fitting(record: dict[str, list[str]], keys: tuple[str, ...], count: int) -> list[str]:
+    """The tokens of the first field of ``keys``, joined to as many groups as words, or none."""
+    groups: list[str] = []
+    for token in " ".join(next((record[key] for key in keys if key in record), [])).split():
+        if groups and (token[0] in "-=" or groups[-1][-1] in "-="):
+            groups[-1] += token
+        else:
+            groups.append(token)
+    return groups if len(groups) == count else []
