@@ -12,7 +12,7 @@ from induce.data.batches import SentenceBatch, map_by_length, pad
 from induce.data.vocabulary import Normalized
 from induce.likelihood.language_model import TextModel
 from induce.models.capabilities import LayeredStates
-from induce.states.model_states import sentence_states
+from induce.states.state_parser import sentence_states
 from induce.states.state_trees import MAX_STATE_WORDS
 from induce.states.states_file import SentenceStates
 from treebank.base.errors import SynparseError

@@ -95,17 +95,16 @@ def candidates(states: SentenceStates, requested: StateSource | None, layer: int
         raise SynparseError(problem)
     if not available and states.impact is None:
         raise SynparseError("the file has no hidden states, no attention and no impact")
-    return [source for pattern in available for source in _expand(pattern, states)] or [StateSource(IMPACT)]
-
-
-def _expand(pattern: StateSource, states: SentenceStates) -> list[StateSource]:
-    """All layers and heads that a source leaves open."""
-    if pattern.measure == IMPACT:
-        return [pattern]
-    shape = getattr(states, pattern.array).shape
-    layers = numbers(pattern.layer, shape[0], "layer")
-    heads = numbers(pattern.head, shape[1], "head") if pattern.has_heads else [0]
-    return [StateSource(pattern.measure, *pair) for pair in product(layers, heads)]
+    sources = []
+    for pattern in available:
+        if pattern.measure == IMPACT:
+            sources.append(pattern)
+            continue
+        shape = getattr(states, pattern.array).shape
+        layers = numbers(pattern.layer, shape[0], "layer")
+        heads = numbers(pattern.head, shape[1], "head") if pattern.has_heads else [0]
+        sources += [StateSource(pattern.measure, *pair) for pair in product(layers, heads)]
+    return sources or [StateSource(IMPACT)]
 
 
 def numbers(chosen: int, count: int, noun: str) -> list[int]:

@@ -125,8 +125,10 @@ class StatesFile:
             if masked.shape[0] != masked.shape[1]:
                 raise ValueError(f"masked has the shape {masked.shape}; the first two axes are words")
             impact = impact_of_states(masked)
-        _check_words(word_of_piece)
-        counts = {int(word_of_piece.max(initial=SPECIAL)) + 1} if hidden is not None or attention is not None else set()
+        largest, present = int(word_of_piece.max(initial=SPECIAL)), set(word_of_piece.tolist())
+        if largest >= len(present) or len(present - {SPECIAL}) <= largest or word_of_piece.min(initial=0) < SPECIAL:
+            raise ValueError("word_of_piece must contain each word index from 0, and -1 for pieces without a word")
+        counts = {largest + 1} if hidden is not None or attention is not None else set()
         counts |= {len(impact)} if impact is not None else set()
         words, indices = _words(values, max(counts, default=0))
         if counts | {len(indices)} != {len(indices)}:
@@ -184,13 +186,6 @@ def _words(values: dict[str, Array], count: int) -> tuple[list[str], list[int]]:
     if any(second <= first for first, second in pairwise([-1, *indices, len(words)])):
         raise ValueError("indices must be indices of words in ascending order")
     return words, indices
-
-
-def _check_words(word_of_piece: Array) -> None:
-    """Raises ValueError if a word has no piece."""
-    largest, pieces = int(word_of_piece.max(initial=SPECIAL)), set(word_of_piece.tolist())
-    if largest >= len(pieces) or len(pieces - {SPECIAL}) <= largest or word_of_piece.min(initial=0) < SPECIAL:
-        raise ValueError("word_of_piece must contain each word index from 0, and -1 for pieces without a word")
 
 
 def write_states(stream: IO[bytes], sentences: Iterable[SentenceStates]) -> None:
