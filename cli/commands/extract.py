@@ -24,7 +24,7 @@ STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
 VECTORS, STATES = "vectors", "states"
 READERS = {  # "module:class" of the values that are not structures of trees
     VECTORS: "induce.analysis.extraction:Embedder",
-    STATES: "induce.analysis.states:StateReader",
+    STATES: "induce.analysis.extraction:StateReader",
     "gates": "induce.analysis.extraction:gate_reader",
     "attention": "induce.analysis.extraction:MemoryReader",
 }

@@ -66,6 +66,18 @@ class PairAgreement:
     interval: tuple[float, float] | None
     undirected: float | None = None  # of heads: arcs in either direction
 
+    @classmethod
+    def of(
+        cls, names: tuple[str, str], first: Sequence[Parts], second: Sequence[Parts], is_tree: bool
+    ) -> PairAgreement:
+        """Agreement of the systems ``names`` with these brackets or arcs of each sentence."""
+        overlap = tree_overlap if is_tree else head_overlap
+        overlaps = [overlap(left, right) for left, right in zip(first, second, strict=True)]
+        interval = bootstrap_interval(overlaps, lambda sums: sums[:, 0] / np.maximum(sums[:, 1], 1e-12))
+        words = sum(overlap.total for overlap in overlaps)
+        undirected = None if is_tree else sum(overlap.undirected for overlap in overlaps) / words
+        return cls(*names, overall_agreement(overlaps), interval, undirected)
+
 
 @dataclass(frozen=True)
 class SystemAgreement:
@@ -75,6 +87,15 @@ class SystemAgreement:
     type: str
     others: float | None  # with systems of other types, without baselines
     same: float | None  # with systems of the same type, such as other seeds
+
+    @classmethod
+    def of(cls, name: str, types: dict[str, str], pairs: Sequence[PairAgreement]) -> SystemAgreement:
+        """Mean agreement of the system ``name`` with the others, given their ``types`` by name."""
+        partners = {pair.second: pair.value for pair in pairs if pair.first == name}
+        partners |= {pair.first: pair.value for pair in pairs if pair.second == name}
+        others = [value for partner, value in partners.items() if types[partner] not in (types[name], BASELINE)]
+        same = [value for partner, value in partners.items() if types[partner] == types[name] != BASELINE]
+        return cls(name, types[name], fmean(others) if others else None, fmean(same) if same else None)
 
 
 @dataclass(frozen=True)
@@ -175,9 +196,12 @@ def agreement(
         [_parts(voter, *pair, is_tree) for pair in zip(sentences, voter.vote(sentences, indices, False), strict=True)]
         for voter in watched(voters)
     ]
-    pairs = [_pair((names[i], names[j]), parts[i], parts[j], is_tree) for i, j in combinations(range(len(names)), 2)]
+    pairs = [
+        PairAgreement.of((names[i], names[j]), parts[i], parts[j], is_tree)
+        for i, j in combinations(range(len(names)), 2)
+    ]
     types = {name: voter.kind for name, voter in zip(names, voters, strict=True)}
-    rows = tuple(_system(name, types, pairs) for name in names)
+    rows = tuple(SystemAgreement.of(name, types, pairs) for name in names)
     return Agreement("F1" if is_tree else "UAS", rows, tuple(pairs), len(sentences))
 
 
@@ -198,22 +222,3 @@ def _parts(voter: Voter, sentence: Sentence, vote: Votes | None, is_tree: bool) 
         raise SynparseError(f"{voter.name}: no {kind} for the words of {sentence.location}; parse this text again")
     pairs = {(int(i), int(j)) for i, j in np.argwhere(vote)}
     return pairs - {(0, len(vote))} if is_tree else pairs
-
-
-def _pair(names: tuple[str, str], first: Sequence[Parts], second: Sequence[Parts], is_tree: bool) -> PairAgreement:
-    """Agreement of two systems."""
-    overlap = tree_overlap if is_tree else head_overlap
-    overlaps = [overlap(left, right) for left, right in zip(first, second, strict=True)]
-    interval = bootstrap_interval(overlaps, lambda sums: sums[:, 0] / np.maximum(sums[:, 1], 1e-12))
-    words = sum(overlap.total for overlap in overlaps)
-    undirected = None if is_tree else sum(overlap.undirected for overlap in overlaps) / words
-    return PairAgreement(*names, overall_agreement(overlaps), interval, undirected)
-
-
-def _system(name: str, types: dict[str, str], pairs: Sequence[PairAgreement]) -> SystemAgreement:
-    """Mean agreement of a system with systems of other types and of its own type."""
-    partners = {pair.second: pair.value for pair in pairs if pair.first == name}
-    partners |= {pair.first: pair.value for pair in pairs if pair.second == name}
-    others = [value for partner, value in partners.items() if types[partner] not in (types[name], BASELINE)]
-    same = [value for partner, value in partners.items() if types[partner] == types[name] != BASELINE]
-    return SystemAgreement(name, types[name], fmean(others) if others else None, fmean(same) if same else None)

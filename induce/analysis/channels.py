@@ -150,8 +150,13 @@ def correlate_channels(
     because the largest of many correlations is above 0 by chance. It holds all sentences in memory. Raises
     SynparseError if the model has no channels, or no relation has enough arcs.
     """
-    checkpoint = _with_channels(run)
+    checkpoint = read_trained(run)
     config, device = checkpoint.config, choose_device(device)
+    if not issubclass(kind_of(config), ChannelWeights):
+        raise SynparseError(f"{run}: model {config.model_name!r} has no channels or attention heads; 'udgn' has")
+    if config.data.token != "word":
+        problem = f"this model reads {config.data.token}s, and the relations of a treebank are between words"
+        raise SynparseError(f"{run}: {problem}")
     model = build_model(checkpoint).to(device)
     source = _Arcs(checkpoint, list(sentences) if controls else sentences, subtypes)
     sums = source.correlations(model, device)
@@ -281,17 +286,6 @@ def mean_cells(runs: Runs | None) -> list[Cell]:
     if runs is None:
         return [None, None]
     return [runs.mean, runs.deviation if len(runs.values) > 1 else None]
-
-
-def _with_channels(run: str) -> Checkpoint:
-    """The checkpoint in ``run``. Raises SynparseError if its model has no channels, or reads characters."""
-    checkpoint = read_trained(run)
-    name, token, kind = checkpoint.config.model_name, checkpoint.config.data.token, kind_of(checkpoint.config)
-    if not issubclass(kind, ChannelWeights):
-        raise SynparseError(f"{run}: model {name!r} has no channels or attention heads; 'udgn' has")
-    if token != "word":
-        raise SynparseError(f"{run}: this model reads {token}s, and the relations of a treebank are between words")
-    return checkpoint
 
 
 class Arc(NamedTuple):

@@ -1,10 +1,10 @@
-"""Contents of ``synparse extract`` besides structures: vectors of sentences, and gates and attention of a memory."""
+"""Contents of ``synparse extract`` besides structures: vectors of sentences, hidden states and attention, and gates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,13 +14,102 @@ from induce.data.batches import SentenceBatch, map_by_length, pad
 from induce.likelihood.language_model import TextModel, blocks_until_failure
 from induce.models.base import NotTrained
 from induce.models.build import class_of
-from induce.models.capabilities import GatedMemory, GateReading, SentenceVectors
+from induce.models.capabilities import GatedMemory, GateReading, LayeredStates, SentenceVectors
 from induce.parsing.parser import LARGEST_BLOCK
+from induce.states.state_parser import sentence_states
+from induce.states.state_trees import MAX_STATE_WORDS
+from induce.states.states_file import SentenceStates
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 
 DIGITS = 6  # decimals of a number in JSON lines
+BLOCK_STATES = 128  # sentences whose hidden states are in memory at a time
 Rows = list[list[float]]
+
+
+class ReadSentence(NamedTuple):
+    """Words of a sentence, those that the model reads, and the indices of these words."""
+
+    words: Sequence[str]
+    units: Sequence[str]
+    indices: Sequence[int]
+
+
+class ValueReader(TextModel):
+    """A trained model that gives values at the words of sentences."""
+
+    block = LARGEST_BLOCK  # sentences that are read before they are grouped by length
+
+    def __init__(self, run: str, *, device: str = "auto") -> None:
+        """Raises SynparseError if the model does not give these values."""
+        super().__init__(run, device=device)
+        if problem := self.problem():
+            raise SynparseError(f"{run}: this {problem}")
+        self.model: Any = self.build()
+
+    def problem(self) -> str:
+        """Why the model does not give these values, or ""."""
+        raise NotImplementedError
+
+    def read(self, sentences: Iterable[Sentence]) -> Iterator[Any]:
+        """The values of each sentence, in order. The text is streamed.
+
+        Raises SynparseError if the settings of the model leave it without values.
+        """
+        for block in blocks_until_failure(map(self._read_sentence, sentences), self.block):
+            yield from map_by_length(
+                self._values_in_evaluation,
+                block,
+                length=lambda sentence: len(sentence.units),
+                cost=self.model.parsing_cost,
+                min_length=1,
+                short=self.without_words,
+            )
+
+    def _read_sentence(self, sentence: Sentence) -> ReadSentence:
+        normalized = self.recipe(sentence.words, sentence.tags)
+        return ReadSentence(sentence.words, self.read_units(sentence, normalized.forms), normalized.indices)
+
+    @torch.inference_mode()
+    def _values_in_evaluation(self, sentences: Sequence[ReadSentence]) -> list[Any]:
+        batch = SentenceBatch(*pad([self.vocabulary.encode(sentence.units) for sentence in sentences]))
+        return self.values(batch.to(self.device), sentences)
+
+    def values(self, batch: SentenceBatch, sentences: Sequence[ReadSentence]) -> list[Any]:
+        """The values of each sentence of a ``batch``."""
+        raise NotImplementedError
+
+    def without_words(self, sentence: ReadSentence) -> Any:
+        """The values of a sentence of which the model reads no word."""
+        raise NotImplementedError
+
+
+class StateReader(ValueReader):
+    """A trained model that gives the hidden states and the attention of sentences."""
+
+    block = BLOCK_STATES
+
+    def problem(self) -> str:
+        """Why the model does not give states, or ""."""
+        if not issubclass(self.model_type, LayeredStates):
+            return f"{self.name!r} has no attention, so there are no states to write"
+        if self.token == "character":
+            return "model reads characters; states are written for models of words"
+        return ""
+
+    @property
+    def max_length(self) -> int | None:
+        """Words of the longest sentence whose states it gives."""
+        return MAX_STATE_WORDS
+
+    def values(self, batch: SentenceBatch, sentences: Sequence[ReadSentence]) -> list[SentenceStates]:
+        """The states of the words of each sentence that the model reads."""
+        words, _, indices = zip(*sentences, strict=True)
+        return list(sentence_states(self.model, batch, words, indices))
+
+    def without_words(self, sentence: ReadSentence) -> SentenceStates:
+        """A sentence without states."""
+        return SentenceStates(sentence.words, ())
 
 
 @dataclass(frozen=True)
@@ -100,36 +189,20 @@ class SentenceMemory:
         return {"words": list(self.words), "read": read, "predict": predict}
 
 
-class MemoryReader(TextModel):
+class MemoryReader(ValueReader):
     """A trained model that gives the gates and the attention of its memory."""
 
-    def __init__(self, run: str, *, device: str = "auto") -> None:
-        """Raises SynparseError if the model has no memory of earlier states."""
-        super().__init__(run, device=device)
-        kind = self.model_type
-        if not issubclass(kind, GatedMemory):
-            raise SynparseError(
-                f"{run}: this {self.name!r} has no memory of earlier states; "
-                "--what states has the attention of models with attention layers"
-            )
-        self.model: Any = self.build()
+    def problem(self) -> str:
+        """Why the model has no gates, or ""."""
+        if issubclass(self.model_type, GatedMemory):
+            return ""
+        return (
+            f"{self.name!r} has no memory of earlier states; "
+            "--what states has the attention of models with attention layers"
+        )
 
-    def read(self, sentences: Iterable[Sentence]) -> Iterator[SentenceMemory]:
-        """Gates and attention of each sentence, in order. The text is streamed."""
-        source = (self.read_units(sentence, self.normalize(sentence)) for sentence in sentences)
-        cost = self.model.parsing_cost
-        for block in blocks_until_failure(source, LARGEST_BLOCK):
-            yield from map_by_length(
-                self._memories,
-                block,
-                cost=cost,
-                min_length=1,
-                short=lambda words: SentenceMemory(words, [], [], [], []),
-            )
-
-    @torch.inference_mode()
-    def _memories(self, sentences: Sequence[Sequence[str]]) -> list[SentenceMemory]:
-        batch = SentenceBatch(*pad([self.vocabulary.encode(words) for words in sentences])).to(self.device)
+    def values(self, batch: SentenceBatch, sentences: Sequence[ReadSentence]) -> list[SentenceMemory]:
+        """Gates and attention of each sentence."""
         weights = self.model.memory_weights(batch)
         return [
             SentenceMemory(
@@ -139,8 +212,12 @@ class MemoryReader(TextModel):
                 [rows_of(layer[: len(words)]) for layer in weights.read_attention[row]],
                 rows_of(weights.predict_attention[row, : len(words)]),
             )
-            for row, words in enumerate(sentences)
+            for row, (_, words, _) in enumerate(sentences)
         ]
+
+    def without_words(self, sentence: ReadSentence) -> SentenceMemory:
+        """A memory without rows."""
+        return SentenceMemory(sentence.units, [], [], [], [])
 
 
 @dataclass(frozen=True)
@@ -158,44 +235,29 @@ class SentenceGates:
         return {"words": list(self.words), **rounded}
 
 
-class GateReader(TextModel):
+class GateReader(ValueReader):
     """A trained model with `GateReading`."""
 
-    def __init__(self, run: str, *, device: str = "auto") -> None:
-        """Raises SynparseError if the model has no gates."""
-        super().__init__(run, device=device)
-        if not issubclass(self.model_type, GateReading):
-            raise SynparseError(
-                f"{run}: this {self.name!r} has no gates; --what states has the attention of its layers"
-            )
-        self.model: Any = self.build()
+    def problem(self) -> str:
+        """Why the model has no gates, or ""."""
+        if issubclass(self.model_type, GateReading):
+            return ""
+        return f"{self.name!r} has no gates; --what states has the attention of its layers"
 
-    def read(self, sentences: Iterable[Sentence]) -> Iterator[SentenceGates]:
-        """The values of each sentence, in order. The text is streamed.
-
-        Raises SynparseError if the settings of the model leave it without values.
-        """
-        source = (self.read_units(sentence, self.normalize(sentence)) for sentence in sentences)
-        for block in blocks_until_failure(source, LARGEST_BLOCK):
-            yield from map_by_length(
-                self._values,
-                block,
-                cost=self.model.parsing_cost,
-                min_length=1,
-                short=lambda words: SentenceGates(words, {}),
-            )
-
-    @torch.inference_mode()
-    def _values(self, sentences: Sequence[Sequence[str]]) -> list[SentenceGates]:
-        batch = SentenceBatch(*pad([self.vocabulary.encode(words) for words in sentences])).to(self.device)
+    def values(self, batch: SentenceBatch, sentences: Sequence[ReadSentence]) -> list[SentenceGates]:
+        """The gates of each sentence."""
         try:
             values = {name: value.cpu().numpy() for name, value in self.model.gates(batch).items()}
         except NotTrained as error:
             raise SynparseError(f"{self.run}: {error}") from None
         return [
             SentenceGates(words, {name: value[row, : len(words)] for name, value in values.items()})
-            for row, words in enumerate(sentences)
+            for row, (_, words, _) in enumerate(sentences)
         ]
+
+    def without_words(self, sentence: ReadSentence) -> SentenceGates:
+        """No gates."""
+        return SentenceGates(sentence.units, {})
 
 
 def gate_reader(run: str, *, device: str = "auto") -> GateReader | MemoryReader:

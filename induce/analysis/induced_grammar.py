@@ -45,6 +45,8 @@ def generate(
     Longer sentences are drawn again. Raises SynparseError if the model is not a grammar, if 1,000 sentences in a row
     are too long, or if ``with_heads`` is true and the grammar has no heads.
     """
+    from induce.models.dependency.head_sampling import DrawnHeads
+
     names, draw = _drawing(run, seed, with_heads=with_heads)
     for _ in range(limit):
         attempts = (draw(max_length) for _ in range(MAX_ATTEMPTS))
@@ -52,7 +54,13 @@ def generate(
         if drawn is None:
             problem = f"{MAX_ATTEMPTS:,} trees in a row have more than {max_length} words"
             raise SynparseError(f"{run}: {problem}; train the grammar longer, or allow more words with --max-length")
-        yield _sentence(drawn, names)
+        words, heads = tuple(names[word] for word in drawn.words), tuple(drawn.heads)
+        if isinstance(drawn, DrawnHeads):
+            yield Sentence(words, tuple(f"C{group}" for group in drawn.classes), heads=heads)
+            continue
+        tags = tuple(f"T{preterminal}" for preterminal in drawn.preterminals)
+        spans, labels = [(start, end) for start, end, _ in drawn.spans], [f"NT{label}" for _, _, label in drawn.spans]
+        yield Sentence(words, tags, Tree(words, tags, tuple(spans), tuple(labels)), heads=heads)
 
 
 def _drawing(
@@ -84,19 +92,6 @@ def _drawing(
             f"{run}: model {checkpoint.config.model_name!r} is not {requirement}; use one of {', '.join(models)}"
         )
     return names, Sampler(model, torch.Generator().manual_seed(seed)).draw
-
-
-def _sentence(drawn: DrawnTree | DrawnHeads, names: Sequence[str]) -> Sentence:
-    """A drawn sentence with its tree, its heads or both."""
-    from induce.models.dependency.head_sampling import DrawnHeads
-
-    words = tuple(names[word] for word in drawn.words)
-    if isinstance(drawn, DrawnHeads):
-        return Sentence(words, tuple(f"C{group}" for group in drawn.classes), heads=tuple(drawn.heads))
-    tags = tuple(f"T{preterminal}" for preterminal in drawn.preterminals)
-    spans, labels = [(start, end) for start, end, _ in drawn.spans], [f"NT{label}" for _, _, label in drawn.spans]
-    tree = Tree(words, tags, tuple(spans), tuple(labels))
-    return Sentence(words, tags, tree, heads=tuple(drawn.heads))
 
 
 @dataclass(frozen=True)
@@ -172,6 +167,10 @@ def describe_rules(run: str, *, words: int = 8, rules: int = 30) -> RuleReport:
     total = sum(counts.total() for counts in forms.values())
     groups = sorted(forms.items(), key=lambda item: (-item[1].total(), item[0]))
     uses = Counter({rule: counts.total() for rule, counts in phrases.items()})
+    examples = {  # the most frequent phrases, on ties the shortest
+        rule: tuple(sorted(counts, key=lambda phrase: (-counts[phrase], phrase.count(" "), phrase))[:EXAMPLES])
+        for rule, counts in phrases.items()
+    }
     parents: Counter[str] = Counter()
     for (parent, _, _), count in uses.items():
         parents[parent] += count
@@ -183,7 +182,7 @@ def describe_rules(run: str, *, words: int = 8, rules: int = 30) -> RuleReport:
             for tag, counts in groups
         ),
         tuple(
-            Rule(*rule, count / parents[rule[0]], count / DRAWN_SENTENCES, _shortest(phrases[rule]))
+            Rule(*rule, count / parents[rule[0]], count / DRAWN_SENTENCES, examples[rule])
             for rule, count in uses.most_common(rules)
         ),
     )
@@ -196,12 +195,6 @@ def rules_in(tree: Tree) -> Iterator[tuple[tuple[str, str, str], str]]:
         middle = next(k for k in range(start + 1, end) if (start, k) in symbols and (k, end) in symbols)
         rule = symbols[start, end], symbols[start, middle], symbols[middle, end]
         yield rule, " ".join(tree.words[start:end])
-
-
-def _shortest(phrases: Counter[str]) -> tuple[str, ...]:
-    """The most frequent phrases, on ties the shortest."""
-    ordered = sorted(phrases, key=lambda phrase: (-phrases[phrase], phrase.count(" "), phrase))
-    return tuple(ordered[:EXAMPLES])
 
 
 @dataclass(frozen=True)

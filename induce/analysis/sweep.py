@@ -70,7 +70,9 @@ def sweep(document: Any, setting: str) -> Sweep:
     scores: dict[tuple[str, str], dict[Any, dict[str, float]]] = {}
     configs: dict[str, RunConfig] = {}
     try:
-        data, entries = _data_of(document), list(model_scores(document["scores"]))
+        data = str(document["data"]) if "data" in document else "minimal pairs"  # of a task, or no name
+        data = next((str(document[key]["name"]) for key in ("gold", "text") if key in document), data)
+        entries = list(model_scores(document["scores"]))
         for model in dict.fromkeys(entry["model"] for entry in entries):
             configs[model] = _config_of(model)
         for entry in entries:
@@ -100,14 +102,6 @@ def _config_of(model: str) -> RunConfig:
     priors = [prior for prior in spec.priors.split("+") if prior != NO_PRIORS]
     options = spec.options | ({"priors": priors} if spec.priors else {})
     return replace(config, parse=replace(config.parse, **options))
-
-
-def _data_of(document: Mapping[str, Any]) -> str:
-    """Name of the treebank, text or examples of a task that the scores are on, or minimal pairs."""
-    for name in ("gold", "text"):
-        if name in document:
-            return str(document[name]["name"])
-    return str(document["data"]) if "data" in document else "minimal pairs"
 
 
 def model_scores(scores: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
