@@ -48,7 +48,7 @@ class ValueReader(TextModel):
         self.model: Any = self.build()
 
     def problem(self) -> str:
-        """Why the model does not give these values, or ""."""
+        """Reason for which the model does not give these values, or ""."""
         raise NotImplementedError
 
     def read(self, sentences: Iterable[Sentence]) -> Iterator[Any]:
@@ -90,7 +90,7 @@ class StateReader(ValueReader):
     block = BLOCK_STATES
 
     def problem(self) -> str:
-        """Why the model does not give states, or ""."""
+        """Reason for which the model does not give states, or ""."""
         if not issubclass(self.model_type, LayeredStates):
             return f"{self.name!r} has no attention, so there are no states to write"
         if self.token == "character":
@@ -193,7 +193,7 @@ class MemoryReader(ValueReader):
     """A trained model that gives the gates and the attention of its memory."""
 
     def problem(self) -> str:
-        """Why the model has no gates, or ""."""
+        """Reason for which the model has no gates, or ""."""
         if issubclass(self.model_type, GatedMemory):
             return ""
         return (
@@ -239,7 +239,7 @@ class GateReader(ValueReader):
     """A trained model with `GateReading`."""
 
     def problem(self) -> str:
-        """Why the model has no gates, or ""."""
+        """Reason for which the model has no gates, or ""."""
         if issubclass(self.model_type, GateReading):
             return ""
         return f"{self.name!r} has no gates; --what states has the attention of its layers"
