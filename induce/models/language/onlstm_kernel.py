@@ -41,6 +41,7 @@ from torch.autograd.function import once_differentiable
 from induce.layers.products import in_float32, product, rounds
 
 CACHED_ENTRIES = 2**20  # a larger matrix does not fit into the cache of current processors
+CACHED = 2**16  # entries of one factor of the backward pass computed at a time, so that they stay in the cache
 
 AddProduct = Callable[[Tensor, Tensor], Tensor]  # adds x @ matrix to its first argument (rows, M), in place
 
@@ -51,26 +52,18 @@ def add_product(matrix: Tensor, *, rounded: bool = False) -> AddProduct:
     A matrix (K, M) that exceeds the cache of a CPU is the left factor, which is read once from front to back. With
     ``rounded`` both factors are rounded to bfloat16; sums are taken in float32, and the result is rounded once.
     """
-    if rounded:
-        return _rounded(matrix)
+    if rounded and (matrix.device.type != "cpu" or not torch.ops.mkldnn._is_mkldnn_bf16_supported()):
+        narrow = matrix.bfloat16().contiguous()
+        return lambda out, x: out.add_(x.bfloat16() @ narrow)
+    if rounded:  # oneDNN packs the matrix once for all steps
+        packed = torch.ops.mkldnn._reorder_linear_weight(matrix.t().bfloat16().contiguous(), None)
+        linear = torch.ops.mkldnn._linear_pointwise
+        return lambda out, x: out.add_(linear(x.bfloat16().contiguous(), packed, None, "none", [], ""))
     if matrix.device.type == "cpu" and matrix.numel() > CACHED_ENTRIES:
         left = matrix.t().contiguous()
         return lambda out, x: out.add_(torch.mm(left, x.t().contiguous()).t())
     right = matrix.contiguous()
     return lambda out, x: out.addmm_(x, right)
-
-
-def _rounded(matrix: Tensor) -> AddProduct:
-    """`add_product` in bfloat16, on a CPU that supports it with a matrix that oneDNN packs once for all steps."""
-    if matrix.device.type != "cpu" or not torch.ops.mkldnn._is_mkldnn_bf16_supported():
-        right = matrix.bfloat16().contiguous()
-        return lambda out, x: out.add_(x.bfloat16() @ right)
-    packed = torch.ops.mkldnn._reorder_linear_weight(matrix.t().bfloat16().contiguous(), None)
-    linear = torch.ops.mkldnn._linear_pointwise
-    return lambda out, x: out.add_(linear(x.bfloat16().contiguous(), packed, None, "none", [], ""))
-
-
-CACHED = 2**16  # entries of one factor of the backward pass computed at a time, so that they stay in the cache
 
 
 def cumax(x: Tensor) -> Tensor:

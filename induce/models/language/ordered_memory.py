@@ -185,7 +185,10 @@ class OrderedMemoryLayer(nn.Module):
         inputs = self.norm(self.input(x))  # eq. 3.5.1
         queries = self.attention.queries(inputs)
         state = state or self.initial_state(batch, slots=slots)
-        continues, started = self._continues(state.started, steps, real)
+        known = torch.ones(steps, batch, dtype=torch.bool, device=x.device) if real is None else real
+        read = known.cumsum(0) > 0 if self.exact else torch.ones_like(known)
+        read = torch.cat((state.started[None], read | state.started))  # before each step, and at the end
+        continues, started = read[:-1] & known, read[-1]  # (T, B): steps that follow a word
         presence = [None] * steps if real is None else _masks(real, x.dtype)
         masks = zip(_masks(continues, x.dtype), presence, strict=True)
         outputs, positions = [], []
@@ -196,14 +199,6 @@ class OrderedMemoryLayer(nn.Module):
             outputs.append(state.candidate[:, -1])
             positions.append(state.position)
         return MemoryOutput(torch.stack(outputs), torch.stack(positions), state._replace(started=started))
-
-    def _continues(self, started: Tensor, steps: int, real: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Masks of the steps (T, B) that follow a word, and of the rows (B,) that have read a word at the end."""
-        if real is None:
-            real = torch.ones(steps, len(started), dtype=torch.bool, device=started.device)
-        read = real.cumsum(0) > 0 if self.exact else torch.ones_like(real)
-        read = torch.cat((started[None], read | started))
-        return read[:-1] & real, read[-1]
 
     def _step(
         self, x: Tensor, query: Tensor, state: MemoryState, continues: Tensor | None, real: Tensor | None

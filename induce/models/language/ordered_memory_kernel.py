@@ -82,6 +82,25 @@ class _Saved(NamedTuple):
     gain: Tensor  # (D,)
     bias: Tensor  # (D,)
 
+    @classmethod
+    def of(
+        cls, x: Tensor, memory: Tensor, above: Tensor, weights: CellWeights, masks: Sequence[Tensor] | None
+    ) -> _Saved:
+        """The pairs with what does not wait for the slot below, and memory for the rest."""
+        inner, inner_bias, outer, _, gain, bias = weights
+        active = above.t() > 0  # (N, B)
+        rows, size = active.nonzero()[:, 1], x.shape[1]
+        held = memory.transpose(0, 1)[active]
+        hidden = functional.linear(held if masks is None else held * masks[1], inner[:, size:], inner_bias)
+        count = len(rows)
+        lower, mixed, new, joined = (torch.empty_like(held) for _ in range(4))
+        gates, means, deviations = (hidden.new_empty(count, width) for width in (3 * size, 1, 1))
+        share, words = above.t()[active][:, None], x[rows]
+        return cls(
+            active, rows, held, share, words, hidden, lower, mixed, new, gates, joined, means, deviations, inner, outer,
+            gain, bias,
+        )  # fmt: skip
+
 
 class _Slots(torch.autograd.Function):
     """The slots of one step, each made of the slot below and of the memory, as one node of the graph.
@@ -103,12 +122,11 @@ class _Slots(torch.autograd.Function):
         *weights: Tensor,
     ) -> Tensor:
         """Slots (N, B, D) of `fill_slots`, from the ``weights`` of `CellWeights`."""
-        inner, inner_bias, outer, outer_bias, gain, bias = CellWeights(*weights)
+        cell = CellWeights(*weights)
         batch, size = x.shape
-        active = above.t() > 0  # (N, B)
-        counts, rows = active.sum(1).tolist(), active.nonzero()[:, 1]
-        saved = _packed(x, memory, above, active, rows, (inner, outer, gain, bias), inner_bias, masks)
-        from_lower, from_hidden = inner[:, :size].t(), outer.t()
+        saved = _Saved.of(x, memory, above, cell, masks)
+        counts, rows = saved.active.sum(1).tolist(), saved.rows
+        from_lower, from_hidden = cell.inner[:, :size].t(), cell.outer.t()
         slots = x.expand(len(counts), batch, size).clone()
         below, end = x, 0
         for slot, count in enumerate(counts):
@@ -120,7 +138,7 @@ class _Slots(torch.autograd.Function):
                 hidden.addmm_(low if masks is None else low * masks[0][pairs], from_lower).relu_()
                 if masks is not None:
                     hidden.mul_(masks[2][pairs])
-                result = _joined(pairs, torch.addmm(outer_bias, hidden, from_hidden), saved, epsilon)
+                result = _joined(pairs, torch.addmm(cell.outer_bias, hidden, from_hidden), saved, epsilon)
                 slots[slot] = result if count == batch else slots[slot].index_copy_(0, rows[pairs], result)
             below = slots[slot]
         if any(ctx.needs_input_grad):
@@ -160,7 +178,12 @@ class _Slots(torch.autograd.Function):
             from_above = d_low if whole else torch.zeros_like(d_x).index_copy_(0, rows[pairs], d_low)
         d_x += from_above
         d_memory, d_above = _unpacked(saved, masks, gradients)
-        return None, None, d_x, d_memory, d_above, *_weight_gradients(saved, masks, gradients)
+        read = (saved.lower * masks[0], saved.memory * masks[1]) if masks else (saved.lower, saved.memory)
+        d_inner = torch.cat([gradients.hidden.t() @ part for part in read], 1)
+        d_outer = gradients.z.t() @ saved.hidden
+        biases = gradients.hidden.sum(0), gradients.z.sum(0)
+        weights = d_inner, biases[0], d_outer, biases[1], gradients.gain, gradients.bias
+        return None, None, d_x, d_memory, d_above, *weights
 
 
 class _Gradients(NamedTuple):
@@ -172,30 +195,6 @@ class _Gradients(NamedTuple):
     memory: Tensor  # (R, D)
     gain: Tensor  # (D,)
     bias: Tensor  # (D,)
-
-
-def _packed(
-    x: Tensor,
-    memory: Tensor,
-    above: Tensor,
-    active: Tensor,
-    rows: Tensor,
-    weights: Sequence[Tensor],
-    inner_bias: Tensor,
-    masks: Sequence[Tensor] | None,
-) -> _Saved:
-    """The pairs with what does not wait for the slot below, and memory for the rest."""
-    size = x.shape[1]
-    held = memory.transpose(0, 1)[active]
-    hidden = functional.linear(held if masks is None else held * masks[1], weights[0][:, size:], inner_bias)
-    count = len(rows)
-    lower, mixed, new, joined = (torch.empty_like(held) for _ in range(4))
-    gates, means, deviations = (hidden.new_empty(count, width) for width in (3 * size, 1, 1))
-    share, words, (inner, outer, gain, bias) = above.t()[active][:, None], x[rows], weights
-    return _Saved(
-        active, rows, held, share, words, hidden, lower, mixed, new, gates, joined, means, deviations, inner, outer,
-        gain, bias,
-    )  # fmt: skip
 
 
 def _joined(pairs: slice, z: Tensor, saved: _Saved, epsilon: float) -> Tensor:
@@ -258,11 +257,3 @@ def _unpacked(saved: _Saved, masks: Sequence[Tensor], gradients: _Gradients) -> 
     d_above = saved.memory.new_zeros(saved.active.shape)
     d_above[saved.active] = gradients.share[:, 0]
     return d_memory.transpose(0, 1), d_above.t()
-
-
-def _weight_gradients(saved: _Saved, masks: Sequence[Tensor], gradients: _Gradients) -> tuple[Tensor, ...]:
-    """Gradients of the cell's parameters: inner (4D, 2D), its bias, outer (4D, 4D), its bias, gain and bias (D,)."""
-    read = (saved.lower * masks[0], saved.memory * masks[1]) if masks else (saved.lower, saved.memory)
-    d_inner = torch.cat([gradients.hidden.t() @ part for part in read], 1)
-    d_outer = gradients.z.t() @ saved.hidden
-    return d_inner, gradients.hidden.sum(0), d_outer, gradients.z.sum(0), gradients.gain, gradients.bias

@@ -320,8 +320,10 @@ class Prpn(GatedMemory, NextWordModel):
     def forward(self, tokens: Tensor, state: list[Any], *, masks: PrpnMasks | None = None) -> PrpnOutput:
         """Run over ``tokens`` (T, B). With ``masks`` every dropout acts. Without, none does."""
         words = functional.embedding(tokens, self.embedding.weight)
-        if self.parsing is None:
-            parsing = self._unparsed(words, state[0])
+        if self.parsing is None:  # distances of 0 with every gate open: ordinary attention (first ablation of table 3)
+            flat = words.new_zeros(words.shape[1], len(words))
+            last = torch.cat((state[0].embeddings, words))[len(words) :]
+            parsing = parsing_from_distances(flat, flat, last, state[0], "hard", self.config.resolution)
         else:
             parsing = self.parsing(words, state[0], masks and masks.parsing)
         x, gate = words, parsing.read_gate.transpose(0, 1).contiguous()
@@ -332,12 +334,6 @@ class Prpn(GatedMemory, NextWordModel):
         predict_gate = parsing.predict_gate.transpose(0, 1)
         output, attention = self.predict(x, state[-1].h, predict_gate, masks and masks.predict)
         return PrpnOutput(output, parsing, reading, attention, [parsing.state, *(layer.tapes for layer in reading)])
-
-    def _unparsed(self, words: Tensor, state: ParsingState) -> Parsing:
-        """Distances of 0 with every gate open: ordinary attention (the first ablation of table 3)."""
-        flat = words.new_zeros(words.shape[1], len(words))
-        last = torch.cat((state.embeddings, words))[len(words) :]
-        return parsing_from_distances(flat, flat, last, state, "hard", self.config.resolution)
 
     def memory_weights(self, batch: SentenceBatch) -> MemoryWeights:
         """Gates (eq. 5) and attention (eq. 10, 11) at each word, from the state before the sentence on."""

@@ -198,6 +198,22 @@ class _Saved(NamedTuple):
     gain: Tensor  # (4H,)
     cell_gain: Tensor  # (H,)
 
+    @classmethod
+    def empty(cls, from_input: Tensor, gate: Tensor, slots: int, *weights: Tensor) -> _Saved:
+        """Memory for the results of the forward pass, with ``gate`` (T, B, S) and the ``weights`` filled in."""
+        steps, batch, width = from_input.shape
+        units = width // 4
+        new = from_input.new_empty
+
+        def by_step(size: int) -> Tensor:
+            return new(steps, batch, size)
+
+        return cls(
+            gate, new(batch, slots + steps, 2 * units), by_step(units), new(steps, batch, 1, 2 * units),
+            torch.empty_like(gate), torch.empty_like(gate), by_step(1), by_step(width), by_step(width), by_step(1),
+            by_step(units), by_step(1), by_step(units), *weights,
+        )  # fmt: skip
+
 
 class _Recurrence(torch.autograd.Function):
     """The steps of a reading layer over a segment, as defined in the docstring of the module: one node of the graph.
@@ -212,11 +228,11 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, kind: str, masks: StepMasks, *tensors: Tensor) -> Any:
         """h (T, B, H), attention (T, B, S) and tapes after the segment, from the ``tensors`` of `StepInputs`."""
-        from_input, key_from_input, gate, tape_h, tape_c, *weights = StepInputs(*tensors)
-        key_weight, weight, bias, gain, cell_gain, cell_bias = weights
+        from_input, key_from_input, gate, tape_h, tape_c, *parameters = StepInputs(*tensors)
+        key_weight, weight, bias, gain, cell_gain, cell_bias = parameters
         steps, units, slots = len(from_input), key_from_input.shape[2], tape_h.shape[1]
         of_state, of_key, of_past = masks
-        saved = _room(from_input, gate.flip(-1), slots, key_weight, weight, gain, cell_gain)
+        saved = _Saved.empty(from_input, gate.flip(-1), slots, key_weight, weight, gain, cell_gain)
         states = saved.states
         states[:, :slots] = torch.cat((tape_h, tape_c), -1).flip(1)
         from_key, key_turned = dropped(key_from_input, of_key) / math.sqrt(units), key_weight.t() / math.sqrt(units)
@@ -224,15 +240,19 @@ class _Recurrence(torch.autograd.Function):
         for t, tape in enumerate(states.unfold(1, slots, 1).unbind(1)[:-1]):  # (B, 2H, S)
             before = dropped_at(t, tape[:, :units, -1], of_state)
             key = torch.add(from_key[t], dropped_at(t, before @ key_turned, of_key), out=saved.keys[t])  # eq. 9
-            h, c = _summary(t, key, tape, saved, kind)
+            fit = torch.bmm(key[:, None], tape[:, :units])[:, 0]  # eq. 10
+            attention = saved.attention[t], saved.ratio[t], saved.total[t]
+            weights = attend_into(fit, saved.gate[t], kind, out=attention)
+            summary = torch.bmm(weights[:, None], tape.mT, out=saved.summary[t])[:, 0]  # eq. 12
+            h, c = summary.split(units, -1)
             _advance(t, torch.addmm(bias, h, turned), c, from_input, cell_bias, saved)
         ctx.kind, ctx.masks = kind, masks
         ctx.save_for_backward(*saved)
         hidden = states[:, slots:, :units].transpose(0, 1).contiguous()
         last_h, last_c = states[:, steps:].flip(1).split(units, -1)
-        attention = saved.attention.flip(-1)
-        ctx.mark_non_differentiable(attention)
-        return hidden, attention, last_h.contiguous(), last_c.contiguous()
+        reversed_attention = saved.attention.flip(-1)
+        ctx.mark_non_differentiable(reversed_attention)
+        return hidden, reversed_attention, last_h.contiguous(), last_c.contiguous()
 
     @staticmethod
     @once_differentiable
@@ -241,7 +261,7 @@ class _Recurrence(torch.autograd.Function):
         saved, (of_state, of_key, of_past) = _Saved(*ctx.saved_tensors), ctx.masks
         steps, batch, units = saved.keys.shape
         slots = saved.gate.shape[-1]
-        factors = _local_factors(saved, ctx.kind)
+        factors = _Factors.of(saved, ctx.kind)
         matrix, scaled = dropped(centered(saved.weight, 0), of_past), saved.key_weight / math.sqrt(units)
         later = LaterSteps(saved.keys, saved.attention)
         later.d_states[steps:, :, 0] = torch.cat((d_last_h, d_last_c), -1).flip(1).transpose(0, 1)
@@ -275,30 +295,6 @@ class _Recurrence(torch.autograd.Function):
         return None, None, d_z, d_key, d_gate, d_first_h, d_first_c, *weights
 
 
-def _room(from_input: Tensor, gate: Tensor, slots: int, *weights: Tensor) -> _Saved:
-    """Memory for the results of the forward pass, with ``gate`` (T, B, S) and the ``weights`` filled in."""
-    steps, batch, width = from_input.shape
-    units = width // 4
-    new = from_input.new_empty
-
-    def by_step(size: int) -> Tensor:
-        return new(steps, batch, size)
-
-    return _Saved(
-        gate, new(batch, slots + steps, 2 * units), by_step(units), new(steps, batch, 1, 2 * units),
-        torch.empty_like(gate), torch.empty_like(gate), by_step(1), by_step(width), by_step(width), by_step(1),
-        by_step(units), by_step(1), by_step(units), *weights,
-    )  # fmt: skip
-
-
-def _summary(t: int, key: Tensor, tape: Tensor, saved: _Saved, kind: str) -> tuple[Tensor, ...]:
-    """h~ and c~ (B, H) of step ``t`` from the states on ``tape`` (B, 2H, S) that fit ``key`` (B, H)."""
-    units = key.shape[-1]
-    fit = torch.bmm(key[:, None], tape[:, :units])[:, 0]  # eq. 10
-    weights = attend_into(fit, saved.gate[t], kind, out=(saved.attention[t], saved.ratio[t], saved.total[t]))
-    return torch.bmm(weights[:, None], tape.mT, out=saved.summary[t])[:, 0].split(units, -1)  # eq. 12
-
-
 def _advance(t: int, x: Tensor, c: Tensor, from_input: Tensor, cell_bias: Tensor, saved: _Saved) -> None:
     """The LSTM step ``t`` from the product ``x`` (B, 4H), which has no mean, and c~ (B, H), written to ``saved``."""
     units = c.shape[-1]
@@ -327,22 +323,22 @@ class _Factors(NamedTuple):
     removed: Tensor  # (T, B, 1): factor of the direction that the norm of W h~ + b removes
     share: Tensor  # (T, B, S): see below
 
-
-def _local_factors(saved: _Saved, kind: str) -> _Factors:
-    """The factors of all steps, computed at once."""
-    units = saved.keys.shape[-1]
-    i, f, candidate, o = saved.gates.chunk(4, -1)
-    squashed, c = saved.squashed, saved.summary[:, :, 0, units:]
-    to_norm = o * (1 - squashed * squashed)
-    return _Factors(
-        to_norm=to_norm,
-        to_output=squashed * o * (1 - o),
-        to_gates=torch.stack((candidate * i * (1 - i), c * f * (1 - f), i * (1 - candidate * candidate)), 2),
-        to_cell=to_norm * saved.cell_gain / saved.cell_spread,
-        cell_direction=saved.cell_norm * excess(saved.cell_spread, units),
-        removed=excess(saved.spread, 4 * units),
-        share=fit_gradient_share(saved.attention, saved.ratio, saved.total, kind),
-    )
+    @classmethod
+    def of(cls, saved: _Saved, kind: str) -> _Factors:
+        """The factors of all steps, computed at once."""
+        units = saved.keys.shape[-1]
+        i, f, candidate, o = saved.gates.chunk(4, -1)
+        squashed, c = saved.squashed, saved.summary[:, :, 0, units:]
+        to_norm = o * (1 - squashed * squashed)
+        return cls(
+            to_norm=to_norm,
+            to_output=squashed * o * (1 - o),
+            to_gates=torch.stack((candidate * i * (1 - i), c * f * (1 - f), i * (1 - candidate * candidate)), 2),
+            to_cell=to_norm * saved.cell_gain / saved.cell_spread,
+            cell_direction=saved.cell_norm * excess(saved.cell_spread, units),
+            removed=excess(saved.spread, 4 * units),
+            share=fit_gradient_share(saved.attention, saved.ratio, saved.total, kind),
+        )
 
 
 def _cell_back(t: int, d_h: Tensor, d_c: Tensor, d_z: Tensor, d_sum: Tensor, saved: _Saved, factors: _Factors) -> None:

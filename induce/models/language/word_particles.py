@@ -46,6 +46,29 @@ class Stacks(NamedTuple):
     size: Tensor  # (M,)
     score: Tensor  # (M,)
 
+    @classmethod
+    def empty(cls, model: Generator, batch: int, particles: int, capacity: int, start: int) -> Stacks:
+        """Empty stacks. The derivations of a sentence are equal, so that only the first one has a probability."""
+        bottom = model.stack.bottom(model.embedding.weight[start])
+        rows, size = batch * particles, bottom.shape[-1]
+        states = bottom.new_zeros(rows, capacity, *bottom.shape[1:])
+        states[:, 0] = bottom
+        score = bottom.new_full((batch, particles), -torch.inf)
+        score[:, 0] = 0
+        empty = torch.zeros(rows, dtype=torch.long, device=bottom.device)
+        return cls(bottom.new_zeros(rows, capacity, 2, size), states, empty, score.flatten())
+
+    def pushed(self, model: Generator, choices: list[Tops], row: Tensor, reductions: Tensor, words: Tensor) -> Stacks:
+        """Stacks of the derivations ``row`` (M,) after their ``reductions`` (M,) and a shift of ``words`` (M,)."""
+        new = torch.arange(len(row), device=row.device)
+        constituent, state, size, _ = (torch.stack(parts)[reductions, row] for parts in zip(*choices, strict=True))
+        constituents, states = self.constituents[row], self.states[row]
+        constituents[new, size], states[new, size] = constituent, state
+        word = model.embedding(words)
+        constituents[new, size + 1] = torch.stack([word, torch.zeros_like(word)], 1)
+        states[new, size + 1] = model.stack.push(word, state)
+        return Stacks(constituents, states, size + 1, self.score)
+
     @property
     def tops(self) -> Tops:
         """The topmost entries."""
@@ -60,7 +83,7 @@ def filtered_words(model: Generator, symbols: Tensor, particles: int) -> Tensor:
     ``symbols`` (B, N + 2) are the words between the start and the end symbol.
     """
     batch, length = len(symbols), symbols.shape[1] - 2
-    stacks = _start(model, batch, particles, length + 2, int(symbols[0, 0]))
+    stacks = Stacks.empty(model, batch, particles, length + 2, int(symbols[0, 0]))
     totals = [stacks.score.new_zeros(batch)]
     for position in range(1, length + 1):
         words = symbols[:, position].repeat_interleave(particles)
@@ -68,11 +91,16 @@ def filtered_words(model: Generator, symbols: Tensor, particles: int) -> Tensor:
         scores = torch.stack([tops.score + _shift(model, tops, words) for tops in choices], 1)  # (M, reductions)
         total, index, score = _selected(scores.view(batch, -1), particles)
         row = (index // len(choices) + particles * torch.arange(batch, device=index.device)[:, None]).flatten()
-        stacks = _pushed(model, stacks, choices, row, (index % len(choices)).flatten(), words[row])
+        stacks = stacks.pushed(model, choices, row, (index % len(choices)).flatten(), words[row])
         stacks = stacks._replace(score=score.flatten())
         totals.append(total)
     ends = symbols[:, -1].repeat_interleave(particles)
-    endings = [_ended(model, tops, ends) for tops in _after_reductions(model, stacks)]
+    endings = []
+    for tops in _after_reductions(model, stacks):  # derivations of one tree, to which the end symbol is joined
+        score = tops.score + _shift(model, tops, ends)
+        after = tops._replace(state=model.stack.push(model.embedding(ends), tops.state))
+        joined = score + functional.logsigmoid(_action(model, after))
+        endings.append(joined.masked_fill(tops.size != 1, -torch.inf))
     totals.append(torch.stack(endings, 1).view(batch, -1).logsumexp(1))
     return torch.stack(totals, 1).diff(dim=1)
 
@@ -90,18 +118,6 @@ def _selected(scores: Tensor, particles: int) -> tuple[Tensor, Tensor, Tensor]:
     is_complete = (scores > -torch.inf).sum(1, keepdim=True) <= particles
     equal = (total - math.log(particles))[:, None].expand_as(best)
     return total, torch.where(is_complete, order, drawn), torch.where(is_complete, best, equal)
-
-
-def _start(model: Generator, batch: int, particles: int, capacity: int, start: int) -> Stacks:
-    """Empty stacks. The derivations of a sentence are equal, so that only the first one has a probability."""
-    bottom = model.stack.bottom(model.embedding.weight[start])
-    rows, size = batch * particles, bottom.shape[-1]
-    states = bottom.new_zeros(rows, capacity, *bottom.shape[1:])
-    states[:, 0] = bottom
-    score = bottom.new_full((batch, particles), -torch.inf)
-    score[:, 0] = 0
-    empty = torch.zeros(rows, dtype=torch.long, device=bottom.device)
-    return Stacks(bottom.new_zeros(rows, capacity, 2, size), states, empty, score.flatten())
 
 
 def _after_reductions(model: Generator, stacks: Stacks) -> list[Tops]:
@@ -128,24 +144,3 @@ def _shift(model: Generator, tops: Tops, words: Tensor) -> Tensor:
     action = functional.logsigmoid(-_action(model, tops)).masked_fill(tops.size < 2, 0.0)
     logits = functional.linear(tops.state[:, -1, 0], model.embedding.weight, model.decoder_bias)
     return action + logits.log_softmax(-1).gather(1, words[:, None])[:, 0]
-
-
-def _ended(model: Generator, tops: Tops, ends: Tensor) -> Tensor:
-    """Log-probability (M,) of the derivations of one tree with the symbols ``ends`` (M,), which are joined to it."""
-    score = tops.score + _shift(model, tops, ends)
-    after = tops._replace(state=model.stack.push(model.embedding(ends), tops.state))
-    return (score + functional.logsigmoid(_action(model, after))).masked_fill(tops.size != 1, -torch.inf)
-
-
-def _pushed(
-    model: Generator, stacks: Stacks, choices: list[Tops], row: Tensor, reductions: Tensor, words: Tensor
-) -> Stacks:
-    """Stacks of the derivations ``row`` (M,) after their ``reductions`` (M,) and a shift of ``words`` (M,)."""
-    new = torch.arange(len(row), device=row.device)
-    constituent, state, size, _ = (torch.stack(parts)[reductions, row] for parts in zip(*choices, strict=True))
-    constituents, states = stacks.constituents[row], stacks.states[row]
-    constituents[new, size], states[new, size] = constituent, state
-    word = model.embedding(words)
-    constituents[new, size + 1] = torch.stack([word, torch.zeros_like(word)], 1)
-    states[new, size + 1] = model.stack.push(word, state)
-    return Stacks(constituents, states, size + 1, stacks.score)
