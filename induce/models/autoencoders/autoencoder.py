@@ -205,19 +205,15 @@ class ChartAutoencoder(Model):
         self.root_projection = None if learned_root else nn.Linear(size, size, bias=False)
         root_size = size * (self.lstm + learned_root)
         self.root = nn.Parameter(torch.empty(root_size)) if root_size else None
-        self._initialize(config.initialization)
-
-    def _initialize(self, initialization: str) -> None:
         for parameter in self.parameters():
             nn.init.normal_(parameter)
-        if initialization == "normal":
-            return
-        nn.init.normal_(self.embedding.weight, std=VECTOR_DEVIATION)
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, std=module.in_features**-0.5)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
+        if config.initialization == "fan-in":
+            nn.init.normal_(self.embedding.weight, std=VECTOR_DEVIATION)
+            for module in self.modules():
+                if isinstance(module, nn.Linear):
+                    nn.init.normal_(module.weight, std=module.in_features**-0.5)
+                    if module.bias is not None:
+                        nn.init.zeros_(module.bias)
 
     def merge(
         self, function: Composition, firsts: Elements, seconds: Elements, count: int

@@ -88,13 +88,40 @@ class _Chart:
     Entries of words without such a span are never read.
     """
 
+    left: Tensor
+    left_end: Tensor
+    right: Tensor
+    right_end: Tensor
+    near: list[tuple[Tensor, ...]]  # these three are described in `_read_rules`
+    far: list[Tensor]
+    stop: list[tuple[Tensor, ...]]
+
     def __init__(self, scores: RuleScores, combine: Callable[[Tensor], Tensor]) -> None:
         self.combine, self.root = combine, scores.root
         self.count = self.root.shape[1]
         self._read_rules(scores)
         self.gap = self.gap_end = self.open_right = self.open_left_end = self.root[:, None]  # width 0 is never read
         for width in range(1, self.count):
-            self._widen(width, self.count - width)
+            spans = self.count - width  # of this width in each sentence
+            inner = slice(1, width)  # widths of nearer dependents
+            gap = self.combine(self.right[:, :width, :spans] + self.left_end[:, :width, width:].flip(1))
+            self.gap, self.gap_end = self._both(self.gap, self.gap_end, gap)
+            first = self.left[:, width - 1, 1 : spans + 1] + self.stop[RIGHT][width][:, :spans]
+            rules = self.near[RIGHT][width][:, :spans, inner].transpose(1, 2)
+            later = self.open_right[:, inner, :spans] + self.gap_end[:, inner, width:].flip(1) + rules
+            self.open_right = self._wider(self.open_right, self.combine(torch.cat([first[:, None], later], 1)))
+            first = self.right[:, width - 1, :spans] + self.stop[LEFT][width][:, width:]
+            rules = self.near[LEFT][width][:, width:, inner].transpose(1, 2)
+            later = self.open_left_end[:, inner, width:] + self.gap[:, inner, :spans].flip(1) + rules
+            opened = self.combine(torch.cat([first[:, None], later], 1))
+            self.open_left_end = self._wider(self.open_left_end, opened, by_end=True)
+            each = slice(1, width + 1)
+            ways = self.open_right[:, each, :spans] + self.far[RIGHT][:, :spans, each].transpose(1, 2)
+            right = self.combine(ways + self.right_end[:, :width, width:].flip(1))
+            ways = self.open_left_end[:, each, width:] + self.far[LEFT][:, width:, each].transpose(1, 2)
+            left = self.combine(ways + self.left[:, :width, :spans].flip(1))
+            self.right, self.right_end = self._both(self.right, self.right_end, right)
+            self.left, self.left_end = self._both(self.left, self.left_end, left)
 
     def total(self, lengths: Tensor) -> Tensor:
         """Log of the sum over trees, or score of the best tree, of each sentence (B,). ``lengths`` (B,) count words."""
@@ -116,7 +143,7 @@ class _Chart:
         shape = scores.attach.shape[:3]
         attach = scores.attach.expand(*shape, count + 1, 2)
         decision = scores.decision.expand(*shape[:2], count + 1, 2, 2, 2)
-        self.near, self.far, self.stop = list[tuple[Tensor, ...]](), list[Tensor](), list[tuple[Tensor, ...]]()
+        self.near, self.far, self.stop = [], [], []
         for side, sign in ((LEFT, -1), (RIGHT, 1)):
             other = (head[:, None] + sign * width).clamp(0, count - 1)  # (N, W)
             row = head[:, None]
@@ -129,28 +156,6 @@ class _Chart:
         bare = decision[:, :, 0, :, NO_CHILD, STOP]
         self.left = self.left_end = bare[:, None, :, LEFT]
         self.right = self.right_end = bare[:, None, :, RIGHT]
-
-    def _widen(self, width: int, spans: int) -> None:
-        """Add all half spans of ``width``, ``spans`` for each sentence, to the tables."""
-        inner = slice(1, width)  # widths of nearer dependents
-        gap = self.combine(self.right[:, :width, :spans] + self.left_end[:, :width, width:].flip(1))
-        self.gap, self.gap_end = self._both(self.gap, self.gap_end, gap)
-        first = self.left[:, width - 1, 1 : spans + 1] + self.stop[RIGHT][width][:, :spans]
-        rules = self.near[RIGHT][width][:, :spans, inner].transpose(1, 2)
-        later = self.open_right[:, inner, :spans] + self.gap_end[:, inner, width:].flip(1) + rules
-        self.open_right = self._wider(self.open_right, self.combine(torch.cat([first[:, None], later], 1)))
-        first = self.right[:, width - 1, :spans] + self.stop[LEFT][width][:, width:]
-        rules = self.near[LEFT][width][:, width:, inner].transpose(1, 2)
-        later = self.open_left_end[:, inner, width:] + self.gap[:, inner, :spans].flip(1) + rules
-        opened = self.combine(torch.cat([first[:, None], later], 1))
-        self.open_left_end = self._wider(self.open_left_end, opened, by_end=True)
-        each = slice(1, width + 1)
-        ways = self.open_right[:, each, :spans] + self.far[RIGHT][:, :spans, each].transpose(1, 2)
-        right = self.combine(ways + self.right_end[:, :width, width:].flip(1))
-        ways = self.open_left_end[:, each, width:] + self.far[LEFT][:, width:, each].transpose(1, 2)
-        left = self.combine(ways + self.left[:, :width, :spans].flip(1))
-        self.right, self.right_end = self._both(self.right, self.right_end, right)
-        self.left, self.left_end = self._both(self.left, self.left_end, left)
 
     def _both(self, by_start: Tensor, by_end: Tensor, spans: Tensor) -> tuple[Tensor, Tensor]:
         return self._wider(by_start, spans), self._wider(by_end, spans, by_end=True)

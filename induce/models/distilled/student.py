@@ -126,7 +126,14 @@ class ChartParser(Student):
         """
         states = self.reader(bounded(batch.tokens), batch.lengths + 2, bounded(input_tokens))
         left, right = states.chunk(2, -1)
-        gaps = torch.cat([left[:, :-1], right[:, 1:], _marks(batch)], -1)
+        # punctuation of each gap, 1 or 0: separates, joins, closes or opens brackets
+        marks = torch.zeros(len(left), left.shape[1] - 1, GAP_FEATURES, device=left.device)
+        if isinstance(batch, FragmentBatch):
+            index = torch.arange(1, batch.tokens.shape[1], device=marks.device)
+            inside = index < batch.lengths.to(marks.device)[:, None]
+            table = torch.from_numpy(gap_features()).to(marks)
+            marks[:, 1:-1] = table[batch.gaps[:, 1:].long()] * inside[..., None]
+        gaps = torch.cat([left[:, :-1], right[:, 1:], marks], -1)
         start, end = (functional.leaky_relu(side(gaps)) for side in (self.start, self.end))
         scores = self.pairs(start) @ end.transpose(1, 2) / math.sqrt(self.config.span_size)
         scores = scores + self.starting(start) + self.ending(end).transpose(1, 2)
@@ -160,17 +167,6 @@ def inner_spans(lengths: Tensor, count: int) -> Tensor:
     end = torch.arange(count + 1, device=lengths.device)
     last = lengths[:, None, None]
     return (end - start >= 2) & (end <= last) & ~((start == 0) & (end == last))
-
-
-def _marks(batch: SentenceBatch) -> Tensor:
-    """Features (B, N + 1, 4) of the punctuation in each gap, 1 or 0: separates, joins, closes or opens brackets."""
-    tokens = batch.tokens
-    features = torch.zeros(len(tokens), tokens.shape[1] + 1, GAP_FEATURES, device=tokens.device)
-    if isinstance(batch, FragmentBatch):
-        table = torch.from_numpy(gap_features()).to(features)
-        inside = torch.arange(1, tokens.shape[1], device=tokens.device) < batch.lengths.to(tokens.device)[:, None]
-        features[:, 1:-1] = table[batch.gaps[:, 1:].long()] * inside[..., None]
-    return features
 
 
 class Biaffine(Student):

@@ -146,37 +146,32 @@ class _Chart:
         for width in range(1, self.count):
             heads, lasts = slice(self.count - width), slice(width, self.count)
             for side in (0, 1):
-                self._add_arcs(side, width, heads, lasts)
+                back = self.done_inner[1 - side, ::-1]  # indexed by its head, in the direction of this side
+                arcs = self.first[side, heads, width] * back[lasts, width - 1]
+                if width > 1:
+                    rest = _products(self.open_inner[side, heads, 1:width], back[lasts, width - 2 :: -1])
+                    self.rest[side, heads, width] = rest
+                    arcs += self.later[side, heads, width] * rest
+                if self.fragments is not None:
+                    crossing = self.crossing[side, heads, width] = arcs * self.fragments.crossing[side, heads, width]
+                    arcs -= crossing
+                self.same[side, heads, width] = arcs
             for side in (0, 1):
-                self._add_half_spans(side, width, heads, lasts)
-
-    def _add_arcs(self, side: int, width: int, heads: slice, lasts: slice) -> None:
-        back = self.done_inner[1 - side, ::-1]  # indexed by its head, in the direction of this side
-        arcs = self.first[side, heads, width] * back[lasts, width - 1]
-        if width > 1:
-            rest = _products(self.open_inner[side, heads, 1:width], back[lasts, width - 2 :: -1])
-            self.rest[side, heads, width] = rest
-            arcs += self.later[side, heads, width] * rest
-        if self.fragments is not None:
-            crossing = self.crossing[side, heads, width] = arcs * self.fragments.crossing[side, heads, width]
-            arcs -= crossing
-        self.same[side, heads, width] = arcs
-
-    def _add_half_spans(self, side: int, width: int, heads: slice, lasts: slice) -> None:
-        total = _products(self.same[side, heads, 1 : width + 1], self.done_outer_end[side, lasts, width - 1 :: -1])
-        if self.fragments is not None:
-            inner = self.done_inner_end[side, lasts, width - 1 :: -1]
-            total += _products(self.crossing[side, heads, 1 : width + 1], inner)
-        done = total * self.stop[side, heads, 1]
-        self.open[side, heads, width] = total
-        self.done[side, heads, width] = self.done_end[side, lasts, width] = done
-        if self.fragments is not None:
-            self.open_inner[side, heads, width] = total * self.fragments.cover[side, heads, width]
-            inner = done * self.fragments.dependent_cover[side, heads, width]
-            self.done_inner[side, heads, width] = self.done_inner_end[side, lasts, width] = inner
-            if self.fragments.within is not None:
-                outer = done * self.fragments.within[side, heads, width]
-                self.done_outer[side, heads, width] = self.done_outer_end[side, lasts, width] = outer
+                outer_ends = self.done_outer_end[side, lasts, width - 1 :: -1]
+                total = _products(self.same[side, heads, 1 : width + 1], outer_ends)
+                if self.fragments is not None:
+                    inner = self.done_inner_end[side, lasts, width - 1 :: -1]
+                    total += _products(self.crossing[side, heads, 1 : width + 1], inner)
+                done = total * self.stop[side, heads, 1]
+                self.open[side, heads, width] = total
+                self.done[side, heads, width] = self.done_end[side, lasts, width] = done
+                if self.fragments is not None:
+                    self.open_inner[side, heads, width] = total * self.fragments.cover[side, heads, width]
+                    inner = done * self.fragments.dependent_cover[side, heads, width]
+                    self.done_inner[side, heads, width] = self.done_inner_end[side, lasts, width] = inner
+                    if self.fragments.within is not None:
+                        outer = done * self.fragments.within[side, heads, width]
+                        self.done_outer[side, heads, width] = self.done_outer_end[side, lasts, width] = outer
 
     def growth(self) -> Array:
         """Log of the factor (B,) by which half spans grow per word, measured while they are in range."""

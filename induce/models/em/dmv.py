@@ -258,7 +258,11 @@ class DmvLearner:
         return self.context.seed * 1000 + self.member
 
     def step(self, done: int) -> tuple[float, int]:
-        """Run one pass after ``done`` passes and return the mean NLL of the classes and the number of words."""
+        """Run one pass after ``done`` passes and return the mean NLL of the classes and the number of words.
+
+        In lateen EM (Spitkovsky et al. 2011), it changes between all trees and the best tree if the log-likelihood
+        hardly increased.
+        """
         if done == 0:
             self._prepare()
             self.context.group.equalize(self.model)
@@ -266,24 +270,14 @@ class DmvLearner:
         if done == 0:
             self._learn(None)
         total = self._learn(self.model.grammar(self.member))
-        self._alternate(total)
+        if self.model.config.em == "lateen":  # the log-likelihoods of two passes of one kind are compared
+            stalled = total - float(self.model.objective[self.member]) < MIN_GAIN * abs(total)
+            if stalled:
+                self.model.hard[self.member] = not self.model.hard[self.member]
+            self.model.objective[self.member] = NOT_COMPARED if stalled else total
         self.model.passes[self.member] = done + 1
         count = sum(block.classes.size for block in self.blocks)
         return -total / max(1, count), count
-
-    def _alternate(self, total: float) -> None:
-        """Change between all trees and the best tree if ``total`` hardly increased (lateen EM, Spitkovsky et al. 2011).
-
-        The log-likelihood of the best tree is compared only with that of the best tree, and likewise for the sum.
-        """
-        model, member = self.model, self.member
-        if model.config.em != "lateen":
-            return
-        before = float(model.objective[member])
-        stalled = total - before < MIN_GAIN * abs(total)
-        if stalled:
-            model.hard[member] = not model.hard[member]
-        model.objective[member] = NOT_COMPARED if stalled else total
 
     def _learn(self, grammar: ValenceGrammar | None) -> float:
         """Fit the grammar to expected uses under ``grammar`` and return the log-likelihood under ``grammar``.

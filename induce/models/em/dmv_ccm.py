@@ -76,25 +76,18 @@ def joint_log_total(first: Tensor, later: Tensor, stop: Tensor, root: Tensor, br
             ways = [right[k - 1][starts] + under[width - k - 1][starts + k, starts] for k in range(1, width)]
             right.append(weight + torch.logsumexp(torch.stack(ways), 0))
         at_left = right[width - 1] + stops[0, starts, min(width - 1, 1)]  # (spans, B): the head is the first word
-        if width == 1:
-            left.append(at_left[:, None])
-        else:
-            left.append(torch.cat([at_left[:, None], _left_children(starts, width, under, left, weight)], 1))
+        ways = []  # for the other heads, in their order
+        for k in range(1, width):  # words of the outermost left dependent's span; the head follows it
+            heads = starts[:, None] + torch.arange(k, width)
+            part = under[k - 1][starts[:, None], heads] + left[width - k - 1][starts + k]
+            ways.append(functional.pad(part, (0, 0, k - 1, 0), value=LOWEST))
+        others = [weight[:, None] + torch.logsumexp(torch.stack(ways), 0)] if ways else []
+        left.append(torch.cat([at_left[:, None], *others], 1))
         heads = starts[:, None] + words[:width]  # (spans, width)
         has_left = (words[:width] > 0).long().expand_as(heads)
         done = left[width - 1] + stops[1, heads, has_left]
         under.append(_over(first, later, done, heads))
     return torch.logsumexp(root + done[0], 0)
-
-
-def _left_children(starts: Tensor, width: int, under: list[Tensor], left: list[Tensor], weight: Tensor) -> Tensor:
-    """``left`` (spans, width - 1, B) of spans of one width whose head is not their first word, in order of heads."""
-    ways = []
-    for k in range(1, width):  # words of the outermost left dependent's span; the head follows it
-        heads = starts[:, None] + torch.arange(k, width)
-        part = under[k - 1][starts[:, None], heads] + left[width - k - 1][starts + k]
-        ways.append(functional.pad(part, (0, 0, k - 1, 0), value=LOWEST))
-    return weight[:, None] + torch.logsumexp(torch.stack(ways), 0)
 
 
 def _by_pair(table: Tensor) -> Tensor:

@@ -102,16 +102,13 @@ class SegmentEdges(FittedModel):
         _, edges = self._edges(batch)
         frequencies = (self.shares / self.means.clamp(min=SMALLEST)[:, None])[:, batch.tokens].cpu().numpy()
         gaps = edges.cpu().numpy()
-        return span_log_weights(frequencies, gaps, right_probability, self.config, self._cohesion(batch, gaps))
-
-    def _cohesion(self, batch: FragmentBatch, edges: np.ndarray) -> np.ndarray:
-        """Cohesion (B, N + 1) of the two words around each gap, 0 at the edges of segments."""
         tokens, pairs = batch.tokens.cpu().numpy(), self.pairs.cpu().numpy()
         keys = tokens[:, :-1] * self.shares.shape[1] + tokens[:, 1:]
         indices = np.minimum(np.searchsorted(pairs, keys), len(pairs) - 1)
-        cohesion = np.zeros(edges.shape)
+        cohesion = np.zeros(gaps.shape)  # of the words around each gap, 0 at the edges of segments
         cohesion[:, 1:-1] = np.where(pairs[indices] == keys, self.cohesion.cpu().numpy()[indices], 0)
-        return np.where(edges, 0, cohesion)
+        cohesion = np.where(gaps, 0, cohesion)
+        return span_log_weights(frequencies, gaps, right_probability, self.config, cohesion)
 
     @staticmethod
     def _edges(batch: FragmentBatch) -> tuple[Tensor, Tensor]:

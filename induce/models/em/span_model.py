@@ -65,25 +65,19 @@ def bracket_counts(log_weights: Array) -> BracketCounts:
         inside = sums[-1] + log_weights[starts[:spans], starts[:spans] + width]
         by_start[:spans, width] = by_end[width:, count - width] = inside
     log_total = by_start[0, count].copy() if count > 1 else np.zeros(batch)
-    return BracketCounts(_probabilities(by_start, by_end, sums), log_total)
 
-
-def _probabilities(by_start: Array, by_end: Array, sums: list[Array]) -> Array:
-    """The probability (N, N + 1, B) of each bracket, from the inside tables and their sums over splits."""
-    count, batch = by_start.shape[0] - 1, by_start.shape[2]
     as_left, as_right = np.zeros_like(by_start), np.zeros_like(by_end)  # in the layouts of by_start and by_end
-    result = np.zeros((count, count + 1, batch))
+    probability = np.zeros((count, count + 1, batch))
     as_left[0, count] = 1
-    starts = np.arange(count)
     for width in range(count, 1, -1):
         spans = count - width + 1
-        probability = as_left[:spans, width] + as_right[width:, count - width]  # (spans, B)
-        result[starts[:spans], starts[:spans] + width] = probability
+        total = as_left[:spans, width] + as_right[width:, count - width]  # (spans, B)
+        probability[starts[:spans], starts[:spans] + width] = total
         ways = by_start[:spans, 1:width] + by_end[width:, spans:count]
-        shares = np.exp(ways - sums[width - 2][:, None]) * probability[:, None]
+        shares = np.exp(ways - sums[width - 2][:, None]) * total[:, None]
         as_left[:spans, 1:width] += shares
         as_right[width:, spans:count] += shares
-    return result
+    return BracketCounts(probability, log_total)
 
 
 def random_split_probability(count: int) -> Array:

@@ -146,7 +146,12 @@ class GrammarSums:
 
         They are valid until the next call.
         """
-        weights, fragments = self.weights(grammar, block), self._fragments(block)
+        weights, fragments, each = self.weights(grammar, block), None, block.fragments.shape[1]
+        inside = np.arange(len(block.classes))[:, None] < block.lengths[:each]
+        if self.preferences.penalty < 1 and ((block.fragments != block.fragments[:1]) & inside).any():
+            fragments = Fragments.of(block.fragments, self.preferences.penalty, self.preferences.constraint)
+            if block.copies > 1:
+                fragments = fragments.select(np.tile(np.arange(each), block.copies))
         if best:
             return plain_tree_counts(weights, fragments, best=True)
         return tree_counts(weights, fragments, workspace=self._workspace)
@@ -208,15 +213,6 @@ class GrammarSums:
                 totals = np.bincount(pairs[side].ravel(), arcs[side].ravel(), size * size)
                 counts.choose[:, side, v] += totals.reshape(size, size)
                 counts.stop[:, side, v] += np.bincount(heads, trees.stop[side, :, v].ravel(), size)
-
-    def _fragments(self, block: SentenceBlock) -> Fragments | None:
-        fragments, each = None, block.fragments.shape[1]
-        inside = np.arange(len(block.classes))[:, None] < block.lengths[:each]
-        if self.preferences.penalty < 1 and ((block.fragments != block.fragments[:1]) & inside).any():
-            fragments = Fragments.of(block.fragments, self.preferences.penalty, self.preferences.constraint)
-            if block.copies > 1:
-                fragments = fragments.select(np.tile(np.arange(each), block.copies))
-        return fragments
 
     def _pairs(self, classes: Array, size: int) -> Array:
         """Index (2, N, N, B) of each pair of head class and dependent class, or 0 outside the sentence."""

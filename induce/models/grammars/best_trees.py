@@ -192,16 +192,13 @@ def best_trees(emissions: Tensor, root: Tensor, rules: Maxima) -> list[LabelledS
         rights = torch.stack([chart[:, starts + k, starts + width] for k in range(1, width)], 2)
         chart[:, starts, starts + width, :size] = rules.parents(lefts, rights)
     tops = (chart[:, 0, count, :size] + root.log()).argmax(-1).tolist()
-    return [_backtrace(chart[k], k, tops[k], rules, size) for k in range(batch)]
-
-
-def _backtrace(chart: Tensor, sentence: int, top: int, rules: Maxima, size: int) -> LabelledSpans:
-    """Spans of the best tree of one ``sentence``, whose chart is (N, N + 1, M), below nonterminal ``top``."""
-    count = len(chart)
-    spans = [(0, count, top)]
-    for start, end, label in spans:  # grows during the loop
-        middles = torch.arange(start + 1, end, device=chart.device)
-        split, left, right = rules.children(sentence, label, chart[start, middles], chart[middles, end])
-        middle = start + 1 + split
-        spans += [(start, middle, left)] * (left < size) + [(middle, end, right)] * (right < size)
-    return spans
+    trees: list[LabelledSpans] = []
+    for sentence, (table, top) in enumerate(zip(chart, tops, strict=True)):
+        trees.append([(0, count, top)])
+        for start, end, label in trees[-1]:  # grows during the loop
+            split, left, right = rules.children(
+                sentence, label, table[start, indices[start + 1 : end]], table[indices[start + 1 : end], end]
+            )
+            middle = start + 1 + split
+            trees[-1] += [(start, middle, left)] * (left < size) + [(middle, end, right)] * (right < size)
+    return trees

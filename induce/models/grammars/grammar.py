@@ -212,7 +212,10 @@ class Grammar(EdgeCounting, SentenceScoring, Model):
         symbols = scores.new_zeros(*scores.shape, self.config.nonterminals) if query.symbols else None
         for rows, tokens in batch.by_length():
             for start, end in pieces(tokens.shape[1]):
-                shares = self._symbol_shares(tokens[:, start:end])
+                tables, shares = self.fixed_tables(tokens[:, start:end]), list[Tensor]()  # by width: (spans, B, S)
+                if end - start > 1:
+                    emissions = emitted(tables, tokens[:, start:end])
+                    shares = tables.rules.symbol_marginals(emissions, growth=float(self.growth))[1]
                 for width in range(2, end - start + 1):
                     starts = torch.arange(start, end - width + 1)[:, None]
                     scores[rows, starts, starts + width] = shares[width].sum(-1)
@@ -221,13 +224,6 @@ class Grammar(EdgeCounting, SentenceScoring, Model):
                 if tokens.shape[1] > 1:
                     scores[rows, start, tokens.shape[1]] = 1.0  # pieces are joined from the right
         return SpanScores(scores.clamp_(0.0, 1.0), batch.lengths, symbols=symbols)
-
-    def _symbol_shares(self, tokens: Tensor) -> list[Tensor]:
-        """Probability of each nonterminal over each span, by width: (spans, B, S), of sentences of one length."""
-        if tokens.shape[1] < 2:
-            return []
-        tables = self.fixed_tables(tokens)
-        return tables.rules.symbol_marginals(emitted(tables, tokens), growth=float(self.growth))[1]
 
     def _best(self, batch: SentenceBatch) -> Brackets:
         trees: list[list[tuple[Any, ...]]] = [[] for _ in batch.lengths]

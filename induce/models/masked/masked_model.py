@@ -111,23 +111,17 @@ class MaskedLanguageModel(MaskingImpact, WordScoring, WordVectors, Model):
         """
         impacts = self.embedding.weight.new_zeros(*batch.tokens.shape, batch.tokens.shape[1])
         for row, (tokens, length) in enumerate(zip(batch.tokens, batch.lengths.tolist(), strict=True)):
-            states = self._states_of_masked_pairs(tokens[:length])
+            states = impacts.new_zeros(length, length, self.config.embedding_size)  # of word i without i and j
+            first, second = torch.triu_indices(length, length, device=tokens.device)
+            size = max(1, MAX_COPIED_WORDS // max(1, length))
+            for i, j in zip(first.split(size), second.split(size), strict=True):
+                copies, each = tokens[:length].repeat(len(i), 1), torch.arange(len(i), device=tokens.device)
+                copies[each, i] = copies[each, j] = self.mask_symbol
+                final = self.final_states(copies, torch.full((len(i),), length))
+                states[i, j], states[j, i] = final[each, i], final[each, j]
             single = states.diagonal(dim1=0, dim2=1).t()
             impacts[row, :length, :length] = (single[:, None] - states).norm(dim=-1)
         return impacts
-
-    def _states_of_masked_pairs(self, tokens: Tensor) -> Tensor:
-        """States (N, N, E) of word i of ``tokens`` (N) if the words i and j are masked."""
-        count = len(tokens)
-        states = self.embedding.weight.new_zeros(count, count, self.config.embedding_size)
-        first, second = torch.triu_indices(count, count, device=tokens.device)
-        size = max(1, MAX_COPIED_WORDS // max(1, count))
-        for i, j in zip(first.split(size), second.split(size), strict=True):
-            copies, each = tokens.repeat(len(i), 1), torch.arange(len(i), device=tokens.device)
-            copies[each, i] = copies[each, j] = self.mask_symbol
-            final = self.final_states(copies, torch.full((len(i),), count))
-            states[i, j], states[j, i] = final[each, i], final[each, j]
-        return states
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
         """Log-probability (B, N) of each word if it alone is masked (Salazar et al. 2020, eq. 1), or 0 at padding.

@@ -97,17 +97,16 @@ class EncoderLayer(nn.Module):
         query, key, value = self.project(x).view(batch, count, 3, self.heads, -1).permute(2, 0, 3, 1, 4)  # (B, K, N, D)
         scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
         if self.relative is not None:
-            scores = scores + self._bias(batch, count)
+            scores = scores + self.bias_of_pairs(self.relative, batch, count)
         real = real[:, None, None]
         if mask is None:
             return scores.masked_fill(~real, -math.inf).softmax(-1), value
         return scores.sigmoid() * mask * real, value
 
-    def _bias(self, batch: int, count: int) -> Tensor:
-        """Bias of every pair of words (B or 1, K, N, N)."""
-        assert self.relative is not None
-        index = torch.arange(count, device=self.relative.device)
-        bias = self.relative[:, (index[:, None] - index).abs().clamp(max=MAX_DISTANCE - 1)]  # (K, N, N)
+    def bias_of_pairs(self, relative: Tensor, batch: int, count: int) -> Tensor:
+        """Bias of every pair of words (B or 1, K, N, N), from the weights ``relative`` of heads and distances."""
+        index = torch.arange(count, device=relative.device)
+        bias = relative[:, (index[:, None] - index).abs().clamp(max=MAX_DISTANCE - 1)]  # (K, N, N)
         if self.scrambled:  # repeated head by head, while the scores lie sentence by sentence
             return bias.repeat_interleave(batch, 0).view(batch, self.heads, count, count)
         return bias

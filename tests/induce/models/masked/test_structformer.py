@@ -245,13 +245,13 @@ def test_relative_bias(kind: str) -> None:
     model = Transformer(replace(plain, relative_bias=kind), 20)
     layer = model.layers[0]
     torch.nn.init.normal_(layer.relative)
-    bias = layer._bias(3, 5).expand(3, 2, 5, 5)
+    bias = layer.bias_of_pairs(layer.relative, 3, 5).expand(3, 2, 5, 5)
     for k in range(6):
         head = k % 2 if kind == "distance" else k // 3
         for i in range(5):
             for j in range(5):
                 assert bias.flatten(0, 1)[k, i, j] == layer.relative[head, abs(i - j)]
-    far = layer._bias(1, 300)
+    far = layer.bias_of_pairs(layer.relative, 1, 300)
     assert far.shape[-1] == 300
     assert torch.equal(far[..., 0, 299], far[..., 0, 255])
 
