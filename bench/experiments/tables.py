@@ -10,8 +10,8 @@ logic. Existing results are not computed again.
 
 Three tables train by epochs: ON-LSTM and PRPN with and without supervised distances on nltk's sample of the Wall Street
 Journal (``wsj``), the encoders with given trees on the published pairs of logic (``given-trees``, table 5), and
-Option-Controller Networks (``options``, figure 19). Each call trains unfinished runs for at most the given minutes
-more, and prints the scores so far; with ``--minutes 0`` it only prints them.
+Option-Controller Networks during imitation (``imitation``, figure 19). Each call trains unfinished runs for at most the
+given minutes more, and prints the scores so far; with ``--minutes 0`` it only prints them.
 """
 
 from __future__ import annotations
@@ -363,6 +363,36 @@ def given_trees(bench: Bench) -> str:
     return markdown(["operators (table 5)", "seed", "epochs", "words read", "CPU minutes", *OPERATORS], sorted(rows))
 
 
+def imitation(bench: Bench) -> str:
+    """Table of segments and options of Option-Controller Networks by update (thesis, figure 19)."""
+    from induce.storage.checkpoint import Check
+    from induce.tasks.craft.policy_scores import load_test, segment_scores
+    from induce.training.prepare import prepare_run
+    from induce.training.request import RunRequest
+
+    by_step: dict[int, list[Mapping[str, float]]] = {}
+    for seed in bench.seeds:
+        run = bench.folder / f"imitation-{seed}"
+        curve, resume = run.with_name(f"{run.name}.curve.json"), (run / RESUME).exists()
+        new: dict[str, Any] = {"preset": "craft", "settings": bench.settings, "seed": int(seed)}
+        scores = read_json(curve) or {}
+        if bench.minutes:
+            trainer = prepare_run(RunRequest(run=str(run), task="craft", resume=resume, **({} if resume else new)))
+            demonstrations = load_test((), trainer.run.config.task)
+            for event in trainer.train(max_minutes=bench.minutes):
+                if isinstance(event, Check):
+                    model, actions = trainer.run.model.eval(), trainer.run.vocabulary
+                    scores[str(event.step)] = segment_scores(model, demonstrations, actions, trainer.run.device)
+                    write_json(curve, scores)
+        for step, values in scores.items():
+            by_step.setdefault(int(step), []).append(values)
+    rows = []
+    for step, runs in sorted(by_step.items()):
+        means = [spread([run[name] for run in runs]) for name in ("actions", "F1 tol 1", "align", "NMI")]
+        rows.append([f"{step:,}", *means, ", ".join(f"{run['NMI']:.1f}" for run in runs)])
+    return markdown(["updates (figure 19)", "actions", "F1, 1 step", "align", "NMI", "NMI by seed"], rows)
+
+
 def correlated(correlation: Mapping[str, Any]) -> str:
     """A correlation with its interval."""
     return f"{correlation['value']:.2f} [{correlation['low']:.2f}, {correlation['high']:.2f}]"
@@ -380,6 +410,7 @@ TABLES: Mapping[str, Callable[[Bench], str]] = {
     "latent": latent,
     "wsj": wsj,
     "given-trees": given_trees,
+    "imitation": imitation,
 }
 
 

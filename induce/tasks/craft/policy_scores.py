@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from induce.data.batches import batches_by_cost
-from induce.data.vocabulary import FIRST
+from induce.data.vocabulary import FIRST, Vocabulary
 from induce.decoding.distances import EVEN
 from induce.device import choose_device
 from induce.storage.checkpoint import Checkpoint, build_model
@@ -24,7 +24,7 @@ from induce.storage.locate import system_name
 from induce.tasks.accuracy import read_runs
 from induce.tasks.base import TaskEvaluation
 from induce.tasks.craft.baselines import OrderedMemoryPolicy
-from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations, make_batch
+from induce.tasks.craft.demonstrations import Craft, CraftSettings, Demonstration, Demonstrations, make_batch
 from induce.tasks.craft.ocn import OptionController
 from induce.tasks.craft.option_calls import Calls, draw_each, options_of
 from induce.tasks.craft.world import (
@@ -166,7 +166,7 @@ def score_craft(
     data = (" ".join(paths) or "generated") + (f" (up to {largest} actions)" if largest else "")
     scores, by_model = [], dict[str, list[CraftScore]]()
     for run, checkpoint in checkpoints.items():
-        demonstrations = load_test(paths, checkpoint, largest=largest)
+        demonstrations = load_test(paths, checkpoint.config.task, largest=largest)
         name = system_name(checkpoint.config.model_name, run, alone=len(checkpoints) == 1)
         score = score_policy(name, checkpoint, demonstrations, data, device=choose_device(device))
         scores.append(replace(score, model=run))
@@ -182,12 +182,11 @@ def score_craft(
     return TaskEvaluation(task, data, scores, tables, signatures, groups)
 
 
-def load_test(paths: Sequence[str], checkpoint: Checkpoint, *, largest: int | None = None) -> Demonstrations:
+def load_test(paths: Sequence[str], config: CraftSettings, *, largest: int | None = None) -> Demonstrations:
     """The demonstrations of files, or of the generated test part if there are none, of up to ``largest`` actions.
 
-    Raises SynparseError if there is no demonstration, or if the model of ``checkpoint`` has not learned its task.
+    Raises SynparseError if there is no demonstration, or if one is not of a task of the settings ``config``.
     """
-    config = checkpoint.config.task
     craft, sketches = Craft(), read_sketches(config.sketches)
     examples = craft.read(paths, config) if paths else craft.generate(config, "test", GENERATED)
     demonstrations = Demonstrations(
@@ -203,7 +202,7 @@ def score_policy(
 ) -> CraftScore:
     """Segments and options of a model along demonstrations, and its success in new worlds."""
     model: Any = build_model(checkpoint).to(device)
-    values = segment_scores(model, demonstrations, checkpoint, device)
+    values = segment_scores(model, demonstrations, checkpoint.vocabulary, device)
     for number, sketch in enumerate(demonstrations.sketches if isinstance(model, Policy) else ()):
         values[f"success {sketch}"] = 100 * success(model, sketch, number, count=WORLDS, seed=SEED)
         if isinstance(model, OptionController):
@@ -219,14 +218,14 @@ def score_policy(
 
 
 @torch.inference_mode()
-def segment_scores(model: Any, demonstrations: Demonstrations, checkpoint: Checkpoint, device: str) -> dict[str, float]:
+def segment_scores(model: Any, demonstrations: Demonstrations, actions: Vocabulary, device: str) -> dict[str, float]:
     """Scores in percent: correct actions, F1 of ends, aligned steps, mutual information of options and subtasks.
 
     ``F1`` and ``align`` use as many predicted ends as there are gold ends, including the last one, as the released
     program does. ``F1 own`` uses ends with a probability of one half or more, without the last one,
     which is given.
     """
-    items, with_options = demonstrations.encode(checkpoint.vocabulary), model.has_options
+    items, with_options = demonstrations.encode(actions), model.has_options
     rows: dict[str, list[float]] = {name: [] for name in ("F1 tol 0", "F1 tol 1", "F1 own", "align")}
     chosen, subtasks, correct, weights = [], [], 0, []
     for part in batches_by_cost(items.lengths):
