@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, tee
+from itertools import chain, islice, tee
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch, SpanTargetBatch
+from induce.data.normalization import RECIPES
 from induce.registry import LOADERS, MODELS, Output
 from induce.settings.run import RunConfig, entry_of
 from induce.storage.locate import PathType, locate, parse_model_spec
@@ -43,9 +44,19 @@ PLAIN_TAGS = {"W", "X", ""}  # of words in trees written by parsers
 class Teacher:
     """A model or a file that gives a tree, or head distributions, for each sentence of the training text."""
 
-    def __init__(self, name: str, output: Output = "trees", *, device: str = "auto") -> None:
-        """``name`` is a model specification or a file. Raises SynparseError if it cannot give ``output``."""
-        self.name, self.output = name, output
+    def __init__(
+        self,
+        name: str,
+        output: Output = "trees",
+        *,
+        device: str = "auto",
+        is_needed: Callable[[Sentence], bool] = lambda sentence: True,
+    ) -> None:
+        """``name`` is a model specification or a file. Raises SynparseError if it cannot give ``output``.
+
+        A model gives a tree without phrases for a sentence for which ``is_needed`` is false.
+        """
+        self.name, self.output, self.is_needed = name, output, is_needed
         self.parser: Parser | None = None if is_file(name) else _load(name, output, device)
 
     def predictions(self, sentences: Iterable[Sentence]) -> Iterator[Any]:
@@ -61,9 +72,12 @@ class Teacher:
         work = _trees if self.output == "trees" else _distributions
         parser, count = self.parser, worker_count(self.parser.device)
         while block := list(islice(plain, CHUNK_SENTENCES * MAX_CHUNKS)):
-            chunks = [block[start : start + CHUNK_SENTENCES] for start in range(0, len(block), CHUNK_SENTENCES)]
-            for results in map_in_workers(lambda chunk: work(parser, chunk), chunks, min(count, len(chunks))):
-                yield from results
+            needed = list(filter(self.is_needed, block))
+            chunks = [needed[start : start + CHUNK_SENTENCES] for start in range(0, len(needed), CHUNK_SENTENCES)]
+            results = map_in_workers(lambda chunk: work(parser, chunk), chunks, max(1, min(count, len(chunks))))
+            parsed = chain.from_iterable(results)
+            for sentence in block:
+                yield next(parsed) if self.is_needed(sentence) else Tree.from_spans(sentence.words, ())
 
     @property
     def saw_gold(self) -> bool:
@@ -100,7 +114,20 @@ def supervise(request: RunRequest, config: RunConfig) -> Supervision:
     if entry.needs_teacher and (request.dev or request.sample):
         check_development(request.teachers)
     output = entry.teacher_output or "trees"
-    teachers = [Teacher(name, output, device=request.device) for name in request.teachers]
+    longest = getattr(config.loader, "longest", 0)
+    # Grammars never read longer sentences in training, and are scored without trees. Most of the time of parsing a text
+    # is for its long sentences.
+    skips = longest and not entry.learns_trees and SpanSupervisedBatch in LOADERS.get(config.loader_name).batches
+    normalize = RECIPES[config.data.normalization]
+    teachers = [
+        Teacher(
+            name,
+            output,
+            device=request.device,
+            is_needed=lambda sentence: not skips or len(normalize(sentence.words, sentence.tags).forms) <= longest,
+        )
+        for name in request.teachers
+    ]
     annotation = annotation_type(teachers)
     if entry.learns_trees:
         options = replace(request.input_options, tokenize=config.data.tokenization)

@@ -13,16 +13,17 @@ import torch
 from induce.data.batches import HeadSupervisedBatch
 from induce.data.corpus import read_corpora
 from induce.data.loaders import MaskedLoader
+from induce.data.normalization import RECIPES
 from induce.distillation.paraphrases import reward_references
 from induce.distillation.span_information import nearest_sentences
-from induce.distillation.teachers import Teacher, is_file, tree_references
+from induce.distillation.teachers import Teacher, is_file, supervise, tree_references
 from induce.likelihood.perplexity import TextScorer
 from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.settings.presets import resolve
 from induce.training.prepare import prepare_run
-from induce.training.request import RunRequest
+from induce.training.request import RunRequest, resolved_config
 from tests.support.tiny import SETTINGS, assert_equal_weights, sentences, stop_after, with_chains
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -266,6 +267,22 @@ def test_teacher_of_a_model_with_a_random_start_is_refused(tmp_path: Path, trees
     )
     with pytest.raises(SynparseError, match="learns no initial trees; leave it or --teacher out"):
         prepare_run(requested)
+
+
+def test_sentences_that_a_grammar_never_reads_are_not_parsed(tmp_path: Path) -> None:
+    requested = RunRequest(run="", text=TEXT, preset="npcfg-small", teachers=("english",))
+    text = [Sentence(tuple(words)) for words in TEXT]
+    trees = {}
+    for longest in (0, 5):
+        config = resolved_config(replace(requested, settings=(f"loader.longest={longest}",)))
+        references = supervise(requested, config).references
+        assert references is not None
+        trees[longest] = [tree for (tree,) in references(text)]
+    lengths = [len(RECIPES[config.data.normalization](sentence.words).forms) for sentence in text]
+    assert {length > 5 for length in lengths} == {True, False}
+    for length, tree, parsed in zip(lengths, trees[5], trees[0], strict=True):
+        assert tree.words == parsed.words
+        assert tree.spans == (parsed.spans if length <= 5 else ((0, len(tree.words)),))
 
 
 def test_missing_teacher_is_refused(tmp_path: Path, trees: Path) -> None:
