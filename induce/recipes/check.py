@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from induce.data.loaders import SpanSettings
 from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder, parse_priors
 from induce.ensemble.ensemble import STRUCTURES
-from induce.recipes.evidence import STRONGEST
 from induce.recipes.recipe import VOTE, Part, PartRun, Recipe
+from induce.recipes.recipe_job import STRONGEST
 from induce.registry import LOADERS, Output
 from induce.settings.run import RunConfig, entry_of, kind_of
 from induce.structures import Structure

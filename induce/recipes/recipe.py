@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import inf
 from pathlib import Path
@@ -60,13 +60,6 @@ class Part:
             raise ValueError(f"part {self.name!r}: leave out {change!r}; each model has its own seed")
         _check_positive(self)
         ModelSpec(path=self.name, weight=self.weight)
-
-    def in_style(self, style: str) -> Part:
-        """The part with the placeholder ``{style}`` in its presets and settings replaced by ``style``."""
-        presets, settings = (
-            tuple(text.replace("{style}", style) for text in texts) for texts in (self.presets, self.settings)
-        )
-        return replace(self, presets=presets, settings=settings)
 
 
 @dataclass(frozen=True)
@@ -159,24 +152,25 @@ class Recipe:
             hint = nearest(style, self.styles) if self.styles else "it has none"
             raise UnknownNameError(f"recipe {self.name!r} has no style {style!r}; {hint}")
         chosen = style or next(iter(self.styles), "")
-        return replace(self, parts=tuple(part.in_style(chosen) for part in self.parts), styles=())
+        return replace(self._with_names(lambda name: name.replace("{style}", chosen)), styles=())
 
     def relative_to(self, folder: Path) -> Recipe:
         """The recipe with its files in ``folder``: presets, another recipe, and vocabularies."""
 
         def located(name: str) -> str:
-            return str(folder / name) if name.endswith(".toml") else name
+            key, separator, value = name.rpartition("=")
+            is_file = key.strip() == "data.vocabulary" and value.strip() if key else value.endswith(".toml")
+            return f"{key}{separator}{folder / value.strip()}" if is_file else name
 
-        def with_file(change: str) -> str:
-            name, _, value = change.partition("=")
-            is_file = name.strip() == "data.vocabulary" and value.strip()
-            return f"{name}={folder / value.strip()}" if is_file else change
+        return replace(self._with_names(located), small_text_recipe=located(self.small_text_recipe))
 
-        parts = tuple(
-            replace(part, presets=tuple(map(located, part.presets)), settings=tuple(map(with_file, part.settings)))
+    def _with_names(self, change: Callable[[str], str]) -> Recipe:
+        """The recipe with ``change`` applied to each name of a preset and to each setting."""
+        parts = [
+            replace(part, presets=tuple(map(change, part.presets)), settings=tuple(map(change, part.settings)))
             for part in self.parts
-        )
-        return replace(self, parts=parts, small_text_recipe=located(self.small_text_recipe))
+        ]
+        return replace(self, parts=tuple(parts))
 
     @property
     def runs(self) -> list[PartRun]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, sqrt
 from pathlib import Path
+from statistics import geometric_mean
 
 from induce.decoding.specification import parse_priors
-from induce.recipes.evidence import STRONGEST, compared_perplexities, prior_strength
 from induce.recipes.recipe import VOTE, PartRun, Recipe
 from induce.settings.presets import resolve
 from induce.storage.checkpoint import RunFacts, find, read
@@ -23,12 +23,15 @@ from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.metadata import FileFormat, read_metadata, write_metadata
 
-FORMAT = FileFormat(3, "the plan of a job", "begin again with --overwrite")
+FORMAT = FileFormat(4, "the plan of a job", "begin again with --overwrite")
 PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
 MAX_SEED = 2**32 // SEEDS_PER_JOB - 10  # of a job, with room for the seeds of its runs
 MAX_MINUTES = 1e7
 BRANCHING = "parse.branching="  # the setting of a request that all parts with priors take
+# limits of the strength of the estimated prior, the power of the perplexity, and the words of a small text, which were
+# fitted to the texts in docs/results/ensembles.md
+WEAKEST, STRONGEST, STEEPNESS, FEW_WORDS = 0.25, 2.0, 16, 40_000
 Report = Callable[[str], None]
 
 
@@ -42,22 +45,19 @@ class RecipePlan(StoredJob):
     done: tuple[str, ...] = ()  # names of the trained runs
     log: tuple[str, ...] = ()  # reported decisions
     words: int = 0  # of the training text; 0: not read
-    text_share: float = 0.0  # of the sentences that the parts learn from; 0: not decided
-    vote_share: float = 0.0  # of the sentences that the students of the vote learn from
+    shares: tuple[float, ...] = ()  # of the sentences, that the runs of each stage learn from, as far as decided
+    words_per_second: float = 0.0  # that the first grammars learned from; 0: not measured
     strength: float = 0.0  # of the estimated prior; 0: not decided
-    best: str = ""  # the run of the part ``result`` with the lowest perplexity; "": not decided
 
     def __post_init__(self) -> None:
         """Raises ValueError for numbers out of range, and for runs that the recipe does not have."""
         if not 0 <= (self.request.seed or 0) < 2**32 or not 0 < self.minutes < MAX_MINUTES:
             raise ValueError("the seed or the minutes are out of range")
-        if not 0 <= self.seconds < inf or self.words < 0:
+        if not 0 <= self.seconds < inf or self.words < 0 or not 0 <= self.words_per_second < inf:
             raise ValueError("the number of seconds or of words is out of range")
-        if not 0 <= self.strength <= STRONGEST:
-            raise ValueError("the strength of the prior is out of range")
-        if not 0 <= self.text_share <= 1 or not 0 <= self.vote_share <= 1:
-            raise ValueError("a share is not between 0 and 1")
-        if not {*self.done, *filter(None, [self.best])} <= {run.name for run in self.recipe.runs}:
+        if not 0 <= self.strength <= STRONGEST or not all(0 <= share <= 1 for share in self.shares):
+            raise ValueError("a share or the strength of the prior is out of range")
+        if not {*self.done} <= {run.name for run in self.recipe.runs}:
             raise ValueError("it names runs that the recipe does not have")
 
 
@@ -112,15 +112,14 @@ class RecipeJob:
 
     def begin(self) -> None:
         """Write a new plan, after everything that can fail without a trained model. Remove an overwritten job."""
-        for run in () if self.request.resume else sorted((self.folder / PARTS).glob("*")):
+        for run in sorted((self.folder / PARTS).glob("*")):
             if run.is_dir() and (run.name == VOTE or run.name.rpartition("-")[2].isdecimal()):
                 clear(run)
                 (run / ENSEMBLE).unlink(missing_ok=True)
                 with suppress(OSError):  # not empty: it contains files of the user
                     run.rmdir()
-        if not self.request.resume:
-            clear(self.folder)
-            (self.folder / ENSEMBLE).unlink(missing_ok=True)
+        clear(self.folder)
+        (self.folder / ENSEMBLE).unlink(missing_ok=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.write()
 
@@ -168,8 +167,7 @@ class RecipeJob:
         """Decide the strength of the estimated prior once, when all runs of parts with and without teachers end."""
         plan = self.plan
         compared = [run for run in plan.recipe.runs if 0 < run.part.with_teacher < run.part.count]
-        names = {run.name for run in compared}
-        if not plan.recipe.estimated_prior or plan.strength or not names <= {*plan.done}:
+        if not plan.recipe.estimated_prior or plan.strength or not {run.name for run in compared} <= {*plan.done}:
             return
         with_teacher, free = (
             [self.facts_of(run.name) for run in compared if bool(run.teachers) == has] for has in (1, 0)
@@ -177,7 +175,7 @@ class RecipeJob:
         means = compared_perplexities(with_teacher, free)
         if means is None:  # some had no time for an epoch: the strengths in the settings of the parts apply
             return
-        plan.strength = prior_strength(*means, plan.words * (plan.text_share or 1.0))
+        plan.strength = prior_strength(*means, plan.words * min(plan.shares))
         self.note(
             f"perplexity of the development text {means[0]:.1f} with teachers and {means[1]:.1f} without: prior "
             f"{plan.recipe.estimated_prior}:{plan.strength:g}"
@@ -198,12 +196,12 @@ class RecipeJob:
 
     def request_of(self, run: PartRun) -> RunRequest:
         """The request of one training run, which is resumed if it has begun."""
-        share = self.plan.vote_share if VOTE in run.teachers else self.plan.text_share
-        return part_request(self.new_request(run, share))
+        number = next(number for number, stage in enumerate(self.plan.recipe.stages) if run in stage)
+        return part_request(self.new_request(run, self.plan.shares[number]))
 
-    def new_request(self, run: PartRun, share: float = 0.0) -> RunRequest:
-        """The request of a training run that has not begun, with a ``share`` of the text or, if it is 0, all of it."""
-        text_share = (f"data.text_share={share:g}",) if 0 < share < 1 else ()
+    def new_request(self, run: PartRun, share: float = 1.0) -> RunRequest:
+        """The request of a training run that has not begun, with a ``share`` of the text."""
+        text_share = (f"data.text_share={share:g}",) if share < 1 else ()
         return replace(
             self.request,
             run=str(self.run_folder(run.name)),
@@ -213,3 +211,35 @@ class RecipeJob:
             teachers=tuple(self.model_spec(name).name for name in run.teachers),
             overwrite=False,
         )
+
+
+def perplexity(facts: RunFacts, epochs: float = inf) -> float:
+    """The lowest perplexity of the development text in the first ``epochs`` of a run."""
+    perplexities = (check.development_perplexity for check in facts.history if check.epoch <= epochs)
+    return min(perplexities, default=inf)
+
+
+def compared_perplexities(with_teacher: Sequence[RunFacts], free: Sequence[RunFacts]) -> tuple[float, float] | None:
+    """Geometric mean perplexities of both groups of runs after equal epochs, or None if one has no epoch."""
+    runs = [*with_teacher, *free]
+    epochs = min((max((check.epoch for check in facts.history), default=0) for facts in runs), default=0)
+    if not epochs:
+        return None
+    first, second = (geometric_mean([perplexity(facts, epochs) for facts in group]) for group in (with_teacher, free))
+    return first, second
+
+
+def prior_strength(with_teacher: float, free: float, words: float) -> float:
+    """Strength of a prior for grammars that learned from a text of so many ``words``.
+
+    The perplexities are those of grammars whose teacher has the same preference as the prior, and of others. If the
+    teacher lowers the perplexity, its trees help to predict the words, and grammars improve on them: the prior is weak.
+    If it does not, grammars drift to worse trees, and the prior is strong. Between the limits, each 4.2 % of perplexity
+    halve the strength, and so does a text of four times as many words. The rule was fitted to 19 texts
+    (docs/results/ensembles.md).
+
+    >>> prior_strength(580.0, 615.0, 40_000)
+    0.78
+    """
+    strength = STRONGEST * (with_teacher / free) ** STEEPNESS * sqrt(FEW_WORDS / max(words, 1))
+    return round(min(STRONGEST, max(WEAKEST, strength)), 2)

@@ -11,9 +11,8 @@ from induce.ensemble.combine import combine
 from induce.parsing.confidence import fit_confidence
 from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser, with_rule
-from induce.recipes.evidence import perplexity
 from induce.recipes.recipe import VOTE, PartRun
-from induce.recipes.recipe_job import RecipeJob
+from induce.recipes.recipe_job import RecipeJob, perplexity
 from induce.storage.checkpoint import RecipeFacts, find, read, save
 from induce.storage.locate import ENSEMBLE
 from induce.storage.model_file import MODEL, model_parts

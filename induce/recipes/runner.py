@@ -13,14 +13,13 @@ from dataclasses import replace
 
 from induce.data.loaders import words_learned
 from induce.recipes.check import check_recipe
-from induce.recipes.job_progress import JobProgress
 from induce.recipes.recipe import VOTE, PartRun, Recipe, read_recipe, recipe_for
 from induce.recipes.recipe_job import BRANCHING, RecipeJob, Report
 from induce.recipes.result import branching_notes, write_result, write_vote
-from induce.recipes.schedule import SLACK, Schedule, fit_passes
+from induce.recipes.schedule import Schedule, fit_passes
 from induce.settings.run import entry_of
 from induce.training.corpora import RunData, load_run_data
-from induce.training.events import Event, Finished, Progress
+from induce.training.events import Event, Finished, PartProgress, Progress
 from induce.training.parallel import Training, train_all
 from induce.training.prepare import check_enough, check_fits, load_data
 from induce.training.request import RunRequest, Stop, resolved_config, unchangeable
@@ -53,15 +52,14 @@ def train_recipe(
     job = _open_job(request, recipe, max_minutes, stop, report)
     schedule, plan = Schedule(job.plan.recipe, job.plan.minutes, worker_count(request.device)), job.plan
     job.note(f"{plan.minutes:g} minutes on {schedule.cores} cores: {schedule.stretch:.2f} times those of each part")
-    if not plan.text_share:
-        plan.text_share, plan.vote_share = schedule.shares(plan.words)
-        _report_shares(job)
     progress, teaching_seconds = JobProgress(job), 0.0
     for number, stage in enumerate(plan.recipe.stages):
         remaining = [run for run in stage if run.name not in plan.done]
         yield "", progress.begin(stage)
         if VOTE in stage[0].teachers:
-            _prepare_students(stage, job, schedule, teaching_seconds)
+            write_vote(job, job.trained(voters=True), job.run_folder(VOTE))
+        if not any(job.run_folder(run.name).exists() for run in stage):
+            _choose_share(number, job, schedule, teaching_seconds)
         began = time.monotonic()
         texts = _parsed_texts(remaining, job, stop)
         teaching_seconds += time.monotonic() - began
@@ -83,16 +81,6 @@ def train_recipe(
     write_result(job, finished=True)
     for line in branching_notes(job):
         job.decide(line)
-
-
-def _prepare_students(stage: list[PartRun], job: RecipeJob, schedule: Schedule, teaching_seconds: float) -> None:
-    """Write the vote, and choose the share of the text that it parses for the students, unless they have begun."""
-    plan = job.plan
-    write_vote(job, job.trained(voters=True), job.run_folder(VOTE))
-    if not any(job.run_folder(run.name).exists() for run in stage):
-        minutes, shares = schedule.parsing_minutes(job.minutes_left), (plan.text_share, plan.vote_share)
-        plan.vote_share = schedule.vote_share(plan.words, shares, teaching_seconds, minutes)
-        _report_shares(job)
 
 
 def _open_job(
@@ -177,14 +165,23 @@ def _read_text(job: RecipeJob, stop: Stop) -> RunData:
     return data
 
 
-def _report_shares(job: RecipeJob) -> None:
-    """Report which share of the text is learned from, if there is not enough time for all of it."""
-    plan = job.plan
-    if plan.vote_share < 1:
-        job.note(f"share of the sentences: {plan.text_share:.1%}; for students of the vote: {plan.vote_share:.1%}")
-    line = f"the models learn from {plan.text_share:.0%} of the sentences; a larger --max-minutes allows more"
-    if plan.text_share < 1 and line not in plan.log:
-        job.decide(line)
+def _choose_share(number: int, job: RecipeJob, schedule: Schedule, teaching_seconds: float) -> None:
+    """Choose the share of the text that the runs of stage ``number`` learn from.
+
+    Runs with and without teachers, whose perplexities are compared, have the same share. The speed of parsing is that
+    of the first grammars, or that of earlier teachers, who took ``teaching_seconds``, if these were slower.
+    """
+    plan, stage, earlier = job.plan, job.plan.recipe.stages[number], job.plan.shares[:number]
+    speed = plan.words_per_second or plan.recipe.costs.words_per_second
+    if VOTE in stage[0].teachers and teaching_seconds:
+        taught = plan.words * earlier[-1] * plan.recipe.costs.teaching
+        speed = min(speed, taught / teaching_seconds / schedule.cores)
+    compared = earlier and any(run.part.with_teacher for run in stage)
+    share = earlier[-1] if compared else schedule.share(number, plan.words, job.minutes_left, speed)
+    plan.shares = (*earlier, share)
+    if share < 1 and share not in earlier and not _is_over(job):
+        names = ", ".join(dict.fromkeys(run.part.name for run in stage))
+        job.decide(f"{names}: {share:.0%} of the sentences; a larger --max-minutes allows more")
 
 
 def _train(
@@ -194,15 +191,19 @@ def _train(
 
     If no time is left and others can vote, they are left out.
     """
-    trainings = list[Training]()
+    trainings, words = list[Training](), dict[str, int]()
     if runs and not _is_over(job):
         room = schedule.room(number, runs, job.minutes_left)
-        trainings = [_training(run, job, schedule.stretch, room, texts.get(run.name)) for run in runs]
+        for run in runs:
+            training, words[run.name] = _training(run, job, schedule, room, texts.get(run.name))
+            trainings.append(training)
     elif runs and not stop():
         names = ", ".join(run.name for run in runs)
         job.decide(f"warning: no time is left for {names}; continue with --resume --max-minutes M")
     for name, event in train_all(trainings, min(schedule.cores, len(trainings)), stop):
         if isinstance(event, Finished) and event.reason != "interrupted":
+            if words[name] and event.reason == "epochs" and not job.plan.words_per_second:
+                job.plan.words_per_second = words[name] / event.seconds
             job.finish(name)
         yield name, event
 
@@ -239,30 +240,66 @@ def _parsed_texts(runs: Sequence[PartRun], job: RecipeJob, stop: Stop) -> dict[s
     return texts
 
 
-def _training(run: PartRun, job: RecipeJob, stretch: float, room: float, data: RunData | None) -> Training:
-    """The training of ``run`` for at most ``room`` times its minutes. ``data`` are its text if it has teachers."""
-    request, part = job.request_of(run), run.part
-    minutes, used = part.minutes * stretch, 0.0
+def _training(
+    run: PartRun, job: RecipeJob, schedule: Schedule, room: float, data: RunData | None
+) -> tuple[Training, int]:
+    """The training of ``run`` for at most ``room`` times its minutes. ``data`` are its text if it has teachers.
+
+    Also returns the number of words that it learns from, or 0 if that does not show the speed of a grammar.
+    """
+    request, part, words, used = job.request_of(run), run.part, 0, 0.0
     if request.resume:
         used = job.facts_of(run.name).seconds / 60
     elif part.max_passes:
         data = data or load_data(request)
-        learned = 60 * part.minutes * stretch * min(1.0, room) * job.plan.recipe.costs.words_per_second
-        request = replace(request, settings=(*request.settings, *_passes(run, request, data, learned, job)))
-    slack = SLACK if part.max_passes and not part.words else 1.0
-    limit = max(MIN_MINUTES, min(slack * minutes - used, room * minutes))
+        config = resolved_config(request)
+        speed = job.plan.words_per_second or job.plan.recipe.costs.words_per_second
+        learned = schedule.words(run, room, speed)
+        if part.words:
+            passes = min(part.max_passes, max(config.train.epochs, int(learned) // max(1, data.training.words)))
+            settings = [f"train.epochs={passes}"]
+        else:
+            lengths = data.encode().lengths
+            passes, loader = fit_passes(config.loader, lengths, learned, part.max_passes)
+            words = words_learned(lengths, loader, passes)
+            job.note(f"{run.name}: {words:,} words in {passes} passes")
+            limit = f"loader.longer={loader.longer}" if loader.first_longest else "loader.first_longest=0"
+            settings = [f"train.epochs={passes}", limit]
+        request = replace(request, settings=(*request.settings, *settings))
+    limit = max(MIN_MINUTES, schedule.limit(run, room, used))
     job.note(f"{run.name}: preset {run.preset}, up to {_duration(limit)}")
-    return Training(run.name, request, data, limit)
+    return Training(run.name, request, data, limit), words
 
 
-def _passes(run: PartRun, request: RunRequest, data: RunData, learned: float, job: RecipeJob) -> list[str]:
-    """Settings for as many passes as the words of the part, or the words ``learned`` in its time, allow."""
-    part, config = run.part, resolved_config(request)
-    if part.words:
-        passes = min(part.max_passes, max(config.train.epochs, part.words // max(1, data.training.words)))
-        return [f"train.epochs={passes}"]
-    lengths = data.encode().lengths
-    passes, loader = fit_passes(config.loader, lengths, learned, part.max_passes)
-    job.note(f"{run.name}: {words_learned(lengths, loader, passes):,} words in {passes} passes")
-    limit = f"loader.longer={loader.longer}" if loader.first_longest else "loader.first_longest=0"
-    return [f"train.epochs={passes}", limit]
+class JobProgress:
+    """Progress of a job: the minutes of a run are its share of the work."""
+
+    def __init__(self, job: RecipeJob) -> None:
+        self.job = job
+        self.shares = {run.name: float(run.name in job.plan.done) for run in job.plan.recipe.runs}
+        self.stage: list[PartRun] = []
+        self._since, self._before = time.monotonic(), self._share()
+
+    def begin(self, stage: list[PartRun]) -> PartProgress:
+        """The event at the beginning of a stage. Earlier ones are over, also if a run ended early."""
+        self.shares |= {run.name: 1.0 for run in self.stage}
+        self.stage = stage
+        return self._event()
+
+    def update(self, name: str, event: Progress) -> PartProgress:
+        """The event that follows from the progress of the run ``name``."""
+        self.shares[name] = (event.epoch - 1 + event.share) / max(1, event.epochs)
+        return self._event()
+
+    def _share(self) -> float:
+        runs = self.job.plan.recipe.runs
+        return sum(run.part.minutes * self.shares[run.name] for run in runs) / sum(run.part.minutes for run in runs)
+
+    def _event(self) -> PartProgress:
+        job, share, minutes = self.job, self._share(), (time.monotonic() - self._since) / 60
+        left = minutes * (1 - share) / (share - self._before) if share > self._before else job.minutes_left
+        parts = list(dict.fromkeys(run.part.name for stage in job.plan.recipe.stages for run in stage))
+        active = [run.part for run in self.stage if self.shares[run.name] < 1] or [self.stage[-1].part]
+        return PartProgress(
+            parts.index(active[0].name) + 1, len(parts), active[0].does, share, minutes, min(left, job.minutes_left)
+        )

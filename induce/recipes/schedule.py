@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 SLACK = 2.0  # factor on the minutes of a part that ends after its passes, in case other programs slow it down
+FILLED = 0.9  # of the time that is left: planned for the students of the vote, which are the last
 
 
 def packed_minutes(stage: Sequence[PartRun], cores: int) -> float:
@@ -50,52 +51,49 @@ class Schedule:
         packed = sum(packed_minutes(stage, self.cores) for stage in stages)
         return min(costs.max_stretch, self.minutes * costs.training_share / packed)
 
-    def shares(self, words: int) -> tuple[float, float]:
-        """Shares of a text of ``words`` words that the parts, and the students of the vote, learn from.
+    def share(self, number: int, words: int, minutes_left: float, words_per_second: float) -> float:
+        """Share of a text of ``words`` words that the runs of stage ``number`` learn from.
 
-        As much is used as can be parsed in the time that training leaves, and at least in a tenth of the time; at least
-        half of that time is for the vote.
+        As much is used as can be parsed in the time that training leaves, at the speed ``words_per_second`` of a
+        grammar that learns. Half of this time is for the vote. It is at least a tenth of the minutes that are left, and
+        half of them in the last stage.
         """
-        if not words:
-            return 1.0, 1.0
-        costs = self.recipe.costs
-        training_minutes = self.stretch * sum(packed_minutes(stage, self.cores) for stage in self.recipe.stages)
-        parsing_minutes = max(0.1 * self.minutes, self.minutes - training_minutes)
-        learned = 60 * costs.words_per_second * parsing_minutes * self.cores
-        part_words = min(words, learned / 2 / costs.teaching)
-        vote_words = min(part_words, (learned - part_words * costs.teaching) / costs.voting)
-        return max(0.001, round(part_words / words, 3)), max(0.001, round(vote_words / words, 3))
-
-    def vote_share(self, words: int, shares: tuple[float, float], teaching_seconds: float, minutes: float) -> float:
-        """The share for students of the vote, reduced to at least a tenth if it cannot be parsed in ``minutes``.
-
-        If parsing for other parts took ``teaching_seconds``, longer than planned, parsing for students takes longer by
-        the same factor.
-        """
-        costs = self.recipe.costs
-        teaching, voting = (
-            cost * words * share / (60 * costs.words_per_second * self.cores)
-            for cost, share in zip((costs.teaching, costs.voting), shares, strict=True)
-        )
-        voting *= max(1.0, teaching_seconds / 60 / teaching) if teaching else 1.0
-        if 0 < minutes < voting:
-            return max(0.001, round(shares[1] * max(0.1, minutes / voting), 3))
-        return shares[1]
+        costs, stages = self.recipe.costs, self.recipe.stages
+        is_last = VOTE in stages[number][0].teachers
+        packed = sum(packed_minutes(stage, self.cores) for stage in stages[number:])
+        training = self.stretch * packed * costs.words_per_second / words_per_second
+        parsing = max((0.5 if is_last else 0.1) * minutes_left, minutes_left - training)
+        parsed = 60 * parsing * self.cores * words_per_second / (costs.voting if is_last else 2 * costs.teaching)
+        return round(min(1.0, max(0.001, parsed / max(1, words))), 3)
 
     def room(self, number: int, remaining: Sequence[PartRun], minutes_left: float) -> float:
         """The factor on the minutes of the ``remaining`` runs of stage ``number`` that ends them in time.
 
         Later stages keep their minutes divided by ``SLACK``, but at most half of ``minutes_left``.
         """
-        later = sum(self._minutes(stage) for stage in self.recipe.stages[number + 1 :])
-        return (minutes_left - min(later / SLACK, minutes_left / 2)) / self._minutes(remaining)
+        later = self.stretch * sum(wall_minutes(stage, self.cores) for stage in self.recipe.stages[number + 1 :])
+        reserved = min(later / SLACK, minutes_left / 2)
+        return (minutes_left - reserved) / (self.stretch * wall_minutes(remaining, self.cores))
 
-    def parsing_minutes(self, minutes_left: float) -> float:
-        """Minutes for parsing the text for the last stage, at least half of ``minutes_left``."""
-        return max(minutes_left / 2, minutes_left - self._minutes(self.recipe.stages[-1]))
+    def limit(self, run: PartRun, room: float, used: float = 0.0) -> float:
+        """Minutes after which ``run`` ends, if ``used`` minutes of a stored training are over."""
+        part, planned = run.part, run.part.minutes * self.stretch
+        if part.words and VOTE in run.teachers:  # nothing follows
+            return room * planned
+        slack = SLACK if part.max_passes and not part.words else 1.0
+        return min(slack * planned - used, room * planned)
 
-    def _minutes(self, stage: Sequence[PartRun]) -> float:
-        return self.stretch * wall_minutes(stage, self.cores)
+    def words(self, run: PartRun, room: float, words_per_second: float) -> float:
+        """Number of running words that ``run`` learns from if it has ``room`` times its minutes.
+
+        Without a number in the recipe, it is that of the planned minutes. Students of the vote learn from more words if
+        there is time: from a multiple of half the number, so that results hardly depend on the speed of the machine.
+        """
+        part, costs, planned = run.part, self.recipe.costs, run.part.minutes * self.stretch
+        if not part.words:
+            return 60 * planned * min(1.0, room) * costs.words_per_second
+        possible = FILLED * room * self.stretch * words_per_second / costs.words_per_second
+        return part.words * max(1.0, int(2 * possible) / 2 if VOTE in run.teachers else 1.0)
 
 
 def fit_passes(loader: SpanSettings, lengths: np.ndarray, words: float, max_passes: int) -> tuple[int, SpanSettings]:

@@ -56,7 +56,7 @@ def family_file(folder: Path) -> Stored:
 def plan_file(folder: Path) -> Stored:
     request = RunRequest(run=str(folder), text=("a.txt",), seed=3)
     job = RecipeJob.open(request, read_recipe("best"), 5.0)
-    job.plan.words, job.plan.text_share, job.plan.best, job.plan.log = 100, 0.5, "first-4", ("a decision",)
+    job.plan.words, job.plan.shares, job.plan.done, job.plan.log = 100, (0.5,), ("first-4",), ("a decision",)
     job.begin()
     resumed = replace(request, resume=True, seed=None)
     return Stored(folder / "plan.json", lambda: RecipeJob.open(resumed, job.plan.recipe, None))
@@ -148,10 +148,9 @@ def test_wrong_values_with_a_matching_digest_raise_no_traceback(tmp_path: Path, 
     [
         ({"minutes": "x"}, "'minutes' cannot be 'x'"),
         ({"request": {"seed": -1}}, "the seed or the minutes are out of range"),
-        ({"text_share": 7}, "a share is not between 0 and 1"),
+        ({"shares": [7]}, "a share or the strength of the prior is out of range"),
         ({"words": -9}, "the number of seconds or of words is out of range"),
         ({"done": ["other-1"]}, "it names runs that the recipe does not have"),
-        ({"best": "first-9"}, "it names runs that the recipe does not have"),
     ],
 )
 def test_plan_with_values_out_of_range_is_refused(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from induce.recipes.evidence import STRONGEST, WEAKEST, prior_strength
 from induce.recipes.recipe import read_recipe
-from induce.recipes.recipe_job import RecipeJob
+from induce.recipes.recipe_job import STRONGEST, WEAKEST, RecipeJob, prior_strength
 from induce.storage.checkpoint import Check, RunFacts
 from induce.training.request import RunRequest
 from treebank.base.errors import SynparseError, UsageError
@@ -85,7 +84,7 @@ def test_another_seed_gives_other_seeds_to_all_runs(tmp_path: Path) -> None:
 
 def test_runs_learn_from_their_teachers_and_their_share_of_the_text(tmp_path: Path) -> None:
     job = new_job(tmp_path / "run")
-    job.plan.text_share, job.plan.vote_share = 0.8, 0.4
+    job.plan.shares = (0.8, 0.8, 1.0, 0.4)
     parts = tmp_path / "run" / "parts"
     requests = {run.name: job.request_of(run) for run in BEST.runs}
     assert requests["first-1"].teachers == (f"{parts}/segment-edges-1",)
