@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch, SpanTargetBatch
-from induce.data.normalization import RECIPES
+from induce.data.vocabulary import RECIPES
 from induce.registry import LOADERS, MODELS, Output
 from induce.settings.run import RunConfig, entry_of
 from induce.storage.locate import PathType, locate, parse_model_spec

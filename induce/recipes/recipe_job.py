@@ -175,7 +175,7 @@ class RecipeJob:
         means = compared_perplexities(with_teacher, free)
         if means is None:  # some had no time for an epoch: the strengths in the settings of the parts apply
             return
-        plan.strength = prior_strength(*means, plan.words * min(plan.shares))
+        plan.strength = prior_strength(*means, plan.words * min(plan.shares, default=1.0))
         self.note(
             f"perplexity of the development text {means[0]:.1f} with teachers and {means[1]:.1f} without: prior "
             f"{plan.recipe.estimated_prior}:{plan.strength:g}"
@@ -197,7 +197,7 @@ class RecipeJob:
     def request_of(self, run: PartRun) -> RunRequest:
         """The request of one training run, which is resumed if it has begun."""
         number = next(number for number, stage in enumerate(self.plan.recipe.stages) if run in stage)
-        return part_request(self.new_request(run, self.plan.shares[number]))
+        return part_request(self.new_request(run, dict(enumerate(self.plan.shares)).get(number, 1.0)))
 
     def new_request(self, run: PartRun, share: float = 1.0) -> RunRequest:
         """The request of a training run that has not begun, with a ``share`` of the text."""

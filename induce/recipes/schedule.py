@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 SLACK = 2.0  # factor on the minutes of a part that ends after its passes, in case other programs slow it down
-FILLED = 0.9  # of the time that is left: planned for the students of the vote, which are the last
+FILLED = 0.95  # of the time that is left: planned for the students of the vote, which are the last
 
 
 def packed_minutes(stage: Sequence[PartRun], cores: int) -> float:
@@ -61,7 +61,7 @@ class Schedule:
         costs, stages = self.recipe.costs, self.recipe.stages
         is_last = VOTE in stages[number][0].teachers
         packed = sum(packed_minutes(stage, self.cores) for stage in stages[number:])
-        training = self.stretch * packed * costs.words_per_second / words_per_second
+        training = packed * costs.words_per_second / words_per_second * (1.0 if is_last else self.stretch)
         parsing = max((0.5 if is_last else 0.1) * minutes_left, minutes_left - training)
         parsed = 60 * parsing * self.cores * words_per_second / (costs.voting if is_last else 2 * costs.teaching)
         return round(min(1.0, max(0.001, parsed / max(1, words))), 3)
@@ -86,14 +86,15 @@ class Schedule:
     def words(self, run: PartRun, room: float, words_per_second: float) -> float:
         """Number of running words that ``run`` learns from if it has ``room`` times its minutes.
 
-        Without a number in the recipe, it is that of the planned minutes. Students of the vote learn from more words if
-        there is time: from a multiple of half the number, so that results hardly depend on the speed of the machine.
+        Without a number in the recipe, it is that of the planned minutes. Students of the vote, after which nothing
+        follows, learn from more words if there is time, and from up to half as many if there is little: from a multiple
+        of an eighth of the number, so that results hardly depend on the speed of the machine.
         """
         part, costs, planned = run.part, self.recipe.costs, run.part.minutes * self.stretch
         if not part.words:
             return 60 * planned * min(1.0, room) * costs.words_per_second
         possible = FILLED * room * self.stretch * words_per_second / costs.words_per_second
-        return part.words * max(1.0, int(2 * possible) / 2 if VOTE in run.teachers else 1.0)
+        return part.words * (max(0.5, int(8 * possible) / 8) if VOTE in run.teachers else 1.0)
 
 
 def fit_passes(loader: SpanSettings, lengths: np.ndarray, words: float, max_passes: int) -> tuple[int, SpanSettings]:

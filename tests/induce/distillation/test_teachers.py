@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 import torch
-from induce.data.normalization import RECIPES
 
 from induce.data.batches import HeadSupervisedBatch
 from induce.data.corpus import read_corpora
 from induce.data.loaders import MaskedLoader
+from induce.data.vocabulary import RECIPES
 from induce.distillation.paraphrases import reward_references
 from induce.distillation.span_information import nearest_sentences
 from induce.distillation.teachers import Teacher, is_file, supervise, tree_references

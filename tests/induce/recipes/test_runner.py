@@ -13,9 +13,10 @@ import pytest
 from induce.ensemble.ensemble_description import EnsembleDescription
 from induce.parsing.load import load_parser
 from induce.recipes import result, runner
-from induce.recipes.recipe import Part, PartRun, Recipe
+from induce.recipes.recipe import Part, Recipe
 from induce.recipes.recipe_job import RecipeJob
 from induce.recipes.runner import train_recipe
+from induce.recipes.schedule import Schedule
 from induce.storage.checkpoint import Check
 from induce.storage.locate import ENSEMBLE
 from induce.storage.model_file import MODEL
@@ -389,9 +390,11 @@ def test_models_get_as_many_passes_as_there_is_time_or_words_for(
 ) -> None:
     words = sum(len(words) - 1 for words in TEXT)  # the full stop does not count; none is longer than the first limit
     minutes = part.minutes * words / RECIPE.costs.words_per_second / 60
-    job = RecipeJob.open(request(tmp_path / "run"), RECIPE, 10.0)
+    recipe = replace(RECIPE, parts=(replace(part, minutes=minutes),))
+    job = RecipeJob.open(request(tmp_path / "run"), recipe, 10.0)
     (tmp_path / "run").mkdir()
-    training = runner._training(PartRun(replace(part, minutes=minutes), 1), job, 1.0, 10.0, None)
+    schedule = Schedule(replace(recipe, costs=replace(recipe.costs, max_stretch=1.0)), 10.0, 1)
+    training, _ = runner._training(recipe.runs[0], job, schedule, 10.0, None)
     assert training.request.settings == (settings or (f"train.epochs={100_000 // training.data.training.words}",))
     assert training.max_minutes == pytest.approx(minutes if part.words else 2 * minutes, abs=0.01)
 
