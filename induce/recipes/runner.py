@@ -174,8 +174,8 @@ def _choose_share(number: int, job: RecipeJob, schedule: Schedule, teaching_seco
     plan, stage, earlier = job.plan, job.plan.recipe.stages[number], job.plan.shares[:number]
     speed = plan.words_per_second or plan.recipe.costs.words_per_second
     if VOTE in stage[0].teachers and teaching_seconds:
-        taught = plan.words * earlier[-1] * plan.recipe.costs.teaching
-        speed = min(speed, taught / teaching_seconds / schedule.cores)
+        parsed = plan.words * earlier[-1] * plan.recipe.costs.teaching
+        speed = min(speed, parsed / teaching_seconds / schedule.cores)
     compared = earlier and any(run.part.with_teacher for run in stage)
     share = earlier[-1] if compared else schedule.share(number, plan.words, job.minutes_left, speed)
     plan.shares = (*earlier, share)
