@@ -238,10 +238,10 @@ PROCESS_GROUP = "induce.distributed.process_group:join"
 OPTIMIZERS: Registry[OptimizerEntry] = Registry(
     "optimizer",
     {
-        "adam": OptimizerEntry("induce.training.optimizer_settings:AdamSettings"),
-        "sgd": OptimizerEntry("induce.training.optimizer_settings:SgdSettings"),
-        "nt-asgd": OptimizerEntry("induce.training.optimizer_settings:NtAsgdSettings"),
-        "none": OptimizerEntry("induce.training.optimizer_settings:NoSettings"),
+        "adam": OptimizerEntry("induce.settings.run:AdamSettings"),
+        "sgd": OptimizerEntry("induce.settings.run:SgdSettings"),
+        "nt-asgd": OptimizerEntry("induce.settings.run:NtAsgdSettings"),
+        "none": OptimizerEntry("induce.settings.run:NoSettings"),
     },
 )
 

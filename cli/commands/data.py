@@ -95,7 +95,7 @@ def prepare(
     `synparse train FOLDER` gives the same weights as `synparse train TEXT` and does not hold the corpus in memory. Only
     data.normalization, data.token and data.tokenization have an effect here; all other settings belong to the training.
     """
-    from induce.training.corpora import prepare_text
+    from induce.training.prepare import prepare_text
 
     for line in prepare_text(
         input_paths(text), output, model=model, preset=preset, settings=settings, input_options=input_options

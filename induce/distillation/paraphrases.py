@@ -14,7 +14,7 @@ from induce.data.vocabulary import RECIPES
 from induce.distillation.span_information import Words, nearest_sentences, span_rewards
 from induce.distillation.teachers import REWARDS, check_teachers
 from induce.settings.run import RunConfig, kind_of
-from induce.training.corpora import Supervision
+from induce.training.prepare import Supervision
 from induce.training.request import RunRequest
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence

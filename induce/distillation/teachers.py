@@ -21,7 +21,7 @@ from induce.registry import LOADERS, MODELS, Output
 from induce.settings.run import RunConfig, entry_of
 from induce.storage.locate import PathType, locate, parse_model_spec
 from induce.structures import HeadDistribution
-from induce.training.corpora import Supervision
+from induce.training.prepare import Supervision
 from induce.training.request import RunRequest, read_text
 from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.errors import SynparseError

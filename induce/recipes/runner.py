@@ -18,10 +18,9 @@ from induce.recipes.recipe_job import BRANCHING, RecipeJob, Report
 from induce.recipes.result import branching_notes, write_result, write_vote
 from induce.recipes.schedule import Schedule, fit_passes
 from induce.settings.run import entry_of
-from induce.training.corpora import RunData, load_run_data
 from induce.training.events import Event, Finished, PartProgress, Progress
 from induce.training.parallel import Training, train_all
-from induce.training.prepare import check_enough, check_fits, load_data
+from induce.training.prepare import RunData, check_enough, check_fits, load_data, load_run_data
 from induce.training.request import RunRequest, Stop, resolved_config, unchangeable
 from induce.workers.pool import worker_count
 from treebank.base.arguments import ignore

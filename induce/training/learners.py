@@ -24,14 +24,61 @@ from induce.models.base import Context, CountSharing, FittedModel, Loss, Model, 
 from induce.registry import PROCESS_GROUP, load
 from induce.settings.presets import resolve
 from induce.settings.run import RunConfig
+from induce.storage.checkpoint import Check
 from induce.storage.outputs import resume_command
 from induce.training.optimizer import Falling, NtAsgd, Optimizer
-from induce.training.position import Position
 from treebank.base.errors import SynparseError, out_of_memory
+from treebank.base.metadata import decode
 
+ENDS = ("", "epochs", "no more progress")  # reasons why a training is over, empty while it is not
 Saved = list[tuple[Tensor, Tensor]]  # buffers of a model with their values
 CarriedState = list[list[Tensor]]  # the tensors of each layer
 VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # set by torchrun for each process
+
+
+@dataclass
+class Position:
+    """Position of a run in its training, with sums of the current epoch. Stored for resuming."""
+
+    epoch: int = 1
+    step: int = 0
+    start: int = 0  # beginning of the next step of this epoch, in the units of the loader
+    loss_sum: float = 0.0  # over the targets of this epoch, in nats
+    count: int = 0  # targets of this epoch
+    seconds: float = 0.0
+    words: int = 0  # trained on so far
+    best_loss: float = math.inf
+    best_epoch: int = 0
+    history: tuple[Check, ...] = ()
+    log_bytes: int = 0
+    finished: str = ""  # one of `ENDS`
+
+    @classmethod
+    def from_stored(cls, stored: Any) -> Position:
+        """The stored position, as `encode` returns it. Raises ValueError if a value is invalid."""
+        position = decode(cls, stored)
+        for name, value in vars(position).items():
+            if isinstance(value, int) and value < 0:
+                raise ValueError(f"{name} is {value}")
+        if not math.isfinite(position.seconds) or position.finished not in ENDS:
+            raise ValueError(f"seconds is {position.seconds}, finished is {position.finished!r}")
+        return position
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean loss of this epoch so far, in nats per target."""
+        return self.loss_sum / max(1, self.count)
+
+    def advance(self, nll: float, count: int, words: int) -> None:
+        """Add one step with a mean loss of ``nll`` nats over ``count`` targets."""
+        self.step += 1
+        self.loss_sum += nll * count
+        self.count += count
+        self.words += words
+
+    def next_epoch(self) -> None:
+        """Go to the beginning of the next epoch."""
+        self.epoch, self.start, self.loss_sum, self.count = self.epoch + 1, 0, 0.0, 0
 
 
 class Accumulating:

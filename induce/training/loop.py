@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy
@@ -20,15 +20,87 @@ from induce.models.base import FittedModel, Model
 from induce.settings.run import fitting_to
 from induce.storage.checkpoint import Check
 from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
-from induce.training.learners import Accumulating, not_finite
+from induce.training.learners import Accumulating, Position, not_finite
 from induce.training.optimizer import EpochEnd
-from induce.training.position import ENDINGS, Clock, Limits, never
 from induce.training.state import Run, log, save_best, save_last, save_unscored
 from treebank.base.errors import NotANumberError
 
 TOO_FEW = "too few sentences to set some aside: the training text serves as development text"
 SAVE_SECONDS = 30.0  # between two writings of the state to resume from
+ENDINGS = ("", "time", "interrupted")  # reasons why a call ends, the strongest last
 SCORING_SECONDS = 1.0  # between two events while the development text is scored
+
+
+class Clock:
+    """Clock of an epoch: seconds since the run began, words per second, and seconds since the last checkpoint."""
+
+    def __init__(self, at: Position) -> None:
+        self.at = at
+        now = time.monotonic()
+        self.began, self.saved = now - at.seconds, now
+        self.reported = self.start = (now, at.words)
+
+    def seconds(self) -> float:
+        """Seconds of the whole run."""
+        return time.monotonic() - self.began
+
+    def speed(self) -> float:
+        """Words per second since the last call."""
+        now = (time.monotonic(), self.at.words)
+        speed = (now[1] - self.reported[1]) / max(now[0] - self.reported[0], 1e-9)
+        self.reported = now
+        return speed
+
+    def mean_speed(self) -> float:
+        """Words per second since the beginning of the epoch, or since the run was resumed."""
+        return (self.at.words - self.start[1]) / max(time.monotonic() - self.start[0], 1e-9)
+
+    def time_to_save(self, interval: float) -> bool:
+        """Whether the last time to save is more than ``interval`` seconds ago. If so, it is now."""
+        now = time.monotonic()
+        due = now - self.saved > interval
+        if due:
+            self.saved = now
+        return due
+
+
+def never() -> bool:
+    """Stop callback that never requests a stop."""
+    return False
+
+
+@dataclass
+class Limits:
+    """Limits of one call of training.
+
+    ``deadline`` is a time of ``time.monotonic``. ``stop`` returns whether to end training and score the model,
+    ``hurry`` whether to abort the scoring, too. ``reserve`` is the time in seconds that scoring will
+    take: training ends earlier by so much, unless it is more than half of the whole time.
+    """
+
+    deadline: float = math.inf
+    stop: Callable[[], bool] = never
+    hurry: Callable[[], bool] = never
+    reserve: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+
+    def ended(self) -> str:
+        """The reason why training ends now, or ""."""
+        if self.stop() or self.hurry():
+            return "interrupted"
+        return "time" if self.left() <= 0 else ""
+
+    def overdue(self) -> bool:
+        """Whether scoring must be aborted, too."""
+        return self.hurry() or time.monotonic() > self.deadline
+
+    def left(self) -> float:
+        """Remaining seconds of training, infinite without a deadline."""
+        return self.deadline - self.reserve - time.monotonic()
+
+    def expect(self, seconds: float) -> None:
+        """Reserve the ``seconds`` that scoring will take."""
+        self.reserve = seconds if seconds < (self.deadline - self.began) / 2 else 0.0
 
 
 class Trainer:

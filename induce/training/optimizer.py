@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
-from induce.training.optimizer_settings import AdamSettings, GradientSettings, NtAsgdSettings, SgdSettings
+from induce.settings.run import AdamSettings, GradientSettings, NtAsgdSettings, SgdSettings
 
 BETA2 = 0.999  # decay rate of Adam's mean of squares
 

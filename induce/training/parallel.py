@@ -12,9 +12,8 @@ from itertools import takewhile
 from pathlib import Path
 
 from induce.storage.outputs import has_begun
-from induce.training.corpora import RunData
 from induce.training.events import Event
-from induce.training.prepare import prepare_run
+from induce.training.prepare import RunData, prepare_run
 from induce.training.request import RunRequest, Stop, is_changeable
 from induce.training.state import check_text
 from induce.workers.pool import Pool, WorkerDiedError

@@ -1,37 +1,56 @@
-"""Preparation of a training run: from a request to the data, the model and the folder that a trainer needs."""
+"""Preparation of a training run: from a request to the data, the model and the folder that a trainer needs.
+
+`prepare_run` checks the request, reads the texts (`load_run_data`), and makes the run (`make_run`). A run that is
+resumed takes its settings, its vocabulary and its state from the file ``resume.safetensors``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from induce.data.corpus import Text
-from induce.data.vocabulary import TOKENS, Vocabulary
+from induce.data.corpus import Reference, Text, read_corpora
+from induce.data.corpus_checks import Watch
+from induce.data.prepared import PreparedCorpus, PreparedText, prepare
+from induce.data.vocabulary import TOKENS, Vocabulary, leaf
 from induce.data.word_classes import choose_vocabulary, joining_of
 from induce.decoding.specification import check_priors, fitting_decoder, parse_priors
-from induce.models.capabilities import EdgeCounting
-from induce.registry import check_loader
+from induce.device import choose_device
+from induce.registry import TASKS, check_loader, load, teacher_entry
+from induce.settings.presets import resolve
 from induce.settings.run import RunConfig, decodable, entry_of, kind_of, model_settings
-from induce.storage.checkpoint import RunFacts, TextFacts
+from induce.storage.checkpoint import RunFacts, TextFacts, TreesFacts
 from induce.storage.model_file import RESUME
-from induce.storage.outputs import RunLock, check_free, clear, has_begun, remove_leftovers, resumable
-from induce.training.corpora import RunData, load_run_data
-from induce.training.request import RunRequest, Stop, continued, resolved_config
+from induce.storage.outputs import RunLock, check_free, check_new_folder, clear, has_begun, remove_leftovers, resumable
+from induce.training.request import RunRequest, Stop, continued, is_corpus, names_of, read_text, resolved_config
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError
-
-MIN_WORDS = 20  # of training text
+from treebank.core.baselines import BASELINES
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+from treebank.corpora.catalog import SAMPLE, is_name, load_gold
+from treebank.corpora.sample import sample_treebank
+from treebank.io.read import DEFAULT_INPUT, InputOptions
+from treebank.tokenize import NONE
 
 if TYPE_CHECKING:
     from induce.data.corpus import TrainingData
     from induce.data.loaders import Loader
+    from induce.data.settings import DataConfig
     from induce.models.base import Model
     from induce.storage.checkpoint import Checkpoint
     from induce.training.learners import SingleProcess
     from induce.training.loop import Trainer
     from induce.training.state import Run
+    from treebank.core.sentence import Treebank
+
+MIN_WORDS = 20  # of training text
+SAMPLE_NOTE = "the built-in sample, which a grammar generated; its scores say nothing about natural language"
+References = Callable[[Iterable[Sentence]], Iterator[Reference]]
 
 
 def load_data(request: RunRequest, report: Callable[[str], None] = ignore, stop: Stop = lambda: False) -> RunData:
@@ -107,8 +126,7 @@ def make_run(
     With ``resume`` it continues from the state in ``folder``. Raises SynparseError if settings and data do not fit.
     """
     from induce.storage import checkpoint as store
-    from induce.training.learners import ALONE
-    from induce.training.position import Position
+    from induce.training.learners import ALONE, Position
     from induce.training.state import Run, restore, seed_everything
 
     group = group or ALONE
@@ -116,7 +134,7 @@ def make_run(
     check_enough(config, training, facts.texts if facts else ())
     checkpoint = store.read(store.find(folder, (RESUME,))) if resume else None
     rng = seed_everything(config.train.seed)
-    texts = _encode(config, training, development, checkpoint)
+    texts = EncodedTexts.encode(config, training, development, checkpoint)
     model = _build(config, len(texts.vocabulary), device, f"{checkpoint.path}: " if checkpoint else "")
     held_out = _loader(config, texts.held_out, device, held_out=True)
     run = Run(
@@ -130,7 +148,7 @@ def make_run(
         corpus=texts.corpus,
         loader=_loader(config, texts.corpus, device),
         held_out=held_out,
-        facts=_with_texts(facts or RunFacts(), config, training, texts),
+        facts=texts.described(facts or RunFacts(), config, training),
         model=model,
         strategy=group.strategy(config.train.precision, model, held_out),
         rng=rng,
@@ -151,44 +169,6 @@ def _build(config: RunConfig, vocabulary_size: int, device: str, where: str) -> 
         return make_model(config, vocabulary_size).to(device)
     except (TypeError, ValueError, SynparseError) as error:
         raise SynparseError(f"{where}{error}") from None
-
-
-class EncodedTexts(NamedTuple):
-    """Texts of a run as word indices."""
-
-    vocabulary: Vocabulary
-    joining: list[str]  # punctuation marks that join words
-    corpus: Any  # the training text
-    development: TrainingData  # before it is encoded
-    held_out: Any  # the development text
-
-
-def _encode(
-    config: RunConfig, training: TrainingData, development: TrainingData, checkpoint: Checkpoint | None
-) -> EncodedTexts:
-    """The texts with the vocabulary of ``checkpoint``, or with a new one. Empty development text is replaced."""
-    if checkpoint:
-        vocabulary, joining = checkpoint.vocabulary, list(checkpoint.facts.joining)
-    else:
-        vocabulary, joining = choose_vocabulary(training, config.data), joining_of(training, config.data)
-    corpus = training.encode(vocabulary, joining)
-    if not development.words:
-        return EncodedTexts(vocabulary, joining, corpus, training, corpus)
-    return EncodedTexts(vocabulary, joining, corpus, development, development.encode(vocabulary, joining))
-
-
-def _with_texts(facts: RunFacts, config: RunConfig, training: TrainingData, texts: EncodedTexts) -> RunFacts:
-    """``facts`` with those about the texts, for the checkpoint."""
-    from induce.decoding.branching_direction import estimate_direction
-
-    sizes = [
-        TextFacts(sentences=text.sentences, words=text.words, sha256=text.sha256)
-        for text in (training, texts.development)
-    ]
-    facts = replace(facts, training=sizes[0], development=sizes[1], joining=tuple(texts.joining))
-    if isinstance(training, Text) and config.data.token != "character":
-        return replace(facts, direction=estimate_direction(training))
-    return facts
 
 
 def _loader(config: RunConfig, corpus: Any, device: str, *, held_out: bool = False) -> Loader:
@@ -235,6 +215,7 @@ def check_fits(config: RunConfig) -> None:
     """Raises SynparseError if settings, model, reading and decoder do not fit together. Reads no text."""
     from induce.models.base import FittedModel
     from induce.models.build import class_of
+    from induce.models.capabilities import EdgeCounting
 
     kind = kind_of(config)
     model_settings(kind.Config, config.model, config.model_name)
@@ -267,3 +248,241 @@ def check_enough(config: RunConfig, training: TrainingData, texts: Sequence[str]
     if training.has_trees != entry_of(config).learns_trees:
         problem = "learns no trees" if training.has_trees else "learns from trees, and the training text has none"
         raise SynparseError(f"model {config.model_name!r} {problem}")
+
+
+class EncodedTexts(NamedTuple):
+    """Texts of a run as word indices."""
+
+    vocabulary: Vocabulary
+    joining: list[str]  # punctuation marks that join words
+    corpus: Any  # the training text
+    development: TrainingData  # before it is encoded
+    held_out: Any  # the development text
+
+    @classmethod
+    def encode(
+        cls, config: RunConfig, training: TrainingData, development: TrainingData, checkpoint: Checkpoint | None = None
+    ) -> EncodedTexts:
+        """The texts with the vocabulary of ``checkpoint``, or with a new one. Empty development text is replaced."""
+        if checkpoint:
+            vocabulary, joining = checkpoint.vocabulary, list(checkpoint.facts.joining)
+        else:
+            vocabulary, joining = choose_vocabulary(training, config.data), joining_of(training, config.data)
+        corpus = training.encode(vocabulary, joining)
+        if not development.words:
+            return cls(vocabulary, joining, corpus, training, corpus)
+        return cls(vocabulary, joining, corpus, development, development.encode(vocabulary, joining))
+
+    def described(self, facts: RunFacts, config: RunConfig, training: TrainingData) -> RunFacts:
+        """``facts`` with those about the texts, for the checkpoint."""
+        from induce.decoding.branching_direction import estimate_direction
+
+        sizes = [
+            TextFacts(sentences=text.sentences, words=text.words, sha256=text.sha256)
+            for text in (training, self.development)
+        ]
+        facts = replace(facts, training=sizes[0], development=sizes[1], joining=tuple(self.joining))
+        if isinstance(training, Text) and config.data.token != "character":
+            return replace(facts, direction=estimate_direction(training))
+        return facts
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """Structures that a model learns besides the words: from ``references``, or from the text with its trees."""
+
+    annotation: str  # type of the structures, for the facts of the run
+    references: References | None = None
+    treebank: Treebank | None = None
+
+
+@dataclass(frozen=True)
+class RunData:
+    """Text of a run in memory, before it is encoded."""
+
+    training: TrainingData
+    development: TrainingData
+    facts: RunFacts
+    config: RunConfig
+    device: str
+    notes: Sequence[str]  # remarks on the text for the user
+
+    def encode(self) -> Any:
+        """The training text as word indices. Several runs then share its memory."""
+        return EncodedTexts.encode(self.config, self.training, self.development).corpus
+
+
+def load_run_data(config: RunConfig, request: RunRequest, stop: Stop = lambda: False) -> RunData:
+    """Texts and trees in memory. Raises KeyboardInterrupt if ``stop`` returns true while a teacher parses the text."""
+    if config.task_name:
+        texts = names_of(request.text), names_of(request.dev)
+        training, development = load(TASKS.get(config.task_name).examples)(config, *texts)
+        return RunData(training, development, _facts(request, None, ""), config, choose_device(request.device), ())
+    treebank, remaining, annotation = load_trees(config, request), request, ""
+    references: References | None = None
+    if request.teachers:
+        supervision = load(teacher_entry(request.teachers).supervise)(request, config)
+        annotation = supervision.annotation
+        if supervision.treebank:
+            treebank, remaining = supervision.treebank, replace(request, text=())  # the text comes with its trees
+        else:
+
+            def references(sentences: Any) -> Iterator[Any]:
+                for reference in supervision.references(sentences):
+                    if stop():
+                        raise KeyboardInterrupt
+                    yield reference
+
+    watch = Watch()
+    training, development = load_corpora(config, remaining, treebank, references, watch)
+    facts = replace(_facts(request, None if annotation else treebank, config.data.trees), annotation=annotation)
+    health, notes = watch.health, [SAMPLE_NOTE] if request.sample else []
+    if health.sentences:
+        facts = replace(facts, health=health.to_json())
+        notes += health.report(token=leaf(config.data.token), model=config.model_name)
+    if isinstance(training, PreparedText):
+        facts, notes = replace(facts, health=training.corpus.facts.health), list(training.corpus.facts.notes)
+    return RunData(training, development, facts, config, choose_device(request.device), notes)
+
+
+def _facts(request: RunRequest, treebank: Treebank | None, trees: str) -> RunFacts:
+    """Facts about the data of a run. ``trees`` is the type of the trees of ``treebank``."""
+    name = request.trees or "sample"
+    about = TreesFacts(name=name, note=treebank.note, kind=trees, sentences=len(treebank)) if treebank else None
+    return RunFacts(
+        texts=tuple(names_of(request.text)),
+        development_texts=tuple(names_of(request.dev)),
+        paragraphs=request.input_options.paragraphs,
+        form=request.input_options.form,
+        encoding=request.input_options.encoding,
+        teachers=request.teachers,
+        trees=about,
+    )
+
+
+def load_trees(config: RunConfig, request: RunRequest) -> Treebank | None:
+    """Treebank that the model learns trees from, or None if it does not.
+
+    Without text and trees, this is the built-in sample. Raises SynparseError for a sentence without a tree.
+    """
+    if not entry_of(config).learns_trees or request.teachers:
+        return None
+    if request.sample:
+        return sample_treebank("train")
+    is_sample = request.trees == SAMPLE and is_name(SAMPLE)
+    treebank = sample_treebank("train") if is_sample else load_gold(str(request.trees))
+    for sentence in treebank.sentences:
+        if sentence.tree is None:
+            raise SynparseError(f"{sentence.location}: this sentence has no tree to learn from")
+    return treebank
+
+
+def load_corpora(
+    config: RunConfig,
+    request: RunRequest,
+    treebank: Treebank | None,
+    references: References | None = None,
+    watch: Watch | None = None,
+) -> tuple[TrainingData, TrainingData]:
+    """Read and normalize the training text and the development text.
+
+    Annotation in the text is ignored. Models that learn from gold trees use those of ``treebank``. ``references``
+    yields the trees or heads of teachers for each sentence. For separate development text, it is called only if the
+    model learns from teachers alone. ``watch`` describes the sentences while they are read.
+    """
+    if any(map(is_corpus, request.text)):
+        return _prepared(config, request)
+    options = replace(request.input_options, tokenize=config.data.tokenization)
+    recipe, token = config.data.normalization, leaf(config.data.token)
+    sample = not request.text and (treebank is None or treebank.name == "sample-train")
+    share = 0.0 if request.dev or sample else config.data.development_share
+    plain: Iterable[Sentence] = read_text(request.text, options)
+    sentences: Iterable[Sentence]
+    if treebank is None:
+        sentences = spread(sample_treebank("train").sentences if sample else plain, config.data.text_share)
+    else:  # text without trees, then the treebank
+        plain = (replace(sentence, tree=None) for sentence in spread(plain, config.data.text_share))
+        sentences = chain(plain, supervised(treebank.sentences, config.data, seed=config.train.seed))
+    if watch is not None and not sample:
+        sentences = watch.sentences(sentences)
+    learns = treebank is not None
+    training, held_out = read_corpora(
+        sentences, recipe, token=token, development_share=share, with_trees=learns, references=references
+    )
+    if not request.dev and not sample:
+        return training, held_out
+    sentences = read_text(request.dev, options, part="dev") if request.dev else sample_treebank("dev").sentences
+    dev_references = references if entry_of(config).needs_teacher else None
+    development, _ = read_corpora(sentences, recipe, token=token, references=dev_references)
+    if request.dev and not development.words:
+        raise SynparseError(f"{' '.join(names_of(request.dev))}: the development text holds no words")
+    return training, development
+
+
+def _prepared(config: RunConfig, request: RunRequest) -> tuple[TrainingData, TrainingData]:
+    """Training and development part of a corpus on disk, or all of it for training if ``request.dev`` is given."""
+    data = config.data
+    if data.text_share < 1:
+        raise SynparseError(f"{request.text[0]}: a prepared corpus is learned from whole, without data.text_share")
+    corpus = PreparedCorpus.read(str(request.text[0]))
+    corpus.check(normalization=data.normalization, token=leaf(data.token), tokenization=data.tokenization)
+    training, held_out = corpus.split(0.0 if request.dev else data.development_share)
+    if not request.dev:
+        return training, held_out
+    options = replace(request.input_options, tokenize=data.tokenization)
+    return training, read_corpora(
+        read_text(request.dev, options, part="dev"), data.normalization, token=leaf(data.token)
+    )[0]
+
+
+def prepare_text(
+    text: Sequence[str],
+    folder: str,
+    *,
+    model: str | None = None,
+    preset: str | None = None,
+    settings: Sequence[str] = (),
+    input_options: InputOptions = DEFAULT_INPUT,
+) -> list[str]:
+    """Write a text as a corpus on disk for a run with these settings, and return notes for the user."""
+    rule = input_options.tokenize.removesuffix(NONE)
+    changes = [f"data.tokenization={rule}"] if rule else []
+    data = resolve(model=model, preset=preset, settings=[*changes, *settings], sample=False).data
+    check_new_folder(folder, inputs=text)
+    sentences = read_text(text, replace(input_options, tokenize=data.tokenization))
+    facts = prepare(
+        sentences,
+        folder,
+        normalization=data.normalization,
+        token=leaf(data.token),
+        tokenization=data.tokenization,
+        texts=text,
+    )
+    size = f"{facts.sentences:,} sentences, {facts.words:,} {leaf(data.token)}s, {facts.types:,} different ones"
+    return [*facts.notes, f"{folder}: {size}"]
+
+
+def in_share(index: int, share: float) -> bool:
+    """Whether sentence ``index``, from 1, is in an evenly spread ``share`` of a text."""
+    return int(index * share) > int((index - 1) * share)
+
+
+def spread(sentences: Iterable[Sentence], share: float) -> Iterator[Sentence]:
+    """An evenly spread ``share`` of the sentences."""
+    return (sentence for index, sentence in enumerate(sentences, start=1) if in_share(index, share))
+
+
+def supervised(sentences: Sequence[Sentence], config: DataConfig, *, seed: int) -> Iterator[Sentence]:
+    """Sentences of a treebank, an evenly spread ``tree_share`` of them with trees.
+
+    With ``trees = "random"`` each of these trees is replaced by a random binary tree (Du et al. 2020, table 4).
+    """
+    generator, build = Random(seed), BASELINES["random"]
+    for index, sentence in enumerate(sentences, start=1):
+        tree = sentence.tree
+        if not in_share(index, config.tree_share):
+            tree = None
+        elif tree is not None and config.trees == "random":
+            gold = tree.without_traces()
+            tree = Tree.from_spans(gold.words, build(gold, generator))
+        yield replace(sentence, tree=tree)

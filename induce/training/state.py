@@ -19,9 +19,8 @@ from induce.models.base import Context, FittedModel, Model
 from induce.storage import checkpoint as store
 from induce.storage.model_file import MODEL, RESUME
 from induce.storage.outputs import LOG
-from induce.training.learners import FittedLearner, GradientLearner, Learner, not_finite
+from induce.training.learners import FittedLearner, GradientLearner, Learner, Position, not_finite
 from induce.training.optimizer import make_optimizer
-from induce.training.position import Position
 from treebank.base.errors import SynparseError, placed
 from treebank.base.metadata import MetadataError, encode, json_text, one_line
 

@@ -15,9 +15,9 @@ from induce.layers.masks import Masks, activation_penalty, dropped_weight, tempo
 from induce.models.base import Query, detach
 from induce.models.language.onlstm import OnLstm, OnLstmConfig, OnLstmLayer, OnLstmState
 from induce.models.language.onlstm_kernel import cumax
+from induce.settings.run import NtAsgdSettings
 from induce.structures import Distances
 from induce.training.optimizer import NtAsgd
-from induce.training.optimizer_settings import NtAsgdSettings
 from tests.support.reference import Fixture, fixtures, load, without_labels
 from treebank.core.tree import Tree
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from induce.data.loaders import segments
+from induce.settings.run import NtAsgdSettings
 from induce.training.optimizer import NtAsgd
-from induce.training.optimizer_settings import NtAsgdSettings
 from tests.support.reference import fixtures, load
 
 pytestmark = pytest.mark.usefixtures("double")

@@ -165,7 +165,7 @@ def run_commands(
     monkeypatch.setenv("SYNPARSE_PTB", str(folder / "ptb"))
     monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
     monkeypatch.setattr("induce.tasks.accuracy.GENERATED", 20)
-    for module in ("treebank.corpora.catalog", "induce.training.corpora"):
+    for module in ("treebank.corpora.catalog", "induce.training.prepare"):
         monkeypatch.setattr(f"{module}.sample_treebank", part_of_sample)
     for constant in ("GENERATED", "WORLDS"):
         monkeypatch.setattr(f"induce.tasks.craft.policy_scores.{constant}", 6)

@@ -26,8 +26,8 @@ from induce.tasks.craft.baselines import Compile, OrderedMemoryPolicy
 from induce.tasks.craft.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
 from induce.tasks.craft.option_calls import MAX_ACTIONS, Calls, as_option, options_of, with_one_task
 from induce.tasks.craft.world import ACTIONS, LIMIT, REWARDS, Episodes, read_sketch
-from induce.training.loop import SAVE_SECONDS
-from induce.training.position import Clock, Limits, Position, never
+from induce.training.learners import Position
+from induce.training.loop import SAVE_SECONDS, Clock, Limits, never
 from induce.training.request import check_kept
 from induce.training.state import Content, append_event, cut_log, resume_error, store_checkpoint
 from treebank.base.errors import SynparseError

@@ -20,8 +20,8 @@ from induce.recipes.schedule import Schedule
 from induce.storage.checkpoint import Check
 from induce.storage.locate import ENSEMBLE
 from induce.storage.model_file import MODEL
-from induce.training.corpora import prepare_text
 from induce.training.events import Event, PartProgress
+from induce.training.prepare import prepare_text
 from induce.training.request import RunRequest
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError, UsageError

@@ -9,9 +9,8 @@ import pytest
 
 from induce.decoding.specification import decoder, fitting_decoder
 from induce.settings.presets import load_preset, resolve
-from induce.settings.run import RunConfig, default_layer
+from induce.settings.run import RunConfig, SgdSettings, default_layer
 from induce.structures import Distances, SpanScores
-from induce.training.optimizer_settings import SgdSettings
 from induce.training.prepare import check_fits
 from treebank.base.errors import SynparseError
 

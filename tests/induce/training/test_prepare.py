@@ -15,7 +15,7 @@ from induce.storage import checkpoint
 from induce.storage.checkpoint import RunFacts
 from induce.tasks.examples import Examples
 from induce.tasks.listops import ListOps
-from induce.training import corpora
+from induce.training import prepare
 from induce.training.prepare import check_enough, prepare_run
 from induce.training.request import RunRequest, continued
 from tests.support.calls import Caller
@@ -68,7 +68,7 @@ def test_refused_before_a_text_is_read(options: dict[str, Any], problem: str, mo
     def read(*_: Any) -> Any:
         raise AssertionError("the text was read")
 
-    monkeypatch.setattr(corpora, "read_text", read)
+    monkeypatch.setattr(prepare, "read_text", read)
     with pytest.raises(SynparseError) as messages:
         prepare_run(RunRequest(**{"run": "new/run", "text": ["text.txt"], **options}))
     assert problem in str(messages.value)

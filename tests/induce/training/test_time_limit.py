@@ -13,7 +13,7 @@ from induce.storage import checkpoint
 from induce.storage.checkpoint import Check
 from induce.training import loop
 from induce.training.events import Event, Scoring
-from induce.training.position import Limits
+from induce.training.loop import Limits
 from tests.support.tiny import assert_equal_weights, settings, train, trainer
 
 

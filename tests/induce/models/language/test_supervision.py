@@ -19,8 +19,7 @@ from induce.parsing.load import load_parser
 from induce.settings.presets import resolve
 from induce.storage import checkpoint
 from induce.storage.checkpoint import RunFacts, TreesFacts
-from induce.training.corpora import prepare_text, supervised
-from induce.training.prepare import load_data
+from induce.training.prepare import load_data, prepare_text, supervised
 from induce.training.request import RunRequest
 from tests.support.tiny import make_trainer, sentences, settings, stop_after, train, trainer, with_trees
 from treebank.base.errors import SynparseError
