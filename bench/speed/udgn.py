@@ -12,7 +12,7 @@ import torch
 from bench.common import best_seconds
 from induce.data.batches import MaskedBatch
 from induce.layers.products import BFLOAT16, FLOAT32, choose_library, computing, multiplying
-from induce.models.masked.transformer import Transformer, TransformerConfig
+from induce.models.masked.masked_model import Transformer, TransformerConfig
 from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.settings.presets import load_preset
 

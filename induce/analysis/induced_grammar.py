@@ -70,7 +70,7 @@ def _drawing(
     import torch
 
     from induce.models.dependency.head_sampling import HeadSampler, class_grammars
-    from induce.models.dependency.ndmv import Ndmv
+    from induce.models.dependency.neural_dmv import Ndmv
     from induce.models.em.dmv import Dmv
     from induce.models.grammars.grammar import Grammar
     from induce.models.grammars.headed_grammar import HeadedGrammar
@@ -261,7 +261,7 @@ def describe_grammar(
     in 1,000 sentences drawn from it. Raises SynparseError if the model has no grammar over word classes, or fewer
     members.
     """
-    from induce.models.dependency.ndmv import Ndmv
+    from induce.models.dependency.neural_dmv import Ndmv
     from induce.models.em.dmv import Dmv
     from induce.parsing.load import load_model_parser
 

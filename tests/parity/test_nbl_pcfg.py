@@ -6,7 +6,7 @@ import pytest
 from torch import Tensor
 
 from induce.models.grammars.grammar import emitted
-from induce.models.grammars.nbl_pcfg import NblPcfg, NblPcfgConfig
+from induce.models.grammars.lexicalized_pcfg import NblPcfg, NblPcfgConfig
 from tests.support.grammar_weights import check_grammar, fixture_sizes, sentences, with_weights
 from tests.support.reference import Fixture, fixtures, load
 

@@ -12,11 +12,9 @@ from torch import nn
 from induce.data.batches import SentenceBatch
 from induce.decoding.heads import mbr_heads
 from induce.models.base import Query
-from induce.models.dependency.initial_trees import harmonic_rules, used_rules
-from induce.models.dependency.ndmv import Ndmv, NdmvConfig
 from induce.models.dependency.ndmv_factorized import NdmvJoint, NdmvJointConfig, NdmvSibling, NdmvSiblingConfig
-from induce.models.dependency.neural_dmv import NeuralDmv
-from induce.models.dependency.outward_sums import RuleScores, log_total, tree_arcs
+from induce.models.dependency.neural_dmv import Ndmv, NdmvConfig, NeuralDmv
+from induce.models.dependency.outward_sums import RuleScores, harmonic_rules, log_total, tree_arcs, used_rules
 from induce.structures import HeadDistribution, Heads
 from tests.support.reference import Fixture, fixtures, load
 

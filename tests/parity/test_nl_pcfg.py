@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from induce.models.grammars.grammar import GrammarConfig, emitted
-from induce.models.grammars.nl_pcfg import NlPcfg
+from induce.models.grammars.lexicalized_pcfg import NlPcfg
 from tests.support.grammar_weights import check_grammar, fixture_sizes, sentences, with_weights
 from tests.support.reference import Fixture, fixtures, load
 

@@ -12,8 +12,8 @@ from induce.data.batches import SentenceBatch, StreamBatch, SupervisedStreamBatc
 from induce.data.corpus import gold_distances
 from induce.decoding.distances import biased, unbiased
 from induce.models.base import Query, detach
-from induce.models.language.onlstm_syd import OnLstmSyd, OnLstmSydConfig
-from induce.models.language.ranking import rank, ranking_loss
+from induce.models.language.next_word_model import rank, ranking_loss
+from induce.models.language.onlstm import OnLstmSyd, OnLstmSydConfig
 from induce.structures import Distances
 from tests.support.reference import Fixture, fixtures, load, without_labels
 from treebank.core.distances import spans_from_distances

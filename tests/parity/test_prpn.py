@@ -13,17 +13,16 @@ from torch import Tensor, nn
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.decoding.distances import biased
 from induce.models.base import NextWords, Query, detach
-from induce.models.language.prpn import (
+from induce.models.language.prpn import Prpn, PrpnConfig, PrpnMasks, PrpnOutput
+from induce.models.language.prpn_kernel import attend
+from induce.models.language.prpn_networks import (
+    Cell,
+    LayerMasks,
     ParsingMasks,
     ParsingNetwork,
     ParsingState,
-    Prpn,
-    PrpnConfig,
-    PrpnMasks,
-    PrpnOutput,
+    PredictMasks,
 )
-from induce.models.language.prpn_kernel import attend
-from induce.models.language.prpn_reading import Cell, LayerMasks, PredictMasks
 from induce.structures import Distances
 from tests.support.reference import Fixture, fixtures, load
 from treebank.core.tree import Tree

@@ -10,7 +10,7 @@ import torch
 
 from induce.distillation.span_information import longest_matches, match_counts, span_rewards
 from induce.layers.tree_crf import TreeCrf, span_marginals
-from induce.models.grammars.span_rewards import crf_scores
+from induce.models.grammars.rules import crf_scores
 from tests.support.reference import Fixture, fixtures, load
 
 pytestmark = pytest.mark.usefixtures("double")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from induce.models.dependency.ndmv import Ndmv
+from induce.models.dependency.neural_dmv import Ndmv
 from induce.models.em.dmv import Dmv
 from induce.models.em.valence_grammar import ValenceGrammar
 from treebank.core.sentence import ROOT

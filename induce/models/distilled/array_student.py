@@ -1,8 +1,9 @@
 """The distilled parsers in NumPy: the scores of `induce.models.distilled.student` without torch.
 
 Loading torch takes longer and more memory than parsing a page of text. Scores differ from those in torch in their
-last digits only. The order in this file: the shapes of the weights, the reader, the LSTM (Hochreiter and Schmidhuber
-1997, with forget gates; both directions read each layer), the chart parser, the biaffine parser.
+last digits only. The order in this file: the settings, which are needed before torch loads, the reader, the LSTM
+(Hochreiter and Schmidhuber 1997, with forget gates; both directions read each layer), the chart parser, the biaffine
+parser.
 
 Shapes: B sentences, longest first, N words, T tokens, E units of an embedding, H of one direction of the LSTM, A of
 the ends of spans or of arcs. States are ordered by time first.
@@ -12,30 +13,63 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.punctuation import GAP_FEATURES, gap_features
-from induce.models.distilled.settings import (
-    BUCKETS,
-    ENDINGS,
-    LONGEST,
-    MAX_DISTANCE,
-    MAX_HEADS,
-    MAX_WIDTH,
-    BiaffineConfig,
-    ChartConfig,
-)
+from induce.setting import count, dropout_rate, limited, setting
 from induce.structures import HeadDistribution, SpanScores
 
+ENDINGS = (1, 2, 3)  # lengths in letters
+BUCKETS = 4096  # for the endings of one length, some of which share a bucket
+MAX_WIDTH = 40  # of spans with their own weight in the chart parser, in words; wider spans share one
+LONGEST = 3_000  # words of a sentence that is decoded by the chart parser in some ten seconds
+MAX_DISTANCE = 10  # of a head in words; larger distances share one weight
+MAX_HEADS = 2_000  # words of a sentence whose heads are decoded in some seconds
 GATES = 4  # of an LSTM: input, forget, cell, output
 COST_SHARE = 0.3  # of the cost of a sentence in torch: larger batches save calls
 SLOPE = 0.01  # of the leaky rectifier below 0
 
 Shapes = dict[str, tuple[int, ...]]
 Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudentConfig:
+    """Sizes and rates of the reader, with defaults for training on a CPU."""
+
+    embedding_size: int = count(64, "units of a word embedding")
+    hidden_size: int = count(128, "units of one direction of the LSTM")
+    layers: int = limited(1, 1, 1000, "layers of the network")
+    endings: bool = setting(True, help="whether words are also known by their last letters")
+    dropout: float = dropout_rate(0.3, "dropout inside the layers")
+    unknown_rate: float = limited(0.2, 0, 0.99, "share of the words that are unknown in training")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartConfig(StudentConfig):
+    """Sizes and rates of the chart parser."""
+
+    span_size: int = count(100, "units of the vectors of a gap as start and as end of a span")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiaffineConfig(StudentConfig):
+    """Sizes and rates, with defaults for training on a CPU with about 10,000 sentences."""
+
+    hidden_size: int = count(100, "units of one direction of the LSTM")
+    arc_size: int = count(100, "units of the vectors of a word as head and as dependent")
+    unknown_rate: float = limited(0.3, 0, 0.99, "share of the words that are unknown in training")
+
+
+def buckets(word: str) -> list[int]:
+    """Bucket of the ending of each length of ``word``, whose case does not matter."""
+    lower = word.lower()
+    return [crc32(lower[-count:].encode("utf-8", "replace")) % BUCKETS for count in ENDINGS]
 
 
 def linear_shapes(name: str, outputs: int, inputs: int) -> Shapes:

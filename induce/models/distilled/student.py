@@ -26,7 +26,7 @@ from induce.data.batches import FragmentBatch, HeadSupervisedBatch, SentenceBatc
 from induce.data.punctuation import GAP_FEATURES, gap_features
 from induce.layers.masks import lstm_states, real_words
 from induce.models.base import Context, Loss, Model, Query, bounded
-from induce.models.distilled.settings import (
+from induce.models.distilled.array_student import (
     BUCKETS,
     ENDINGS,
     LONGEST,

@@ -32,9 +32,8 @@ from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
 from induce.models.base import CountSharing, Query
-from induce.models.em.ccm import Ccm, CcmConfig, SpanScorer
+from induce.models.em.ccm import BracketCounts, Ccm, CcmConfig, Spans, SpanScorer, random_split_probability
 from induce.models.em.dependency_tables import Array, TreeCounts, TreeWeights, by_head
-from induce.models.em.span_model import BracketCounts, Spans, random_split_probability
 from induce.models.em.valence_grammar import NO_PREFERENCES, GrammarSums, SentenceBlock, Smoothing, ValenceGrammar
 from induce.setting import limited
 from induce.structures import HeadDistribution, SpanScores, Structure

@@ -25,8 +25,7 @@ from induce.data.punctuation import (
     span_log_weights,
 )
 from induce.models.base import Context, FitStep, FittedModel, Loss, Query
-from induce.models.em.ccm import TABLE, blocks_of_one_length
-from induce.models.em.span_model import UNUSED, bracket_counts
+from induce.models.em.ccm import TABLE, UNUSED, blocks_of_one_length, bracket_counts
 from induce.structures import SpanScores, Structure
 
 if TYPE_CHECKING:

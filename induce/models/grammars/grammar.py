@@ -25,8 +25,7 @@ from induce.decoding.priors import EdgeStatistics
 from induce.layers.masks import LONGEST_PIECE, pieces
 from induce.models.base import Context, Loss, Model, Query
 from induce.models.capabilities import EdgeCounting, SentenceScoring
-from induce.models.grammars.rules import Rules, word_costs
-from induce.models.grammars.span_rewards import reward_loss
+from induce.models.grammars.rules import Rules, reward_loss, word_costs
 from induce.setting import limited
 from induce.structures import Brackets, RankedTrees, SpanScores, Structure
 

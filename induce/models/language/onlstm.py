@@ -1,8 +1,10 @@
-"""ON-LSTM: ordered neurons (Shen, Tan, Sordoni & Courville 2019), as in the released program.
+"""ON-LSTM: ordered neurons (Shen, Tan, Sordoni & Courville 2019), as in the released program, and ONLSTM-SYD, which has
+a second set of distances that learns from trees (Du, Lin, Shen, O'Donnell, Bengio & Zhang 2020).
 
 The order of this file: the settings, one layer, whose recurrence is in ``onlstm_kernel.py``, the language model, which
-is an `AwdModel`. ``docs/reference/models/onlstm.md`` maps the paper's equations to these functions and lists the
-differences between the released program, which is followed here, and the paper.
+is an `AwdModel`, and the language model that also learns from trees. ``docs/reference/models/onlstm.md`` and
+``docs/reference/models/syd.md`` map the papers' equations to these functions and list the differences between the
+released programs, which are followed here, and the papers.
 
 Shapes: T steps, B sentences or streams, E embedding, H units of a layer, C units a chunk, n = H / C chunks, m entries
 of a master gate (n, or n + 1 with ``extra_master_gate``).
@@ -12,20 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.data.batches import SentenceBatch
-from induce.layers.masks import dropped_weight
-from induce.models.base import Query, bounded
+from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
+from induce.layers.masks import Masks, dropped_weight, keep_mask
+from induce.models.base import Loss, Query, bounded, gold_distances, next_words
 from induce.models.capabilities import GateReading
-from induce.models.language.next_word_model import AwdConfig, AwdModel
+from induce.models.language.next_word_model import AwdConfig, AwdModel, SupervisionConfig
 from induce.models.language.onlstm_kernel import cumax, recurrence
-from induce.setting import count, dropout_rate, setting
+from induce.setting import choice, count, dropout_rate, setting
 from induce.structures import Distances
+from treebank.base.errors import SynparseError
 
 WORDS_PER_PASS = 2**10  # words of a batch that are computed at once in parsing, which limits the memory
 
@@ -172,3 +175,95 @@ class OnLstm(GateReading, AwdModel):
         forgotten = [(1 - values).sum(-1) for name, values in gates.items() if name.startswith("forget")]
         received = [values.sum(-1) for name, values in gates.items() if name.startswith("input")]
         return {**gates, "forget_split": torch.stack(forgotten, -1), "input_split": torch.stack(received, -1)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnLstmSydConfig(SupervisionConfig, OnLstmConfig):
+    """Settings of ON-LSTM, and of the supervision. The defaults are the paper's (section 5.1)."""
+
+    supervised_layer: int = count(3, "layer whose distances learn from trees, counted from 1")
+    supervised_head: str = choice(
+        "split",
+        ("split", "shared", "hidden"),
+        "supervised distances (table 4): split (map of the gate), shared (gate) or hidden (map of states)",
+    )
+    distance_scale: str = choice(
+        "units",
+        ("units", "share"),
+        "scale of distances in the ranking loss: units (0 to length, eq. 17) or share (0 to 1, as released)",
+    )
+
+    def check(self) -> None:
+        """Raises ValueError if the values do not fit together."""
+        super().check()
+        if self.supervised_layer > self.layers:
+            raise ValueError(f"supervised_layer = {self.supervised_layer}: the model has {self.layers} layers")
+
+
+class OnLstmSyd(OnLstm):
+    """ON-LSTM language model whose layer ``supervised_layer`` also learns the distances of given trees."""
+
+    Config = OnLstmSydConfig
+    reads: ClassVar[tuple[type[Batch], ...]] = (SupervisedStreamBatch, SupervisedBatch)
+    config: OnLstmSydConfig
+    whole_batch = (Batch,)  # all pairs of gold distances
+
+    def __init__(self, config: OnLstmSydConfig, vocabulary_size: int) -> None:
+        super().__init__(config, vocabulary_size)
+        layer = self.stack[config.supervised_layer - 1]
+        heads = {
+            "split": lambda: nn.Linear(layer.masters, layer.masters),
+            "shared": lambda: None,
+            "hidden": lambda: nn.Linear(layer.units, 1, bias=False),  # only the order of distances matters
+        }
+        self.head: nn.Linear | None = heads[config.supervised_head]()
+
+    def draw_masks(self, steps: int, columns: int) -> Masks:
+        """Fresh masks for one segment. The last of the weights is that of the head, dropped like the others."""
+        masks = super().draw_masks(steps, columns)
+        if self.head is None:
+            return masks
+        weight = self.head.weight
+        return masks._replace(
+            weights=[*masks.weights, keep_mask(weight.shape, self.config.weight_dropout, weight.device)]
+        )
+
+    def supervised(self, output: SegmentOutput, recurrent_weight: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Supervised distances (T, B) of the layer that gave ``output``, with the dropout ``mask`` of the head."""
+        if self.head is None:
+            return output.distance_forget
+        weight = self.used_weight(self.head.weight, mask)
+        if self.config.supervised_head == "hidden":
+            return functional.linear(output.hidden, weight, self.head.bias)[..., 0]
+        layer = self.stack[self.config.supervised_layer - 1]
+        logits = layer.forget_logits(output, recurrent_weight)  # eq. 14
+        gate = cumax(functional.linear(logits, weight, self.head.bias))[..., : layer.chunks]
+        return 1 - gate.mean(-1)  # eq. 16, 17
+
+    def loss(
+        self, batch: StreamBatch | SentenceBatch, state: list[OnLstmState] | None = None, *, masks: Masks | None = None
+    ) -> Loss:
+        """Loss of the language model, or eq. 19 for a batch with gold distances (NaN without gold)."""
+        words, gold = next_words(batch), gold_distances(batch)
+        if masks is None and self.training:
+            masks = self.draw_masks(*words.tokens.shape)
+        result = self.run(words, state, masks)
+        loss = self.language_loss(result, words)
+        if gold is None:
+            return loss
+        config, index = self.config, self.config.supervised_layer - 1
+        weight = self.recurrent_weights(masks, layers=index + 1)[-1]
+        mask = masks.weights[-1] if masks is not None and self.head is not None else None
+        distances = self.supervised(result.layers[index], weight, mask)
+        if config.distance_scale == "units" and config.supervised_head != "hidden":
+            distances = distances * self.stack[index].chunks
+        return config.with_trees(loss, distances, gold, words.tokens)
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
+        """The supervised distances (``syd``) or those of the language model (``lm``), as `OnLstm.structure` says."""
+        if query.distances == "lm":
+            return super().structure(batch, query)
+        if query.layer != self.config.supervised_layer:
+            where = f"the supervised distances are those of layer {self.config.supervised_layer}"
+            raise SynparseError(f"model 'onlstm-syd': {where}, not {query.layer} (@distances=lm has every layer)")
+        return self.read_distances(batch, query.layer, self.supervised)

@@ -1,178 +1,47 @@
-"""PRPN: parsing, reading and predict networks (Shen, Lin, Huang & Courville 2018), as in the released program.
+"""PRPN: parsing, reading and predict networks (Shen, Lin, Huang & Courville 2018), as in the released program, and
+PRPN-SYD, which has a second set of distances that learns from trees (Du et al. 2020, section 6 and appendix A.4).
 
-This file has the parsing network, which computes distances from a convolution over the last words, and gates from
-distances (section 4), and then the settings and the language model. ``prpn_reading.py`` has the reading network, which
-attends to earlier states through the gates, and the predict network.
-Formulas in which the paper differs from the program are settings; ``docs/reference/models/prpn.md`` lists them and maps
-equations to functions.
+The networks are in ``prpn_networks.py``, and the steps of the reading network in ``prpn_kernel.py``. This file has the
+settings and the language models. Formulas in which the paper differs from the program are settings;
+``docs/reference/models/prpn.md`` lists them and maps equations to functions. For PRPN-SYD no code was published, and
+the paper names no sizes; our choices are listed in ``docs/reference/models/syd.md``.
 
-Shapes: T steps, B sentences or streams, E embedding, H hidden units, S slots of memory, L words of look-back. Slot k
-of a step at time t is the state of time t - 1 - k: the newest first.
+Shapes: T steps, B sentences or streams, E embedding, H hidden units, S slots of memory, L words of look-back, P units
+of the parsing network of PRPN-SYD.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.data.batches import Batch, SentenceBatch
+from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.layers.masks import dropped, scaled_mask
-from induce.models.base import Query, bounded
+from induce.models.base import Loss, Query, bounded, gold_distances, next_words
 from induce.models.capabilities import GatedMemory, MemoryWeights
-from induce.models.language.next_word_model import NextWordModel
-from induce.models.language.prpn_reading import (
+from induce.models.language.next_word_model import NextWordModel, SupervisionConfig
+from induce.models.language.prpn_networks import (
     LayerMasks,
     LayerReading,
+    Parsing,
+    ParsingNetwork,
     PredictMasks,
     PredictNetwork,
     ReadingLayer,
     Tapes,
+    gate_kind,
+    parsing_from_distances,
+    parsing_start,
 )
 from induce.setting import choice, count, dropout_rate, limited, setting, weight
 from induce.structures import Distances
 from treebank.base.errors import SynparseError
-
-
-def gates(now: Tensor, window: Tensor, kind: str, resolution: float, *, reading: bool) -> Tensor:
-    """Gate of each slot (B, T, S), from 0 to 1: the products of eq. 5, newest slot first.
-
-    ``now`` (B, T) is the distance of the word that looks back, ``window`` (B, T, S) those of the words up to time t,
-    newest first, +inf before the start. For ``reading`` the word at t looks, so that the first factor compares its
-    distance with itself; else the next word does, with a guessed distance.
-    """
-    difference = (now[..., None] - window) / resolution
-    if kind == "binary":  # the limits of "hard" and "soft": open up to a larger distance
-        factors = (difference >= 0).to(now)
-    elif kind == "hard":
-        factors = (functional.hardtanh(2 * difference + 1) + 1) / 2
-    elif kind == "soft":
-        factors = torch.sigmoid(10 * difference + 5)
-    else:
-        factors = (functional.hardtanh(difference) + 1) / 2  # eq. 6
-        if reading:  # the product of eq. 5 ends before the word's own distance
-            factors = torch.cat((torch.ones_like(factors[..., :1]), factors[..., 1:]), -1)
-    return factors.cumprod(-1)
-
-
-class ParsingState(NamedTuple):
-    """State from which the distances of the next segment follow."""
-
-    embeddings: Tensor  # (L, B, E): of the last words, zeros before the start
-    distances: Tensor  # (B, S): the last ones, oldest first, +inf before the start
-
-
-class Parsing(NamedTuple):
-    """Output of the parsing network over a segment."""
-
-    distance: Tensor  # (B, T): d_t, the gap before word t
-    guess: Tensor  # (B, T): d'_{t+1}, that of the gap after it, computed before word t + 1 is seen
-    read_gate: Tensor  # (B, T, S)
-    predict_gate: Tensor  # (B, T, S)
-    state: Any  # ParsingState, or that of another parsing network
-    supervised: Tensor | None = None  # (B, T): a second set of distances, if the model has one
-
-
-def parsing_start(config: Any, batch: int, like: Tensor) -> ParsingState:
-    """The state before any word, of the type and on the device of ``like``."""
-    embeddings = like.new_zeros(config.lookback, batch, config.embedding_size)
-    return ParsingState(embeddings, like.new_full((batch, config.slots), math.inf))
-
-
-class ParsingMasks(NamedTuple):
-    """Dropout masks of the parsing network."""
-
-    window: Tensor | None  # (B, E, L + T), words of the segment before included
-    hidden: Tensor | None  # (B, H, T)
-    guess: ParsingMasks | None = None  # of the convolution for the guess, if it has one for itself
-
-
-class Convolution(nn.Module):
-    """Convolution over the last words whose units are divided among ``outputs`` values per word (eq. 7, 8, 13)."""
-
-    def __init__(self, config: Any, outputs: int) -> None:
-        super().__init__()
-        self.config = config
-        hidden = config.hidden_size
-        self.convolution = nn.Conv1d(config.embedding_size, hidden, config.lookback + 1)
-        self.normalization = nn.BatchNorm1d(hidden)
-        self.projection = nn.Conv1d(hidden, outputs, 1, groups=outputs)
-
-    def convolve(self, words: Tensor, masks: ParsingMasks | None) -> Tensor:
-        """Values (B, outputs, T) of the last T of ``words`` (L + T, B, E)."""
-        x = dropped(words.permute(1, 2, 0), masks and masks.window)
-        hidden = self.normalization(self.convolution(x)).relu()  # eq. 7
-        values = self.projection(dropped(hidden, masks and masks.hidden))  # eq. 8, 13
-        return values.sigmoid() if self.config.distance == "sigmoid" else values.relu()
-
-    def draw_masks(self, steps: int, batch: int) -> ParsingMasks:
-        """Fresh masks for one segment."""
-        config, weight, rate = self.config, self.convolution.weight, self.config.inner_dropout
-        return ParsingMasks(
-            scaled_mask(weight, rate, batch, config.embedding_size, config.lookback + steps),
-            scaled_mask(weight, rate, batch, config.hidden_size, steps),
-        )
-
-
-class ParsingNetwork(Convolution):
-    """Distances from a convolution over the last words, and gates from distances (section 4.2).
-
-    Distance and guess each see half of the units, as in the released program, or have a convolution each.
-    """
-
-    def __init__(self, config: Any) -> None:
-        super().__init__(config, 1 if config.separate_guess else 2)
-        self.guess = Convolution(config, 1) if config.separate_guess else None
-
-    def distances(self, words: Tensor, masks: ParsingMasks | None = None) -> tuple[Tensor, Tensor]:
-        """Distances and guesses (B, T) of the last T of ``words`` (L + T, B, E)."""
-        values = self.convolve(words, masks)
-        guesses = values if self.guess is None else self.guess.convolve(words, masks and masks.guess)
-        return values[:, 0], guesses[:, -1]
-
-    def initial_state(self, batch: int) -> ParsingState:
-        """Before any word: zeros, and distances that close every gate."""
-        return parsing_start(self.config, batch, self.convolution.weight)
-
-    def draw_masks(self, steps: int, batch: int) -> ParsingMasks:
-        """Fresh masks for one segment."""
-        masks = super().draw_masks(steps, batch)
-        return masks._replace(guess=self.guess.draw_masks(steps, batch)) if self.guess else masks
-
-    def forward(self, words: Tensor, state: ParsingState, masks: ParsingMasks | None = None) -> Parsing:
-        """Distances and gates of the embedded ``words`` (T, B, E)."""
-        words = torch.cat((state.embeddings, words))
-        distance, guess = self.distances(words, masks)
-        last = words[len(words) - self.config.lookback :]
-        kind = gate_kind(self.config, training=self.training)
-        return parsing_from_distances(distance, guess, last, state, kind, self.config.resolution)
-
-
-def gate_kind(config: Any, *, training: bool) -> str:
-    """The gates in use: those of the settings, or gates of 0 and 1 outside of training if the settings request them."""
-    return "binary" if config.binary_test and not training else config.gate
-
-
-def parsing_from_distances(
-    distance: Tensor, guess: Tensor, last: Tensor, state: Any, kind: str, resolution: float
-) -> Parsing:
-    """The gates that ``distance`` and ``guess`` (B, T) give, and the state after them. ``last`` are its words."""
-    slots = state.distances.shape[1]
-    known = torch.cat((state.distances, distance), 1)
-    window = known.unfold(1, slots, 1)[:, 1:].flip(-1)  # (B, T, S)
-    return Parsing(
-        distance,
-        guess,
-        gates(distance, window, kind, resolution, reading=True),
-        gates(guess, window, kind, resolution, reading=False),
-        ParsingState(last, known[:, -slots:]),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,3 +223,114 @@ class Prpn(GatedMemory, NextWordModel):
         start = self.initial_state(len(batch.tokens))[0].embeddings
         distance, _ = self.parsing.distances(torch.cat((start, words)))
         return Distances(distance[:, 1:-1], batch.lengths)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrpnSydConfig(SupervisionConfig, PrpnConfig):
+    """Settings of PRPN, and of the supervision."""
+
+    parsing_size: int = count(400, "units of the second LSTM and of both feed-forward networks")
+
+    def check(self) -> None:
+        """Raises ValueError if the values do not fit together."""
+        super().check()
+        if not self.parsing_network:
+            raise ValueError("parsing_network = false leaves nothing that could learn from trees")
+        if self.separate_guess:
+            raise ValueError("separate_guess = true is for prpn; this parsing network is another one")
+
+
+class SydParsingState(NamedTuple):
+    """State from which the distances of the next segment follow."""
+
+    window: Tensor  # (L, B, E): the last outputs of the first LSTM, zeros before the start
+    distances: Tensor  # (B, S): the last ones, oldest first, +inf before the start
+    word_h: Tensor  # (1, B, E)
+    word_c: Tensor  # (1, B, E)
+    gap_h: Tensor  # (1, B, P)
+    gap_c: Tensor  # (1, B, P)
+
+
+class SydParsingMasks(NamedTuple):
+    """Dropout masks of the parsing network."""
+
+    words: Tensor | None  # (T, B, E)
+    hidden: Tensor | None  # (B, H, T)
+    gaps: Tensor | None  # (T, B, P)
+
+
+class SydParsingNetwork(nn.Module):
+    """Two sets of distances: LSTM over words, convolution, LSTM over gaps, a feed-forward network for each set."""
+
+    def __init__(self, config: PrpnSydConfig) -> None:
+        super().__init__()
+        self.config = config
+        words, units, size = config.embedding_size, config.hidden_size, config.parsing_size
+        self.words = nn.LSTM(words, words)
+        self.convolution = nn.Conv1d(words, units, config.lookback + 1)
+        self.normalization = nn.BatchNorm1d(units)
+        self.gaps = nn.LSTM(units, size)
+        self.to_distances = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 2))  # and guesses
+        # without a bias, because only the order matters
+        self.to_supervised = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1, bias=False))
+
+    def initial_state(self, batch: int) -> SydParsingState:
+        """Before any word: zeros, and distances that close every gate."""
+        start = parsing_start(self.config, batch, self.convolution.weight)
+        word, gap = (start.embeddings.new_zeros(1, batch, lstm.hidden_size) for lstm in (self.words, self.gaps))
+        return SydParsingState(*start, word, word, gap, gap)
+
+    def draw_masks(self, steps: int, batch: int) -> SydParsingMasks:
+        """Fresh masks for one segment."""
+        config, like, rate = self.config, self.convolution.weight, self.config.inner_dropout
+        return SydParsingMasks(
+            scaled_mask(like, rate, steps, batch, config.embedding_size),
+            scaled_mask(like, rate, batch, config.hidden_size, steps),
+            scaled_mask(like, rate, steps, batch, config.parsing_size),
+        )
+
+    def forward(self, words: Tensor, state: SydParsingState, masks: SydParsingMasks | None = None) -> Parsing:
+        """Distances and gates of the embedded ``words`` (T, B, E)."""
+        read, word_state = self.words(dropped(words, masks and masks.words), (state.word_h, state.word_c))
+        window = torch.cat((state.window, read))  # (L + T, B, E)
+        hidden = self.normalization(self.convolution(window.permute(1, 2, 0))).relu()
+        hidden = dropped(hidden, masks and masks.hidden).permute(2, 0, 1)  # (T, B, H)
+        gaps, gap_state = self.gaps(hidden, (state.gap_h, state.gap_c))
+        gaps = dropped(gaps, masks and masks.gaps)
+        both = self.to_distances(gaps)
+        distance, guess = (both.sigmoid() if self.config.distance == "sigmoid" else both.relu()).unbind(-1)
+        last = window[len(words) :]
+        kind = gate_kind(self.config, training=self.training)
+        parsing = parsing_from_distances(distance.t(), guess.t(), last, state, kind, self.config.resolution)
+        supervised = self.to_supervised(gaps)[..., 0].t()
+        carried = SydParsingState(last, parsing.state.distances, *word_state, *gap_state)
+        return parsing._replace(state=carried, supervised=supervised)
+
+
+class PrpnSyd(Prpn):
+    """PRPN language model whose parsing network also learns the distances of given trees."""
+
+    Config = PrpnSydConfig
+    reads: ClassVar[tuple[type[Batch], ...]] = (SupervisedStreamBatch, SupervisedBatch)
+    config: PrpnSydConfig
+    parsing_network: ClassVar[Any] = SydParsingNetwork
+
+    def loss(
+        self, batch: StreamBatch | SentenceBatch, state: list[Any] | None = None, *, masks: PrpnMasks | None = None
+    ) -> Loss:
+        """Loss of the language model as `Prpn.loss` has it. Of a batch with gold distances, NaN without, eq. 19."""
+        words, gold = next_words(batch), gold_distances(batch)
+        result = self.run(words, state, masks)
+        loss = self.language_loss(result, words)
+        if gold is None:
+            return loss
+        assert result.parsing.supervised is not None
+        return self.config.with_trees(loss, result.parsing.supervised.t(), gold, words.tokens)
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
+        """The supervised distances (``syd``), or those of the language model (``lm``)."""
+        words = functional.embedding(bounded(batch.tokens).t(), self.embedding.weight)
+        parsing = cast(SydParsingNetwork, self.parsing)
+        result = parsing(words, parsing.initial_state(len(batch.tokens)))
+        values = result.supervised if query.distances == "syd" else result.distance
+        return Distances(values[:, 1:-1], batch.lengths)

@@ -1,8 +1,10 @@
-"""Recurrent neural network grammar without labels, trained on given trees (Dyer et al. 2016, Kim et al. 2019).
+"""Recurrent neural network grammars without labels: trained on given trees (Dyer et al. 2016), or on sentences alone
+(Kim, Rush, Yu, Kuncoro, Dyer & Melis 2019).
 
 A generative model derives words and binary tree by shifts and reductions; an inference network scores spans, from which
-it has a distribution over trees. ``urnng.py`` learns both without trees. The order of this file: settings, inference
-network, the model. ``docs/reference/models/urnng.md`` maps the paper to these functions and lists differences.
+it has a distribution over trees. An `Urnng` is an `Rnng` whose trees are latent: the inference network samples trees,
+and both networks maximize a lower bound of the likelihood of the sentences. The order of this file: settings, inference
+network, both models. ``docs/reference/models/urnng.md`` maps the paper to these functions and lists differences.
 
 Shapes: B sentences, N words, K trees of each sentence, D units, Q units of one direction of the inference LSTM.
 """
@@ -11,23 +13,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.data.batches import Batch, SentenceBatch, SpanTargetBatch
+from induce.data.batches import Batch, FragmentBatch, SentenceBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.decoding.chart import mbr
 from induce.layers.cross_entropy import target_log_probabilities
 from induce.layers.masks import pieces
-from induce.layers.stack_lstm import StackLstm, derivation
+from induce.layers.stack_lstm import StackLstm, derivation, filtered_words
 from induce.layers.tree_crf import TreeCrf, span_marginals
-from induce.models.base import Loss, Model, Query, bounded
+from induce.models.base import Context, Loss, Model, Query, bounded
 from induce.models.capabilities import WordScoring
-from induce.models.language.word_particles import filtered_words
-from induce.setting import count, dropout_rate, limited
+from induce.setting import count, dropout_rate, limited, weight
 from induce.structures import Brackets, SpanScores
+
+if TYPE_CHECKING:
+    from induce.data.corpus import EncodedCorpus
+
 
 MAX_POSITIONS = 250  # positions of the inference network with an embedding of their own
 MIN_ACTION = 1e-7  # lowest probability of an action
@@ -231,3 +236,72 @@ def binary_trees(shares: Tensor) -> Tensor:
         for start, end in mbr(padded):
             tree[count - end, count - start] = True
     return trees.to(shares.device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UrnngConfig(RnngConfig):
+    """Sizes and rates. The defaults are those of the paper."""
+
+    samples: int = limited(8, 2, 10_000, "trees that are sampled for a sentence in training")
+    kl_epochs: float = weight(2.0, "epochs in which the weight of actions and entropy rises from 0 to 1")
+    inference_epochs: float = weight(1.0, "epochs in which the inference network learns")
+
+
+class Urnng(Rnng):
+    """Recurrent neural network grammar that learns from sentences alone."""
+
+    Config = UrnngConfig
+    reads = (FragmentBatch, SpanSupervisedBatch)
+    epoch: Tensor
+    step: Tensor
+
+    def __init__(self, config: UrnngConfig, vocabulary_size: int) -> None:
+        super().__init__(config, vocabulary_size)
+        self.register_buffer("epoch", torch.zeros((), dtype=torch.float64))  # passes over the text so far
+        self.register_buffer("step", torch.ones((), dtype=torch.float64))  # share of a sentence in a pass
+
+    def prepare(self, corpus: EncodedCorpus, context: Context) -> None:
+        """Read the number of sentences, which sets the pace of the schedules."""
+        self.step.fill_(1 / max(1, len(corpus)))
+
+    def bound(self, crf: TreeCrf, trees: Tensor, joint: Joint, *, kl: float, learns_trees: bool) -> Tensor:
+        """Objective (B,) whose gradient is that of the lower bound, for K sampled ``trees``.
+
+        The gradient of the samples is estimated by REINFORCE; the baseline of a sample is the mean over the others.
+        ``kl`` is the weight of actions and entropy. Without ``learns_trees``, the inference network does not learn.
+        """
+        value = joint.words + kl * joint.actions
+        if not learns_trees:
+            return value.mean(1)
+        samples = value.shape[1]
+        baseline = (value.sum(1, keepdim=True) - value) / (samples - 1)
+        signal = ((value - baseline).detach() * crf.log_probability(trees)).mean(1)
+        return value.mean(1) + kl * crf.entropy + signal
+
+    def loss(self, batch: FragmentBatch, state: None = None) -> Loss:
+        """Negative lower bound of the log-likelihood of the sentences, and their importance-weighted bound.
+
+        In training, trees are drawn, and weights of spans lower their probability. In evaluation, the trees are the
+        same in every call.
+        """
+        training, config = self.training, self.config
+        kl = min(1.0, float(self.epoch) / config.kl_epochs) if training and config.kl_epochs else 1.0
+        learns_trees = not training or float(self.epoch) < config.inference_epochs
+        objective = nll = batch.tokens.new_zeros((), dtype=self.decoder_bias.dtype)
+        for rows, tokens in batch.by_length():
+            length = tokens.shape[1]
+            with torch.set_grad_enabled(torch.is_grad_enabled() and learns_trees):
+                scores = self.span_scores(bounded(tokens))
+                if training and isinstance(batch, SpanSupervisedBatch):
+                    weights = batch.weights[rows, :length, : length + 1]
+                    scores = scores + torch.where(weights > 0, weights, 1.0).log().to(scores.dtype)
+                crf = TreeCrf(scores)
+            shape = (len(tokens), config.samples, length, length + 1)
+            uniforms = torch.rand(shape, device=tokens.device) if training else fixed_uniforms(config.samples, tokens)
+            trees = crf.sample(uniforms)
+            joint = self.joint(bounded(tokens), with_end(closings_of(trees)))
+            objective = objective - self.bound(crf, trees, joint, kl=kl, learns_trees=learns_trees).sum()
+            nll = nll - importance_bound(joint, crf.log_probability(trees)).sum().detach()
+        if training:
+            self.epoch += self.step * len(batch.lengths)
+        return self.mean_loss(batch, objective, nll)

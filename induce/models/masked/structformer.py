@@ -23,8 +23,7 @@ from torch.nn import functional
 from induce.data.batches import SentenceBatch
 from induce.layers.masks import real_words
 from induce.models.base import Query
-from induce.models.masked.masked_model import without_self
-from induce.models.masked.transformer import Transformer, TransformerConfig
+from induce.models.masked.masked_model import Transformer, TransformerConfig, without_self
 from induce.setting import choice, count, dropout_rate, limited, setting
 from induce.structures import Distances, HeadDistribution, Heights
 

@@ -16,9 +16,8 @@ from torch.nn import functional
 from induce.data.batches import SentenceBatch
 from induce.models.base import Context, Loss, Model, Query
 from induce.models.capabilities import SentenceVectors, WordVectors
-from induce.models.masked.masked_model import MaskedLanguageModel
+from induce.models.masked.masked_model import MaskedLanguageModel, Transformer, TransformerConfig
 from induce.models.masked.structformer import StructFormer, StructFormerConfig
-from induce.models.masked.transformer import Transformer, TransformerConfig
 from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.setting import choice
 from induce.settings.run import RunConfig

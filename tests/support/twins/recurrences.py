@@ -16,7 +16,7 @@ from induce.layers.layer_norm import EPSILON
 from induce.layers.masks import dropped, dropped_at
 from induce.models.language.onlstm_kernel import cumax
 from induce.models.language.prpn_kernel import StepInputs, StepMasks, attend, scores
-from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes
+from induce.models.language.prpn_networks import LayerMasks, ReadingLayer, Tapes
 
 
 def onlstm_recurrence(projected: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -11,7 +11,7 @@ import torch
 
 from induce.data.batches import SentenceBatch
 from induce.models.dependency.head_sampling import HeadSampler, class_grammars
-from induce.models.dependency.ndmv import Ndmv, NdmvConfig
+from induce.models.dependency.neural_dmv import Ndmv, NdmvConfig
 from induce.models.em.dmv import Dmv, DmvConfig
 from tests.support.dependency_trees import is_projective
 from treebank.core.dependency import is_tree

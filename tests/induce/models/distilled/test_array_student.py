@@ -16,8 +16,7 @@ import torch
 
 from induce.data.batches import FragmentBatch
 from induce.models.base import Query
-from induce.models.distilled.array_student import ArrayBiaffine, ArrayChart
-from induce.models.distilled.settings import BiaffineConfig, ChartConfig
+from induce.models.distilled.array_student import ArrayBiaffine, ArrayChart, BiaffineConfig, ChartConfig
 from induce.models.distilled.student import Biaffine, ChartParser
 from induce.parsing.load import load_parser, read_trained
 from induce.parsing.model_parser import ArrayParser, ModelParser

@@ -11,7 +11,7 @@ import torch
 from induce.data.batches import HeadSupervisedBatch
 from induce.data.corpus import read_corpora
 from induce.models.base import Context
-from induce.models.distilled.settings import BUCKETS
+from induce.models.distilled.array_student import BUCKETS
 from induce.models.distilled.student import Biaffine, BiaffineConfig, head_loss, some_unknown
 from tests.support.tiny import with_chains
 from treebank.core.sentence import Sentence

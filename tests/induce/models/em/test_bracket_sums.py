@@ -7,7 +7,7 @@ from math import lgamma, prod
 import numpy as np
 import pytest
 
-from induce.models.em.span_model import bracket_counts, random_split_probability
+from induce.models.em.ccm import bracket_counts, random_split_probability
 from tests.support.binary_trees import all_brackets
 
 

@@ -13,9 +13,19 @@ from induce.data.batches import SentenceBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.decoding.chart import mbr
 from induce.models.base import Context, Query
-from induce.models.em.ccm import Ccm, CcmConfig, SpanScorer, blocks_of_one_length, log_tree_count
+from induce.models.em.ccm import (
+    UNUSED,
+    Ccm,
+    CcmConfig,
+    Spans,
+    SpanScorer,
+    SpanTables,
+    blocks_of_one_length,
+    frequent_keys,
+    log_tree_count,
+    random_split_probability,
+)
 from induce.models.em.dmv_ccm import DmvCcm, DmvCcmConfig
-from induce.models.em.span_model import UNUSED, Spans, SpanTables, frequent_keys, random_split_probability
 from induce.structures import HeadDistribution, SpanScores
 from tests.support.binary_trees import all_brackets
 from treebank.base.errors import SynparseError

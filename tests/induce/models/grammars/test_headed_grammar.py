@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from induce.models.grammars.headed_grammar import HeadedRules
-from induce.models.grammars.nbl_pcfg import BilexicalRules
-from induce.models.grammars.nl_pcfg import LexicalRules
+from induce.models.grammars.lexicalized_pcfg import BilexicalRules, LexicalRules
 from tests.induce.models.grammars.test_rules import span_marginals
 from tests.support.binary_trees import all_brackets
 

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from induce.layers.tree_crf import TreeCrf
-from induce.models.grammars.rules import Rules
-from induce.models.grammars.span_rewards import SAMPLES, crf_scores, reward_loss, sampled_loss
+from induce.models.grammars.rules import SAMPLES, Rules, crf_scores, reward_loss, sampled_loss
 from tests.induce.models.grammars import test_headed_grammar, test_rules
 from tests.support.twins import inside as inside_plain
 

@@ -9,8 +9,7 @@ from induce.data.batches import SentenceBatch
 from induce.layers.masks import keep_mask
 from induce.models.base import Query
 from induce.models.language import onlstm
-from induce.models.language.onlstm import OnLstmLayer
-from induce.models.language.onlstm_syd import OnLstmSyd, OnLstmSydConfig
+from induce.models.language.onlstm import OnLstmLayer, OnLstmSyd, OnLstmSydConfig
 from induce.structures import Distances
 
 

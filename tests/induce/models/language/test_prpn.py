@@ -14,9 +14,9 @@ from induce.analysis.extraction import rows_of
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.layers.masks import dropped, dropped_at
 from induce.models.base import detach
-from induce.models.language.prpn import Prpn, PrpnConfig, gate_kind, gates
+from induce.models.language.prpn import Prpn, PrpnConfig
 from induce.models.language.prpn_kernel import attend
-from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes
+from induce.models.language.prpn_networks import LayerMasks, ReadingLayer, Tapes, gate_kind, gates
 from induce.parsing.load import load_parser
 from induce.settings.presets import load_preset
 from induce.storage.checkpoint import Check

@@ -12,8 +12,16 @@ from torch import Tensor
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.layers.tree_crf import TreeCrf
 from induce.models.base import bounded
-from induce.models.language.rnng import Rnng, RnngConfig, binary_trees, closings_of, importance_bound, with_end
-from induce.models.language.urnng import Urnng, UrnngConfig
+from induce.models.language.rnng import (
+    Rnng,
+    RnngConfig,
+    Urnng,
+    UrnngConfig,
+    binary_trees,
+    closings_of,
+    importance_bound,
+    with_end,
+)
 from tests.support.binary_trees import all_trees, table
 from tests.support.reference import Fixture, fixtures, load
 

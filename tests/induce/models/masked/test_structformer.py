@@ -14,9 +14,8 @@ from induce.decoding.distances import nary
 from induce.decoding.heads import argmax, chu_liu_edmonds
 from induce.layers.masks import real_words
 from induce.models.base import Query
-from induce.models.masked.masked_model import without_self
+from induce.models.masked.masked_model import Transformer, TransformerConfig, without_self
 from induce.models.masked.structformer import StructFormer, StructFormerConfig, block_ends, heads_of_blocks, margins
-from induce.models.masked.transformer import Transformer, TransformerConfig
 from induce.structures import Distances, HeadDistribution, Heights
 from tests.support.masked_weights import check_masked_loss, check_that_padding_is_ignored, give_weights
 from tests.support.reference import Fixture, fixtures, load
