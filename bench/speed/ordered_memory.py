@@ -9,8 +9,7 @@ import torch
 
 from bench.common import best_seconds
 from induce.data.loaders import BatchSettings
-from induce.models.base import Query
-from induce.models.build import make_model
+from induce.models.base import Query, make_model
 from induce.settings.presets import resolve
 from induce.structures import StackDecisions
 from induce.tasks.examples import Examples, ExpressionLoader, LabelledBatch

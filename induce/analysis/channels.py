@@ -16,9 +16,9 @@ import numpy as np
 
 from induce.data.batches import batches_by_cost, pad
 from induce.data.vocabulary import RECIPES
-from induce.device import choose_device
 from induce.models.capabilities import ChannelWeights
 from induce.parsing.load import read_trained
+from induce.registry import choose_device
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from treebank.base import VERSION
@@ -215,7 +215,7 @@ def _with_controls(
     relations: Sequence[RelationChannels], source: _Arcs, model: Any, sums: Correlations, device: str
 ) -> list[RelationChannels]:
     """``relations`` with the largest correlations of the two controls."""
-    from induce.models.build import make_model
+    from induce.models.base import make_model
     from induce.training.state import seed_everything
 
     config = source.checkpoint.config

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from induce.data.batches import SentenceBatch, map_by_length, pad
 from induce.likelihood.language_model import TextModel, blocks_until_failure
-from induce.models.base import NotTrained
-from induce.models.build import class_of
+from induce.models.base import NotTrained, class_of
 from induce.models.capabilities import GatedMemory, GateReading, LayeredStates, SentenceVectors
 from induce.parsing.parser import LARGEST_BLOCK
 from induce.states.state_parser import sentence_states

@@ -25,8 +25,6 @@ from induce.data.vocabulary import BOUNDARY, CLASS, UNKNOWN, Vocabulary
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
-    from induce.data.corpus import TrainingData
-    from induce.data.settings import DataConfig
     from treebank.core.sentence import Sentence
 
 
@@ -269,38 +267,25 @@ class FlatText:
         return np.minimum(self.offsets[rows] + np.arange(count)[:, None], len(self.ids) - 1)
 
 
-def choose_vocabulary(text: TrainingData, data: DataConfig) -> Vocabulary:
-    """Vocabulary of a run: the file ``data.vocabulary``, the frequent words of the training ``text``, or classes."""
-    if data.token == "class" and isinstance(text, Text):
-        key = data.classes, data.vocabulary_size, data.minimum_count
-        if key not in text.class_vocabularies:
-            text.class_vocabularies[key] = class_vocabulary(text, data)
-        return text.class_vocabularies[key]
-    if data.vocabulary:
-        return Vocabulary.from_list(data.vocabulary)
-    return text.vocabulary(data.vocabulary_size, data.minimum_count, data.unknown)
+def class_vocabulary(text: Text, *, classes: int, size: int, minimum_count: int) -> Vocabulary:
+    """Vocabulary of ``classes`` classes of the words of ``text``, the most frequent class first.
 
-
-def joining_of(text: TrainingData, data: DataConfig) -> list[str]:
-    """Punctuation marks that join words in the training ``text``, if ``data.joining_marks`` is set."""
-    return list(text.joining) if data.joining_marks else []
-
-
-def class_vocabulary(text: Text, data: DataConfig) -> Vocabulary:
-    """Vocabulary of ``data.classes`` classes of the words of ``text``, the most frequent class first.
-
-    Rare words are represented as with ``data.unknown=shape``: in lower case, by shape and suffix.
+    ``size`` and ``minimum_count`` limit the words. Rare words are represented as with ``data.unknown=shape``: in lower
+    case, by shape and suffix. A second call returns the same vocabulary.
     """
-    plain = text.vocabulary(data.vocabulary_size, data.minimum_count, "shape")
-    words, numbers, counts = classes_of(text.encode(plain), data.classes, 1.0, 1)
+    key = classes, size, minimum_count
+    if key in text.class_vocabularies:
+        return text.class_vocabularies[key]
+    words, numbers, counts = classes_of(text.encode(text.vocabulary(size, minimum_count, "shape")), classes, 1.0, 1)
     members: dict[int, list[str]] = {}
     for i in np.argsort(-counts, kind="stable").tolist():
         if words[i] not in (BOUNDARY, UNKNOWN):
             members.setdefault(int(numbers[i]), []).append(words[i])
-    share = np.bincount(numbers, counts, data.classes)
+    share = np.bincount(numbers, counts, classes)
     order = sorted(members, key=lambda number: (-share[number], number))
     entries = ["\t".join([f"{CLASS}{rank}>", *members[number]]) for rank, number in enumerate(order)]
-    return Vocabulary([BOUNDARY, UNKNOWN, *entries])
+    text.class_vocabularies[key] = Vocabulary([BOUNDARY, UNKNOWN, *entries])
+    return text.class_vocabularies[key]
 
 
 def classes_of(

@@ -13,13 +13,12 @@ from torch import Tensor
 
 from induce.data.batches import Batch, MaskedBatch, SentenceBatch, StreamBatch, map_by_length, pad
 from induce.data.vocabulary import RECIPES, split
-from induce.device import choose_device
 from induce.layers.products import flushing_denormals
 from induce.models.base import SentenceTooLong
 from induce.models.capabilities import SentenceScoring, WordScoring
 from induce.parsing.load import read_trained
 from induce.parsing.parser import LARGEST_BLOCK, until_failure, with_rule
-from induce.registry import LOADERS
+from induce.registry import LOADERS, choose_device
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from treebank.base.errors import NotANumberError, SynparseError, TreebankError

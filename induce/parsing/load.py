@@ -8,9 +8,9 @@ from typing import Any
 
 from induce import registry
 from induce.decoding import specification
-from induce.device import choose_device
 from induce.parsing.model_parser import ArrayParser, ModelParser
 from induce.parsing.parser import Parser, Report
+from induce.registry import choose_device
 from induce.settings.run import LayerError, entry_of
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import ModelSpec, PathType, locate, option_value, parse_model_spec, whole_model

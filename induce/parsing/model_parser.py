@@ -17,9 +17,18 @@ from induce.decoding import specification
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, assumed_probability
 from induce.decoding.priors import AppliedPriors, Scores, requested_priors
 from induce.models.capabilities import EdgeCounting
-from induce.parsing.parser import ROOT_COUNTED, Finish, Parser, PredictOptions, Report, Result, Words, until_failure
+from induce.parsing.parser import (
+    ROOT_COUNTED,
+    Finish,
+    Parser,
+    PredictOptions,
+    Report,
+    Result,
+    TextCheck,
+    Words,
+    until_failure,
+)
 from induce.parsing.reading import Reading
-from induce.parsing.text_check import TextCheck
 from induce.settings.run import check_layer, default_layer, entry_of, fitting_to, kind_of
 from induce.storage.checkpoint import Checkpoint, build_array_model, build_model
 from induce.structures import Structure

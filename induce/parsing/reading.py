@@ -9,9 +9,10 @@ from itertools import accumulate
 from statistics import fmean
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from induce.data.vocabulary import SPACE
 from induce.decoding.specification import decoder, decoder_entry, decoders_of
-from induce.parsing.confidence import confidence_of
 from induce.registry import DECODERS
 from induce.structures import Brackets, RankedTrees, Structure
 from treebank.core.dependency import Heads, delete, restore, restore_heads
@@ -19,7 +20,10 @@ from treebank.core.tree import Tree
 from treebank.io.jsonl import words_and_indices
 
 Confidences = tuple[float | None, ...]  # one for each bracket or arc, None where it is not defined
+Map = Sequence[tuple[float, float]]  # points with rising scores and confidences that do not fall
 ADJUSTED = "with_priors"  # key of the scores after the priors, which the decoder reads
+MAX_POINTS = 20
+MIN_GROUP = 25  # phrases of each point
 
 
 class ConfidentTree(NamedTuple):
@@ -91,7 +95,7 @@ class Reading:
         """Tree as of ``all_words`` with the confidence of the model in each bracket.
 
         Phrases with less than ``min_confidence`` are left out, so that their parts join the phrase above. ``points``
-        map the support of the model to its confidence (`induce.parsing.confidence`).
+        map the support of the model to its confidence (`induce.parsing.reading`).
         """
         phrases = [(start, end) for start, end, *_ in spans if 1 < end - start < len(self.indices)]
         support: dict[tuple[int, int], float] = {}
@@ -216,3 +220,34 @@ def decoded(reading: Reading, name: str) -> Tree | Heads:
     """Tree or heads of ``reading`` by the decoder with this ``name``, over all words."""
     result = decoder(name)(reading.scores)
     return reading.all_words(result) if decoder_entry(name).gives == "trees" else reading.all_heads(result)
+
+
+def fit_confidence(scores: Sequence[float], agreements: Sequence[float]) -> tuple[tuple[float, float], ...]:
+    """The map from scores of phrases to the mean agreement of phrases with similar scores, or no map for few phrases.
+
+    It is an isotonic regression over at most `MAX_POINTS` groups of similar size.
+
+    >>> fit_confidence([0.1] * 25 + [0.9] * 25, [0.0, 0.5] * 12 + [0.0] + [1.0] * 25)
+    ((0.1, 0.24), (0.9, 1.0))
+    """
+    order = np.argsort(scores, kind="stable")
+    count = min(MAX_POINTS, len(order) // MIN_GROUP)
+    if not count:
+        return ()
+    groups = np.array_split(order, count)
+    x = [float(np.mean(np.asarray(scores)[group])) for group in groups]
+    blocks: list[tuple[float, int]] = []  # mean agreement and number of groups
+    for group in groups:
+        block = (float(np.mean(np.asarray(agreements)[group])), 1)
+        while blocks and blocks[-1][0] >= block[0]:  # pool adjacent violators
+            (mean, size), (other, more) = blocks.pop(), block
+            block = ((mean * size + other * more) / (size + more), size + more)
+        blocks.append(block)
+    y = [mean for mean, size in blocks for _ in range(size)]
+    return tuple((round(score, 6), round(value, 4)) for score, value in zip(x, y, strict=True))
+
+
+def confidence_of(points: Map, scores: Sequence[float]) -> list[float]:
+    """The confidences in phrases with these scores, NaN for NaN."""
+    values = np.interp(scores, [score for score, _ in points], [confidence for _, confidence in points])
+    return [float(value) for value in values]

@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import fmean
 
 from induce.ensemble.combine import combine
-from induce.parsing.confidence import fit_confidence
 from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser, with_rule
+from induce.parsing.reading import fit_confidence
 from induce.recipes.recipe import VOTE, PartRun
 from induce.recipes.recipe_job import RecipeJob, perplexity
 from induce.storage.checkpoint import RecipeFacts, find, read, save

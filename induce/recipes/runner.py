@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from induce.data.loaders import words_learned
+from induce.models.base import check_fits
 from induce.recipes.check import check_recipe
 from induce.recipes.recipe import VOTE, PartRun, Recipe, read_recipe, recipe_for
 from induce.recipes.recipe_job import BRANCHING, RecipeJob, Report
@@ -20,7 +21,7 @@ from induce.recipes.schedule import Schedule, fit_passes
 from induce.settings.run import entry_of
 from induce.training.events import Event, Finished, PartProgress, Progress
 from induce.training.parallel import Training, train_all
-from induce.training.prepare import RunData, check_enough, check_fits, load_data, load_run_data
+from induce.training.prepare import RunData, check_enough, load_data, load_run_data
 from induce.training.request import RunRequest, Stop, resolved_config, unchangeable
 from induce.workers.pool import worker_count
 from treebank.base.arguments import ignore

@@ -202,7 +202,7 @@ def build_model(checkpoint: Checkpoint) -> Any:
 
     Raises MetadataError if settings and weights do not fit together, before the model takes much memory.
     """
-    from induce.models.build import build_with, make_model
+    from induce.models.base import build_with, make_model
 
     config, size, tensors = checkpoint.config, len(checkpoint.vocabulary), checkpoint.weights()
     with _fitting(checkpoint):

@@ -14,7 +14,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from induce.data.settings import FACTS as CORPUS
 from induce.storage import builtin
 from induce.storage.model_file import ENSEMBLE_KEY, MODEL, MODEL_KEY, RESUME, file_key
 from treebank.base.arguments import ignore, nearest, split_name
@@ -25,6 +24,7 @@ DEFAULT_FOLDER = "synparse-model"
 MODEL_FILES = (MODEL, RESUME)  # in the folder of a training run, the best model first
 ENSEMBLE = "ensemble.json"
 FAMILY = "family.json"
+CORPUS = "corpus.json"  # `FACTS` of induce.data.prepared, which loads numpy
 PLAN = "plan.json"
 BASELINE = "baseline:"
 MAX_WEIGHT = 1e9

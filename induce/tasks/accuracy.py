@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from induce.data.batches import batches_by_cost
-from induce.device import choose_device
 from induce.parsing.model_parser import ModelParser
-from induce.registry import find_task
+from induce.registry import choose_device, find_task
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model, find, read
 from induce.storage.locate import MODEL_FILES, system_name

@@ -7,6 +7,7 @@ resumed takes its settings, its vocabulary and its state from the file ``resume.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -17,18 +18,16 @@ from induce.data.corpus import Reference, Text, read_corpora
 from induce.data.corpus_checks import Watch
 from induce.data.prepared import PreparedCorpus, PreparedText, prepare
 from induce.data.vocabulary import TOKENS, Vocabulary, leaf
-from induce.data.word_classes import choose_vocabulary, joining_of
-from induce.decoding.specification import check_priors, fitting_decoder, parse_priors
-from induce.device import choose_device
-from induce.registry import TASKS, check_loader, load, teacher_entry
+from induce.data.word_classes import class_vocabulary
+from induce.registry import TASKS, choose_device, load, teacher_entry
 from induce.settings.presets import resolve
-from induce.settings.run import RunConfig, decodable, entry_of, kind_of, model_settings
+from induce.settings.run import DataConfig, RunConfig, entry_of
 from induce.storage.checkpoint import RunFacts, TextFacts, TreesFacts
 from induce.storage.model_file import RESUME
 from induce.storage.outputs import RunLock, check_free, check_new_folder, clear, has_begun, remove_leftovers, resumable
 from induce.training.request import RunRequest, Stop, continued, is_corpus, names_of, read_text, resolved_config
 from treebank.base.arguments import ignore
-from treebank.base.errors import SynparseError, UsageError
+from treebank.base.errors import SynparseError
 from treebank.core.baselines import BASELINES
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
@@ -40,8 +39,6 @@ from treebank.tokenize import NONE
 if TYPE_CHECKING:
     from induce.data.corpus import TrainingData
     from induce.data.loaders import Loader
-    from induce.data.settings import DataConfig
-    from induce.models.base import Model
     from induce.storage.checkpoint import Checkpoint
     from induce.training.learners import SingleProcess
     from induce.training.loop import Trainer
@@ -125,8 +122,9 @@ def make_run(
 
     With ``resume`` it continues from the state in ``folder``. Raises SynparseError if settings and data do not fit.
     """
+    from induce.models.base import check_fits, make_model
     from induce.storage import checkpoint as store
-    from induce.training.learners import ALONE, Position
+    from induce.training.learners import ALONE
     from induce.training.state import Run, restore, seed_everything
 
     group = group or ALONE
@@ -135,7 +133,8 @@ def make_run(
     checkpoint = store.read(store.find(folder, (RESUME,))) if resume else None
     rng = seed_everything(config.train.seed)
     texts = EncodedTexts.encode(config, training, development, checkpoint)
-    model = _build(config, len(texts.vocabulary), device, f"{checkpoint.path}: " if checkpoint else "")
+    with _settings_of(checkpoint):
+        model = make_model(config, len(texts.vocabulary)).to(device)
     held_out = _loader(config, texts.held_out, device, held_out=True)
     run = Run(
         folder=folder,
@@ -152,7 +151,6 @@ def make_run(
         model=model,
         strategy=group.strategy(config.train.precision, model, held_out),
         rng=rng,
-        position=Position(),
         matrix_library=checkpoint.facts.matrix_library if checkpoint else "",
         resumed=resume,
     )
@@ -161,14 +159,15 @@ def make_run(
     return run
 
 
-def _build(config: RunConfig, vocabulary_size: int, device: str, where: str) -> Model:
-    """The untrained model. Raises SynparseError, beginning with ``where``, if its settings do not fit together."""
-    from induce.models.build import make_model
-
+@contextmanager
+def _settings_of(checkpoint: Checkpoint | None) -> Iterator[None]:
+    """Report settings that do not fit together within the block as an error, in ``checkpoint`` if they are stored."""
     try:
-        return make_model(config, vocabulary_size).to(device)
+        yield
     except (TypeError, ValueError, SynparseError) as error:
-        raise SynparseError(f"{where}{error}") from None
+        if checkpoint is None and isinstance(error, SynparseError):
+            raise
+        raise SynparseError(f"{checkpoint.path}: {error}" if checkpoint else str(error)) from None
 
 
 def _loader(config: RunConfig, corpus: Any, device: str, *, held_out: bool = False) -> Loader:
@@ -183,6 +182,7 @@ def _plan(
     request: RunRequest, report: Callable[[str], None], group: SingleProcess
 ) -> tuple[Checkpoint | None, RunConfig, RunRequest]:
     """The checkpoint of a resumed run, the settings, and the complete request, after all checks that need no text."""
+    from induce.models.base import check_fits
     from induce.storage.checkpoint import find, read
 
     folder, stored = Path(request.run), None
@@ -196,41 +196,14 @@ def _plan(
     request.check(config)
     if group.size > 1 and "-" in (*request.text, *request.dev):
         raise SynparseError("standard input can be read by one process alone; give the text as a file")
-    if stored is None:
+    with _settings_of(stored):
         check_fits(config)
-        if group.first:
-            check_free(folder, overwrite=request.overwrite)
-            request.check_output(config)
-        if config.data.vocabulary:
-            Vocabulary.from_list(config.data.vocabulary)
-    else:
-        try:
-            check_fits(config)
-        except SynparseError as error:
-            raise SynparseError(f"{stored.path}: {error}") from None
+    if stored is None and group.first:
+        check_free(folder, overwrite=request.overwrite)
+        request.check_output(config)
+    if stored is None and config.data.vocabulary:
+        Vocabulary.from_list(config.data.vocabulary)
     return stored, config, request
-
-
-def check_fits(config: RunConfig) -> None:
-    """Raises SynparseError if settings, model, reading and decoder do not fit together. Reads no text."""
-    from induce.models.base import FittedModel
-    from induce.models.build import class_of
-    from induce.models.capabilities import EdgeCounting
-
-    kind = kind_of(config)
-    model_settings(kind.Config, config.model, config.model_name)
-    check_loader(config.model_name, class_of(config).reads, config.loader_name)
-    by_gradients = not issubclass(kind, FittedModel)
-    if by_gradients == (config.optimizer_name == "none"):
-        need = "an optimizer" if by_gradients else "optimizer.name=none"
-        raise UsageError(f"optimizer.name={config.optimizer_name}: model {config.model_name!r} needs {need}")
-    if config.train.precision != "float32" and not kind.rounds:
-        raise UsageError(f"model {config.model_name!r} learns in float32 only; leave out train.precision")
-    config.task.check_run(config)
-    if kind.gives:
-        fitting_decoder(config.model_name, kind.gives, config.parse.decoder)
-    if structures := decodable(config):
-        check_priors(parse_priors(config.parse.priors), structures, has_counts=issubclass(kind, EdgeCounting))
 
 
 def check_enough(config: RunConfig, training: TrainingData, texts: Sequence[str]) -> None:
@@ -250,6 +223,16 @@ def check_enough(config: RunConfig, training: TrainingData, texts: Sequence[str]
         raise SynparseError(f"model {config.model_name!r} {problem}")
 
 
+def choose_vocabulary(text: TrainingData, data: DataConfig) -> Vocabulary:
+    """Vocabulary of a run: the file ``data.vocabulary``, the frequent words of the training ``text``, or classes."""
+    size, minimum_count = data.vocabulary_size, data.minimum_count
+    if data.token == "class" and isinstance(text, Text):
+        return class_vocabulary(text, classes=data.classes, size=size, minimum_count=minimum_count)
+    if data.vocabulary:
+        return Vocabulary.from_list(data.vocabulary)
+    return text.vocabulary(size, minimum_count, data.unknown)
+
+
 class EncodedTexts(NamedTuple):
     """Texts of a run as word indices."""
 
@@ -267,7 +250,8 @@ class EncodedTexts(NamedTuple):
         if checkpoint:
             vocabulary, joining = checkpoint.vocabulary, list(checkpoint.facts.joining)
         else:
-            vocabulary, joining = choose_vocabulary(training, config.data), joining_of(training, config.data)
+            vocabulary = choose_vocabulary(training, config.data)
+            joining = list(training.joining) if config.data.joining_marks else []
         corpus = training.encode(vocabulary, joining)
         if not development.words:
             return cls(vocabulary, joining, corpus, training, corpus)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from induce.data.settings import read_facts
+from induce.data.prepared import read_facts
 from induce.registry import MODELS, TEACHERS, load, teacher_entry
 from induce.settings.presets import changed, resolve, with_seed
 from induce.settings.run import RunConfig, entry_of

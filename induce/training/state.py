@@ -51,7 +51,7 @@ class Run:
     model: Model
     strategy: Accumulating
     rng: Any  # numpy.random.RandomState
-    position: Position
+    position: Position = field(default_factory=Position)
     matrix_library: str = ""  # chosen before the first step
     resumed: bool = False
     learner: Learner = field(init=False)  # the algorithm that trains the model

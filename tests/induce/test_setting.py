@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from induce.models.build import make_model
+from induce.models.base import check_fits, make_model
 from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, load
 from induce.setting import ALWAYS, check_values, describe, make_settings, setting_text
 from induce.settings.presets import changed, load_preset, preset_names, resolve
 from induce.settings.run import TABLES, declared_settings, effective_settings, kind_of, model_settings
-from induce.training.prepare import check_fits
 from tests.support import tiny
 from treebank.base.errors import SynparseError
 

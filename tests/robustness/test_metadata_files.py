@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from induce.data.prepared import PreparedCorpus, prepare
-from induce.data.settings import ARRAYS, BREAKS, FACTS, FORMAT, IDS, OFFSETS, WORDS, read_facts
+from induce.data.prepared import ARRAYS, BREAKS, FACTS, FORMAT, IDS, OFFSETS, WORDS, PreparedCorpus, prepare, read_facts
 from induce.ensemble.ensemble_description import EnsembleDescription, Member
 from induce.family import seeds as family
 from induce.family.seeds import StoredFamily

@@ -18,7 +18,7 @@ import torch
 from induce.data.batches import batches_by_cost
 from induce.data.vocabulary import FIRST, Vocabulary
 from induce.decoding.distances import EVEN
-from induce.device import choose_device
+from induce.registry import choose_device
 from induce.storage.checkpoint import Checkpoint, build_model
 from induce.storage.locate import system_name
 from induce.tasks.accuracy import read_runs

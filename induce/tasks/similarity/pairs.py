@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from induce.data.batches import Batch, pad
 from induce.data.corpus import TrainingData
-from induce.data.settings import DataConfig
 from induce.data.vocabulary import RECIPES, Vocabulary, split
 from induce.registry import MODELS, models_of
 from induce.setting import setting
 from induce.settings.presets import load_preset
-from induce.settings.run import RunConfig, TaskSettings
+from induce.settings.run import DataConfig, RunConfig, TaskSettings
 from induce.tasks.base import bad
 from induce.tasks.examples import LengthLoader, RatedBatch, set_aside
 from treebank.base.errors import SynparseError

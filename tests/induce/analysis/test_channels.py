@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from induce.analysis.channels import Arc, Correlations, RelationChannels, add_block, read_arcs
-from induce.models.build import make_model
+from induce.models.base import make_model
 from induce.models.masked.udgn import EDGE, Udgn, UdgnConfig
 from induce.settings.presets import resolve
 from tests.support.tiny import SETTINGS

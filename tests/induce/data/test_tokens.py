@@ -13,16 +13,16 @@ import pytest
 import torch
 
 from induce.data.corpus import CorpusBuilder
-from induce.data.settings import DataConfig
 from induce.data.vocabulary import SPACE, Vocabulary, bits, characters
-from induce.data.word_classes import choose_vocabulary, class_vocabulary
+from induce.data.word_classes import class_vocabulary
 from induce.parsing.load import load_parser
 from induce.registry import MODELS, model_class
 from induce.settings.presets import resolve
-from induce.settings.run import RunConfig
+from induce.settings.run import DataConfig, RunConfig
 from induce.storage.checkpoint import Check
 from induce.training.events import Event
 from induce.training.loop import Trainer
+from induce.training.prepare import choose_vocabulary
 from tests.support.tiny import corpora, make_trainer, settings
 from treebank.base.errors import SynparseError
 
@@ -140,7 +140,7 @@ def test_vocabulary_of_classes() -> None:
     """Each word has the index of its class, which is that of its shape and ending for rare words."""
     text = corpora(settings("onlstm", "data.token=class"), 60)[0]
     data = DataConfig(token="class", classes=5, minimum_count=2)
-    words = class_vocabulary(text, data)
+    words = class_vocabulary(text, classes=5, size=data.vocabulary_size, minimum_count=2)
     assert len(words) <= 7
     assert words.names[2:] == tuple(f"<class:{number}>" for number in range(len(words) - 2))
     assert Vocabulary("\n".join(words.words).split("\n")).words == words.words

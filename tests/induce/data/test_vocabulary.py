@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from induce.data.corpus import read_corpora
-from induce.data.settings import DataConfig
 from induce.data.vocabulary import RECIPES, Normalized, Vocabulary
-from induce.data.word_classes import choose_vocabulary
 from induce.settings.presets import load_preset
+from induce.settings.run import DataConfig
+from induce.training.prepare import choose_vocabulary
 from tests.support.dependency_trees import is_projective
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.dependency import delete, is_tree, restore, restore_heads

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from induce.models.build import make_model
+from induce.models.base import make_model
 from tests.support.tiny import settings
 from treebank.base.errors import SynparseError
 

@@ -15,8 +15,7 @@ import torch
 
 from induce.data.corpus import read_corpora
 from induce.decoding.specification import decoders_of
-from induce.models.base import Context, FittedModel
-from induce.models.build import make_model
+from induce.models.base import Context, FittedModel, make_model
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
 from induce.parsing.reading import Reading

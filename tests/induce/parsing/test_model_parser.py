@@ -11,8 +11,7 @@ import pytest
 
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ArrayParser, ModelParser
-from induce.parsing.parser import PredictOptions
-from induce.parsing.text_check import MAX_WORDS
+from induce.parsing.parser import MAX_WORDS, PredictOptions
 from induce.parsing.writer import Job, TreeOptions
 from induce.workers.pool import openblas
 from treebank.base.errors import TreebankError

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from induce.data.vocabulary import Vocabulary
 from induce.layers import products
 from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
-from induce.parsing.parser import block_of
+from induce.parsing.parser import MAX_WORDS, TextCheck, block_of
 from induce.parsing.writer import Job
 from induce.storage.builtin import GRAMMAR
 from tests.support import tiny
@@ -103,3 +104,46 @@ def test_library_is_chosen_once_and_only_for_many_words(monkeypatch: pytest.Monk
     assert used[0] == products.MKL  # three sentences
     assert products.ONEDNN in used
     assert {str(tree) for part in trees.values() for tree in part} == {str(trees[3][0])}
+
+
+ENGLISH = Vocabulary(["<eos>", "<unk>", "the", "dog", "saw", "a", "cat", "and", "ran", "."])
+
+
+def problem(*lines: str, vocabulary: Vocabulary = ENGLISH, token: str = "word") -> str:
+    check = TextCheck(vocabulary, token)
+    for line in lines:
+        check.add(line.split(), line.split())
+    return check.problem()
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["the dog saw a cat ."], ""),
+        (["the mat"], ""),
+        (["Kedi köpeği gördü ve sonra eve gitti çünkü çok yorgundu ."], "91% of the words are unknown to the model"),
+        (["ذهب الولد إلى المدرسة"], "most letters are Arabic, a script that is not in the vocabulary"),
+        (["他在北京工作然后回家了"], "most letters are Chinese,"),
+        (["他在北京工作然后回家了"], "the text is not split into words, which --tokenizer does"),
+        (["他 在 北京 工作"], "in the vocabulary of the model"),
+        (["the dog saw a mat.", "a cat ran.", "and the dog ran."], "punctuation is not separated from words"),
+    ],
+)
+def test_text_that_does_not_fit_is_reported(lines: list[str], expected: str) -> None:
+    report = problem(*lines)
+    assert expected in report
+    assert bool(report) == bool(expected)
+
+
+def test_a_vocabulary_of_characters_and_of_another_script() -> None:
+    assert problem("他 在 北京 工作", vocabulary=Vocabulary(["<eos>", "<unk>", "在", "他", "北京", "工作"])) == ""
+    spelling = Vocabulary(["<eos>", "<unk>", "a"])
+    assert "of the characters are" in problem("x y z " * 9, vocabulary=spelling, token="character")
+
+
+def test_check_ends_after_the_first_problem_and_after_many_words() -> None:
+    for line in ("mat " * 20, "dog " * (MAX_WORDS + 1)):
+        check = TextCheck(ENGLISH, "word")
+        check.add(line.split(), line.split())
+        assert bool(check.problem()) == ("mat" in line)
+        assert check.finished

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from induce.decoding.specification import decoder, fitting_decoder
+from induce.models.base import check_fits
 from induce.settings.presets import load_preset, resolve
 from induce.settings.run import RunConfig, SgdSettings, default_layer
 from induce.structures import Distances, SpanScores
-from induce.training.prepare import check_fits
 from treebank.base.errors import SynparseError
 
 

@@ -19,7 +19,7 @@ from safetensors import safe_open
 
 from induce import registry
 from induce.data.vocabulary import Vocabulary
-from induce.models.build import build_with, make_model
+from induce.models.base import build_with, make_model
 from induce.settings.presets import resolve
 from induce.storage import checkpoint, model_file
 from induce.storage.checkpoint import Check, RunFacts, join_tensors, split_tensors

@@ -11,7 +11,7 @@ import torch
 
 from induce.data.loaders import BatchSettings
 from induce.decoding.specification import decoders_of
-from induce.models.build import make_model
+from induce.models.base import make_model
 from induce.registry import find_task, load, models_of
 from induce.settings.presets import load_preset, preset_names, resolve
 from induce.settings.run import RunConfig, kind_of

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from induce.data.batches import pad
-from induce.models.build import make_model
+from induce.models.base import make_model
 from induce.registry import models_of
 from induce.settings.presets import resolve
 from induce.tasks.examples import RatedBatch

@@ -68,8 +68,8 @@ import sys
 from pathlib import Path
 from induce import registry
 from induce.parsing.load import load_parser
-from induce.models.build import build_with
-from induce.models.build import make_model
+from induce.models.base import build_with
+from induce.models.base import make_model
 from tests.support.tiny import settings, train
 run = Path(sys.argv[1])
 train(settings("onlstm", "train.epochs=1"), run / "onlstm", max_minutes=0.01)

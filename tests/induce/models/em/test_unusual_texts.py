@@ -10,8 +10,7 @@ import torch
 
 from induce.data.batches import FragmentBatch
 from induce.data.corpus import read_corpora
-from induce.models.base import Context, Query
-from induce.models.build import make_model
+from induce.models.base import Context, Query, make_model
 from induce.structures import HeadDistribution, SpanScores
 from tests.support.tiny import settings
 from treebank.core.sentence import Sentence

@@ -15,8 +15,7 @@ from induce.data.punctuation import MEAN_WORDS, word_edges
 from induce.data.vocabulary import Vocabulary
 from induce.decoding.chart import mbr
 from induce.layers import masks
-from induce.models.base import Query
-from induce.models.build import make_model
+from induce.models.base import Query, make_model
 from induce.models.grammars import grammar as grammar_module
 from induce.structures import Brackets, SpanScores
 from tests.support.tiny import settings

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from induce.models.build import make_model
+from induce.models.base import make_model
 from induce.settings.presets import load_preset
 from induce.storage.checkpoint import Check
 from induce.training.loop import Trainer

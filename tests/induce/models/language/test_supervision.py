@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from induce.data.corpus import gold_distances, read_corpora
-from induce.data.settings import DataConfig
 from induce.models.base import gold_distances as gold_of
 from induce.models.base import next_words
 from induce.models.language.next_word_model import rank, ranking_loss
 from induce.parsing.load import load_parser
 from induce.settings.presets import resolve
+from induce.settings.run import DataConfig
 from induce.storage import checkpoint
 from induce.storage.checkpoint import RunFacts, TreesFacts
 from induce.training.prepare import load_data, prepare_text, supervised
