@@ -60,14 +60,16 @@ def draw(
     """Pictures of trees, heads (pairs of words and heads) or sentences, one or many.
 
     ``others`` are analyses of the same sentences by further systems, and ``gold`` the analyses that all are compared
-    with. A dictionary has systems by name. Heads need not form a tree. Raises SynparseError if something cannot be
-    drawn, if the systems or gold have different numbers of sentences, if the words of gold differ, and for trees
-    against heads.
+    with. A dictionary has systems by name; others are called ``predicted``, or ``system 1`` and so on. Heads need not
+    form a tree. Raises SynparseError if something cannot be drawn, if the systems or gold have different numbers of
+    sentences, if the words of gold differ, and for trees against heads.
     """
     named = [
         pair
         for number, system in enumerate((drawable, *others), start=1)
-        for pair in (system.items() if isinstance(system, Mapping) else [(str(number), system)])
+        for pair in (
+            system.items() if isinstance(system, Mapping) else [(f"system {number}" if others else "predicted", system)]
+        )
     ]
     systems = [_analyses(system, name) for name, system in named]
     references = _analyses(gold, GOLD)
