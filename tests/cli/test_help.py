@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import pytest
 from cli.command import MIN_GROUPED_OPTIONS, Command, option_groups, walk_commands
 from cli.main import COMMANDS, SECTIONS, synparse
 from induce.registry import MODELS
-from tests.support.calls import Caller, toy_text
+from tests.support.calls import Caller, calls, check_arguments, toy_text
 
 COMMANDS_BY_NAME = {
     name.removeprefix("synparse").strip(): command
@@ -38,25 +36,6 @@ OUTPUTS = {  # commands whose examples are quick, and a part of their output
 MAX_BRIEF_LINES = 20
 MAX_TRAIN_LINES = 45
 TREE = "(S (NP-SBJ (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))))\n"
-
-
-def calls(typed: str) -> Iterator[list[str]]:
-    """Arguments of each call of synparse in a shell command, without redirections."""
-    for part in typed.split(" | "):
-        words = shlex.split(part.partition(" > ")[0])
-        assert words[0] == "synparse"
-        yield words[1:]
-
-
-def check_arguments(words: list[str]) -> None:
-    """Raises UsageError if the command line does not accept this call. Does not run it."""
-    context = click.Context(synparse, info_name="synparse")
-    command: click.Command = synparse
-    while isinstance(command, click.Group):
-        inner = command.get_command(context, words.pop(0))
-        assert inner is not None
-        command = inner
-    command.make_context("synparse", words, parent=context)
 
 
 @pytest.mark.parametrize("name", COMMANDS_BY_NAME)

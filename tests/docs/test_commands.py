@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.support.calls import Caller
+from tests.support.calls import Caller, calls, check_arguments
 from tests.support.pages import PROGRAMS, commands, fences, lines, run_commands
 from tests.support.reference import ROOT
 
@@ -21,6 +22,7 @@ MODELS = {  # models that a page assumes, by the folder in which it expects them
     "udgn.md": {"dmv": "dmv"},
     "ensembles.md": {"onlstm": "onlstm"},
     "conventions.md": {"mine": "onlstm"},
+    "formats.md": {"runs/mine": "onlstm"},
     "check-your-trees.md": {"runs/mine": "onlstm"},
     "best-trees.md": {"runs/onlstm": "onlstm", "runs/prpn": "prpn", "runs/dmv": "dmv", "runs/npcfg": "npcfg"},
     "language-models.md": {"runs/transformer": "transformer"},
@@ -36,9 +38,13 @@ MODELS = {  # models that a page assumes, by the folder in which it expects them
 }
 
 
+PYTHON = ("README.md", "docs/reference/sample.md", "docs/reference/formats.md", "docs/how-to/best-trees.md")
+
+
 def pages() -> list[str]:
-    """The README and the pages with commands that no other test runs."""
-    return ["README.md", *(page for page in PAGES if lines(page) and Path(page).name not in OTHER_TESTS)]
+    """The README and the pages with commands or short programs that no other test runs."""
+    with_commands = (page for page in PAGES if lines(page) and Path(page).name not in OTHER_TESTS)
+    return list(dict.fromkeys((*PYTHON, *with_commands)))
 
 
 @pytest.mark.parametrize("page", pages())
@@ -48,9 +54,21 @@ def test_every_command_runs(
     models = MODELS.get(Path(page).name, {})
     first = [f"synparse train text.txt --model {model} -o {folder}" for folder, model in models.items()]
     run_commands(page, tmp_path, monkeypatch, capsys, first, warm)
+    for program in fences(page, "python") if page in PYTHON else ():
+        exec(program, {})
+        assert capsys.readouterr().out
     if page in ("README.md", "docs/tutorials/first-parser.md"):
         trees = (tmp_path / "trees.txt").read_text(encoding="utf-8").splitlines()
         assert [tree.count("(W ") for tree in trees] == [7, 7]
+
+
+@pytest.mark.parametrize("page", ["README.md", *PAGES])
+def test_commands_that_are_too_long_to_run_are_accepted(page: str) -> None:
+    """They need data, several machines or hours, and are in blocks of bash."""
+    text = "".join(fences(page, "bash")).replace("\\\n", " ")
+    for line in re.findall(r"^ *(?:torchrun .* -m )?(synparse [a-z].*)", text, re.MULTILINE):
+        for words in calls(line):
+            check_arguments(words)
 
 
 def test_evaluation_tutorial_has_the_scores_of_its_commands(

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import Timer
 from typing import Any
 
+import click
 import pytest
 
-from cli.main import run
+from cli.main import run, synparse
 from tests.support.fork_server import Call
 from tests.support.reference import ROOT
 from tests.support.tiny import SETTINGS, sentences
@@ -162,3 +165,22 @@ class Caller:
         code, out, err = self(*arguments)
         assert (code, out) == (2, "")
         return err.splitlines()[-1]
+
+
+def calls(typed: str) -> Iterator[list[str]]:
+    """Arguments of each call of synparse in a shell command, without redirections."""
+    for part in typed.split(" | "):
+        words = shlex.split(re.split(" [<>] ", part)[0])
+        assert words[0] == "synparse"
+        yield words[1:]
+
+
+def check_arguments(words: list[str]) -> None:
+    """Raises UsageError if the command line does not accept this call. Does not run it."""
+    context = click.Context(synparse, info_name="synparse")
+    command: click.Command = synparse
+    while isinstance(command, click.Group):
+        inner = command.get_command(context, words.pop(0))
+        assert inner is not None
+        command = inner
+    command.make_context("synparse", words, parent=context)
