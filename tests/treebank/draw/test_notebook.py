@@ -102,9 +102,7 @@ def test_the_words_of_gold_must_be_the_same() -> None:
 
 
 def test_gold_must_have_the_same_structure() -> None:
-    with pytest.raises(
-        SynparseError, match="predicted: heads cannot be compared with gold trees; convert"
-    ):
+    with pytest.raises(SynparseError, match="predicted: heads cannot be compared with gold trees; convert"):
         synparse.draw((GOLD.words, HEADS), gold=[GOLD])
     with pytest.raises(SynparseError, match="system 1, system 2: trees cannot be compared with gold heads"):
         synparse.draw(GOLD, [PREDICTED], gold=(GOLD.words, HEADS))
