@@ -117,7 +117,8 @@ def supervise(request: RunRequest, config: RunConfig) -> Supervision:
     longest = getattr(config.loader, "longest", 0)
     # Grammars never read longer sentences in training, and are scored without trees. Most of the time of parsing a text
     # is for its long sentences.
-    skips = longest and not entry.learns_trees and SpanSupervisedBatch in LOADERS.get(config.loader_name).batches
+    is_grammar = output == "trees" and not entry.learns_trees
+    skips = longest and is_grammar and SpanSupervisedBatch in LOADERS.get(config.loader_name).batches
     normalize = RECIPES[config.data.normalization]
     teachers = [
         Teacher(
