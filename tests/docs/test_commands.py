@@ -64,7 +64,7 @@ def test_every_command_runs(
 
 @pytest.mark.parametrize("page", ["README.md", *PAGES])
 def test_commands_that_are_too_long_to_run_are_accepted(page: str) -> None:
-    """They need data, several machines or hours, and are in blocks of bash."""
+    """Blocks of bash have the commands that need data, several machines or hours."""
     text = "".join(fences(page, "bash")).replace("\\\n", " ")
     for line in re.findall(r"^ *(?:torchrun .* -m )?(synparse [a-z].*)", text, re.MULTILINE):
         for words in calls(line):
