@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -170,7 +169,7 @@ class Caller:
 def calls(typed: str) -> Iterator[list[str]]:
     """Arguments of each call of synparse in a shell command, without redirections."""
     for part in typed.split(" | "):
-        words = shlex.split(re.split(" [<>] ", part)[0])
+        words = shlex.split(part.partition(" > ")[0])
         assert words[0] == "synparse"
         yield words[1:]
 
