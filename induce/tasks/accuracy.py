@@ -106,21 +106,13 @@ def score_task(
     sizes = list(dict.fromkeys(name for score in scores for name in score.groups))
     columns = [Column("System"), Column("Measure"), *(Column(name, ".2f") for name in ("All", *sizes))]
     rows = [row for score in scores for row in score.rows(sizes)]
-    rows += _example_rows(scores, sizes)
+    numbers = [{name: count for name, (_, count) in score.groups.items()} for score in scores]
+    shared = all(counts == numbers[0] for counts in numbers)  # one row for all models, or one for each
+    for score, counts in list(zip(scores, numbers, strict=True))[: 1 if shared else None]:
+        rows.append(["" if shared else score.system, "examples", score.count, *map(counts.get, sizes)])
     tables = [Table(f"By the number of {measure}, in percent", columns, rows)]
     signatures = [line for score in scores for line in score.signatures()]
     return TaskEvaluation(task, data, scores, tables, signatures, groups)
-
-
-def _example_rows(scores: Sequence[AccuracyScore], columns: Sequence[str]) -> list[list[Cell]]:
-    """Number of examples in total and in the groups ``columns``: a row for all models, or for each if they differ."""
-    counts = [{name: count for name, (_, count) in score.groups.items()} for score in scores]
-    is_shared = all(numbers == counts[0] for numbers in counts)
-    rows: list[list[Cell]] = [
-        ["" if is_shared else score.system, "examples", score.count, *map(numbers.get, columns)]
-        for score, numbers in zip(scores, counts, strict=True)
-    ]
-    return rows[:1] if is_shared else rows
 
 
 def read_runs(groups: Mapping[str, Sequence[str]], task: str) -> dict[str, Checkpoint]:

@@ -250,7 +250,12 @@ class Compile(CloningModel):
         last = functional.one_hot(lengths, steps + 1).to(x)
         begun, segments = torch.ones_like(last), Segments([], [], [], [])
         for number in range(self.config.segments):
-            states = self._states(x, begun)
+            hidden = cell = x.new_zeros(len(x), x.shape[2])
+            read = []  # states (B, H) along x, reset in proportion to 1 - begun
+            for step, share in zip(x.unbind(1), begun.unbind(1), strict=True):
+                hidden, cell = self.reader(step, (hidden * share[:, None], cell * share[:, None]))
+                read.append(hidden)
+            states = torch.stack(read, 1)  # (B, P, H)
             if number + 1 < self.config.segments:
                 segments.ends.append(self.end(states)[..., 0].masked_fill(~possible, NEVER))
                 segments.drawn_ends.append(self._draw(segments.ends[-1]))
@@ -261,15 +266,6 @@ class Compile(CloningModel):
             segments.drawn_kinds.append(self._draw(segments.kinds[-1]))
             begun = segments.drawn_ends[-1].cumsum(1)
         return segments
-
-    def _states(self, x: Tensor, begun: Tensor) -> Tensor:
-        """States (B, P, H) along ``x`` (B, P, H), reset in proportion to 1 - ``begun`` (B, P)."""
-        hidden = cell = x.new_zeros(len(x), x.shape[2])
-        states = []
-        for step, share in zip(x.unbind(1), begun.unbind(1), strict=True):
-            hidden, cell = self.reader(step, (hidden * share[:, None], cell * share[:, None]))
-            states.append(hidden)
-        return torch.stack(states, 1)
 
     def _draw(self, scores: Tensor) -> Tensor:
         if not self.training:

@@ -122,14 +122,15 @@ class Transfer:
         limits, clock = Limits(deadline, stop), Clock(self.position)
         try:
             while self.position.epoch < self.config.train.epochs and not limits.ended():
-                yield self._iterate()
+                yield self.iterate()
                 if clock.time_to_save(SAVE_SECONDS):
                     self.save()
             self.save()
         finally:
             self.lock.release()
 
-    def _iterate(self) -> Learned:
+    def iterate(self) -> Learned:
+        """Learn from calls in all worlds once, and log the report."""
         began, at = time.monotonic(), self.position
         self.learner = self.learner or self.start()
         called = self.learner.iterate(1 - at.epoch / self.config.train.epochs)

@@ -87,7 +87,10 @@ def score_similarity(
         small = [pair for pair in Similarity().read([path]) if largest is None or pair.words <= largest]
         if not small:
             raise SynparseError(f"{path}: there is no pair to score")
-        sets |= _sets(os.path.basename(path), small, len(pairs))
+        title, genres = os.path.basename(path), sorted({pair.genre for pair in small} - {""})
+        sets[title] = list(range(len(pairs), len(pairs) + len(small)))
+        for genre in genres if len(genres) > 1 else ():  # a space marks the part of a file
+            sets[f" {title}: {genre}"] = [k for k, pair in enumerate(small, len(pairs)) if pair.genre == genre]
         pairs += small
     digest = digest_bytes("".join(f"{pair}\n" for pair in pairs).encode())[:12]
     ratings, runs = [pair.rating for pair in pairs], [run for group in groups.values() for run in group]
@@ -135,15 +138,6 @@ def word_overlaps(pairs: Sequence[RatedPair]) -> list[float]:
         size = math.sqrt(sum(n * n for n in first.values()) * sum(n * n for n in second.values()))
         overlaps.append(sum(n * second[word] for word, n in first.items()) / size if size else 0.0)
     return overlaps
-
-
-def _sets(title: str, pairs: Sequence[RatedPair], start: int) -> dict[str, list[int]]:
-    """The pairs of a file, and of each genre in it (with a space before its name), as indices from ``start``."""
-    genres = sorted({pair.genre for pair in pairs} - {""})
-    sets = {title: list(range(start, start + len(pairs)))}
-    for genre in genres if len(genres) > 1 else ():
-        sets[f" {title}: {genre}"] = [k for k, pair in enumerate(pairs, start) if pair.genre == genre]
-    return sets
 
 
 def _percent(value: float) -> str:
