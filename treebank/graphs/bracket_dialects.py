@@ -19,7 +19,7 @@ from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, shorten, without_outer
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Span, Tree
 from treebank.io.bracketed import read_bracketed, read_trees
-from treebank.io.checks import DamageSigns, UntaggedWords
+from treebank.io.checks import DamageSigns, TreeChecks
 from treebank.io.content import CORPUSSEARCH_MARKS
 from treebank.io.lines import BAD, OnBad, look_ahead, open_lines, report
 from treebank.io.source import AnyPath, Source
@@ -70,7 +70,7 @@ def read_corpussearch(
     ``on_bad``, the error is reported to it and the tree is skipped.
     """
     name = Source.of(path).path
-    signs, untagged = DamageSigns(name, notify), UntaggedWords(name, notify)
+    signs, checks = DamageSigns(name, notify), TreeChecks(name, notify)
     has_lemmas = False
 
     def inspect(trees: Iterable[tuple[Tree, int]]) -> None:
@@ -88,11 +88,11 @@ def read_corpussearch(
             if tag == "ID":
                 signs.add_id(word, line)
         if (tree := penn_tree(raw, has_lemmas=has_lemmas)).words:
-            untagged.add(tree, line)
+            checks.add(tree, line)
             plain = tree.without_traces()
             yield Sentence(plain.words, plain.tags, tree, location=Location(name, line))
     signs.report()
-    untagged.report()
+    checks.report()
 
 
 def penn_tree(tree: Tree, *, has_lemmas: bool) -> Tree:

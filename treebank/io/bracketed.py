@@ -26,7 +26,7 @@ from treebank.core.brackets import (
 )
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
-from treebank.io.checks import UntaggedWords, check_trees
+from treebank.io.checks import TreeChecks, check_trees
 from treebank.io.lines import BAD, OnBad, check_size, look_ahead, open_blocks, report
 from treebank.io.source import AnyPath, Source, reads_once
 
@@ -52,22 +52,13 @@ def read_bracketed(
 ) -> Iterator[Sentence]:
     """The sentences of a treebank file: the tree, and the words and tags without empty elements. See `read_trees`.
 
-    Unless the user has declared the format, TreebankError is raised for trees of another format (`check_trees`).
-    ``notify`` is called at the end if a few words have no tag (`UntaggedWords`).
+    Unless the user has declared the format, TreebankError is raised for trees of another format (`check_trees`): before
+    the first of a file, and for a pipe, before those that its first bytes do not contain. ``notify`` is called at the
+    end if a few words have no tag (`TreeChecks`).
     """
-    name = Source.of(path).path
-    untagged = UntaggedWords(name, notify)
-    for tree, line in _checked(Source.of(path), on_bad, rewrite, is_declared):
-        untagged.add(tree, line)
-        words, tags = (tree.words, tree.tags) if TRACE not in tree.tags else _without_traces(tree)
-        yield Sentence(words, tags if any(tags) else (), tree, location=Location(name, line))
-    untagged.report()
-
-
-def _checked(
-    source: Source, on_bad: OnBad | None, rewrite: Rewrite | None, is_declared: bool
-) -> Iterator[tuple[Tree, int]]:
-    """The trees of a file, after a check of the first ones. Trees of a pipe are not held back until then."""
+    source = Source.of(path)
+    is_checked = not is_declared and rewrite is None
+    checks = TreeChecks(source.path, notify, is_checked=is_checked)
 
     def read(on_bad: OnBad | None) -> Iterator[tuple[Tree, int]]:
         return read_trees(source, on_bad=on_bad, rewrite=rewrite)
@@ -75,9 +66,19 @@ def _checked(
     def inspect(trees: Sequence[tuple[Tree, int]]) -> None:
         check_trees(source.path, [tree for tree, _ in trees])
 
-    if is_declared or rewrite is not None:
-        return read(on_bad)
-    return look_ahead(read, inspect, on_bad, is_live=reads_once(source.path))
+    if not is_checked:
+        trees = read(on_bad)
+    elif reads_once(source.path):  # trees of a pipe are not held back
+        text = source.head().decode(errors="replace")
+        inspect(list(_parse_blocks(iter([(1, text)]), TreeSplitter(source.path, ignore))))
+        trees = read(on_bad)
+    else:
+        trees = look_ahead(read, inspect, on_bad)
+    for tree, line in trees:
+        checks.add(tree, line)
+        words, tags = (tree.words, tree.tags) if TRACE not in tree.tags else _without_traces(tree)
+        yield Sentence(words, tags if any(tags) else (), tree, location=Location(source.path, line))
+    checks.report()
 
 
 def read_trees(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.sentence import Sentence
-from treebank.io import checks, content
+from treebank.io import content
 from treebank.io.lines import OnBad
 from treebank.io.source import COMPRESSED, DAMAGED, AnyPath, Source
 
@@ -178,36 +178,47 @@ def format_by_suffix(path: str) -> Format | None:
     return _BY_SUFFIX.get(suffix_of(path))
 
 
-def detect(path: AnyPath) -> Format:
+def detect(path: AnyPath, *, is_raw: bool = False) -> Format:
     """The format of a file: by its suffix, else by its first lines, else `TEXT`.
 
-    Raises TreebankError, with a remedy, for content that cannot be read, such as HTML or a table. A file that cannot be
-    opened is `TEXT`, so that its reader reports the error.
+    ``is_raw`` says that text will be tokenized. Raises TreebankError, with a remedy, for content that cannot be read,
+    such as HTML or a table, and for the content of another format than that of the suffix. A file that cannot be opened
+    is `TEXT`, so that its reader reports the error.
     """
     source = Source.of(path)
     by_suffix = format_by_suffix(source.path)
-    if by_suffix and by_suffix.name not in ("brackets", "conllx"):
-        return by_suffix
     try:
         data = source.head()
     except (OSError, *DAMAGED):
         return by_suffix or TEXT
-    if by_suffix:
-        return _refined(by_suffix, data)
     if problem := content.document_problem(data):
         raise TreebankError(source.path, 0, problem)
     head = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    if by_suffix:
+        return _refined(source.path, by_suffix, head)
     if lines := content.first_lines(head):
         for entry in _TABLE:
             if entry.matches(lines):
                 return entry
-    if problem := checks.text_problem(head):
+    if problem := content.text_problem(head, is_raw=is_raw):
         raise TreebankError(source.path, 0, problem)
     return TEXT
 
 
-def _refined(by_suffix: Format, data: bytes) -> Format:
-    """The format of a suffix that several formats share, by the first bytes of the file."""
-    if by_suffix is BRACKETS:
-        return FORMATS["corpussearch"] if content.has_corpussearch_marks(data) else by_suffix
-    return FORMATS["conllu"] if content.has_conllu_lines(data) else by_suffix
+def _refined(path: str, by_suffix: Format, head: str) -> Format:
+    """The format of a suffix that several formats share, by the first lines of the file.
+
+    Raises TreebankError if these evidently have another format.
+    """
+    if by_suffix is BRACKETS and content.has_corpussearch_marks(head):
+        return FORMATS["corpussearch"]
+    if by_suffix.name == "conllx" and content.has_conllu_lines(head):
+        return FORMATS["conllu"]
+    lines = content.first_lines(head)
+    if lines and not by_suffix.matches(lines):
+        other = next((entry for entry in _TABLE if entry.matches(lines)), by_suffix)
+        families = ({"brackets", "corpussearch", "cess"}, {"conllu", "conllx"}, {by_suffix.name})
+        if not any({by_suffix.name, other.name} <= family for family in families):
+            problem = f"the content is {other.name}, not {by_suffix.name} as the suffix says"
+            raise TreebankError(path, 0, f"{problem}; rename the file or give --input-format {other.name}")
+    return by_suffix

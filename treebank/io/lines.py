@@ -42,17 +42,11 @@ def look_ahead(
     read: Callable[[OnBad | None], Iterator[Item]],
     inspect: Callable[[Sequence[Item]], None],
     on_bad: OnBad | None,
-    *,
-    is_live: bool = False,
 ) -> Iterator[Item]:
     """The items of ``read(on_bad)``. Before the first, ``inspect`` is called with up to ``LOOK_AHEAD`` of them.
 
-    Errors are reported between the same items as without looking ahead. Items of a live source are yielded at once, and
-    ``inspect`` is called afterwards.
+    Errors are reported between the same items as without looking ahead.
     """
-    if is_live:
-        yield from _inspected_later(read(on_bad), inspect)
-        return
     queue: list[Item | TreebankError] = []
     failure = None
     items = read(on_bad and queue.append)
@@ -76,15 +70,6 @@ def look_ahead(
         queue.extend(islice(items, 1))
     if failure:
         raise failure
-
-
-def _inspected_later(items: Iterator[Item], inspect: Callable[[Sequence[Item]], None]) -> Iterator[Item]:
-    first: list[Item] = []
-    for item in islice(items, LOOK_AHEAD):
-        first.append(item)
-        yield item
-    inspect(first)
-    yield from items
 
 
 def open_lines(path: AnyPath, *, keep_returns: bool = False, on_bad: OnBad | None = None) -> Iterator[tuple[int, str]]:

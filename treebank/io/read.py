@@ -143,7 +143,7 @@ def _input_format(source: Source, options: InputOptions, trees: bool) -> Format:
     """The format in which a source is read. A format other than text that was detected by content is reported."""
     if options.form:
         return FORMATS[options.form]
-    detected = detect(source)
+    detected = detect(source, is_raw=options.is_raw_text)
     if trees:
         return BRACKETS if detected is TEXT and not options.is_raw_text else detected
     if detected is not TEXT and not format_by_suffix(source.path):
@@ -158,7 +158,9 @@ def input_format(path: AnyPath, input_options: InputOptions = DEFAULT_INPUT) -> 
     Raises TreebankError for content that cannot be read.
     """
     form = input_options.form
-    return FORMATS[form] if form else detect(Source(Source.of(path).path, input_options.encoding))
+    if form:
+        return FORMATS[form]
+    return detect(Source(Source.of(path).path, input_options.encoding), is_raw=input_options.is_raw_text)
 
 
 def is_plain_text(path: AnyPath, input_options: InputOptions = DEFAULT_INPUT) -> bool:
