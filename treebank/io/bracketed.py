@@ -26,7 +26,8 @@ from treebank.core.brackets import (
 )
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
-from treebank.io.checks import TreeChecks, check_trees
+from treebank.io.checks import OF_CORPUSSEARCH, TreeChecks, check_trees
+from treebank.io.content import has_corpussearch_marks
 from treebank.io.lines import BAD, OnBad, check_size, look_ahead, open_blocks, report
 from treebank.io.source import AnyPath, Source, reads_once
 
@@ -61,7 +62,11 @@ def read_bracketed(
     checks = TreeChecks(source.path, notify, is_checked=is_checked)
 
     def read(on_bad: OnBad | None) -> Iterator[tuple[Tree, int]]:
-        return read_trees(source, on_bad=on_bad, rewrite=rewrite)
+        return read_trees(source, on_bad=on_bad, rewrite=rewrite, check=check_block if is_checked else ignore)
+
+    def check_block(line: int, block: str) -> None:
+        if line > 1 and has_corpussearch_marks(block):  # the first trees are inspected
+            raise TreebankError(source.path, line, f"below, {OF_CORPUSSEARCH}; give --input-format corpussearch")
 
     def inspect(trees: Sequence[tuple[Tree, int]]) -> None:
         check_trees(source.path, [tree for tree, _ in trees])
@@ -82,17 +87,22 @@ def read_bracketed(
 
 
 def read_trees(
-    path: AnyPath, *, on_bad: OnBad | None = None, rewrite: Rewrite | None = None
+    path: AnyPath,
+    *,
+    on_bad: OnBad | None = None,
+    rewrite: Rewrite | None = None,
+    check: Callable[[int, str], None] = ignore,
 ) -> Iterator[tuple[Tree, int]]:
     """The trees of a file, each with the number of the line where it starts, streamed.
 
-    Comments between trees are skipped (see `TreeSplitter`). Raises TreebankError with file and line for unbalanced
+    Comments between trees are skipped (see `TreeSplitter`). ``check`` is called with blocks of lines, each with the
+    number of its first line. Raises TreebankError with file and line for unbalanced
     brackets, and for lines that ``rewrite`` refuses; with ``on_bad``, the error is reported to it and the tree is
     skipped.
     """
     source = Source.of(path)
     undecoded: deque[TreebankError] = deque()
-    texts = _margins(source, on_bad and undecoded.append)
+    texts = _margins(source, on_bad and undecoded.append, check)
     if rewrite is not None:
         texts = _rewritten(source.path, texts, rewrite, on_bad)
     trees = _parse_blocks(texts, TreeSplitter(source.path, on_bad))
@@ -134,13 +144,14 @@ def _rewritten(
             report(TreebankError(path, line, str(error)), on_bad)
 
 
-def _margins(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, str]]:
+def _margins(source: Source, on_bad: OnBad | None, check: Callable[[int, str], None]) -> Iterator[tuple[int, str]]:
     """The text of a file cut before each line that begins with a bracket, with line numbers.
 
     From the first ``\\(`` on, ``\\(`` and ``\\)`` are brackets in words, as nltk writes them.
     """
     is_escaped = False
     for line, block in open_blocks(source, on_bad=on_bad):
+        check(line, block)
         is_escaped = is_escaped or "\\(" in block
         if is_escaped:
             block = block.replace("\\(", "-LRB-").replace("\\)", "-RRB-")

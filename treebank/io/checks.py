@@ -11,6 +11,7 @@ from itertools import chain
 
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import shorten
+from treebank.core.sentence import PENN_TAGS
 from treebank.core.tree import Tree
 from treebank.io.content import AS_BRACKETS, CORPUSSEARCH_MARKS, leaves_problem, share
 from treebank.io.lines import LOOK_AHEAD
@@ -18,6 +19,8 @@ from treebank.io.lines import LOOK_AHEAD
 MAX_CHECKED_TREES = 100  # of a file, at equal distances, which takes less time than all of them
 MAX_INCOMPLETE_SHARE = 0.5  # sentences with untagged words per sentence without them; see `TreeChecks`
 MAX_UNTAGGED_SHARE = 0.05  # untagged words per word, in a file of a few sentences
+_PHRASES = frozenset(("NP", "VP", "PP", "ADJP", "ADVP", "SBAR"))  # labels in trees that have lost their words
+OF_CORPUSSEARCH = "the format is that of CorpusSearch"
 MAX_IDS = 100_000  # ids of one document that are compared
 REPEATED_ID = "this sentence has the id of an earlier one; is a part of the file repeated?"
 OTHER_TEXT = "the words are not those of # text; is a line lost, repeated or changed?"
@@ -86,8 +89,8 @@ def check_trees(path: str, trees: Sequence[Tree]) -> None:
     names = set().union(*(tree.labels for tree in sample), *(tree.tags for tree in sample))
     problem = leaves_problem(words)
     if marks := sorted(names & CORPUSSEARCH_MARKS):
-        problem = f"the format is that of CorpusSearch (a node {marks[0]}); give --input-format corpussearch"
-    categories = {name for name in names if len(name) > 1 and name.isupper() and name.isalnum()}
+        problem = f"{OF_CORPUSSEARCH} (a node {marks[0]}); give --input-format corpussearch"
+    categories = {name for name in names | PENN_TAGS | _PHRASES if len(name) > 1 and name.isupper() and name.isalnum()}
     are_labels = [] if categories.isdisjoint(words) else [word for word in words if word in categories]
     if not problem and len(are_labels) > 0.5 * len(words):
         example = share(len(are_labels), len(words), "words", are_labels[0])

@@ -38,10 +38,10 @@ def _most(lines: Lines, is_match: Callable[[str], object]) -> bool:
 
 _SINICA = re.compile(r"#\d+:[^ \[]*\[\d+\] [^ (]*\(")
 _NEGRA = re.compile(r"#(?:FORMAT +[34]\s*|BOT +[A-Z]+\s*|BOS +\d+(?:\s+[\d-]+)*\s*(?:%%.*)?)")
-_COLUMNS = re.compile(r"[0-9]+([-.][0-9]+)?\t[^\t\n]+(\t[^\t\n]*){8}")
+_COLUMNS = re.compile(r"[0-9]+([-.][0-9]+)?\t[^\t]+(\t[^\t]*){4}\t([0-9]+|_)(\t[^\t]*){3}")
 _COMMENT = re.compile(r"# *(?:(?:sent_id|text|newdoc id|newpar id) *=|(?:newdoc|newpar) *$)")
 _ONLY_CONLLU = re.compile(r"^(?:# *(?:sent_id|text|newdoc|newpar) ?=?|[0-9]+[-.][0-9]+\t)", re.MULTILINE)
-_THREE_COLUMNS = re.compile(r"[^\t\n ]+\t[^\t\n ]+\t([0-9]+)")
+_THREE_COLUMNS = re.compile(r"[^\t ]+\t[^\t a-z0-9][^\t ]*\t([0-9]+)")
 _BRACKETS = re.compile(r"\(\s*(?:[^\s()]+\s*)?\(\s*[^\s()]+\s*(?:\(|[^\s()]+\s*\))")
 _BRACKET_OR_WORD = re.compile(r"[()]|[^\s()]+")
 MIN_BRACKET_SHARE = 0.1  # opening brackets per word or label in trees; in text, they are rarer
@@ -49,10 +49,9 @@ MIN_BRACKET_SHARE = 0.1  # opening brackets per word or label in trees; in text,
 CORPUSSEARCH_MARKS = frozenset(("ID", "CODE", "META", "METADATA", "VERSION", "LEMMA", "-DFL-"))
 _CORPUSSEARCH = re.compile(r"\((?:ID|CODE|META|METADATA|VERSION|-DFL-)[\s(]")
 _MARK_STARTS = ("(ID", "(CODE", "(META", "(VERSION", "(-DFL-")  # searched first, which is faster
-_MARKED_CHARACTERS = 1 << 13  # at the beginning of a file, among which there is a mark
-_COMMENT_OF_BRACKETS = ("#", "%%", "/*", "/~*", "*x*", "<")
+COMMENTS = ("#", "%%", "/*", "/~*", "*x*", "<")
 _XML_PROLOG = re.compile(r"<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>", re.DOTALL | re.IGNORECASE)
-_ELEMENT = re.compile(r"\A\s*<(?:[\w.-]+:)?([\w.-]+)")
+_ELEMENT = re.compile(r"\A\s*<(?:[\w.-]+:)?([\w.-]+)(?:\s+[\w.:-]+\s*=[^<>]*)?\s*>")
 PAIR_KEYS = ("sentence1", "sentence2")  # of SNLI and MultiNLI
 JSON_KEYS = ("words", "spans", "distances", "text", PAIR_KEYS[0])
 _INCOMPLETE_JSON = re.compile(r'\s*(?:\[\s*\{?|\{)\s*(?:"[^"]*"\s*:|$)')
@@ -110,10 +109,9 @@ def is_dp(lines: Lines) -> bool:
     return len(lines) >= MIN_ROWS and len(heads) == len(rows) and 0 in heads and max(heads) < 10 * MAX_LINES
 
 
-def has_corpussearch_marks(head: str) -> bool:
-    """Whether brackets have a node such as ID or CODE, by the beginning of a file."""
-    first = head[:_MARKED_CHARACTERS]
-    return any(mark in first for mark in _MARK_STARTS) and _CORPUSSEARCH.search(first) is not None
+def has_corpussearch_marks(text: str) -> bool:
+    """Whether brackets have a node such as ID or CODE."""
+    return any(mark in text for mark in _MARK_STARTS) and _CORPUSSEARCH.search(text) is not None
 
 
 def is_corpussearch(lines: Lines) -> bool:
@@ -126,20 +124,20 @@ def is_bracketed(lines: Lines) -> bool:
 
     Most words must be inside of brackets, and brackets as frequent as in trees.
     """
-    rows = [line.strip() for line in lines if not line.lstrip().startswith(_COMMENT_OF_BRACKETS)][:MAX_LINES]
+    rows = [line.strip() for line in lines if not line.lstrip().startswith(COMMENTS)][:MAX_LINES]
     if not rows or not rows[0].startswith("("):
         return False
-    depth = outside = 0
+    depth = words = outside = opening = 0
     is_one_per_line = True  # each line is one bracket with its content
     tokens = [_BRACKET_OR_WORD.findall(row) for row in rows]
     for row in tokens:
         for i, token in enumerate(row, 1):
             depth = max(0, depth + (token == "(") - (token == ")"))
+            opening += token == "("
+            words += token not in "()"
             outside += not depth and token != ")"
             is_one_per_line = is_one_per_line and (depth > 0) == (i < len(row))
-    count = sum(map(len, tokens))
-    opening = sum(row.count("(") for row in tokens)
-    if 2 * outside > count or opening < MIN_BRACKET_SHARE * count:
+    if 2 * outside > words or opening < MIN_BRACKET_SHARE * words:
         return False
     has_inner = any("(" in row[1:] for row in tokens)
     return _BRACKETS.match("\n".join(rows)) is not None or (is_one_per_line and has_inner)
@@ -177,18 +175,18 @@ def has_arcs(head: bytes) -> bool:
 # --- bytes
 
 _BINARY = {
-    b"%PDF": "a PDF file",
-    b"{\\rtf": "a rich text file",
-    b"\xd0\xcf\x11\xe0": "a document of an office program",
-    b"\x89PNG": "a picture",
+    b"%PDF": "a PDF file; save it as plain text (UTF-8) first",
+    b"{\\rtf": "a rich text file; save it as plain text (UTF-8) first",
+    b"\xd0\xcf\x11\xe0": "a document of an office program; save it as plain text (UTF-8) first",
+    b"\x89PNG": "a picture; save it as plain text (UTF-8) first",
+    b"version https://git-lfs": "a pointer of Git LFS; get the file with git lfs pull",
 }
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 
 
 def document_problem(head: bytes) -> str:
     """The error message for a document or picture, by its first bytes, or ""."""
-    names = (name for magic, name in _BINARY.items() if head.startswith(magic))
-    return next((f"this is {name}; save it as plain text (UTF-8) first" for name in names), "")
+    return next((f"this is {text}" for magic, text in _BINARY.items() if head.startswith(magic)), "")
 
 
 def is_binary(head: bytes) -> bool:
@@ -248,6 +246,7 @@ _TOKEN = r"<(?:bos|eos|pad|unk)>"  # a token of language models, not markup
 _TAG_LINE = re.compile(rf"\s*(?!{_TOKEN}){_TAG}\s*|\s*<(\w+)[^<>]*>\s*\S.*</\1>\s*", re.IGNORECASE)
 _NO_TAGS = f"delete its tags first: sed -E 's#{_TAG}##g' IN > OUT"
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:[.,][0-9]+)?"
+_DATE = r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}"
 _TO_PENN = "convert its derivations to Penn brackets first"
 _NO_TREE = "it has no tree over the words"
 _LINES = (
@@ -266,7 +265,10 @@ _LINES = (
     Likely("subtitles", re.compile(r"WEBVTT.*|[0-9:.,]+ +--> +[0-9:.,]+.*"), 0.15, "give --input-format subtitles"),
     Likely(
         "lines with times",
-        re.compile(rf"\s*[\[(<]{_CLOCK}(?:\s*[-–]+>?\s*{_CLOCK})?[\])>].*|\s*[0-9]+:[0-9]{{2}}:[0-9]{{2}}\S*\s.*"),
+        re.compile(
+            rf"\s*[\[(<]{_CLOCK}(?:\s*[-–]+>?\s*{_CLOCK})?[\])>].*"
+            rf"|\s*\[?(?:{_DATE},? )?[0-9]+:[0-9]{{2}}:[0-9]{{2}}\S*\s.*|\s*\[?{_DATE},? {_CLOCK}.*"
+        ),
         0.5,
         "delete the times first: sed -E 's/^[^A-Za-z]*[0-9:.,]+[^A-Za-z]* //' IN > OUT",
         least=2,
@@ -279,7 +281,7 @@ _LINES = (
     ),
     Likely("LaTeX", re.compile(r"\s*\\(?:documentclass|begin\{document|section\*?\{).*"), 0, "extract its text first"),
     Likely(
-        "trees in square brackets",
+        "lists or trees in square brackets",
         re.compile(
             r"\s*\[\.?[^\s\[\]]*\s+\[?.*\[.*|\s*\[\[[^\[\]]+\].*|\s*\[+['\"].*\]\s*|\s*\\Tree\b.*|\s*Tree\('.*|.*\\begin\{forest\}.*"
         ),
@@ -300,6 +302,9 @@ _LINES = (
     ),
     Likely("AMR (PENMAN)", re.compile(r"\s*\(\w+ / .*|\s*:[A-Za-z][\w-]* .*"), 0.5, _NO_TREE),
     Likely("CCGbank", re.compile(r"ID=\S+ PARSER=.*|\s*\(<[TL] .*"), 0.3, _TO_PENN),
+    Likely(
+        "a TextGrid of Praat", re.compile(r'File type = "ooTextFile.*'), 0, "write the text of one tier into a file"
+    ),
     Likely("objects of Python", re.compile(r"\s*\{ *'\w+':.*\}\s*"), 0.5, "write JSON lines with json.dumps"),
 )
 _MARKUP = (
@@ -314,13 +319,14 @@ _TAGGED = (
     ("word_TAG", re.compile(rf".+_(?:{_UPPER}|#)"), "_", "_"),
     ("word|TAG", re.compile(rf"[^|]+(?:\|[^|]+)+|.+[#@~^+=:\\]{_UPPER}"), "|#@~^+=:\\", "[|@~^+=:]"),
 )
+_WITHHELD = Likely("text without its words", re.compile("_"), 0.8, "get the words from the owner of the text", "_", 3)
 _WORDS = (
     *(
         Likely(f"words with tags, {name}", pattern, 0.8, f"delete the tags: sed -E 's#{by}[^ ]+##g' IN > OUT", *rest)
         for name, pattern, characters, by in _TAGGED
         for rest in [(characters, MIN_ROWS)]
     ),
-    Likely("text whose words were withheld", re.compile("_"), 0.8, "get the words from the owner of the text", "_", 3),
+    _WITHHELD,
 )
 _LEAVES = (
     Likely(
@@ -341,8 +347,16 @@ _LEAVES = (
         for name, pattern, letters, separator in _TAGGED
         for by in [f"'s#([^ ()]+){separator}([^ ()]+)#(\\2 \\1)#g'"]
     ),
+    Likely(
+        "brackets with the positions of words in the leaves",
+        re.compile(r"\[?[0-9]+[\]:_/|-].+|.+[:_/|-][0-9]+"),
+        0.8,
+        "delete the positions, or write (TAG word)",
+        "0123456789",
+    ),
+    _WITHHELD,
     Likely("AMR (PENMAN)", re.compile(r":[A-Za-z].*|/"), 0.1, _NO_TREE, ":/"),
-    Likely("CCGbank", re.compile(r".+[\w.,]>|<[TL]"), 0.1, _TO_PENN, "><"),
+    Likely("CCGbank", re.compile(r".*[\w.,]>|<[TL]"), 0.1, _TO_PENN, "><"),
     Likely(
         "CorpusSearch with lemmas, word-lemma",
         re.compile(r"[^-]+-[^-]+|-+|\W-\W"),
@@ -364,10 +378,12 @@ def leaves_problem(words: Sequence[str]) -> str:
 
 # --- text
 
-_HTML = re.compile(r"<(?:!doctype|html|head|body|\?xml|TEI|tei|corpus|xces)\b", re.IGNORECASE)
+_XML = re.compile(r"<(?:!doctype|html|head|body|\?xml|TEI|tei|corpus|xces)\b", re.IGNORECASE)
+_HTML = re.compile(r"\s*<(?:!doctype )?html\b", re.IGNORECASE)
 _SEPARATORS = {"tabs": "\t", "commas": ",", "semicolons": ";", "vertical bars": "|"}
 _TAG_CELL = re.compile(r"[A-Z][A-Z0-9$:.-]*|[BIES]-\S+|O|[^\w\s]+")
-_SPEAKER = re.compile(r"\s*[\[(<*]?((?:[A-Z]|[a-z]+[0-9])[\w.'-]*(?: [\w.'-]+){0,2})[\])>]? ?: +\S.*")
+_NAME = r"((?:[A-Z]|[a-z]+[0-9])[\w.'-]*(?: [\w.'-]+){0,2})"
+_SPEAKER = re.compile(rf"\s*(?:[\[(<*]?{_NAME}[\])>]? ?: +|[\[<]{_NAME}[\]>] +)\S.*")
 _SPACES = "\u3000\u00a0\u200b\u1361\u2002\u2003\u2009\u202f"  # which belong to words
 MIN_COLUMN_SHARE = 0.9  # of the lines with the most frequent number of cells
 MIN_SPEAKER_SHARE = 0.5  # of the lines that begin with the name of a speaker
@@ -382,7 +398,7 @@ def text_problem(head: str, *, is_raw: bool = False) -> str:
     lines = first_lines(head)
     if not lines:
         return ""
-    if _HTML.match(lines[0].lstrip()):
+    if _XML.match(lines[0].lstrip()):
         return f"this is HTML or XML, not TIGER-XML or TEI; extract its text first, one sentence per line; {AS_TEXT}"
     problem = (
         _json_problem(lines)
@@ -399,21 +415,32 @@ def text_problem(head: str, *, is_raw: bool = False) -> str:
     return f"{problem}; {AS_TEXT}" if problem else ""
 
 
+def suffix_problem(head: str) -> str:
+    """The error message for a file that cannot have the format of its suffix, such as a table, or "".
+
+    Trees, which begin with a bracket, and XML are judged by their readers.
+    """
+    if _HTML.match(head):
+        return "this is HTML; download the file itself"
+    first = next((line for line in first_lines(head) if not line.lstrip().startswith(COMMENTS)), "(")
+    return "" if first.lstrip().startswith("(") else text_problem(head)
+
+
 def _json_problem(lines: Lines) -> str:
     value = json_object(lines[0])
     if value and _most(lines, re.compile(r"\s*\{").match):
         return f'these JSON lines have no "words" and no "text" (but {", ".join(list(value)[:4])})'
     is_open = value is None and lines[0].lstrip().startswith(("{", "[")) and _INCOMPLETE_JSON.match(lines[0])
-    if is_open and (len(lines) == 1 or _most(lines, re.compile(r'\s*(?:[\[\]{}]|"[^"]*"\s*[:,]).*').fullmatch)):
+    if is_open and re.match(r'\s*(?:[\[{]|"[^"]*"\s*[:,]|-?[0-9.]+,?$)', lines[-1 if len(lines) == 1 else 1]):
         return "this is JSON over several lines; give one object per line (jq -c '.[]' IN > OUT)"
     return ""
 
 
 def _speakers_problem(lines: Lines) -> str:
     """The message for a transcript: lines begin with names of speakers, which are repeated, or all lines do."""
-    matches = [(line, match[1]) for line in lines if (match := _SPEAKER.fullmatch(line))]
+    matches = [(line, match[1] or match[2]) for line in lines if (match := _SPEAKER.fullmatch(line))]
     count = len(matches)
-    is_repeated = len({name for _, name in matches}) <= count / 2
+    is_repeated = len({name for _, name in matches}) < count
     if count < 2 or count < (MIN_SPEAKER_SHARE if is_repeated and count >= MIN_ROWS else 1) * len(lines):
         return ""
     names = share(count, len(lines), "lines", matches[0][0])
@@ -466,7 +493,8 @@ def _has_tags(columns: Sequence[Sequence[str]]) -> bool:
     """Whether a column after the first contains tags, and the first one does not."""
     limit = MIN_COLUMN_SHARE * len(columns[0])
     is_tagged = [
-        sum(map(bool, map(_TAG_CELL.fullmatch, cells))) >= limit and sum(map(str.isalpha, set(cells))) > 1
+        sum(map(bool, map(_TAG_CELL.fullmatch, cells))) >= limit
+        and sum(any(map(str.isalpha, cell)) for cell in set(cells)) > 1
         for cells in columns
     ]
     return any(is_tagged) and not is_tagged[0]

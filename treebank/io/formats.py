@@ -215,10 +215,14 @@ def _refined(path: str, by_suffix: Format, head: str) -> Format:
     if by_suffix.name == "conllx" and content.has_conllu_lines(head):
         return FORMATS["conllu"]
     lines = content.first_lines(head)
-    if lines and not by_suffix.matches(lines):
-        other = next((entry for entry in _TABLE if entry.matches(lines)), by_suffix)
-        families = ({"brackets", "corpussearch", "cess"}, {"conllu", "conllx"}, {by_suffix.name})
-        if not any({by_suffix.name, other.name} <= family for family in families):
-            problem = f"the content is {other.name}, not {by_suffix.name} as the suffix says"
-            raise TreebankError(path, 0, f"{problem}; rename the file or give --input-format {other.name}")
+    if not lines or by_suffix.matches(lines):
+        return by_suffix
+    other = next((entry for entry in _TABLE if entry.matches(lines)), by_suffix)
+    families = ({"brackets", "corpussearch", "cess"}, {"conllu", "conllx"}, {by_suffix.name})
+    if not any({by_suffix.name, other.name} <= family for family in families):
+        problem = f"the content is {other.name}, not {by_suffix.name} as the suffix says"
+        raise TreebankError(path, 0, f"{problem}; rename the file or give --input-format {other.name}")
+    is_known = by_suffix.matches is not _never or by_suffix.name == "conllx"
+    if is_known and other is by_suffix and (problem := content.suffix_problem(head)):
+        raise TreebankError(path, 0, problem)
     return by_suffix
