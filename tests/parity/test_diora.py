@@ -1,4 +1,4 @@
-"""DIORA computes what the released program computes: charts, split scores, losses, every gradient, trees, samples."""
+"""DIORA and S-DIORA compute what the released programs compute: charts, losses, every gradient, trees, samples."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from torch import Tensor
 
 from induce.data.batches import SentenceBatch, batches_of_equal_length
 from induce.decoding.chart import split_tree
-from induce.models.autoencoders.autoencoder import SpanVectors
+from induce.models.autoencoders.autoencoder import ChartAutoencoder, SpanVectors
 from induce.models.autoencoders.diora import Diora, DioraConfig, sampling_distribution
+from induce.models.autoencoders.sdiora import SDiora, SDioraConfig, best_trees, tree_losses
 from induce.models.base import Query
 from induce.structures import Brackets
 from tests.support.reference import Fixture, fixtures, load, without_labels
@@ -35,16 +36,40 @@ def model_of(fixture: Fixture) -> Diora:
         root="inside" if sizes["compress"] else "learned",
     )
     model = Diora(config, sizes["vocab"])
-    weights = arrays_of(model, lambda name: fixture.tensor(f"weight/{name}"))
-    assert weights.keys() == model.state_dict().keys() - {"word_distribution"}
-    model.load_state_dict(weights, strict=False)
+    copy_weights(model, fixture, buffer="word_distribution")
     return model
 
 
-def arrays_of(model: Diora, original: Callable[[str], Tensor]) -> dict[str, Tensor]:
+def selective_model_of(fixture: Fixture) -> SDiora:
+    """The S-DIORA of a fixture, with its weights."""
+    sizes = fixture.sizes
+    config = SDioraConfig(embedding_size=sizes["input_size"], hidden_size=sizes["size"], beam=sizes["beam"])
+    model = SDiora(config, sizes["vocab"])
+    copy_weights(model, fixture, buffer="is_predicted")
+    model.is_predicted.zero_()
+    model.is_predicted[sizes["output_vocab"]] = True
+    return model
+
+
+def copy_weights(model: ChartAutoencoder, fixture: Fixture, *, buffer: str) -> None:
+    """Copy the weights of a fixture, which must be all of the model's except ``buffer``."""
+    weights = arrays_of(model, lambda name: fixture.tensor(f"weight/{name}"))
+    assert weights.keys() == model.state_dict().keys() - {buffer}
+    model.load_state_dict(weights, strict=False)
+
+
+def check_gradients(model: ChartAutoencoder, fixture: Fixture) -> None:
+    """Compare the gradients of all weights."""
+    for parameter, gradient in arrays_of(model, lambda name: fixture.tensor(f"grad/{name}")).items():
+        actual = model.get_parameter(parameter).grad
+        torch.testing.assert_close(actual, gradient, **fixture.tolerance, msg=parameter)
+
+
+def arrays_of(model: ChartAutoencoder, original: Callable[[str], Tensor]) -> dict[str, Tensor]:
     """Name of each parameter, and its array made from the arrays under their original names."""
-    lstm = model.config.composition == "tree-lstm"
-    loss = "reconstruct_loss" if model.config.objective == "margin" else "reconstruct_softmax_loss"
+    lstm, selective = model.lstm, isinstance(model, SDiora)
+    softmax = "reconstruct_softmax_v2_loss" if selective else "reconstruct_softmax_loss"
+    loss = softmax if selective or model.config.objective == "softmax" else "reconstruct_loss"
     leaf = "diora.inside_compose_func." + ("W" if lstm else "V")
     arrays = {
         "embedding.weight": original("embed.embeddings.weight"),
@@ -52,15 +77,15 @@ def arrays_of(model: Diora, original: Callable[[str], Tensor]) -> dict[str, Tens
         "candidates.weight": original(f"{loss}.mat"),
         "leaf.weight": original(leaf) if lstm else original(leaf).t(),
     }
-    root = [original(f"diora.root_vector_out_{part}") for part in "hc"[model.config.root == "inside" : 1 + lstm]]
+    root = [original(f"diora.root_vector_out_{part}") for part in "hc"[model.root_projection is not None : 1 + lstm]]
     if root:
         arrays["root"] = torch.cat(root)
     if model.root_projection is not None:
         arrays["root_projection.weight"] = original("diora.root_mat_out").t()
-    for name in ("inside",) if model.config.composition == "mlp-shared" else ("inside", "outside"):
+    for name in ("inside",) if model.outside is None else ("inside", "outside"):
         function = f"diora.{name}_compose_func"
-        first, second = original(f"{function}.U").chunk(2, 1) if lstm else original(f"{function}.W_0").t().chunk(2, 1)
-        arrays[f"{name}.first.weight"], arrays[f"{name}.second.weight"] = first, second
+        matrix = original(f"{function}.U") if lstm else original(f"{function}.{'W' if selective else 'W_0'}").t()
+        arrays[f"{name}.first.weight"], arrays[f"{name}.second.weight"] = matrix.chunk(2, 1)
         arrays[f"{name}.second.bias"] = original(f"{function}.B")
         arrays[f"{name}.score.weight"] = original(f"diora.{name}_score_func.mat").t()
         if not lstm:
@@ -71,12 +96,13 @@ def arrays_of(model: Diora, original: Callable[[str], Tensor]) -> dict[str, Tens
 
 def check_chart(fixture: Fixture, name: str, chart: SpanVectors, batch: int) -> None:
     """Compare cells and scores, which the fixture lists by width and then by start."""
-    widths = sorted(chart.cells)
-    cells = torch.cat([chart.cells[width].unflatten(0, (-1, batch)) for width in widths]).transpose(0, 1)
-    scores = torch.cat([chart.scores[width].view(-1, batch) for width in widths]).t()
-    size = fixture.sizes["size"]
+    widths, size = sorted(chart.cells), fixture.sizes["size"]
+    cells, scores = (
+        torch.cat([table[width].unflatten(0, (-1, batch)) for width in widths]).transpose(0, 1)
+        for table in (chart.cells, chart.scores)
+    )
     fixture.check(f"{name}_h", cells[..., :size])
-    fixture.check(f"{name}_s", scores[..., None])
+    fixture.check(f"{name}_s", scores[..., None] if scores.dim() == 2 else scores)
     if f"{name}_c" in fixture.arrays:
         fixture.check(f"{name}_c", cells[..., size:])
 
@@ -131,9 +157,7 @@ def test_charts_loss_gradients_and_trees(name: str) -> None:
     loss = model.word_loss(outside.cells[1], tokens, negatives)
     fixture.check("loss", loss)
     loss.backward()
-    for parameter, gradient in arrays_of(model, lambda name: fixture.tensor(f"grad/{name}")).items():
-        actual = model.get_parameter(parameter).grad
-        torch.testing.assert_close(actual, gradient, **fixture.tolerance, msg=parameter)
+    check_gradients(model, fixture)
 
     sentences = SentenceBatch(tokens, torch.full((batch,), words))
     rows = model.structure(sentences, Query(Brackets)).rows()
@@ -170,3 +194,29 @@ def test_sampled_words_and_batches(name: str) -> None:
     for rows, length in batches_of_equal_length(short, lambda _: sizes["batch_size"]):
         batches.setdefault(str(length), []).append(len(rows))
     assert batches == fixture.doc["expected"]["batch_sizes"]["partial true"]
+
+
+@pytest.mark.parametrize("name", fixtures("sdiora_"))
+def test_selective_charts_loss_gradients_and_trees(name: str) -> None:
+    fixture = load(name)
+    model, tokens = selective_model_of(fixture), fixture.tensor("sentences")
+    batch, words = tokens.shape
+    inside = model.inside_chart(tokens)
+    outside = model.outside_chart(inside, batch)
+    check_chart(fixture, "inside", inside, batch)
+    check_chart(fixture, "outside", outside, batch)
+
+    predicted = model.is_predicted[tokens].sum()
+    of_words = model.word_losses(outside.cells[1][:, 0], tokens).sum() / predicted
+    of_trees = tree_losses(inside.scores[words]).mean()
+    fixture.check("loss_words", of_words)
+    fixture.check("loss_tree", of_trees)
+    fixture.check("loss", of_words + of_trees)
+    (of_words + of_trees).backward()
+    check_gradients(model, fixture)
+
+    forms = tuple(map(str, range(words)))
+    trees = [
+        [without_labels(Tree.from_spans(forms, tree)) for _, tree in ranked] for ranked in best_trees(inside, batch)
+    ]
+    assert trees == fixture.doc["expected"]["trees"]

@@ -61,10 +61,9 @@ def is_composition(name: str) -> bool:
 
 def fill(fixture: Fixture, named: dict[str, Tensor]) -> None:
     """Copy all weights of a fixture."""
-    assert {"weight/" + name for name in named} == {name for name in fixture.arrays if name.startswith("weight/")}
-    for name, parameter in named.items():
-        value = fixture.tensor("weight/" + name)
-        parameter.data = reordered(value, "ilruo", "iolru") if is_composition(name) else value
+    assert not fixture.copy_weights(named)
+    for name in filter(is_composition, named):
+        named[name].data = reordered(named[name].data, "ilruo", "iolru")
 
 
 def check_gradients(fixture: Fixture, named: Mapping[str, Tensor]) -> None:
@@ -122,11 +121,7 @@ def test_encoder(name: str) -> None:
         assert len(values) == sum(key.startswith(f"{kind}/") for key in fixture.arrays)
         for step, value in enumerate(values):
             fixture.check(f"{kind}/{step}", value)
-    vectors = dict(zip("hc", merges.root.chunk(2, -1), strict=True))
-    loss = torch.stack([(fixture.tensor(f"cotangent/{key}") * value).sum() for key, value in vectors.items()]).sum()
-    loss.backward()
-    for key, value in {**vectors, "loss": loss}.items():
-        fixture.check(key, value)
+    fixture.check_weighted(dict(zip("hc", merges.root.chunk(2, -1), strict=True)))
     check_gradients(fixture, {**named, "input/input": x})
     encoder.embedding = torch.nn.Embedding.from_pretrained(x.detach().flatten(0, 1))
     encoder.uniform = given_noise((len(x), noise_of(fixture))) if encoder.training else torch.rand_like

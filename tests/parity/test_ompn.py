@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from induce.tasks.craft.baselines import FIRST, OrderedMemoryPolicy, OrderedMemoryPolicyConfig, height
 from induce.tasks.examples import DemonstrationBatch
-from tests.support.reference import Fixture, fixtures, load
+from tests.support.reference import Fixture, fixtures, load, weights_and_biases
 
 
 def model_of(fixture: Fixture, memory: str = "released") -> tuple[OrderedMemoryPolicy, dict[str, nn.Parameter]]:
@@ -24,10 +24,8 @@ def model_of(fixture: Fixture, memory: str = "released") -> tuple[OrderedMemoryP
         for k, cell in enumerate(cells):
             modules |= {f"{name}.{k}.input_t.1": cell.inner, f"{name}.{k}.input_t.4": cell.outer}
             modules |= {f"{name}.{k}.gates.0": cell.norm}
-    named = {f"{name}.{kind}": getattr(module, kind) for name, module in modules.items() for kind in ("weight", "bias")}
-    with torch.no_grad():
-        for name, parameter in named.items():
-            parameter.copy_(torch.tensor(fixture.arrays[f"weight/{name}"]))
+    named = weights_and_biases(modules)
+    fixture.copy_weights(named)
     return model, named
 
 

@@ -10,51 +10,44 @@ from torch import Tensor, nn
 
 from induce.decoding.distances import shift_reduce
 from induce.models.language.ordered_memory import MaskedAttention, OrderedMemoryLayer, RecursiveCell
-from tests.support.reference import Fixture, fixtures, load, without_labels
+from tests.support.reference import Fixture, fixtures, load, weights_and_biases, without_labels
 from treebank.core.tree import Tree
 
 pytestmark = pytest.mark.usefixtures("double")
 
-ALIASES = ("input_projection.1", "cell.activation")  # of the one layer normalisation
-
-
-def named_linear(name: str, linear: nn.Module) -> dict[str, nn.Parameter]:
-    """Weight and bias of a module under an original name."""
-    return {f"{name}.{kind}": getattr(linear, kind) for kind in ("weight", "bias")}
+ALIASES = ("input_projection.1", "cell.activation")  # of the one layer normalization
 
 
 def named_attention(attention: MaskedAttention, prefix: str = "distribution") -> dict[str, nn.Parameter]:
     """The parameters of the attention under their original names. The bias of the score has no effect."""
-    return {
-        **named_linear(f"{prefix}.query.1", attention.query),
-        **named_linear(f"{prefix}.query.2", attention.query_norm),
-        **named_linear(f"{prefix}.key.1", attention.key),
-        **named_linear(f"{prefix}.key.2", attention.key_norm),
-        f"{prefix}.beta.2.weight": attention.score.weight,
+    parts = {"query.1": attention.query, "query.2": attention.query_norm}
+    parts |= {"key.1": attention.key, "key.2": attention.key_norm}
+    named = weights_and_biases({f"{prefix}.{name}": part for name, part in parts.items()})
+    return {**named, f"{prefix}.beta.2.weight": attention.score.weight}
+
+
+def named_cell(cell: RecursiveCell, norm: nn.Module, prefix: str = "") -> dict[str, nn.Parameter]:
+    """The parameters of the cell and of its layer normalization."""
+    parts = {
+        "cell.input_t.1": cell.inner,
+        "cell.input_t.4": cell.outer,
+        "activation" if prefix else "cell.activation": norm,
     }
-
-
-def named_cell(cell: RecursiveCell, prefix: str = "cell") -> dict[str, nn.Parameter]:
-    """The parameters of the cell but for its layer normalisation."""
-    return {**named_linear(f"{prefix}.input_t.1", cell.inner), **named_linear(f"{prefix}.input_t.4", cell.outer)}
+    return weights_and_biases({prefix + name: part for name, part in parts.items()})
 
 
 def named_layer(layer: OrderedMemoryLayer, prefix: str) -> dict[str, nn.Parameter]:
     """The parameters of one direction."""
     return {
-        **named_linear(f"{prefix}.activation", layer.norm),
-        **named_linear(f"{prefix}.input_projection.0", layer.input),
+        **weights_and_biases({f"{prefix}.input_projection.0": layer.input}),
         **named_attention(layer.attention, f"{prefix}.distribution"),
-        **named_cell(layer.cell, f"{prefix}.cell"),
+        **named_cell(layer.cell, layer.norm, f"{prefix}."),
     }
 
 
 def fill(fixture: Fixture, named: dict[str, nn.Parameter]) -> None:
     """Copy the weights of a fixture. All that it has are used, aliases and the score's bias aside."""
-    for name, parameter in named.items():
-        parameter.data = fixture.tensor("weight/" + name)
-    unused = {name.removeprefix("weight/") for name in fixture.arrays if name.startswith("weight/")} - set(named)
-    for name in unused:
+    for name in fixture.copy_weights(named):
         assert name.endswith("beta.2.bias") or any(f".{alias}." in name for alias in ALIASES), name
     for name, value in fixture.arrays.items():
         assert not name.endswith("beta.2.bias") or not name.startswith("grad/") or abs(value).max() < 1e-12
@@ -73,7 +66,7 @@ def test_parts(name: str) -> None:
     size, slots = fixture.sizes["slot_size"], fixture.sizes["slots"]
     norm = nn.LayerNorm(size)
     attention, cell = MaskedAttention(size), RecursiveCell(size)
-    named = {**named_attention(attention), **named_cell(cell), **named_linear("cell.activation", norm)}
+    named = {**named_attention(attention), **named_cell(cell, norm)}
     fill(fixture, named)
     inputs = {
         key: fixture.tensor(key, gradient=True)
@@ -81,17 +74,8 @@ def test_parts(name: str) -> None:
     }
     x, memory, previous, lower, right = inputs.values()
     p = attention(attention.queries(x), memory, previous)
-    result = {
-        "attention/p": p,
-        "attention/cp": p.cumsum(-1),
-        "attention/rcp": p.flip(-1).cumsum(-1).flip(-1),
-        "cell/output": cell(lower, right, norm),
-    }
-    loss = torch.stack([(fixture.tensor("cotangent/" + key) * value).sum() for key, value in result.items()]).sum()
-    loss.backward()
-    fixture.check("loss", loss)
-    for key, value in result.items():
-        fixture.check(key, value)
+    sums = {"attention/p": p, "attention/cp": p.cumsum(-1), "attention/rcp": p.flip(-1).cumsum(-1).flip(-1)}
+    fixture.check_weighted({**sums, "cell/output": cell(lower, right, norm)})
     check_gradients(fixture, {**named, **{"input/" + key: value for key, value in inputs.items()}})
 
     layer = OrderedMemoryLayer(size, size, slots)  # its first step
@@ -119,14 +103,9 @@ def test_bidirectional_encoder(name: str) -> None:
     x, real = fixture.tensor("x", gradient=True), fixture.tensor("mask")
     stored, back = forward(x, real), backward(x.flip(0), real.flip(0))
     output = torch.cat((last_real(stored.output, sizes["lengths"]), back.output[-1]), -1)
-    loss = (fixture.tensor("cotangent/output") * output).sum()
-    loss = loss + (fixture.tensor("cotangent/probs") * stored.positions).sum()
-    loss.backward()
+    fixture.check_weighted({"output": output, "probs": stored.positions})
     values = {
-        "output": output,
-        "probs": stored.positions,
         "probs_backward": back.positions.flip(0),
-        "loss": loss,
         "forward_only/output": stored.output,
         "forward_only/state/M": stored.state.memory,
         "forward_only/state/Mhat": stored.state.candidate,
@@ -146,7 +125,7 @@ def test_left_padded_classifier(name: str) -> None:
     classify = nn.Linear(sizes["slot_size"], sizes["classes"])
     named = {
         "embedding.weight": embedding.weight,
-        **named_linear("mlp.1", classify),
+        **weights_and_biases({"mlp.1": classify}),
         **named_layer(layer, "encoder.OM_forward"),
     }
     fill(fixture, named)
@@ -190,8 +169,7 @@ def test_right_padded_pairs(name: str) -> None:
     outer = nn.Linear(sizes["slot_size"], sizes["classes"])
     named = {
         "embedding.weight": embedding.weight,
-        **named_linear("mlp.1", inner),
-        **named_linear("mlp.4", outer),
+        **weights_and_biases({"mlp.1": inner, "mlp.4": outer}),
         **named_layer(layer, "encoder.OM_forward"),
     }
     fill(fixture, named)

@@ -56,6 +56,19 @@ class Fixture:
         assert got.shape == want.shape, name
         np.testing.assert_allclose(got, want, **self.tolerance, err_msg=f"{self.name}: {name}")
 
+    def copy_weights(self, named: Mapping[str, Tensor]) -> set[str]:
+        """Copy the weights of the fixture into the parameters ``named``. Returns the names of its other weights."""
+        for name, parameter in named.items():
+            parameter.data = self.tensor(f"weight/{name}")
+        return {name.removeprefix("weight/") for name in self.arrays if name.startswith("weight/")} - named.keys()
+
+    def check_weighted(self, values: Mapping[str, Tensor]) -> None:
+        """Compare ``values`` and their sum, weighted by the cotangents of the fixture, and compute its gradients."""
+        loss = sum((self.tensor(f"cotangent/{name}") * value).sum() for name, value in values.items())
+        loss.backward()
+        for name, value in {**values, "loss": loss}.items():
+            self.check(name, value)
+
     def check_gradients(self, kind: str, named: Mapping[str, Tensor]) -> None:
         """Compare all gradients with those of the fixture below ``kind``, and clear them."""
         names = {name for name in self.arrays if name.startswith(f"{kind}/")}
@@ -64,6 +77,11 @@ class Fixture:
             if parameter.grad is not None:
                 self.check(f"{kind}/{name}", parameter.grad)
             parameter.grad = None
+
+
+def weights_and_biases(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Original name -> weight and bias of the modules ``parts``."""
+    return {f"{name}.{kind}": getattr(part, kind) for name, part in parts.items() for kind in ("weight", "bias")}
 
 
 def fixtures(prefix: str) -> list[Any]:
