@@ -172,7 +172,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in self.table:
-            raise click.UsageError(f"no command {args[0]!r}; {nearest(args[0], self.table)}", ctx)
+            named = args[1] if args[1:2] and args[1] in self.table else "COMMAND"
+            help = f"type {ctx.command_path} {named} --help" if args[0] == "help" else nearest(args[0], self.table)
+            raise click.UsageError(f"no command {args[0]!r}; {help}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

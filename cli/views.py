@@ -99,6 +99,7 @@ def csv_lines(table: Table, separator: str = ",") -> Iterator[str]:
 
 def print_latex(tables: Sequence[Table]) -> None:
     """Print tables for LaTeX with the package booktabs. The best values are bold, and footnotes are comments."""
+    click.echo("% \\usepackage{booktabs}")
     for table in tables:
         rows = table.texts()
         text = plain_table(table.header(), _marked(table), _text_columns(table), form="latex_booktabs")

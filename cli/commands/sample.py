@@ -60,6 +60,7 @@ def sample(
     """
     from induce.parsing.load import load_parser
     from induce.reporting.correction_page import correction_page
+    from induce.storage.locate import system_name
 
     check_page_output(output, overwrite)
     path = default_model(model)
@@ -67,7 +68,8 @@ def sample(
     parser = load_parser(path, report=note, **parsing)
     try:
         sentences = call.sentences(parser.input_options(input_options))
-        page = correction_page(sentences, parser, count=count, seed=seed, title=title)
+        name = system_name(parser.name, path, alone=True)
+        page = correction_page(sentences, parser, name=name, count=count, seed=seed, title=title)
     finally:
         call.counter.close()
     call.write([page])

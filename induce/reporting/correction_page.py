@@ -25,11 +25,17 @@ LABEL = "X"  # of a phrase that the person adds
 
 
 def correction_page(
-    sentences: Iterable[Sentence], parser: Parser, *, count: int, seed: int = 1, title: str = "Check trees"
+    sentences: Iterable[Sentence],
+    parser: Parser,
+    *,
+    name: str,
+    count: int,
+    seed: int = 1,
+    title: str = "Check trees",
 ) -> str:
     """The page of ``count`` random ``sentences`` of two or more words with the trees or heads of ``parser``.
 
-    Gold annotation of the sentences is not used. Raises SynparseError if no sentence has two words.
+    ``name`` is that of the parser on the page. Gold annotation of the sentences is not used. Raises SynparseError if no sentence has two words.
     """
     sample = draw_sample((sentence for sentence in sentences if len(sentence.words) > 1), count, seed)
     if not sample:
@@ -47,7 +53,7 @@ def correction_page(
         sentences=quantity(len(rows), "sentence"),
         seed=seed,
         output=output,
-        model=parser.name,
+        model=name,
         file=file,
         version=VERSION,
         content=json_text(content, compact=True).replace("<", "\\u003c"),  # no text can end the script

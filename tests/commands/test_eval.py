@@ -311,7 +311,7 @@ def test_other_forms(call: Caller) -> None:
     assert float(first["UF1"]) == pytest.approx(75, abs=1e-4)
     assert first["Signature"].startswith("UF1|conv:on-lstm|")
     out = call.result(*arguments, "--format", "latex")
-    assert out.startswith("\\begin{tabular}{ll")
+    assert out.startswith("% \\usepackage{booktabs}\n\\begin{tabular}{ll")
     assert "\n% UF1|conv:on-lstm|" in out
     out = call.result(*arguments, "--by", "length", "--by", "height", "--worst", "1", "--details", "saved")
     assert "1-10" in out
