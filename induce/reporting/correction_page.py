@@ -35,7 +35,8 @@ def correction_page(
 ) -> str:
     """The page of ``count`` random ``sentences`` of two or more words with the trees or heads of ``parser``.
 
-    ``name`` is that of the parser on the page. Gold annotation of the sentences is not used. Raises SynparseError if no sentence has two words.
+    ``name`` is that of the parser on the page. Gold annotation of the sentences is not used. Raises SynparseError if no
+    sentence has two words.
     """
     sample = draw_sample((sentence for sentence in sentences if len(sentence.words) > 1), count, seed)
     if not sample:
