@@ -331,8 +331,17 @@ class NgramModel:
         self.counts = [highest]  # of n-grams: order, order - 1, … 1
         for _ in range(order - 1):
             self.counts.append(Counter(ngram[1:] for ngram in self.counts[-1]))
-        self.discounts = [_discount(counts) for counts in self.counts]
-        self.totals = [_grouped(counts) for counts in self.counts]
+        self.discounts: list[float] = []
+        #: for each context, the sum of the counts of the words after it, and the number of different words
+        self.totals: list[dict[tuple[int, ...], tuple[int, int]]] = []
+        for counts in self.counts:
+            frequencies = Counter(counts.values())
+            once, twice = frequencies[1], frequencies[2]
+            self.discounts.append(once / (once + 2 * twice) if once and twice else 0.5)
+            self.totals.append({})
+            for ngram, count in counts.items():
+                total, types = self.totals[-1].get(ngram[:-1], (0, 0))
+                self.totals[-1][ngram[:-1]] = total + count, types + 1
 
     def probability(self, context: Sequence[int], word: int) -> float:
         """p(word | context), where only the last ``order`` - 1 words of ``context`` matter."""
@@ -352,19 +361,3 @@ class NgramModel:
         padded = [*[BOUNDARY] * (self.order - 1), *sentence, BOUNDARY]
         first = self.order - 1
         return math.fsum(math.log(self.probability(padded[:end], padded[end])) for end in range(first, len(padded)))
-
-
-def _discount(counts: Counter[tuple[int, ...]]) -> float:
-    """Discount of each count: n1 / (n1 + 2 n2), or 0.5 if no n-gram has count one or two."""
-    frequencies = Counter(counts.values())
-    once, twice = frequencies[1], frequencies[2]
-    return once / (once + 2 * twice) if once and twice else 0.5
-
-
-def _grouped(counts: Counter[tuple[int, ...]]) -> dict[tuple[int, ...], tuple[int, int]]:
-    """For each context, the sum of the counts of the words after it, and the number of different words."""
-    totals: dict[tuple[int, ...], tuple[int, int]] = {}
-    for ngram, count in counts.items():
-        total, types = totals.get(ngram[:-1], (0, 0))
-        totals[ngram[:-1]] = total + count, types + 1
-    return totals

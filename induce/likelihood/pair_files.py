@@ -31,6 +31,7 @@ COLLECTIONS = {
 #: number of cells -> columns of a file without a header
 COLUMNS = {2: ["good", "bad"], 3: ["phenomenon", "good", "bad"]}
 HEADER_NAMES = {"grammatical": "good", "ungrammatical": "bad"}  # other names of columns in a header
+AFTER_NOUN = frozenset(["that", "the", "next", "to", "behind", "in", "near", "across", "from", "by", "with"])
 SHORT, LONG = "short-term dependency", "long-term dependency"
 
 
@@ -40,6 +41,18 @@ class VerbAgreement(NamedTuple):
     start: int
     verb: int
     noun: int
+
+    @classmethod
+    def of(cls, good: Sequence[str], bad: Sequence[str], subject: str) -> VerbAgreement | None:
+        """The verb in which the sentences differ, and its subject, or None if the phenomenon has no known subject."""
+        verb = next((index for index, words in enumerate(zip(good, bad, strict=False)) if words[0] != words[1]), 0)
+        if not subject or verb < 2 or "the" not in good[:verb]:
+            return None
+        if subject == "near":
+            start = max(index for index in range(verb) if good[index] == "the")
+            return cls(start, verb, verb - 1)
+        noun = next((index for index in range(2, verb) if good[index] in AFTER_NOUN), verb) - 1
+        return cls(0, verb, noun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +92,6 @@ PHENOMENA = {
     "reflexives_across": Phenomenon("reflexives: across a relative clause", LONG),
     "npi_across": Phenomenon("polarity items: across a relative clause", LONG),
 }
-AFTER_NOUN = frozenset(["that", "the", "next", "to", "behind", "in", "near", "across", "from", "by", "with"])
 
 
 class _Entry(NamedTuple):
@@ -129,17 +141,13 @@ def _zipped(path: str) -> Iterator[_Entry]:
     """The entries of all ``.jsonl`` files of a zip, sorted by file name."""
     try:
         with open_zip(path) as archive:
-            for name in sorted(filter(_holds_pairs, archive.namelist())):
+            names = [name for name in archive.namelist() if name.endswith(".jsonl")]
+            for name in sorted(name for name in names if not name.rpartition("/")[2].startswith(".")):  # added by macOS
                 with archive.open(name) as stream:
                     for number, line in member_lines(stream, f"{path}/{name}"):
                         yield _json_entry(line, f"{path}/{name}:{number}")
     except (zipfile.BadZipFile, UnicodeDecodeError) as error:
         raise SynparseError(f"{path}: cannot be read as a zip of JSON lines ({error})") from None
-
-
-def _holds_pairs(name: str) -> bool:
-    """Whether a file of a zip has JSON lines, and is not one that macOS adds."""
-    return name.endswith(".jsonl") and not name.rpartition("/")[2].startswith(".")
 
 
 def _json_entry(line: str, location: str) -> _Entry:
@@ -172,24 +180,19 @@ def _columns(path: str) -> Iterator[_Entry]:
             names = COLUMNS.get(len(cells), COLUMNS[3])
         row = dict(zip(names, cells, strict=False))
         if len(cells) > len(names) or not row.get("good", "").strip() or not row.get("bad", "").strip():
-            raise SynparseError(f"{path}:{number}: {_row_problem(names, cells)}")
+            expected = "good and bad, or phenomenon, good and bad" if names in COLUMNS.values() else ", ".join(names)
+            problem = "an empty sentence" if len(cells) == len(names) else f"{len(cells)} cell{'s' * (len(cells) > 1)}"
+            raise SynparseError(f"{path}:{number}: expected {expected}, separated by tabs; found {problem}")
         name = row.get("phenomenon", "all")
         phenomenon = PHENOMENA.get(name.removesuffix("_anim").removesuffix("_inanim"), Phenomenon(name, ""))
         yield _Entry(phenomenon.title, partial(_row_pairs, row, phenomenon))
-
-
-def _row_problem(names: Sequence[str], cells: Sequence[str]) -> str:
-    """The message for a row without two sentences, or with more cells than columns."""
-    expected = "good and bad, or phenomenon, good and bad" if names in COLUMNS.values() else ", ".join(names)
-    problem = "an empty sentence" if len(cells) == len(names) else f"{len(cells)} cell{'s' * (len(cells) > 1)}"
-    return f"expected {expected}, separated by tabs; found {problem}"
 
 
 def _row_pairs(row: dict[str, str], phenomenon: Phenomenon) -> Iterator[Pair]:
     """The pair of a row, or the three pairs of a row with a second bad sentence."""
     good, bad, worse = (Sentence(tuple(row.get(key, "").split())) for key in ("good", "bad", "bad2"))
     if not worse.words:
-        agreement = _agreement(good.words, bad.words, phenomenon.subject)
+        agreement = VerbAgreement.of(good.words, bad.words, phenomenon.subject)
         yield Pair(good, bad, phenomenon.title, phenomenon.group, agreement)
         return
     for title, better, other in (
@@ -198,18 +201,6 @@ def _row_pairs(row: dict[str, str], phenomenon: Phenomenon) -> Iterator[Pair]:
         ("grammatical vs. ungrammatical", good, worse),
     ):
         yield Pair(better, other, f"{phenomenon.title} ({title})", phenomenon.group)
-
-
-def _agreement(good: Sequence[str], bad: Sequence[str], subject: str) -> VerbAgreement | None:
-    """The verb in which the sentences differ, and its subject, or None if the phenomenon has no known subject."""
-    verb = next((index for index, words in enumerate(zip(good, bad, strict=False)) if words[0] != words[1]), 0)
-    if not subject or verb < 2 or "the" not in good[:verb]:
-        return None
-    if subject == "near":
-        start = max(index for index in range(verb) if good[index] == "the")
-        return VerbAgreement(start, verb, verb - 1)
-    noun = next((index for index in range(2, verb) if good[index] in AFTER_NOUN), verb) - 1
-    return VerbAgreement(0, verb, noun)
 
 
 def _sample(entries: Sequence[_Entry], limit: int) -> Iterator[_Entry]:

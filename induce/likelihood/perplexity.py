@@ -163,18 +163,16 @@ class TextEvaluation:
         for pattern, runs in self.spreads.items():
             name = f"{pattern} (mean of {len(runs.values)}, SD {runs.deviation:.2f})"
             rows.append([name, runs.mean, *[None] * (len(COLUMNS) - 2)])
-        tables = [Table("", COLUMNS, rows, footnotes=[*self._signatures(), *[NOT_COMPARABLE] * (not self.comparable)])]
+        by_signature: dict[str, list[Perplexity]] = {}
+        for score in self.scores:
+            by_signature.setdefault(score.signature, []).append(score)
+        # with the value, if no other score has the same signature
+        notes = [signature if len(same) > 1 else str(same[0]) for signature, same in by_signature.items()]
+        tables = [Table("", COLUMNS, rows, footnotes=[*notes, *[NOT_COMPARABLE] * (not self.comparable)])]
         if self.comparisons:
             comparisons = [comparison.row() for comparison in self.comparisons]
             tables.append(Table(COMPARISON_TITLE, COMPARISON_COLUMNS, comparisons))
         return tables
-
-    def _signatures(self) -> list[str]:
-        """The signature of each score, with its value if no other score has the same signature."""
-        by_signature: dict[str, list[Perplexity]] = {}
-        for score in self.scores:
-            by_signature.setdefault(score.signature, []).append(score)
-        return [signature if len(same) > 1 else str(same[0]) for signature, same in by_signature.items()]
 
     def to_json(self) -> dict[str, Any]:
         """The evaluation as a JSON object."""
