@@ -138,26 +138,27 @@ class Corpus:
             return read_input([path], input_options=options, on_bad=self._on_bad, ptb=self._ptb)
         files = expand([path], trees=self._model is None or None, notify=options.notify)
         is_only = len(files) == len(self.items) == 1
-        return (sentence for file in files for sentence in self._read_rest(Source(file, options.encoding), is_only))
+        return (sentence for file in files for sentence in self._read(Source(file, options.encoding), is_only))
 
-    def _read_rest(self, source: Source, is_only: bool) -> Iterator[Sentence]:
-        """The sentences of one file, up to an error that ends it. Raises this error of the only file."""
+    def _read(self, source: Source, is_only: bool) -> Iterator[Sentence]:
+        """The sentences of one file, up to an error that ends it, which is raised for the only file.
+
+        Raises SynparseError for plain text without a model.
+        """
+        options, on_bad = self._input_options, self._on_bad
         try:
-            yield from self._read(source)
+            if not _is_plain_text(source, options):
+                yield from read_sentences([source], trees=True, on_bad=on_bad, input_options=options)
+            elif self._model is not None:
+                yield from parsed(self._parser(), source, options, on_bad)
+            else:
+                name = "standard input" if source.path == STDIN else source.path
+                advice = "parse it with a model, such as -m english or -m english-heads"
+                raise SynparseError(f"{name}: plain text without trees or heads; {advice}")
         except TreebankError as error:
-            if self._on_bad is None or is_only:
+            if on_bad is None or is_only:
                 raise
-            self._on_bad(rest_left_out(error))
-
-    def _read(self, source: Source) -> Iterator[Sentence]:
-        """The sentences of one file. Raises SynparseError for plain text without a model."""
-        if not _is_plain_text(source, self._input_options):
-            return read_sentences([source], trees=True, on_bad=self._on_bad, input_options=self._input_options)
-        if self._model is None:
-            name = "standard input" if source.path == STDIN else source.path
-            advice = "parse it with a model, such as -m english or -m english-heads"
-            raise SynparseError(f"{name}: plain text without trees or heads; {advice}")
-        return parsed(self._parser(), source, self._input_options, self._on_bad)
+            on_bad(rest_left_out(error))
 
     def _parser(self) -> Parser:
         """The parser for plain text, loaded when it is needed first."""
