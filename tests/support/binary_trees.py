@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,6 +21,20 @@ def all_brackets(start: int, end: int) -> list[Spans]:
         for left in all_brackets(start, middle)
         for right in all_brackets(middle, end)
     ]
+
+
+def bracket_sums(log_weights: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sum of the weights of all trees of ``count`` words (…), and of those with each bracket (N, N + 1, …).
+
+    ``log_weights`` (N, N + 1, …) are those of brackets.
+    """
+    total, sums = np.zeros(log_weights.shape[2:]), np.zeros_like(log_weights)
+    for spans in all_brackets(0, count):
+        weight = np.exp(sum((log_weights[span] for span in spans), np.zeros_like(total)))
+        total += weight
+        for span in spans:
+            sums[span] += weight
+    return total, sums
 
 
 def all_trees(start: int, end: int) -> list[Spans]:

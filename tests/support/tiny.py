@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from induce.data.corpus import Reference, TextInMemory, TrainingData, read_corpora
+from induce.data.batches import FragmentBatch
+from induce.data.corpus import EncodedCorpus, Reference, TextInMemory, TrainingData, read_corpora
+from induce.data.vocabulary import Vocabulary
 from induce.registry import MODELS
 from induce.settings.presets import changed, resolve
 from induce.settings.run import RunConfig
@@ -120,6 +123,34 @@ def with_trees(text: list[Sentence]) -> list[Sentence]:
         spans = [(0, subject), (subject, subject + 3), (subject + 1, subject + 3)]
         annotated.append(replace(sentence, tree=Tree.from_spans(sentence.words, spans)))
     return annotated
+
+
+def encoded(
+    text: Iterable[Sentence], recipe: str = "cased", *, minimum_count: int = 3, unknown: str = "shape", **options: Any
+) -> EncodedCorpus:
+    """A text as word indices, with ``options`` of `read_corpora`."""
+    corpus, _ = read_corpora(text, recipe, **options)
+    return corpus.encode(corpus.vocabulary(20_000, minimum_count, unknown))
+
+
+def encoded_ids(ids: Sequence[int], words: str = "abc", dropped: Sequence[int] = ()) -> EncodedCorpus:
+    """A text of word indices, of which 0 ends a sentence, and 2, 3 … are ``words``.
+
+    Punctuation marks before the words with the indices ``dropped`` were removed.
+    """
+    stream = np.array(ids, dtype=np.int32)
+    marks = np.zeros(len(ids), dtype=bool)
+    marks[list(dropped)] = True
+    offsets = np.append(0, np.flatnonzero(stream == 0) + 1)
+    return EncodedCorpus(Vocabulary(("<eos>", "<unk>", *words)), stream, offsets, marks, np.zeros(0, dtype=np.float32))
+
+
+def random_batch(words: int, *lengths: int) -> FragmentBatch:
+    """Sentences of these lengths, of random words below ``words``, without punctuation."""
+    tokens = torch.randint(1, words, (len(lengths), max(lengths)), generator=torch.Generator().manual_seed(2))
+    for row, length in enumerate(lengths):
+        tokens[row, length:] = 0
+    return FragmentBatch(tokens, torch.tensor(lengths), torch.zeros_like(tokens))
 
 
 def corpora(config: RunConfig, count: int = 100) -> tuple[TextInMemory, TextInMemory]:

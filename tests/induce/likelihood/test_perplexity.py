@@ -14,7 +14,7 @@ from torch import Tensor
 
 from induce.data.vocabulary import SPACE
 from induce.likelihood import units
-from induce.likelihood.perplexity import Perplexity, TextEvaluation, TextScorer, add_text, evaluate_text
+from induce.likelihood.perplexity import Perplexity, TextEvaluation, TextScorer, add_text
 from induce.likelihood.units import Cache, concatenate, segment_sums, sentence_sums
 from induce.models.masked.masked_model import mask_words
 from induce.storage.checkpoint import RunFacts, build_model, find, pack, read, save
@@ -185,20 +185,6 @@ def test_scores_of_the_same_tokens_are_comparable(runs: dict[str, str]) -> None:
     scores = {name: score(run) for name, run in runs.items()}
     assert comparable([scores["lstm"], scores["onlstm"], scores["prpn-sentences"]])
     assert not comparable([scores["lstm"], scores["udgn"]])
-
-
-def test_tables_of_an_evaluation_have_scores_and_comparisons(runs: dict[str, str], tmp_path: Path) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text("\n".join(" ".join(sentence.words) for sentence in TEXT), encoding="utf-8")
-    folders = [runs["lstm"], runs["onlstm"]]
-    evaluation = evaluate_text(str(text), {"runs/*": folders}, device="cpu", compare=True)
-    scores, comparisons = evaluation.tables()
-    values = [score.value for score in evaluation.scores]
-    assert [row[0] for row in scores.texts()][:2] == [f"lstm {folders[0]}", f"onlstm {folders[1]}"]
-    deviation = evaluation.spreads["runs/*"].deviation
-    assert scores.texts()[2][:2] == [f"runs/* (mean of 2, SD {deviation:.2f})", f"{sum(values) / 2:.2f}"]
-    assert comparisons.rows[0][3] == pytest.approx(values[1] - values[0], rel=1e-4)
-    assert scores.footnotes[0].startswith("PPL|data:")
 
 
 @pytest.mark.parametrize("name", ["lstm", "prpn-sentences", "udgn"])

@@ -11,12 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.data.batches import FragmentBatch, SpanSupervisedBatch
-from induce.data.corpus import EncodedCorpus
-from induce.data.vocabulary import Vocabulary
+from induce.data.batches import SpanSupervisedBatch
 from induce.models.autoencoders.autoencoder import span_probabilities
 from induce.models.autoencoders.diora import Diora, DioraConfig
 from induce.models.base import Context
+from tests.support.tiny import encoded_ids, random_batch
 
 WORDS, SIZE = 9, 5
 OPTIONS = [
@@ -31,13 +30,6 @@ Cell = tuple[Tensor, Tensor, Tensor]  # vector (H,), memory (H,) and score ()
 def make_model(**options: Any) -> Diora:
     torch.manual_seed(3)
     return Diora(DioraConfig(embedding_size=4, hidden_size=SIZE, negatives=3, **options), WORDS)
-
-
-def make_batch(*lengths: int) -> FragmentBatch:
-    tokens = torch.randint(1, WORDS, (len(lengths), max(lengths)), generator=torch.Generator().manual_seed(2))
-    for row, length in enumerate(lengths):
-        tokens[row, length:] = 0
-    return FragmentBatch(tokens, torch.tensor(lengths), torch.zeros_like(tokens))
 
 
 class LoopDiora:
@@ -120,7 +112,7 @@ class LoopDiora:
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options.values()))
 @pytest.mark.parametrize("weighted", [False, True])
 def test_charts_loss_and_gradients_equal_plain_loops(options: dict[str, str], weighted: bool) -> None:
-    model, batch = make_model(**options).eval(), make_batch(5, 1, 2, 5)
+    model, batch = make_model(**options).eval(), random_batch(WORDS, 5, 1, 2, 5)
     weights = torch.ones(4, 5, 6)
     if weighted:
         weights = weights - 0.9 * torch.rand(4, 5, 6)
@@ -168,7 +160,7 @@ def test_span_probabilities_are_sums_over_all_trees() -> None:
 
 
 def test_weight_of_zero_gives_finite_gradients() -> None:
-    model, batch = make_model(), make_batch(3, 3)
+    model, batch = make_model(), random_batch(WORDS, 3, 3)
     weights = torch.ones(2, 3, 4)
     weights[:, 0, 2] = 0
     model.loss(SpanSupervisedBatch(batch.tokens, batch.lengths, batch.gaps, weights)).objective.backward()
@@ -178,14 +170,7 @@ def test_weight_of_zero_gives_finite_gradients() -> None:
 def test_words_are_sampled_by_frequency_and_fixed_in_evaluation() -> None:
     """The sample has the words of the corpus, not the boundary token, which is not counted as a word."""
     model = make_model()
-    corpus = EncodedCorpus(
-        Vocabulary(("<eos>", "<unk>", "a", "b", "c")),
-        np.array([2, 3, 2, 0, 3, 4, 0], dtype=np.int32),
-        np.array([0, 4, 7]),
-        np.zeros(7, dtype=bool),
-        np.zeros(0, dtype=np.float32),
-    )
-    model.prepare(corpus, Context())
+    model.prepare(encoded_ids([2, 3, 2, 0, 3, 4, 0]), Context())
     drawn = [tuple(sorted(model.sampled_words().tolist())) for _ in range(200)]
     assert drawn.count((2, 3, 4)) > 180
     model.eval()
@@ -193,7 +178,7 @@ def test_words_are_sampled_by_frequency_and_fixed_in_evaluation() -> None:
 
 
 def test_initial_loss_is_that_of_chance_except_with_published_initialization() -> None:
-    batch = make_batch(9, 9, 9)
+    batch = random_batch(WORDS, 9, 9, 9)
     chance = math.log(1 + 3)
     losses = {name: make_model(initialization=name).loss(batch).nll.item() for name in ("fan-in", "normal")}
     assert abs(losses["fan-in"] - chance) < 0.25

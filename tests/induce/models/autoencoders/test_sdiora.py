@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch
-from induce.data.corpus import EncodedCorpus
-from induce.data.vocabulary import Vocabulary
 from induce.models.autoencoders.autoencoder import penalties_of
 from induce.models.autoencoders.sdiora import SDiora, SDioraConfig, best_trees, tree_losses
 from induce.models.base import Context
+from tests.support.tiny import encoded_ids, random_batch
 
 WORDS = 9
 Tree = tuple[tuple[int, int], ...]
@@ -24,13 +22,6 @@ Tree = tuple[tuple[int, int], ...]
 def make_model(beam: int = 2, **options: int) -> SDiora:
     torch.manual_seed(3)
     return SDiora(SDioraConfig(embedding_size=4, hidden_size=5, beam=beam, **options), WORDS)
-
-
-def make_batch(*lengths: int) -> FragmentBatch:
-    tokens = torch.randint(1, WORDS, (len(lengths), max(lengths)), generator=torch.Generator().manual_seed(2))
-    for row, length in enumerate(lengths):
-        tokens[row, length:] = 0
-    return FragmentBatch(tokens, torch.tensor(lengths), torch.zeros_like(tokens))
 
 
 def all_trees(
@@ -53,7 +44,7 @@ def all_trees(
 @pytest.mark.parametrize("weighted", [False, True])
 def test_entries_are_the_best_of_all_trees(weighted: bool) -> None:
     """A beam of 14 holds all trees of five words."""
-    model, batch = make_model(beam=14).eval(), make_batch(5, 5)
+    model, batch = make_model(beam=14).eval(), random_batch(WORDS, 5, 5)
     weights = torch.ones(2, 5, 6)
     if weighted:
         weights = weights - 0.9 * torch.rand(2, 5, 6)
@@ -68,7 +59,7 @@ def test_entries_are_the_best_of_all_trees(weighted: bool) -> None:
 
 
 def test_missing_entries_have_no_trees_and_no_loss() -> None:
-    model, batch = make_model(beam=3), make_batch(2)
+    model, batch = make_model(beam=3), random_batch(WORDS, 2)
     chart = model.inside_chart(batch.tokens)
     assert [tree for _, tree in best_trees(chart, 1)[0]] == [[(0, 2)]]
     assert tree_losses(chart.scores[2]).item() == 0
@@ -76,11 +67,7 @@ def test_missing_entries_have_no_trees_and_no_loss() -> None:
 
 def test_the_most_frequent_words_are_predicted() -> None:
     model = make_model(predicted_words=2)
-    ids = np.array([2, 3, 2, 0, 3, 4, 0], dtype=np.int32)
-    vocabulary = Vocabulary(("<eos>", "<unk>", *"abcdefg"))
-    model.prepare(
-        EncodedCorpus(vocabulary, ids, np.array([0, 4, 7]), np.zeros(7, dtype=bool), np.zeros(0, "f4")), Context()
-    )
+    model.prepare(encoded_ids([2, 3, 2, 0, 3, 4, 0], "abcdefg"), Context())
     assert model.is_predicted.nonzero()[:, 0].tolist() == [2, 3]
     losses = model.word_losses(torch.randn(3, 5), torch.tensor([[2, 4, 3]]))
     assert (losses > 0).tolist() == [True, False, True]

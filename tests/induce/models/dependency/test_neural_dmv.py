@@ -7,32 +7,31 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.data.corpus import EncodedCorpus, read_corpora
+from induce.data.corpus import EncodedCorpus
 from induce.models.base import Context, Query
 from induce.models.dependency.ndmv_factorized import NdmvSibling, NdmvSiblingConfig
 from induce.models.dependency.neural_dmv import k_best_trees
 from induce.models.dependency.outward_sums import RuleScores, best_heads, log_total, tree_arcs
 from induce.structures import Heads
 from tests.support.dependency_trees import children, projective_trees
-from tests.support.tiny import sentences, with_chains
+from tests.support.tiny import encoded, sentences, with_chains
 from treebank.core.sentence import ROOT
 
 
-def encoded(*, with_heads: bool) -> EncodedCorpus:
+def corpus_of(*, with_heads: bool) -> EncodedCorpus:
     """A text, with a chain of heads for each sentence if ``with_heads`` is true."""
-    corpus, _ = read_corpora(sentences(60), "words", references=with_chains if with_heads else None)
-    return corpus.encode(corpus.vocabulary(100, 1))
+    return encoded(sentences(60), "words", minimum_count=1, references=with_chains if with_heads else None)
 
 
 @pytest.mark.parametrize(("with_heads", "expected"), [(False, {5}), (True, {5, 6})])
 def test_heads_of_a_teacher_are_learned_from_longer_sentences(with_heads: bool, expected: set[int]) -> None:
-    corpus = encoded(with_heads=with_heads)
+    corpus = corpus_of(with_heads=with_heads)
     model = NdmvSibling(NdmvSiblingConfig(classes=4, start_length=5, teacher_length=6), len(corpus.vocabulary))
     assert {len(heads) for _, rows in model._initial_trees(corpus) for heads in rows} == expected
 
 
 def test_model_gives_the_heads_of_its_teacher_before_the_first_step() -> None:
-    corpus = encoded(with_heads=True)
+    corpus = corpus_of(with_heads=True)
     torch.manual_seed(0)
     config = NdmvSiblingConfig(classes=4, start_epochs=60, teacher_rate=0.01)
     model = NdmvSibling(config, len(corpus.vocabulary))

@@ -14,7 +14,7 @@ from induce.models.base import Context, Query
 from induce.models.distilled.array_student import BUCKETS
 from induce.models.distilled.student import Biaffine, BiaffineConfig, ChartConfig, ChartParser, head_loss, some_unknown
 from induce.structures import SpanScores
-from tests.support.tiny import with_chains
+from tests.support.tiny import encoded, with_chains
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
@@ -109,11 +109,10 @@ def test_loss_is_the_cross_entropy_of_nonzero_rows() -> None:
 
 def test_words_with_equal_endings_share_ending_features() -> None:
     text = [Sentence(("walking", "talking", "cats")), Sentence(("dogs", "walking"))]
-    corpus, _ = read_corpora(text, "cased")
-    encoded = corpus.encode(corpus.vocabulary(100, 1))
-    model = Biaffine(TINY_BIAFFINE, len(encoded.vocabulary))
-    model.prepare(encoded, Context())
-    walking, talking, cats, dogs = (encoded.vocabulary.id(word) for word in ("walking", "talking", "cats", "dogs"))
+    corpus = encoded(text, minimum_count=1)
+    model = Biaffine(TINY_BIAFFINE, len(corpus.vocabulary))
+    model.prepare(corpus, Context())
+    walking, talking, cats, dogs = (corpus.vocabulary.id(word) for word in ("walking", "talking", "cats", "dogs"))
     assert (model.reader.ending[walking] == model.reader.ending[talking]).all()
     assert model.reader.ending[cats][0] == model.reader.ending[dogs][0] != model.reader.ending[walking][0]
     assert (model.reader.ending[cats][1:] != model.reader.ending[dogs][1:]).all()
@@ -134,9 +133,8 @@ def test_words_become_unknown_at_random_only_in_training() -> None:
 
 def test_reference_heads_are_squares_without_punctuation() -> None:
     text = [Sentence(("Yes", ",", "dogs", "bark", ".")), Sentence(("Cats", "sleep"))]
-    corpus, _ = read_corpora(text, "words", references=with_chains)
-    encoded = corpus.encode(corpus.vocabulary(100, 1))
-    squares = encoded.head_references.heads(np.array([1, 0]), encoded.lengths[[1, 0]], 3)
+    corpus = encoded(text, "words", minimum_count=1, references=with_chains)
+    squares = corpus.head_references.heads(np.array([1, 0]), corpus.lengths[[1, 0]], 3)
     assert squares.shape == (2, 3, 3)
     assert squares[0, 2].tolist() == squares[0, :, 2].tolist() == [0, 0, 0]
     np.testing.assert_allclose(squares[1].sum(1), 1, atol=1e-3)

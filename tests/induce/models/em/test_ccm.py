@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from math import lgamma, prod
 
@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from induce.data.batches import SentenceBatch
-from induce.data.corpus import EncodedCorpus, read_corpora
+from induce.data.corpus import EncodedCorpus
 from induce.decoding.chart import mbr
 from induce.models.base import Context, Query
 from induce.models.em.ccm import (
@@ -29,7 +29,8 @@ from induce.models.em.ccm import (
 )
 from induce.models.em.dmv_ccm import DmvCcm, DmvCcmConfig
 from induce.structures import HeadDistribution, SpanScores
-from tests.support.binary_trees import all_brackets
+from tests.support.binary_trees import all_brackets, bracket_sums
+from tests.support.tiny import encoded
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import WORD_TAGS, Sentence
 from treebank.corpora.sample import sample_treebank
@@ -37,13 +38,8 @@ from treebank.corpora.sample import sample_treebank
 QUICK = {"classes": 8, "passes": 4, "sequences": 2000}
 
 
-def corpus_of(sentences: Sequence[Sentence], recipe: str = "cased", minimum_count: int = 3) -> EncodedCorpus:
-    corpus, _ = read_corpora(sentences, recipe)
-    return corpus.encode(corpus.vocabulary(20_000, minimum_count, "shape" if recipe == "cased" else "one"))
-
-
 def sample(count: int = 80) -> EncodedCorpus:
-    return corpus_of(sample_treebank("train").sentences[:count])
+    return encoded(sample_treebank("train").sentences[:count])
 
 
 def fresh(corpus: EncodedCorpus, **settings: float) -> Ccm:
@@ -111,7 +107,7 @@ def test_tags_make_better_trees_than_chance() -> None:
     gold = [example for example in sample_treebank("train").sentences if len(example.words) <= 12 and example.tree][
         :300
     ]
-    corpus = corpus_of(gold, "tags", 1)
+    corpus = encoded(gold, "tags", minimum_count=1, unknown="one")
     assert {"DT", "NN", "VBZ"} <= set(corpus.vocabulary.words)
     model = learned(corpus, classes=0, passes=15, sequences=10_000)
     rows = model.structure(corpus.sentences(np.arange(len(corpus))), Query(SpanScores)).rows()
@@ -171,7 +167,7 @@ def test_limits_on_sequences_and_sentences_bound_the_counts() -> None:
 
 
 def test_long_sentences_are_used_if_all_are_long() -> None:
-    corpus = corpus_of([Sentence(tuple(f"w{i % 7}" for i in range(50)))] * 5)
+    corpus = encoded([Sentence(tuple(f"w{i % 7}" for i in range(50)))] * 5)
     assert float(learned(corpus).sequences.sum()) > 0
 
 
@@ -197,12 +193,7 @@ def random_weights(count: int, batch: int, spread: float = 1.0) -> np.ndarray:
 def test_bracket_counts_equal_enumeration(count: int) -> None:
     weights = random_weights(count, 3)
     counts = bracket_counts(weights)
-    total, expected = np.zeros(3), np.zeros_like(weights)
-    for spans in all_brackets(0, count):
-        weight = np.exp(sum((weights[span] for span in spans), np.zeros(3)))
-        total += weight
-        for span in spans:
-            expected[span] += weight
+    total, expected = bracket_sums(weights, count)
     np.testing.assert_allclose(counts.log_total, np.log(total), atol=1e-12)
     np.testing.assert_allclose(counts.probability, expected / total, atol=1e-12)
 

@@ -9,13 +9,14 @@ import pytest
 import torch
 
 from induce.data.batches import FragmentBatch, SentenceBatch
-from induce.data.corpus import EncodedCorpus, read_corpora
+from induce.data.corpus import EncodedCorpus
 from induce.models.base import Context, Query, SentenceTooLong
 from induce.models.em.dependency_tables import by_head
 from induce.models.em.dmv import LONGEST, Dmv, DmvConfig
 from induce.models.em.head_evidence import LEANING_WEIGHT
 from induce.models.em.valence_grammar import GrammarSums, blocks_of_similar_length
 from induce.structures import HeadDistribution
+from tests.support.tiny import encoded
 from treebank.core.sentence import Sentence
 from treebank.corpora.sample import sample_treebank
 
@@ -25,13 +26,8 @@ QUICK = {"members": 2, "classes_low": 6, "classes_high": 8, "short_passes": 2, "
 RIGHT = Context(right_probability=1.0)
 
 
-def corpus_of(sentences: Sequence[Sentence], **vocabulary: object) -> EncodedCorpus:
-    corpus, _ = read_corpora(sentences, "cased")
-    return corpus.encode(corpus.vocabulary(20_000, 3, "shape"))
-
-
 def sample(count: int = 60) -> EncodedCorpus:
-    return corpus_of(sample_treebank("train").sentences[:count])
+    return encoded(sample_treebank("train").sentences[:count])
 
 
 def fresh(corpus: EncodedCorpus, **settings: object) -> Dmv:
@@ -115,23 +111,19 @@ def test_seeds_and_members_differ(corpus: EncodedCorpus, model: Dmv) -> None:
     assert len({model.preferences(member) for member in range(2)}) == 2
 
 
-def test_words_have_heads_on_the_side_to_which_they_lean(corpus: EncodedCorpus) -> None:
-    article, batch = corpus.vocabulary.id("the"), batch_of(corpus, range(40))
-    shares = []
-    for leaning in (-2.0, 0.0, 2.0):
-        model = learned(corpus, leaning=leaning)
-        heads = heads_of(model, batch)
-        shares.append(float(heads.triu(1).sum(2)[batch.tokens == article].mean()))
-    assert shares[0] < shares[1] < shares[2]
-
-
-def test_words_have_dependents_on_the_side_to_which_they_lean(corpus: EncodedCorpus) -> None:
-    preposition, batch = corpus.vocabulary.id("of"), batch_of(corpus, range(40))
-    shares = []
-    for strength in (-4.0, 0.0, 4.0):
-        heads = heads_of(learned(corpus, head_leaning=strength), batch)
-        after, before = (side.sum(1)[batch.tokens == preposition].mean() for side in (heads.tril(-1), heads.triu(1)))
-        shares.append(float(after / (after + before)))
+@pytest.mark.parametrize(("setting", "word", "strength"), [("leaning", "the", 2.0), ("head_leaning", "of", 4.0)])
+def test_words_have_heads_or_dependents_on_the_side_to_which_they_lean(
+    corpus: EncodedCorpus, setting: str, word: str, strength: float
+) -> None:
+    batch, shares = batch_of(corpus, range(40)), []
+    chosen = batch.tokens == corpus.vocabulary.id(word)
+    for value in (-strength, 0.0, strength):
+        heads = heads_of(learned(corpus, **{setting: value}), batch)
+        if setting == "leaning":
+            shares.append(float(heads.triu(1).sum(2)[chosen].mean()))
+        else:
+            after, before = (side.sum(1)[chosen].mean() for side in (heads.tril(-1), heads.triu(1)))
+            shares.append(float(after / (after + before)))
     assert shares[0] < shares[1] < shares[2]
 
 
@@ -143,7 +135,7 @@ def test_content_words_before_content_words_have_fewer_dependents_in_right_branc
         adjective, *heads = draw.choice(adjectives), *draw.choice(nouns, 2)
         phrases = draw.permutation([f"the {adjective} {heads[0]}", f"the {heads[1]}"])
         sentences.append(Sentence(tuple(" ".join(phrases).split())))
-    corpus = corpus_of(sentences)
+    corpus = encoded(sentences)
     words, batch, shares = np.array(corpus.vocabulary.words), batch_of(corpus, range(40)), []
     for probability in (0.4, 1.0):
         model = learned(corpus, probability, modifier_head=4.0)
@@ -204,7 +196,7 @@ def test_punctuation_changes_heads_and_is_optional(corpus: EncodedCorpus, model:
 
 def test_log_probabilities_sum_to_less_than_one() -> None:
     """Sum over all sentences of one and two words of a tiny vocabulary."""
-    corpus = corpus_of([Sentence(("a", "b", "a", "b", "a", "c"))] * 20)
+    corpus = encoded([Sentence(("a", "b", "a", "b", "a", "c"))] * 20)
     model = learned(corpus, classes_low=2, classes_high=2)
     size = len(corpus.vocabulary)
     pairs = torch.cartesian_prod(torch.arange(size), torch.arange(size))
@@ -214,7 +206,7 @@ def test_log_probabilities_sum_to_less_than_one() -> None:
 
 
 def test_zero_classes_make_each_word_a_class() -> None:
-    corpus = corpus_of([Sentence(("DT", "NN", "VBZ"))] * 5 + [Sentence(("NN", "VBZ", "NN"))] * 5)
+    corpus = encoded([Sentence(("DT", "NN", "VBZ"))] * 5 + [Sentence(("NN", "VBZ", "NN"))] * 5)
     model = learned(corpus, members=1, classes_low=0, classes_high=0)
     assert model.classes[0].tolist() == list(range(len(corpus.vocabulary)))
 

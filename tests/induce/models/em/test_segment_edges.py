@@ -14,7 +14,7 @@ from induce.data.punctuation import BEGIN, END, SegmentEdgesConfig
 from induce.models.base import Context, Query
 from induce.models.em.segment_edges import SegmentEdges
 from induce.structures import SpanScores
-from tests.support.binary_trees import all_brackets
+from tests.support.binary_trees import bracket_sums
 from treebank.core.sentence import Sentence
 
 COMMA = 1  # the gap of a word after a comma
@@ -92,10 +92,5 @@ def test_probabilities_equal_enumeration() -> None:
     batch = batch_of([[0, 0, 0, COMMA, 0], [0, 0], [0, 0, 0, 0]], tokens)
     weights, scores = model.log_weights(batch, 0.8), model.structure(batch, Query(SpanScores, right_probability=0.8))
     for row, probabilities, words in zip(weights, scores.score.numpy(), tokens, strict=True):
-        expected, total = np.zeros_like(row), 0.0
-        for spans in all_brackets(0, len(words)):
-            weight = math.exp(sum(row[span] for span in spans))
-            total += weight
-            for span in spans:
-                expected[span] += weight
+        total, expected = bracket_sums(row, len(words))
         np.testing.assert_allclose(probabilities, expected / total, atol=1e-12)

@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from induce.data.batches import FragmentBatch
-from induce.data.corpus import read_corpora
 from induce.models.base import Context, Query, make_model
 from induce.structures import HeadDistribution, SpanScores
-from tests.support.tiny import settings
+from tests.support.tiny import encoded, settings
 from treebank.core.sentence import Sentence
 
 TEXTS = {
@@ -30,8 +29,7 @@ TEXTS = {
 @pytest.mark.parametrize("name", ["dmv", "ccm", "dmv-ccm", "segment-edges"])
 @pytest.mark.parametrize("text", TEXTS)
 def test_unusual_texts_give_finite_results(name: str, text: str) -> None:
-    training, _ = read_corpora([Sentence(tuple(line.split())) for line in TEXTS[text]], "cased")
-    corpus = training.encode(training.vocabulary(20_000, 3, "shape"))
+    corpus = encoded(Sentence(tuple(line.split())) for line in TEXTS[text])
     model: Any = make_model(settings(name), len(corpus.vocabulary))
     assert list(model.fit(corpus, 0, Context()))[-1].check
     every = np.arange(len(corpus))

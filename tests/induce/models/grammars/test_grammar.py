@@ -6,14 +6,11 @@ import math
 from collections import Counter
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from induce.data.batches import FragmentBatch, SentenceBatch
-from induce.data.corpus import EncodedCorpus
 from induce.data.punctuation import MEAN_WORDS, word_edges
-from induce.data.vocabulary import Vocabulary
 from induce.decoding.chart import mbr
 from induce.layers import masks
 from induce.models.base import Query, make_model
@@ -21,7 +18,7 @@ from induce.models.grammars import grammar as grammar_module
 from induce.models.grammars import tree_sampling
 from induce.models.grammars.tree_sampling import DrawnTree, Sampler
 from induce.structures import Brackets, HeadDistribution, SpanScores
-from tests.support.tiny import settings
+from tests.support.tiny import encoded_ids, random_batch, settings
 from treebank.core.sentence import ROOT
 
 WORDS = 7
@@ -35,10 +32,8 @@ def model(kind: str) -> Any:
 
 
 def batch(*lengths: int) -> SentenceBatch:
-    tokens = torch.randint(1, WORDS, (len(lengths), max(lengths)), generator=torch.Generator().manual_seed(2))
-    for row, length in enumerate(lengths):
-        tokens[row, length:] = 0
-    return SentenceBatch(tokens, torch.tensor(lengths))
+    plain = random_batch(WORDS, *lengths)
+    return SentenceBatch(plain.tokens, plain.lengths)
 
 
 @pytest.mark.parametrize("kind", ["npcfg", "simple-pcfg", "tn-pcfg", "nl-pcfg", "nbl-pcfg"])
@@ -101,13 +96,7 @@ def test_symbols_are_counted_at_segment_edges() -> None:
 
 def test_words_are_counted_at_segment_edges() -> None:
     """In `2 3, 2 | 3 2`, word 2 begins and ends two of three segments, and word 3 begins and ends one."""
-    corpus = EncodedCorpus(
-        Vocabulary(("<eos>", "<unk>", "a", "b", "c")),
-        np.array([2, 3, 2, 0, 3, 2, 0], dtype=np.int32),
-        np.array([0, 4, 7]),
-        np.array([False, False, True, True, False, False, False]),  # the final mark of a sentence may be dropped, too
-        np.zeros(0, dtype=np.float32),
-    )
+    corpus = encoded_ids([2, 3, 2, 0, 3, 2, 0], dropped=(2, 3))  # the final mark of a sentence may be dropped, too
     begins, ends = word_edges(*corpus.words_at_edges(), 5)
     mean, rare = 3 / 5, MEAN_WORDS
     assert begins.tolist() == pytest.approx(

@@ -121,11 +121,10 @@ def test_a_share_of_the_text_evenly_spread() -> None:
         corpus = load_data(requested).encode()
         assert len(corpus) == 100 * share
         assert corpus.lengths.sum() == sum(len(words) - 1 for words in text[round(1 / share) - 1 :: round(1 / share)])
-
-
-def test_a_share_of_the_built_in_sample() -> None:
-    whole = load_data(RunRequest(run="", preset="npcfg-small")).training
-    half = load_data(RunRequest(run="", preset="npcfg-small", settings=("data.text_share=0.5",))).training
+    whole, half = (
+        load_data(RunRequest(run="", preset="npcfg-small", settings=(f"data.text_share={share}",))).training
+        for share in (1.0, 0.5)
+    )  # of the built-in sample
     assert len(half.offsets) == len(whole.offsets) // 2 + 1
 
 
@@ -158,22 +157,25 @@ def scored(run: Path, distances: str = "syd") -> float:
     ) / len(gold)
 
 
-@pytest.mark.parametrize("change", ["ranking=batch", "supervised_head=hidden"])
-def test_trees_are_learned_beside_those_of_the_language_model(change: str, tmp_path: Path) -> None:
-    train(settings("onlstm-syd", f"model.{change}", *QUICK), tmp_path)
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [
+        ("onlstm-syd", ("model.ranking=batch", *QUICK)),
+        ("onlstm-syd", ("model.supervised_head=hidden", *QUICK)),
+        ("onlstm-syd", ("model.supervised_head=shared", *QUICK)),
+        ("prpn-syd", ("optimizer.learning_rate=0.1", "train.epochs=6")),
+    ],
+    ids=["batch", "hidden", "shared", "prpn"],
+)
+def test_trees_are_learned_next_to_those_of_the_language_model(
+    model: str, changes: tuple[str, ...], tmp_path: Path
+) -> None:
+    train(settings(model, *changes), tmp_path)
     assert scored(tmp_path) > 0.9
     sets = [next(load_parser(tmp_path, distances=name).predict([["the", "dog"]])) for name in ("syd", "lm")]
-    assert sets[0] != sets[1]
-
-
-def test_one_set_of_trees_for_both(tmp_path: Path) -> None:
-    train(settings("onlstm-syd", "model.supervised_head=shared", *QUICK), tmp_path)
-    assert scored(tmp_path) == scored(tmp_path, "lm") > 0.9
-
-
-def test_prpn_learns_trees(tmp_path: Path) -> None:
-    train(settings("prpn-syd", "optimizer.learning_rate=0.1", "train.epochs=6"), tmp_path)
-    assert scored(tmp_path) > 0.9
+    is_shared = "model.supervised_head=shared" in changes  # one set of trees for both
+    assert (sets[0] == sets[1]) == is_shared
+    assert not is_shared or scored(tmp_path) == scored(tmp_path, "lm")
 
 
 def test_invalid_settings_are_refused() -> None:
