@@ -6,8 +6,9 @@ machines there is printed. ``--quick`` leaves out the papers' sizes. After 20 mi
 message.
 
 ``--against REVISION`` measures the working tree and another revision alternately, and prints the ratio of the best
-rounds for every speed, time and memory. A figure that is worse by more than 3 % and by more than the noise, which is
-the spread of the rounds of one tree, is marked, and the exit code is 1.
+rounds for every speed, time and memory: new to old, so above 1 is better for a speed and worse for a time or memory. A
+figure that is worse by more than 3 % and by more than the noise, which is the spread of the rounds of one tree, is
+marked, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -128,7 +129,8 @@ def compare(revision: str, names: Sequence[str]) -> bool:
         if old and new:
             ratio, noise, is_worse = verdict(old, new)
             is_fine &= not is_worse
-            print(f"{key}: {ratio:.2f} of {revision} (noise {noise:.0%}){' WORSE' if is_worse else ''}", flush=True)
+            shown = f"{ratio:.2f} of the speed" if key.endswith(SPEED) else f"{1 / ratio:.2f} of the cost"
+            print(f"{key}: {shown} of {revision} (noise {noise:.0%}){' WORSE' if is_worse else ''}", flush=True)
     return is_fine
 
 
