@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.progress import Progress
 
     from treebank.io.read import InputOptions
 
@@ -36,12 +38,9 @@ def remaining(seconds: float) -> str:
     return f"{clock(seconds).removeprefix('0:')} left" if 0 <= seconds < 1e8 else ""
 
 
-def terminal() -> Console | None:
-    """A console on standard error if that is a terminal whose last line can be updated, else None."""
-    from rich.console import Console
-
-    console = Console(stderr=True, highlight=False)
-    return console if console.is_terminal and not console.is_dumb_terminal else None
+def has_terminal() -> bool:
+    """Whether standard error is a terminal whose last line can be updated."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
 
 
 class Display:
@@ -52,16 +51,10 @@ class Display:
     """
 
     def __init__(self, *, hidden: bool = False) -> None:
-        console = terminal()
-        self._hidden = hidden and console is not None
-        self.logging = console is None
+        self.logging = not has_terminal()
+        self._hidden = hidden and not self.logging
         self._due = time.monotonic() + (LOG_SECONDS if self.logging else FIRST_SECONDS)
-        if console:
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(BAR_WIDTH), TextColumn("{task.fields[detail]}"))
-            self._bar = Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False)
-            self._task = self._bar.add_task("", detail="", total=1.0)
+        self._bar: Progress | None = None  # made when it is first shown, because short calls need not load rich
 
     def show(self, description: str, parts: Sequence[str], fraction: float | None) -> None:
         """Show ``description``, ``parts`` and the completed ``fraction`` of the work (None if unknown)."""
@@ -74,8 +67,17 @@ class Display:
             click.echo(f"{description}: {detail}", err=True)
             return
         self._due = now + REFRESH_SECONDS
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(BAR_WIDTH), TextColumn("{task.fields[detail]}"))
+            console = Console(stderr=True, highlight=False)
+            self._bar = Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False)
+            self._bar.add_task("", detail="", total=1.0)
         self._bar.start()
-        self._bar.update(self._task, description=description, detail=detail, completed=fraction or 0.0)
+        (task,) = self._bar.task_ids
+        self._bar.update(task, description=description, detail=detail, completed=fraction or 0.0)
         self._bar.refresh()
 
     def print(self, line: str) -> None:
@@ -87,7 +89,7 @@ class Display:
 
     def close(self) -> None:
         """Remove the updating line."""
-        if not self.logging:
+        if self._bar is not None:
             self._bar.stop()
 
 

@@ -27,7 +27,8 @@ def hours(monkeypatch: pytest.MonkeyPatch) -> None:
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Console:
     """A console that is a terminal of 80 columns and records its output."""
     console = Console(force_terminal=True, width=80, record=True, stderr=True)
-    monkeypatch.setattr(progress, "terminal", lambda: console)
+    monkeypatch.setattr(progress, "has_terminal", lambda: True)
+    monkeypatch.setattr("rich.console.Console", lambda **options: console)
     monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
     monkeypatch.setattr(progress, "REFRESH_SECONDS", 0.0)
     return console
@@ -71,6 +72,14 @@ def test_nothing_is_shown_if_results_go_to_the_same_terminal(terminal: Console) 
         counter.step(number / 9)
     counter.close()
     assert "parsing" not in terminal.export_text()
+
+
+def test_short_calls_on_a_terminal_do_not_load_rich(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "has_terminal", lambda: True)
+    monkeypatch.setattr("rich.console.Console", None)
+    display = Display()
+    display.show("parsing", ["1 sentence"], 0.5)
+    display.close()
 
 
 def test_short_calls_show_nothing(capsys: pytest.CaptureFixture[str]) -> None:
