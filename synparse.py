@@ -161,7 +161,8 @@ def _request(text: Any, run: str, options: dict[str, Any]) -> RunRequest:
         options["text"] = as_list(text, "text")
         if not options["text"]:
             raise SynparseError("text is empty; give paths or sentences, or leave it out to train on the sample")
-    return RunRequest(run=run, **plain_options(options))
+    plain = plain_options(options)
+    return RunRequest(run=run, purpose=plain.pop("task", ""), **plain)
 
 
 def load(run: str | os.PathLike[str] | None = None, **options: Any) -> Parser:

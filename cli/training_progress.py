@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from cli.progress import Display, clock, remaining
 from induce.data.vocabulary import TOKENS
-from induce.registry import find_task
+from induce.registry import find_purpose
 from induce.storage.checkpoint import Check
 from induce.storage.outputs import resume_command
 from induce.training.events import Event, Finished, Halved, PartProgress, Progress, Scoring, Started
@@ -59,7 +59,7 @@ def _short_measure(event: Progress) -> str:
     """Training measure with few digits, or "" for a task, whose accuracy is unknown during an epoch."""
     if event.measure != PERPLEXITY:
         return f"{event.measure} {event.loss:.4f}"
-    if event.task:
+    if event.purpose:
         return ""
     return f"perplexity {event.perplexity:.1f}" if event.perplexity < 100 else f"perplexity {event.perplexity:.0f}"
 
@@ -87,7 +87,7 @@ def event_lines(event: Event) -> list[str]:
 
 def _started(event: Started) -> list[str]:
     start = f"resuming at step {event.resumed_at}" if event.resumed_at else "training"
-    items, corpus = ("examples", "examples") if event.task else ("sentences", "text")
+    items, corpus = ("examples", "examples") if event.purpose else ("sentences", "text")
     lines = [
         f"{start} on {event.sentences:,} {items}, {event.words:,} {TOKENS[event.token]} "
         f"({event.unknown_share:.1%} unknown)",
@@ -133,9 +133,9 @@ def _finished(event: Finished) -> list[str]:
 def next_steps(event: Finished, run: str = "") -> list[str]:
     """Commands to continue with after a training, or for all models that the pattern ``run`` matches."""
     run, model = run or event.run, f"-m {shlex.quote(run or event.run)}"
-    if event.task:
-        files = "" if hasattr(find_task(event.task), "generate") else "FILE "
-        steps = {f"synparse task eval {event.task} {files}{model}": "its scores on the task"}
+    if event.purpose:
+        files = "" if hasattr(find_purpose(event.purpose), "generate") else "FILE "
+        steps = {f"synparse task eval {event.purpose} {files}{model}": "its scores on the task"}
     elif not event.gives:
         text = "sample" if event.on_sample else "TEXT"
         steps = {

@@ -35,7 +35,7 @@ Output = Literal["trees", "heads"]
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """A model, or an encoder of a task."""
+    """A model, or an encoder within one."""
 
     location: str  # "module:class"
     preset: str = ""  # default preset, for a CPU: a name, or a path that ends in .toml; if empty, the name and -small
@@ -101,17 +101,17 @@ class ProgramEntry:
 
 
 @dataclass(frozen=True)
-class TaskEntry:
-    """A task with labeled examples or demonstrations."""
+class PurposeEntry:
+    """A purpose of training: to parse text (""), or a task with labeled examples or demonstrations."""
 
-    location: str  # "module:class"
-    preset: str
-    models: Registry[ModelEntry]  # the choices of --model for this task
-    examples: str  # "module:function" that loads the training examples
-    score: str  # "module:function" of ``synparse task eval``
+    location: str  # "module:class" whose ``Config`` has its settings, a `PurposeSettings`
+    models: Registry[ModelEntry]  # the choices of --model
+    examples: str = ""  # "module:function" from settings and names of texts to the examples; if empty, text is read
+    preset: str = ""  # by default; if empty, that of the model
     parser: str = "induce.parsing.model_parser:ModelParser"  # "module:class" of the parser from lines to trees
-    classifier: str = ""  # "module:class" of the model around an encoder
+    wrapper: str = ""  # "module:class" of the model around an encoder
     settle: str = ""  # "module:function" from settings and --model to dependent settings
+    score: str = ""  # "module:function" of ``synparse task eval``
 
     @property
     def settings(self) -> type:
@@ -199,7 +199,11 @@ MODELS: Registry[ModelEntry] = Registry(
     },
 )
 
-TASKS: Registry[TaskEntry] = Registry("task", {})
+#: purposes of training by name; optional parts add theirs
+PURPOSES: Registry[PurposeEntry] = Registry("task", {"": PurposeEntry("induce.settings.run:Parsing", MODELS)})
+
+PURPOSE = "task"  # table of the settings of a purpose in presets, in --set and in the files of models
+PROGRAM = "task transfer"  # command that trains models with `RunFacts.program_facts`
 
 LOADERS: Registry[LoaderEntry] = Registry(
     "loader",
@@ -348,14 +352,24 @@ def model_class(name: str) -> Any:
     return load(MODELS.get(name).location)
 
 
-def default_preset(model: str, task: str = "") -> str:
-    """The preset of ``model``, or of a task, by default."""
-    return TASKS.get(task).preset if task else MODELS.get(model).preset or f"{model}-small"
+def default_preset(model: str, purpose: str = "") -> str:
+    """The preset of ``model``, or of a purpose, by default."""
+    return PURPOSES.get(purpose).preset or MODELS.get(model).preset or f"{model}-small"
 
 
-def models_of(task: str) -> Registry[ModelEntry]:
-    """Models that can learn ``task``, or text if it is empty."""
-    return TASKS.get(task).models if task else MODELS
+def models_of(purpose: str) -> Registry[ModelEntry]:
+    """Models that can be trained for ``purpose``, for parsing text if it is empty."""
+    return PURPOSES.get(purpose).models
+
+
+def train_command(purpose: str) -> str:
+    """The command that trains models for ``purpose``."""
+    return f"synparse task train {purpose}" if purpose else "synparse train"
+
+
+def score_command(purpose: str) -> str:
+    """The command that scores models that give no trees."""
+    return f"synparse task eval {purpose}" if purpose else "synparse perplexity"
 
 
 def teacher_entry(names: Sequence[str]) -> TeacherEntry:
@@ -364,9 +378,9 @@ def teacher_entry(names: Sequence[str]) -> TeacherEntry:
     return TEACHERS.get(next((prefix for prefix in prefixes if prefix in TEACHERS), ""))
 
 
-def find_task(name: str) -> Any:
-    """The task called ``name``."""
-    return load(TASKS.get(name).location)()
+def find_purpose(name: str) -> Any:
+    """The object of the task called ``name``."""
+    return load(PURPOSES.get(name).location)()
 
 
 def check_loader(model: str, reads: tuple[type[Batch], ...], loader: str) -> None:

@@ -1,6 +1,6 @@
 """Declaration and check of single settings.
 
-Each component (a model, a loader, an optimizer, a task) declares its settings in a frozen dataclass next to its code:
+Each component (a model, a loader, an optimizer) declares its settings in a frozen dataclass next to its code:
 
     @dataclass(frozen=True, kw_only=True)
     class StreamSettings:

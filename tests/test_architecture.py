@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -147,6 +148,14 @@ def test_tasks_are_reached_by_the_registry_alone() -> None:
     for path in (path for path in sources() if "tasks" not in path.parts and path.name != "task.py"):
         names = imports(parse(sources()[path]), "induce")
         assert [name for name in names if name.startswith("induce.tasks")] == [], path
+
+
+def test_core_of_induce_does_not_mention_tasks() -> None:
+    core = {"data", "decoding", "layers", "models", "parsing", "settings", "storage", "training", "workers"}
+    for path, source in sources().items():
+        package, folder, *_ = path.relative_to(ROOT).parts
+        if package == "induce" and (folder in core or folder in ("setting.py", "structures.py")):
+            assert re.findall(r"(?i)task", source) == [], path
 
 
 def folder(module: str) -> str:

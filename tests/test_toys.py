@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import synparse
-from induce.registry import DECODERS, MODELS, PRIORS, TASKS, DecoderEntry, add_extensions
+from induce.registry import DECODERS, MODELS, PRIORS, PURPOSES, DecoderEntry, add_extensions
 from induce.storage import checkpoint
 from induce.structures import SpanScores
 from tests.support.calls import Caller, toy_text
@@ -27,7 +27,7 @@ LINES = ["The cat saw , they say , a big dog .", "", "Yes", "the dog met a man"]
 @pytest.fixture(autouse=True)
 def installed(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a text and the presets of the toys, and an installed package whose entry point adds the toys."""
-    for table in (MODELS, TASKS, DECODERS, PRIORS):
+    for table in (MODELS, PURPOSES, DECODERS, PRIORS):
         monkeypatch.setattr(table, "entries", dict(table.entries))
     Path("toys-1.0.dist-info").mkdir()
     write("toys-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")

@@ -377,8 +377,8 @@ def imitation(bench: Bench) -> str:
         new: dict[str, Any] = {"preset": "craft", "settings": bench.settings, "seed": int(seed)}
         scores = read_json(curve) or {}
         if bench.minutes:
-            trainer = prepare_run(RunRequest(run=str(run), task="craft", resume=resume, **({} if resume else new)))
-            demonstrations = load_test((), trainer.run.config.task)
+            trainer = prepare_run(RunRequest(run=str(run), purpose="craft", resume=resume, **({} if resume else new)))
+            demonstrations = load_test((), trainer.run.config.purpose)
             for event in trainer.train(max_minutes=bench.minutes):
                 if isinstance(event, Check):
                     model, actions = trainer.run.model.eval(), trainer.run.vocabulary

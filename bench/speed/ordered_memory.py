@@ -20,8 +20,8 @@ PRESETS = {"small": "listops-small", "published": "listops"}
 
 def measured(size: str, count: int, rounds: int) -> dict[str, float]:
     """Expressions per second in batches and alone, in testing and training, and the largest difference of scores."""
-    config = resolve(task="listops", preset=PRESETS[size], settings=["task.longest=30", "model.padding=exact"])
-    examples = Examples(ListOps(), ListOps().generate(config.task, "test", count))
+    config = resolve(purpose="listops", preset=PRESETS[size], settings=["task.longest=30", "model.padding=exact"])
+    examples = Examples(ListOps(), ListOps().generate(config.purpose, "test", count))
     vocabulary = examples.vocabulary(0, 0)
     torch.manual_seed(1)
     model = make_model(config, len(vocabulary))

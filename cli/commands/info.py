@@ -98,7 +98,7 @@ def _model(run: Path) -> Iterator[str]:
     path = checkpoint.path if run.is_dir() else run
     yield f"{path}: model {config.model_name}, preset {config.preset}, by synparse {checkpoint.version}"
     yield from wrap(f"source: {config.source}", width=80, subsequent_indent="  ")
-    task = config.task_name
+    task = config.purpose_name
     sample = f"generated examples of task {task}" if task else "the built-in sample, which a grammar generated"
     texts = facts.sources or [sample]
     training, units = facts.training, f"{config.data.token}s"
@@ -143,7 +143,7 @@ def _interruption(path: Path) -> Iterator[str]:
     except MetadataError as error:
         yield f"state to resume from: {error}"
     else:
-        if not facts.finished and not facts.task_facts:
+        if not facts.finished and not facts.program_facts:
             yield f"interrupted: at step {facts.step:,}; continue with: {resume_command(path.parent)}"
 
 

@@ -27,7 +27,7 @@ from cli.plot_options import check_plot, plot_option
 from cli.process import ending_after_the_step
 from cli.progress import Display, clock, remaining
 from cli.views import FORMATS, show
-from induce.registry import TASKS, load
+from induce.registry import PROGRAM, PURPOSES, load
 from induce.storage.locate import default_output
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ def train(context: click.Context, name: str, text: tuple[str, ...], run: str | N
 
     FILE is any number of files in the published format of the task. Without FILE, examples are generated.
     """
-    TASKS.get(name)
+    PURPOSES.get(name)
     if text and (changed := [change for change in options["settings"] if change.startswith("task.expressions")]):
         remedy = "leave it out, or train on a part of the file"
         raise click.UsageError(f"setting {changed[0]!r} has no effect on examples from a FILE; {remedy}")
-    train_model(context, text, run, task=name, trees=None, teachers=(), **options)
+    train_model(context, text, run, purpose=name, trees=None, teachers=(), **options)
 
 
 @command(
@@ -113,7 +113,7 @@ def evaluate(
 
     groups = expand_models(default_models(models))
     check_plot(plot, inputs=paths, models=[folder for group in groups.values() for folder in group])
-    evaluation = load(TASKS.get(name).score)(name, paths, groups, device=device, largest=max_length)
+    evaluation = load(PURPOSES.get(name).score)(name, paths, groups, device=device, largest=max_length)
     show(evaluation, form)
     if plot:
         from induce.tasks.accuracy import draw_accuracy
@@ -187,7 +187,7 @@ def transfer(
         position, name = learning.position, shlex.quote(folder)
         unfinished = position.epoch < learning.config.train.epochs
         reason = "epochs" if not unfinished else "interrupted" if ending.number else "time"
-        hint = f"; to continue: {resume_command(folder, transfer=True)}" if unfinished else ""
+        hint = f"; to continue: {resume_command(folder, program=PROGRAM)}" if unfinished else ""
         click.echo(f"{summary}{REASONS[reason]} after {clock(position.seconds)}", err=True)
         click.echo(f"model folder: {folder}{hint}", err=True)
         if ending.number:

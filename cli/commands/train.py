@@ -137,7 +137,7 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     TEXT is files, folders or patterns; without it, the built-in sample is used, which a grammar generated. Several
     models learn for at most 20 minutes and become one fast parser; --model trains one model. Ctrl-C keeps the best.
     """
-    train_model(context, text, run, task="", **options)
+    train_model(context, text, run, purpose="", **options)
 
 
 def train_model(
@@ -158,7 +158,7 @@ def train_model(
         raise click.UsageError("--resume and --overwrite exclude each other")
     if max_minutes is not None and not max_minutes > 0:  # also excludes NaN
         raise click.UsageError("--max-minutes: give a number of minutes above 0")
-    is_single = any(options.get(name) for name in SINGLE_MODEL) or bool(options["task"])
+    is_single = any(options.get(name) for name in SINGLE_MODEL) or bool(options["purpose"])
     if heads:
         _check_heads(recipe, text, is_single=is_single or bool(seeds))
         recipe = f"heads:{heads}"

@@ -131,7 +131,7 @@ class Embedder(TextModel):
         super().__init__(run, device=device)
         kind = class_of(self.config)
         if not issubclass(kind, SentenceVectors):
-            task = f", which has learned {self.config.task_name}," if self.config.task_name else ""
+            task = f", which has learned {self.config.purpose_name}," if self.config.purpose_name else ""
             raise SynparseError(f"{run}: this {self.name!r}{task} gives no vectors of sentences")
         self.model: Any = self.build()
 

@@ -8,7 +8,7 @@ from functools import partial
 from math import isfinite
 from typing import Any
 
-from induce.registry import DECODERS, PRIORS, DecoderEntry, DecoderOption, Output, load
+from induce.registry import DECODERS, PRIORS, DecoderEntry, DecoderOption, Output, load, score_command
 from induce.structures import Distances, Structure
 from treebank.base.arguments import canonical
 from treebank.base.errors import SynparseError, UsageError
@@ -161,9 +161,9 @@ def decoders_of(gives: tuple[type[Structure], ...], output: Output | None = None
 
 
 def fitting_decoder(
-    model: str, gives: tuple[type[Structure], ...], name: str = "", *, task: str = "", branches_right: bool = False
+    model: str, gives: tuple[type[Structure], ...], name: str = "", *, purpose: str = "", branches_right: bool = False
 ) -> str:
-    """``name``, or if it is empty the default decoder of what ``model`` gives, trained for a ``task`` or on text.
+    """``name``, or if it is empty the default decoder of what ``model`` gives, trained for a ``purpose``.
 
     The default for distances is ``biased`` if the language clearly ``branches_right``, else ``unbiased``.
 
@@ -171,8 +171,7 @@ def fitting_decoder(
     """
     fitting = decoders_of(gives)
     if not fitting:
-        instead = f"task eval {task}" if task else "perplexity"
-        raise SynparseError(f"model {model!r} gives no trees; score it with synparse {instead}")
+        raise SynparseError(f"model {model!r} gives no trees; score it with {score_command(purpose)}")
     if not name:
         return "biased" if branches_right and gives[0] is Distances else fitting[0]
     name = canonical_decoder(name)

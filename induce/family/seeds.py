@@ -78,7 +78,7 @@ def train_family(
     data = load_data(runs[0], report, stop)
     if stored:
         stored.check_texts(folder, data)
-    if not data.config.task_name:
+    if not data.config.purpose_name:
         data.encode()
     for line in data.notes:
         report(line)

@@ -100,7 +100,7 @@ class LanguageModel(TextModel):
     def __init__(self, run: str, *, device: str = "auto") -> None:
         """Raises SynparseError if the model in ``run`` was trained on a task, or not at all."""
         super().__init__(run, device=device)
-        task = self.config.task_name
+        task = self.config.purpose_name
         if task:
             problem = f"{run}: this {self.name!r} was trained on the task {task}, not on text"
             raise SynparseError(f"{problem}; score it with synparse task eval {task}")

@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.decoding.specification import check_priors, fitting_decoder, parse_priors
 from induce.models.capabilities import EdgeCounting, LayeredStates, MaskingImpact, SentenceScoring
-from induce.registry import TASKS, check_loader, load
+from induce.registry import PURPOSES, check_loader, load
 from induce.settings.run import RunConfig, decodable, kind_of, model_settings
 from induce.structures import Distances, Impact, Structure
 from treebank.base.errors import SynparseError, UsageError
@@ -42,7 +42,7 @@ class Loss:
     nll: Tensor  # scalar: mean negative log-likelihood in nats, to report
     count: int  # number of items that ``nll`` is the mean over
     state: Any = None  # to carry into the next segment of a stream (detach it first)
-    correct: int | None = None  # of a task: number of labels predicted correctly
+    correct: int | None = None  # number of labels predicted correctly, if items have labels
     rows: int | None = None  # number of items that ``objective`` is the mean over, if it is not ``count``
 
     @property
@@ -260,15 +260,15 @@ def detach(state: Any) -> Any:
 
 
 def class_of(config: RunConfig) -> Any:
-    """Class of the model of a run: for an encoder, that of the model around it, which learns the task."""
+    """Class of the model of a run: for an encoder, that of the model around it."""
     kind = kind_of(config)
-    return kind if issubclass(kind, Model) else load(TASKS.get(config.task_name).classifier)
+    return kind if issubclass(kind, Model) else load(PURPOSES.get(config.purpose_name).wrapper)
 
 
 def make_model(config: RunConfig, vocabulary_size: int) -> Model:
     """Construct the untrained model of a training run for a vocabulary of ``vocabulary_size`` words.
 
-    An encoder is wrapped in the classifier of its task. Raises SynparseError if a setting is unknown or of another
+    An encoder is wrapped in a model. Raises SynparseError if a setting is unknown or of another
     type, or if the settings are inconsistent.
     """
     kind = kind_of(config)
@@ -287,7 +287,7 @@ def check_fits(config: RunConfig) -> None:
         raise UsageError(f"optimizer.name={config.optimizer_name}: model {config.model_name!r} needs {need}")
     if config.train.precision != "float32" and not kind.rounds:
         raise UsageError(f"model {config.model_name!r} learns in float32 only; leave out train.precision")
-    config.task.check_run(config)
+    config.purpose.check_run(config)
     if kind.gives:
         fitting_decoder(config.model_name, kind.gives, config.parse.decoder)
     if structures := decodable(config):

@@ -52,12 +52,12 @@ def load_model_parser(
     """The parser of a trained model. Raises SynparseError for an ensemble, which has no model of its own."""
     spec, chosen = _spec_and_options(run, **options)
     checkpoint = read_trained(spec.path)
-    task = checkpoint.config.task_name
+    purpose = checkpoint.config.purpose_name
     reads_states = (chosen.get("distances") or "lm") not in ("lm", *entry_of(checkpoint.config).sets)
     try:
-        if device in ("auto", "cpu") and not task and entry_of(checkpoint.config).arrays and not reads_states:
+        if device in ("auto", "cpu") and not purpose and entry_of(checkpoint.config).arrays and not reads_states:
             return ArrayParser(checkpoint, device="cpu", report=report or ignore, **chosen)
-        parser: type[ModelParser] = registry.load(registry.TASKS.get(task).parser) if task else ModelParser
+        parser: type[ModelParser] = registry.load(registry.PURPOSES.get(purpose).parser)
         if reads_states:
             parser = registry.load_part("states")
         return parser(checkpoint, device=choose_device(device), report=report or ignore, **chosen)
@@ -89,6 +89,7 @@ def read_trained(run: str | os.PathLike[str]) -> Checkpoint:
     """
     checkpoint = read(find(Path(whole_model(run))))
     if checkpoint.facts.step == 0:
-        command = resume_command(whole_model(run), transfer=bool(checkpoint.facts.task_facts))
+        program = registry.PROGRAM if checkpoint.facts.program_facts else "train"
+        command = resume_command(whole_model(run), program=program)
         raise SynparseError(f"{run}: this model has not been trained yet; resume with: {command}")
     return checkpoint

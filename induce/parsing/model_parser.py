@@ -68,7 +68,7 @@ class ModelParser(Parser):
         self.checkpoint, self.device = checkpoint, device
         self.model: Any = self._built_model()  # checks the settings of the model, which are used below
         kind = self._kind()
-        self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.task_name
+        self.name, self.token, self.purpose = config.model_name, leaf(config.data.token), config.purpose_name
         self.gives, self.tokenization = kind.gives, config.data.tokenization
         self.right_probability = assumed_probability(config.parse.branching, checkpoint.facts.direction)
         self.branches_right = self.right_probability >= CLEAR_PROBABILITY
@@ -96,7 +96,7 @@ class ModelParser(Parser):
         return build_model(self.checkpoint).to(self.device)
 
     def _kind(self) -> Any:
-        """Class of the model, or of its encoder if it learned a task."""
+        """Class of the model, or of its encoder."""
         return kind_of(self.checkpoint.config)
 
     def choose_layer(self, layer: int | None) -> None:

@@ -91,7 +91,7 @@ class Parser:
     output: registry.Output  # "trees" or "heads"
     token: str = "word"  # type of the leaves of its trees: "word" or "character"
     gives: tuple[type[Structure], ...]  # structures that it can give
-    task: str = ""  # of the model, if it was trained for one
+    purpose: str = ""  # of the model, if it is not parsing
     device: str = "cpu"
     layer: int | None = None
     distances: str | None = None
@@ -163,7 +163,7 @@ class Parser:
     def choose_decoder(self, decoder: str) -> None:
         """Select a decoder, or the default for "". Raises SynparseError if the model does not return what it reads."""
         fitting = specification.fitting_decoder(
-            self.name, self.gives, decoder, task=self.task, branches_right=self.branches_right
+            self.name, self.gives, decoder, purpose=self.purpose, branches_right=self.branches_right
         )
         self.decoder = specification.with_defaults(fitting, ROOT_COUNTED if self.estimates_root else {})
         self.decode = specification.decoder(self.decoder)
@@ -264,10 +264,10 @@ class Parser:
     def input_options(self, options: InputOptions = DEFAULT_INPUT) -> InputOptions:
         """Input options for text for this model: ``options``, with the tokenizer of the training corpus by default.
 
-        The lines of a task, such as expressions in square brackets, are text whatever they look like. Raises
+        The lines of another purpose, such as expressions in square brackets, are text whatever they look like. Raises
         SynparseError if the package of that rule is missing.
         """
-        options = replace(options, form=options.form or "text") if self.task else options
+        options = replace(options, form=options.form or "text") if self.purpose else options
         return with_rule(options, self.tokenization)
 
     def choose_structure(self, structure: str) -> None:

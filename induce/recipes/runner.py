@@ -109,7 +109,7 @@ def _named_recipe(request: RunRequest, recipe: Recipe | str) -> Recipe:
     if request.seed == 0:
         raise UsageError("--seed 0: with --recipe, seeds start at 1")
     other = [change for change in request.settings if not change.startswith(BRANCHING)]
-    if other or any(getattr(request, name) for name in ("model", "preset", "trees", "teachers", "task")):
+    if other or any(getattr(request, name) for name in ("model", "preset", "trees", "teachers", "purpose")):
         raise UsageError("--recipe names models, settings and seeds itself")
     if isinstance(recipe, Recipe):
         return recipe

@@ -101,7 +101,7 @@ def _health(checkpoint: Checkpoint) -> Health | None:
 def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: Health | None) -> dict[str, str]:
     config, facts = checkpoint.config, checkpoint.facts
     training, unit = facts.training, config.data.token
-    task = config.task_name
+    task = config.purpose_name
     sample = f"generated examples of task {task}" if task else "the built-in sample, which a grammar generated"
     values = {
         "model": f"{config.model_name}, preset {config.preset}",

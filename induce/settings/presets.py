@@ -10,9 +10,21 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from induce.registry import LOADERS, MODELS, OPTIMIZERS, PRESET_PACKAGES, TASKS, default_preset, load, models_of
+from induce.registry import (
+    LOADERS,
+    MODELS,
+    OPTIMIZERS,
+    PRESET_PACKAGES,
+    PURPOSE,
+    PURPOSES,
+    default_preset,
+    load,
+    models_of,
+    train_command,
+)
 from induce.setting import defaults_of, describe, make_settings
 from induce.settings.run import (
+    FIELDS,
     TABLE_NAMES,
     TABLES,
     ParseConfig,
@@ -28,7 +40,7 @@ from treebank.base.errors import SynparseError, UnknownNameError, UsageError
 from treebank.base.metadata import abbreviate, read_toml
 
 DEFAULT_MODEL = "onlstm"
-DEFAULT_COMPONENTS = {"task": "", "loader": "stream", "optimizer": "adam"}  # of a preset that names no other
+DEFAULT_COMPONENTS = {PURPOSE: "", "loader": "stream", "optimizer": "adam"}  # of a preset that names no other
 SEED = "train.seed"
 
 
@@ -50,7 +62,7 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
     A preset holds the settings that differ from those of the preset that it extends (``extends = "npcfg-small"``) and
     from the defaults of the components. A name that ends in ``.toml`` is a file of the user's; without ``extends`` it
     extends the default preset of its model, and the file of its vocabulary is relative to its own folder. A table
-    [baselines.MODEL] of a task's preset replaces [model] and [parse]. Loads torch. Raises SynparseError if the preset
+    [baselines.MODEL] replaces [model] and [parse]. Loads torch. Raises SynparseError if the preset
     or one of its settings is unknown, if the file is not TOML, or if a setting in a user's file has no effect.
     """
     name = name if name.endswith(".toml") else canonical(preset_names(), name)
@@ -78,11 +90,11 @@ def _config(name: str, content: Mapping[str, Any]) -> RunConfig:
     tables: dict[str, Any] = {}
     for table, default in DEFAULT_COMPONENTS.items():
         values = dict(content.get(table, {}))
-        component = tables[f"{table}_name"] = values.pop("name", default)
-        tables[table] = make_settings(table, component_class(table, component), values)
+        component = tables[FIELDS.get(f"{table}_name", f"{table}_name")] = values.pop("name", default)
+        tables[FIELDS.get(table, table)] = make_settings(table, component_class(table, component), values)
     model = dict(content["model"])
     model_name = model.pop("name")
-    entry = models_of(tables["task_name"]).get(model_name)
+    entry = models_of(tables["purpose_name"]).get(model_name)
     settings = model_settings(load(entry.location).Config, model, model_name)
     return RunConfig(
         preset=name,
@@ -136,7 +148,7 @@ def _extended(base: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, A
 
 
 def _user_preset(path: str) -> dict[str, Any]:
-    """Tables of a user's file, checked. Without ``extends`` it extends the default preset of its task or model."""
+    """Tables of a user's file, checked. Without ``extends`` it extends the default preset of its purpose or model."""
     content = read_toml(path)
     tables = (*TABLE_NAMES, "on-sample")
     for key, value in content.items():
@@ -156,8 +168,8 @@ def _user_preset(path: str) -> dict[str, Any]:
             if not isinstance(model, str):
                 hint = 'name a model ([model] name = "onlstm") or a preset to extend (extends = "onlstm-small")'
                 raise SynparseError(hint)
-            task = content.get("task", {}).get("name")
-            default = default_preset(canonical(MODELS, model), str(task or ""))
+            purpose = content.get(PURPOSE, {}).get("name", "")
+            default = default_preset(canonical(MODELS, model), purpose)
             # a model of an extension may have a user's file as default preset
             if Path(default).resolve() != Path(path).resolve():
                 content["extends"] = default
@@ -172,37 +184,32 @@ def resolve(
     preset: str | None = None,
     settings: Sequence[str] = (),
     sample: bool = False,
-    task: str = "",
+    purpose: str = "",
 ) -> RunConfig:
     """The settings of a run: the preset (by default the model's), then ``table.key=value`` changes in order.
 
-    ``sample`` applies what the preset says about training on the built-in sample, before ``settings``. ``task`` chooses
-    among the models and presets of that task. Raises SynparseError for anything unknown or of the wrong type, offering
+    ``sample`` applies what the preset says about training on the built-in sample, before ``settings``. ``purpose``
+    chooses among its models and presets. Raises SynparseError for anything unknown or of the wrong type, offering
     the nearest name.
     """
     if model is not None:
-        model = canonical(models_of(task), model)
-        for other in TASKS if not task and model not in MODELS else ():
+        model = canonical(models_of(purpose), model)
+        for other in PURPOSES if not purpose and model not in MODELS else ():
             name = canonical(models_of(other), model)
             if name in models_of(other):
-                raise UnknownNameError(f"model {name!r} is for task {other!r}: {_command(other)} --model {name}")
-        models_of(task).get(model)
-    config = load_preset(preset or default_preset(model or DEFAULT_MODEL, task), model)
-    if config.task_name != task:
-        purpose = f"for task {config.task_name!r}" if config.task_name else "for plain text"
-        raise UsageError(f"preset {preset!r} is {purpose}: {_command(config.task_name)} --preset {preset}")
+                problem = f"model {name!r} is for {PURPOSE} {other!r}"
+                raise UnknownNameError(f"{problem}: {train_command(other)} --model {name}")
+        models_of(purpose).get(model)
+    config = load_preset(preset or default_preset(model or DEFAULT_MODEL, purpose), model)
+    if config.purpose_name != purpose:
+        problem = f"for {PURPOSE} {config.purpose_name!r}" if config.purpose_name else "for plain text"
+        raise UsageError(f"preset {preset!r} is {problem}: {train_command(config.purpose_name)} --preset {preset}")
     if model is not None and config.model_name != model:
         raise UsageError(f"preset {preset!r} is for model {config.model_name!r}, not {model!r}")
     changes = [f"{key}={value}" for key, value in config.on_sample.items()] if sample else []
     config = changed(config, [*changes, *settings])
-    if task and (settle := TASKS.get(task).settle):
-        return changed(load(settle)(config, model), settings)
-    return config
-
-
-def _command(task: str) -> str:
-    """The command that trains models of a task, or of text if it is empty."""
-    return f"synparse task train {task}" if task else "synparse train"
+    settle = PURPOSES.get(purpose).settle
+    return changed(load(settle)(config, model), settings) if settle else config
 
 
 def changed(config: RunConfig, settings: Sequence[str]) -> RunConfig:
@@ -244,21 +251,21 @@ def _apply(config: RunConfig, change: str) -> RunConfig:
         return replace(config, **tables)
     value = _convert(text.strip(), _value(config, table, key, change), change)
     tables = {table: {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})}
-    return replace(config, **tables)
+    return replace(config, **{FIELDS.get(name, name): part for name, part in tables.items()})
 
 
 def setting_of(config: RunConfig, name: str) -> Any:
     """Value of a setting, such as ``train.epochs``. Raises SynparseError if it is unknown, with the nearest name."""
     table, _, key = name.partition(".")
     _table(config, table, name)
-    return getattr(config, f"{table}_name") if key == "name" else _value(config, table, key, name)
+    return config.name_of(table) if key == "name" else _value(config, table, key, name)
 
 
 def _table(config: RunConfig, table: str, change: str) -> Any:
     """Settings under [table]."""
     if table not in TABLE_NAMES:
         raise UnknownNameError(f"setting {change!r}: there is no table {table!r}; {nearest(table, TABLE_NAMES)}")
-    return getattr(config, table)
+    return config.table(table)
 
 
 def _value(config: RunConfig, table: str, key: str, change: str) -> Any:
@@ -267,14 +274,14 @@ def _value(config: RunConfig, table: str, key: str, change: str) -> Any:
     if key not in values:
         others = [f"{other}.{key}" for other in TABLE_NAMES if key in _values(config, other)]
         hint = f"did you mean {others[0]!r}?" if others else nearest(key, values)
-        component = getattr(config, f"{table}_name", "")
+        component = config.name_of(table)
         owner = f"{table} {component!r}" if component else f"[{table}]"
         raise UnknownNameError(f"setting {change!r}: {owner} has no setting {key!r}; {hint}")
     return values[key]
 
 
 def _values(config: RunConfig, table: str) -> dict[str, Any]:
-    part = getattr(config, table)
+    part = config.table(table)
     return dict(part) if isinstance(part, Mapping) else {item.name: getattr(part, item.name) for item in fields(part)}
 
 
@@ -321,4 +328,4 @@ def explain(model: str) -> Iterator[str]:
     for setting, declared in effective_settings(config).items():
         yield describe(setting, declared, config.value(setting))
     for table, entries in (("loader", LOADERS), ("optimizer", OPTIMIZERS)):
-        yield f'{table}.name: default "{getattr(config, f"{table}_name")}"; {", ".join(entries)}'
+        yield f'{table}.name: default "{config.name_of(table)}"; {", ".join(entries)}'

@@ -1,7 +1,7 @@
 """All settings of a run: one table for each of its components, checked before any text is read.
 
-[model], [task], [loader] and [optimizer] hold the settings of the named component, which declares them next to its
-code. [data], [train] and [parse] are the same in every run.
+[model], [loader] and [optimizer] hold the settings of the named component, which declares them next to its code, and
+the table `PURPOSE` those of the purpose. [data], [train] and [parse] are the same in every run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from induce.data.vocabulary import RECIPES, TOKENS
 from induce.decoding.branching_direction import CLEAR_PROBABILITY, Direction, assumed_probability
 from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder, parse_priors
-from induce.registry import LOADERS, OPTIMIZERS, PRIORS, TASKS, ModelEntry, load, models_of
+from induce.registry import LOADERS, OPTIMIZERS, PRIORS, PURPOSE, PURPOSES, ModelEntry, load, models_of
 from induce.setting import (
     ALWAYS,
     BY_GRADIENTS,
@@ -34,10 +34,10 @@ from treebank.base.errors import SynparseError, UsageError
 from treebank.tokenize import TOKENIZATIONS
 
 # conditions of settings; those of structures load torch
-TEXT = Condition("a task that reads text", lambda config: config.task.reads_text)
+TEXT = Condition("a run that learns from text", lambda config: config.purpose.reads_text)
 FREQUENT = TEXT & equal("data.vocabulary", "")  # the vocabulary consists of frequent tokens
 LEARNS_TREES = Condition(
-    "a model that learns trees", lambda config: models_of(config.task_name).get(config.model_name).learns_trees
+    "a model that learns trees", lambda config: models_of(config.purpose_name).get(config.model_name).learns_trees
 )
 DECODES = Condition("a model of trees or heads", lambda config: bool(kind_of(config).gives))
 LAYERED = Condition("a model with trees in several layers", lambda config: entry_of(config).layered)
@@ -89,7 +89,7 @@ class DataConfig:
         0,
         0.5,
         "share of the training sentences to set aside without a development text",
-        when=Condition("a task that sets examples aside", lambda config: config.task.sets_share_aside),
+        when=Condition("a run that sets examples aside", lambda config: config.purpose.sets_share_aside),
     )
     trees: str = choice(
         "gold", ("gold", "random"), "trees to learn from; random trees are a baseline", when=LEARNS_TREES
@@ -157,14 +157,20 @@ class ParseConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskSettings:
-    """Settings of a task. This class itself belongs to the task of learning from text, which has no settings."""
+class PurposeSettings:
+    """Settings of a purpose. This class itself belongs to parsing, which has no settings."""
 
     reads_text: ClassVar[bool] = True  # whether settings of the text in [data] have an effect
     sets_share_aside: ClassVar[bool] = True  # whether data.development_share has an effect
 
     def check_run(self, config: RunConfig) -> None:
-        """Raise SynparseError if the settings of the task do not fit the others of the run."""
+        """Raise SynparseError if these settings do not fit the others of the run."""
+
+
+class Parsing:
+    """The purpose of parsing text."""
+
+    Config = PurposeSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,8 +185,8 @@ class RunConfig:
     loader: Any  # settings of the loader, as its own dataclass
     optimizer_name: str
     optimizer: Any
-    task_name: str = ""  # empty: the model learns from text
-    task: Any = TaskSettings()
+    purpose_name: str = ""  # empty: the model learns from text to parse
+    purpose: Any = PurposeSettings()
     data: DataConfig = field(default_factory=DataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     parse: ParseConfig = field(default_factory=ParseConfig)
@@ -188,15 +194,23 @@ class RunConfig:
 
     def as_dict(self) -> dict[str, Any]:
         """Settings as plain dictionaries, as a checkpoint stores them."""
-        return asdict(self)
+        return {STORED.get(name, name): value for name, value in asdict(self).items()}
 
     def value(self, name: str) -> Any:
         """Value of ``table.key``, or of a name such as ``loader.name``."""
         table, _, key = name.partition(".")
         if key == "name":
-            return getattr(self, f"{table}_name")
-        part = getattr(self, table)
+            return self.name_of(table)
+        part = self.table(table)
         return part[key] if isinstance(part, Mapping) else getattr(part, key)
+
+    def table(self, name: str) -> Any:
+        """Settings under [name]."""
+        return getattr(self, FIELDS.get(name, name))
+
+    def name_of(self, table: str) -> Any:
+        """Name of the component whose settings are under [table], or "" if there is none."""
+        return getattr(self, FIELDS.get(f"{table}_name", f"{table}_name"), "")
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> RunConfig:
@@ -208,7 +222,7 @@ class RunConfig:
             tables = {name: kind(**stored[name]) for name, kind in TABLES.items()}
             for table in COMPONENTS:
                 tables[table] = component_class(table, stored[f"{table}_name"])(**stored[table])
-            config = cls(**{**stored, **tables})
+            config = cls(**{FIELDS.get(name, name): value for name, value in {**stored, **tables}.items()})
         except KeyError as error:
             raise SynparseError(f"setting {error} is missing") from None
         except TypeError as error:
@@ -218,31 +232,31 @@ class RunConfig:
 
 
 TABLES: dict[str, type] = {"data": DataConfig, "train": TrainConfig, "parse": ParseConfig}
-COMPONENTS: dict[str, Registry[Any]] = {"task": TASKS, "loader": LOADERS, "optimizer": OPTIMIZERS}
+COMPONENTS: dict[str, Registry[Any]] = {PURPOSE: PURPOSES, "loader": LOADERS, "optimizer": OPTIMIZERS}
 TABLE_NAMES = ("model", *COMPONENTS, *TABLES)
+STORED = {"purpose": PURPOSE, "purpose_name": f"{PURPOSE}_name"}  # field of `RunConfig` -> name in files
+FIELDS = {name: field for field, name in STORED.items()}
 
 
 def component_class(table: str, name: str) -> type:
-    """Dataclass of the settings of a task, loader or optimizer. Raises SynparseError for an unknown name."""
-    if table == "task" and not name:
-        return TaskSettings
+    """Dataclass of the settings of a purpose, loader or optimizer. Raises SynparseError for an unknown name."""
     return COMPONENTS[table].get(name).settings
 
 
 def entry_of(config: RunConfig) -> ModelEntry:
-    """Registry entry of the model of a run, or of its encoder if it learns a task."""
-    return models_of(config.task_name).get(config.model_name)
+    """Registry entry of the model of a run, or of its encoder."""
+    return models_of(config.purpose_name).get(config.model_name)
 
 
 def kind_of(config: RunConfig) -> Any:
-    """Class of the model of a run, or of its encoder if it learns a task. Loads torch."""
+    """Class of the model of a run, or of its encoder. Loads torch."""
     return load(entry_of(config).location)
 
 
 def decodable(config: RunConfig) -> tuple[type[Structure], ...]:
-    """Structures that decoders can read: those that the model gives, and without a task those of its states."""
+    """Structures that decoders can read: those that the model gives, and in parsing those of its states."""
     kind = kind_of(config)
-    return kind.gives if config.task_name else kind.decodable()
+    return kind.gives if config.purpose_name else kind.decodable()
 
 
 def fitting_to(config: RunConfig, direction: Direction | None) -> str:
@@ -295,7 +309,7 @@ def check(config: RunConfig) -> None:
 
     Settings of the model are compared with its dataclass in `model_settings`, because this loads torch.
     """
-    for name in ("preset", "source", "model_name", "loader_name", "optimizer_name", "task_name"):
+    for name in ("preset", "source", "model_name", "loader_name", "optimizer_name", "purpose_name"):
         if not isinstance(getattr(config, name), str):
             raise SynparseError(f"setting {name} = {getattr(config, name)!r} is of another type (str was expected)")
     for name in ("model", "on_sample"):
@@ -305,7 +319,7 @@ def check(config: RunConfig) -> None:
         if not isinstance(value, str | bool | int | float):
             raise SynparseError(f"setting model.{key} = {value!r} is neither a number, a name nor true or false")
     for table in (*COMPONENTS, *TABLES):
-        check_values(table, getattr(config, table))
+        check_values(table, config.table(table))
     _check_combinations(config)
 
 
@@ -330,7 +344,7 @@ def _check_combinations(config: RunConfig) -> None:
 
 def declared_settings(config: RunConfig) -> dict[str, Any]:
     """Dataclass fields of all settings of a run, ``table.key`` -> field. Loads torch."""
-    tables = {"model": kind_of(config).Config, **{table: getattr(config, table) for table in (*COMPONENTS, *TABLES)}}
+    tables = {"model": kind_of(config).Config, **{table: config.table(table) for table in (*COMPONENTS, *TABLES)}}
     return {f"{table}.{item.name}": item for table, settings in tables.items() for item in fields(settings)}
 
 

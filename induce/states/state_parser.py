@@ -31,7 +31,7 @@ class StateParser(ModelParser):
         if self.distances == "syd":
             problem = f"model {self.name!r} has no distances {self.distances!r}: it does not learn from trees"
             raise SynparseError(problem)
-        if config.task_name:
+        if config.purpose_name:
             raise SynparseError(f"model {self.name!r} has no distances {self.distances!r}: it has learned a task")
         self.source = source_of_model(self.name, kind_of(config), config.model, self.distances, layer)
         self.layer = self.source.layer

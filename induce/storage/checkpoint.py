@@ -69,7 +69,7 @@ class Check:
     note: str = ""
     seconds: float = 0.0
     development_bits: float | None = None  # per character, for models of characters
-    development_accuracy: float | None = None  # for tasks
+    development_accuracy: float | None = None  # if items have labels
     measure: str = "perplexity"
 
 
@@ -110,7 +110,7 @@ class RunFacts:
     processes: int = 1
     matrix_library: str = ""  # library that multiplied matrices
     history: tuple[Check, ...] = ()
-    task_facts: dict[str, Any] = field(default_factory=dict)  # of a task with a training program of its own
+    program_facts: dict[str, Any] = field(default_factory=dict)  # of a training program of its own
     recipe: RecipeFacts | None = None  # that the model is the result of
     confidence: tuple[tuple[float, float], ...] = ()  # score of a phrase -> confidence in it, rising
 

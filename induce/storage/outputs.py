@@ -155,9 +155,9 @@ def resumable(run: Path) -> bool:
     return (run / RESUME).exists()
 
 
-def resume_command(run: str | Path, *, transfer: bool = False) -> str:
-    """The command that resumes the training run or Craft transfer in the folder ``run``."""
-    return f"synparse {'task transfer' if transfer else 'train'} --resume -o {shlex.quote(str(run))}"
+def resume_command(run: str | Path, *, program: str = "train") -> str:
+    """The command that resumes the run in the folder ``run``, which the command ``program`` trains."""
+    return f"synparse {program} --resume -o {shlex.quote(str(run))}"
 
 
 def has_begun(run: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from induce.data.batches import batches_by_cost
 from induce.parsing.model_parser import ModelParser
-from induce.registry import choose_device, find_task
+from induce.registry import choose_device, find_purpose
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model, find, read
 from induce.storage.locate import MODEL_FILES, system_name
@@ -94,7 +94,7 @@ def score_task(
     another task, or there is no example.
     """
     checkpoints = read_runs(groups, task)
-    examples = load_test(task, paths, next(iter(checkpoints.values())).config.task, largest=largest)
+    examples = load_test(task, paths, next(iter(checkpoints.values())).config.purpose, largest=largest)
     measure = examples.task.measure
     names = " ".join(Path(path).name for path in paths)
     data = (names or "generated") + (f" (up to {largest} {measure})" if largest else "")
@@ -125,7 +125,7 @@ def load_test(task: str, paths: Sequence[str], config: Any, *, largest: int | No
 
     Raises SynparseError if there is no example.
     """
-    kind = find_task(task)
+    kind = find_purpose(task)
     available = kind.read_all(paths) if paths else kind.generate(config, "test", GENERATED, longer=True)
     examples = Examples(kind, (example for example in available if largest is None or example.size <= largest))
     if not examples.examples:
@@ -139,7 +139,7 @@ def read_run(run: str, task: str, names: tuple[str, ...] = MODEL_FILES) -> Check
     Raises SynparseError if it is a model of something else.
     """
     checkpoint = read(find(Path(run), names))
-    learned = checkpoint.config.task_name
+    learned = checkpoint.config.purpose_name
     if learned != task:
         raise SynparseError(f"{run}: this model has learned {learned or 'plain text'}, not task {task!r}")
     return checkpoint
@@ -168,7 +168,7 @@ def score_run(
 
 def grouped(checkpoint: Checkpoint, examples: Examples) -> dict[str, list[int]]:
     """The indices of the examples of each group of the task that is not empty."""
-    groups = examples.task.groups(checkpoint.config.task)
+    groups = examples.task.groups(checkpoint.config.purpose)
     indexed = list(enumerate(examples.examples))
     members = {group.name: [index for index, example in indexed if group.contains(example)] for group in groups}
     return {name: indices for name, indices in members.items() if indices}

@@ -14,7 +14,7 @@ from induce.data.batches import Batch, SentenceBatch, batches_by_size, pad
 from induce.data.corpus import TrainingData
 from induce.data.loaders import BatchSettings, Step
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
-from induce.registry import find_task
+from induce.registry import find_purpose
 from induce.settings.run import RunConfig
 from induce.tasks.base import Example, Task, joins
 from treebank.base.errors import SynparseError
@@ -221,7 +221,7 @@ def load_examples(config: RunConfig, text: Sequence[str], dev: Sequence[str]) ->
     Without ``dev``, a share of the examples in ``text`` is set aside for development, every tenth by default. Raises
     SynparseError if a file is malformed or no example fits the settings.
     """
-    task, settings, share = find_task(config.task_name), config.task, config.data.development_share
+    task, settings, share = find_purpose(config.purpose_name), config.purpose, config.data.development_share
     if not text:
         training = list(task.generate(settings, "train", settings.expressions))
         development = list(task.generate(settings, "dev", max(1, min(2000, settings.expressions // 10))))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from induce.setting import count, limited
-from induce.settings.run import TaskSettings
+from induce.settings.run import PurposeSettings
 from induce.tasks.base import Example, Expression, Group, bad, binary_tree, distinct, ranges_up_to, size_groups
 from treebank.core.sentence import Location
 from treebank.core.tree import Span, pre_order
@@ -30,7 +30,7 @@ GROUPS = (10, 20, 30, 50, 100, 200)  # the largest number of tokens of each grou
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListOpsSettings(TaskSettings):
+class ListOpsSettings(PurposeSettings):
     """Settings of the task."""
 
     reads_text = False

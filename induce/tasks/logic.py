@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from induce.setting import choice, count, limited
-from induce.settings.run import TaskSettings
+from induce.settings.run import PurposeSettings
 from induce.tasks.base import CLOSE, OPEN, Example, Expression, Group, bad, binary_tree, distinct, joins, size_groups
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Location
@@ -47,7 +47,7 @@ PARTITIONS = {  # table 4: patterns excluded from training pairs
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogicSettings(TaskSettings):
+class LogicSettings(PurposeSettings):
     """Settings of the task."""
 
     reads_text = False

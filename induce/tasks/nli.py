@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from induce.setting import limited
-from induce.settings.run import RunConfig, TaskSettings
+from induce.settings.run import PurposeSettings, RunConfig
 from induce.tasks.base import Example, Expression, Group, bad, binary_tree, ranges_up_to, size_groups
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Location
@@ -24,7 +24,7 @@ GROUPS = (10, 20, 30, 40)  # the largest number of words of each group
 
 
 @dataclass(frozen=True, kw_only=True)
-class NliSettings(TaskSettings):
+class NliSettings(PurposeSettings):
     """Settings of the task."""
 
     expressions: ClassVar[int] = 0  # none are generated

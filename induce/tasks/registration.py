@@ -32,27 +32,27 @@ PAIR_MODELS = {  # language models as encoders of sentences, which may be pretra
 def add_tasks() -> None:
     """Add the tasks and all that they need to the registry."""
     # imported here because the registry calls this function at the end of its own import
-    from induce.registry import LOADERS, MODELS, PRESET_PACKAGES, TASKS, LoaderEntry, ModelEntry, TaskEntry
+    from induce.registry import LOADERS, MODELS, PRESET_PACKAGES, PURPOSES, LoaderEntry, ModelEntry, PurposeEntry
     from treebank.base.arguments import Registry
 
     def models(folder: str, locations: dict[str, str]) -> dict[str, ModelEntry]:
         return {name: ModelEntry(f"induce.tasks.{folder}.{location}") for name, location in locations.items()}
 
-    expressions = TaskEntry(
+    expressions = PurposeEntry(
         "induce.tasks.listops:ListOps",
         preset="listops-small",
         models=Registry("model of expressions", models("encoders", ENCODERS)),
         examples="induce.tasks.examples:load_examples",
         score="induce.tasks.accuracy:score_task",
         parser="induce.tasks.accuracy:ExpressionParser",
-        classifier="induce.tasks.encoders.base:Classifier",
+        wrapper="induce.tasks.encoders.base:Classifier",
     )
-    TASKS.add("listops", expressions)
-    TASKS.add("nli", replace(expressions, location="induce.tasks.nli:Nli", preset="nli-small"))
-    TASKS.add("logic", replace(expressions, location="induce.tasks.logic:Logic", preset="logic-small"))
-    TASKS.add(
+    PURPOSES.add("listops", expressions)
+    PURPOSES.add("nli", replace(expressions, location="induce.tasks.nli:Nli", preset="nli-small"))
+    PURPOSES.add("logic", replace(expressions, location="induce.tasks.logic:Logic", preset="logic-small"))
+    PURPOSES.add(
         "craft",
-        TaskEntry(
+        PurposeEntry(
             "induce.tasks.craft.demonstrations:Craft",
             preset="craft-small",
             models=Registry("policy", models("craft", POLICIES)),
@@ -62,15 +62,15 @@ def add_tasks() -> None:
         ),
     )
     encoders = {name: expressions.models.get(name) for name in ("gumbel-tree-lstm", "crvnn")}
-    TASKS.add(
+    PURPOSES.add(
         "similarity",
-        TaskEntry(
+        PurposeEntry(
             "induce.tasks.similarity.pairs:Similarity",
             preset="similarity-small",
             models=Registry("sentence encoder", {**models("similarity", PAIR_MODELS), **encoders}),
             examples="induce.tasks.similarity.pairs:load_pairs",
             score="induce.tasks.similarity.rating_correlation:score_similarity",
-            classifier="induce.tasks.similarity.models:EncoderPairs",
+            wrapper="induce.tasks.similarity.models:EncoderPairs",
             settle="induce.tasks.similarity.pairs:settle",
         ),
     )

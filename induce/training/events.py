@@ -22,7 +22,7 @@ class Started:
     resumed_at: int  # step, 0 for a fresh run
     note: str = ""
     token: str = "word"
-    task: str = ""  # the sentences are its examples
+    purpose: str = ""  # of the model, whose examples the sentences are, if it is not parsing
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Progress:
     seconds: float
     seconds_left: float
     token: str = "word"
-    task: str = ""
+    purpose: str = ""
     measure: str = "perplexity"  # or the name of the loss, if it is not a log-likelihood
 
 
@@ -72,8 +72,8 @@ class Finished:
     run: str
     best_bits: float | None = None
     scored: bool = True  # False where there was no time to score the model of the last step
-    best_accuracy: float | None = None  # of a task
-    task: str = ""
+    best_accuracy: float | None = None  # if items have labels
+    purpose: str = ""
     gives: str = ""  # what the model parses into: "trees", "heads", or nothing
     decoder: str = ""  # by which it does
     direction: Direction | None = None  # of the text, if priors and the default decoder depend on it

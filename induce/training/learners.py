@@ -344,7 +344,7 @@ def lower_rate(config: RunConfig) -> float:
     rate: float = config.optimizer.learning_rate
     try:
         usual: float = resolve(
-            model=config.model_name, preset=config.preset, task=config.task_name
+            model=config.model_name, preset=config.preset, purpose=config.purpose_name
         ).optimizer.learning_rate
     except SynparseError:  # a preset file that is gone
         usual = rate

@@ -253,7 +253,7 @@ class Trainer:
             resumed_at=run.position.step,
             note=TOO_FEW if run.development is run.training else "",
             token=run.config.data.token,
-            task=run.config.task_name,
+            purpose=run.config.purpose_name,
         )
 
     def _progress(self, speed: float, share: float) -> Progress:
@@ -271,7 +271,7 @@ class Trainer:
             seconds=at.seconds,
             seconds_left=max(0.0, left),
             token=data.token,
-            task=self.run.config.task_name,
+            purpose=self.run.config.purpose_name,
             measure=self.run.model.measure,
         )
 
@@ -306,7 +306,7 @@ class Trainer:
             best_bits=self._bits(at.best_loss),
             scored=self.scored,
             best_accuracy=accuracy,
-            task=run.config.task_name,
+            purpose=run.config.purpose_name,
             gives=decoder_entry(decoder).gives if decoder else "",
             decoder=decoder,
             direction=run.facts.direction if decoder and run.config.parse.branching == "text" else None,
@@ -351,7 +351,7 @@ def _exp(loss: float) -> float:
 
 
 class TextScore(NamedTuple):
-    """Mean negative log-likelihood in nats per target, and the accuracy of a task."""
+    """Mean negative log-likelihood in nats per target, and the accuracy if items have labels."""
 
     loss: float
     accuracy: float | None

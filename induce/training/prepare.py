@@ -19,7 +19,7 @@ from induce.data.corpus_checks import Watch
 from induce.data.prepared import PreparedCorpus, PreparedText, prepare
 from induce.data.vocabulary import TOKENS, Vocabulary, leaf
 from induce.data.word_classes import class_vocabulary
-from induce.registry import TASKS, choose_device, load, teacher_entry
+from induce.registry import PURPOSES, choose_device, load, teacher_entry
 from induce.settings.presets import resolve
 from induce.settings.run import DataConfig, RunConfig, entry_of
 from induce.storage.checkpoint import RunFacts, TextFacts, TreesFacts
@@ -213,7 +213,7 @@ def check_enough(config: RunConfig, training: TrainingData, texts: Sequence[str]
         where = " ".join(names) or "the training text"
         remedy = "; pipe the text in, also with --resume" if "-" in texts else ""
         size = f"{training.words} {config.data.token if training.words == 1 else TOKENS[config.data.token]}"
-        useful = "" if config.task_name else ", and about 100,000 for useful trees"
+        useful = "" if config.purpose_name else ", and about 100,000 for useful trees"
         raise SynparseError(
             f"{where}: {size} to learn from after normalization {config.data.normalization!r}; "
             f"at least {MIN_WORDS} are needed{useful}{remedy}"
@@ -298,9 +298,8 @@ class RunData:
 
 def load_run_data(config: RunConfig, request: RunRequest, stop: Stop = lambda: False) -> RunData:
     """Texts and trees in memory. Raises KeyboardInterrupt if ``stop`` returns true while a teacher parses the text."""
-    if config.task_name:
-        texts = names_of(request.text), names_of(request.dev)
-        training, development = load(TASKS.get(config.task_name).examples)(config, *texts)
+    if examples := PURPOSES.get(config.purpose_name).examples:
+        training, development = load(examples)(config, names_of(request.text), names_of(request.dev))
         return RunData(training, development, _facts(request, None, ""), config, choose_device(request.device), ())
     treebank, remaining, annotation = load_trees(config, request), request, ""
     references: References | None = None

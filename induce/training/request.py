@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from induce.data.prepared import read_facts
-from induce.registry import MODELS, TEACHERS, load, teacher_entry
+from induce.registry import MODELS, PROGRAM, PURPOSE, TEACHERS, load, teacher_entry
 from induce.settings.presets import changed, resolve, with_seed
 from induce.settings.run import RunConfig, entry_of
 from induce.storage.locate import PathType, locate, parse_model_spec
@@ -26,12 +26,12 @@ CHANGEABLE = ("train.epochs", "optimizer.learning_rate")  # settings that may ch
 DEVELOPMENT_SHARE = "data.development_share"
 HARMONIC_START = ("model.start_length", "model.start_rate")  # settings of initial trees without teachers
 STORED_INPUT = ("tokenize", "paragraphs", "form", "encoding")  # fields of `InputOptions` that are stored
-KEPT = ("trees", "teachers", "model", "preset", "task", "seed")  # fields of a request that cannot change on resume
+KEPT = ("trees", "teachers", "model", "preset", "purpose", "seed")  # fields of a request that cannot change on resume
 PATHS_AS_GIVEN = "the run keeps paths as they were given: resume in the folder where training began, or give {} again"
 OPTION_NAMES = {
     "text": "TEXT",
     "teachers": "--teacher",
-    "task": "task",
+    "purpose": PURPOSE,
     "tokenize": "--tokenizer",
     "form": "--input-format",
 }
@@ -56,7 +56,7 @@ class RunRequest:
     model: str | None = None
     preset: str | None = None
     settings: tuple[str, ...] = ()
-    task: str = ""
+    purpose: str = ""  # what the model is trained for, if it is not parsing
     seed: int | None = None
     resume: bool = False
     overwrite: bool = False
@@ -108,7 +108,7 @@ class RunRequest:
         if self.teachers:
             load(teacher_entry(self.teachers).check)(self, config)
         prepared = [path for path in self.text if is_corpus(path)]
-        if prepared and (len(self.text) > 1 or self.trees or self.teachers or config.task_name):
+        if prepared and (len(self.text) > 1 or self.trees or self.teachers or config.purpose_name):
             raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
 
     def check_output(self, config: RunConfig) -> None:
@@ -202,22 +202,22 @@ def resolved_config(request: RunRequest) -> RunConfig:
         preset=request.preset,
         settings=request.changes,
         sample=request.sample,
-        task=request.task,
+        purpose=request.purpose,
     )
 
 
 def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, RunRequest]:
     """Settings and request of a resumed run. Raises UsageError if others than `CHANGEABLE` would change."""
-    if checkpoint.facts.task_facts:
-        command = resume_command(request.run, transfer=True)
-        raise SynparseError(f"{request.run}: this run is a transfer; resume it with: {command}")
+    if checkpoint.facts.program_facts:
+        command = resume_command(request.run, program=PROGRAM)
+        raise SynparseError(f"{request.run}: this run has a program of its own; resume it with: {command}")
     config, facts, options = checkpoint.config, checkpoint.facts, request.input_options
     if not _begins(request, config):
         pairs = {
             "--model": (request.model and canonical((config.model_name,), request.model), config.model_name),
             "--preset": (request.preset and canonical((config.preset,), request.preset), config.preset),
             "--seed": (request.seed, config.train.seed),
-            "task": (request.task or None, config.task_name),
+            PURPOSE: (request.purpose or None, config.purpose_name),
             "--tokenizer": (options.tokenize or None, config.data.tokenization),
         }
         check_kept(pairs, request.settings)

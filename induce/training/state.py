@@ -41,7 +41,7 @@ class Run:
     config: RunConfig
     device: str
     group: SingleProcess
-    training: Any  # a `TextInMemory`, or `Examples` of a task
+    training: Any  # a `TextInMemory`, or other `TrainingData`
     development: Any
     vocabulary: Vocabulary
     corpus: Any  # the encoded training text

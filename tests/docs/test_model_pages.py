@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from induce.registry import MODELS, TASKS, load
+from induce.registry import MODELS, PURPOSES, load
 from induce.settings.presets import load_preset
 from induce.settings.run import COMPONENTS, TABLES
 from tests.support.reference import ROOT
@@ -66,7 +66,7 @@ def definitions() -> tuple[set[str], dict[str, set[str]]]:
 def setting_names() -> set[str]:
     tables = {**{name: [kind] for name, kind in TABLES.items()}}
     tables |= {name: [entry.settings for entry in entries.values()] for name, entries in COMPONENTS.items()}
-    models = [*MODELS.values(), *(entry for task in TASKS.values() for entry in task.models.values())]
+    models = [*MODELS.values(), *(entry for task in PURPOSES.values() for entry in task.models.values())]
     tables["model"] = [load(entry.location).Config for entry in models]
     return {
         f"{table}.{field.name}"

@@ -12,7 +12,7 @@ import pytest
 
 from cli.command import walk_commands
 from cli.main import COMMANDS, synparse
-from induce.registry import MODELS, TASKS
+from induce.registry import MODELS, PURPOSES
 from induce.storage.locate import parse_model_spec
 from tests.support.pages import commands, run_commands
 from tests.support.reference import ROOT
@@ -48,7 +48,7 @@ def test_commands_name_existing_options() -> None:
     for arguments, _ in commands(PAGE):
         named = dict(pairwise(arguments))
         if arguments[0] == "task":
-            assert arguments[1] in ("options", "curves", "transfer") or arguments[2] in TASKS
+            assert arguments[1] in ("options", "curves", "transfer") or arguments[2] in PURPOSES
         else:
             assert named.get("--model", "lstm") in MODELS
 

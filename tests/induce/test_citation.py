@@ -6,7 +6,7 @@ from pathlib import Path
 
 from induce.citation import CONVENTIONS, DISTANCES, MODELS, PENN_TREEBANK, SOFTMAXES, citations, read_entries
 from induce.registry import MODELS as TEXT_MODELS
-from induce.registry import TASKS
+from induce.registry import PURPOSES
 from tests.support.calls import Caller
 from tests.support.tiny import settings, train
 from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS
@@ -14,7 +14,7 @@ from treebank.evaluate.conventions import CONVENTIONS as BRACKET_CONVENTIONS
 
 
 def test_every_registered_model_has_entries() -> None:
-    registered = {*TEXT_MODELS, *(name for task in TASKS.values() for name in task.models)}
+    registered = {*TEXT_MODELS, *(name for task in PURPOSES.values() for name in task.models)}
     assert registered == set(MODELS)
 
 

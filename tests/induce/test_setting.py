@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from induce.models.base import check_fits, make_model
-from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, load
+from induce.registry import LOADERS, MODELS, OPTIMIZERS, PURPOSES, load
 from induce.setting import ALWAYS, check_values, describe, make_settings, setting_text
 from induce.settings.presets import changed, load_preset, preset_names, resolve
 from induce.settings.run import TABLES, declared_settings, effective_settings, kind_of, model_settings
@@ -16,11 +16,11 @@ from tests.support import tiny
 from treebank.base.errors import SynparseError
 
 MODEL_LOCATIONS = {
-    entry.location for models in (MODELS, *(task.models for task in TASKS.values())) for entry in models.values()
+    entry.location for models in (MODELS, *(task.models for task in PURPOSES.values())) for entry in models.values()
 }
 COMPONENTS = {
     **{location: load(location).Config for location in MODEL_LOCATIONS},
-    **{f"task {name}": entry.settings for name, entry in TASKS.items()},
+    **{f"task {name}": entry.settings for name, entry in PURPOSES.items()},
     **{f"loader {name}": entry.settings for name, entry in LOADERS.items()},
     **{f"optimizer {name}": entry.settings for name, entry in OPTIMIZERS.items()},
     **TABLES,
@@ -122,8 +122,8 @@ def test_settings_of_parsing_have_an_effect_on_states_of_a_model_without_trees()
 
 
 def test_share_to_set_aside_is_refused_for_a_task_with_a_fixed_one() -> None:
-    with pytest.raises(SynparseError, match=r"it needs a task that sets examples aside$"):
-        resolve(task="craft", settings=["data.development_share=0.1"])
+    with pytest.raises(SynparseError, match=r"it needs a run that sets examples aside$"):
+        resolve(purpose="craft", settings=["data.development_share=0.1"])
 
 
 def test_setting_of_another_loader_is_refused() -> None:

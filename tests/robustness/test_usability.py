@@ -69,7 +69,7 @@ def finished(**settings: Any) -> Finished:
         (finished(gives="trees", on_sample=True), ["parse", "eval", "draw"]),
         (finished(gives="heads"), ["parse", "eval", "draw"]),
         (finished(), ["perplexity", "perplexity"]),
-        (finished(task="listops", gives="trees"), ["task"]),
+        (finished(purpose="listops", gives="trees"), ["task"]),
     ],
 )
 def test_suggested_commands_are_valid(event: Finished, commands: list[str]) -> None:

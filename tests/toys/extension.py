@@ -9,7 +9,7 @@ from induce.registry import (
     DECODERS,
     MODELS,
     PRIORS,
-    TASKS,
+    PURPOSES,
     DecoderEntry,
     DecoderOption,
     ModelEntry,
@@ -31,5 +31,5 @@ def add() -> None:
         DecoderEntry(edges, PhraseEdges, options=options, k_best_location="tests.toys.toy_structure:k_best_trees"),
     )
     PRIORS.add("first-words", PriorEntry("tests.toys.toy_structure:first_words", PhraseEdges))
-    parity = replace(TASKS.get("listops"), location="tests.toys.task_parity:Parity", preset="parity.toml")
-    TASKS.add("parity", parity)
+    parity = replace(PURPOSES.get("listops"), location="tests.toys.task_parity:Parity", preset="parity.toml")
+    PURPOSES.add("parity", parity)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from induce.setting import limited
-from induce.settings.run import TaskSettings
+from induce.settings.run import PurposeSettings
 from induce.tasks.base import Example, Expression, Group, distinct, size_groups
 
 PRESET = """
@@ -21,7 +21,7 @@ loader = {name = "expressions", batch_size = 16}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParitySettings(TaskSettings):
+class ParitySettings(PurposeSettings):
     """Settings of the task."""
 
     reads_text = False

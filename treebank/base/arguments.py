@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """A table of objects by name. ``noun`` names their type in messages.
+    """A table of objects by name. ``noun`` names their type in messages. The name "" is that of a default.
 
     >>> colors = Registry("color", {"red": 1, "blue": 2})
     >>> colors.get("red"), "green" in colors, list(colors)
@@ -36,7 +36,7 @@ class Registry(Generic[T]):
     def get(self, name: str) -> T:
         """The object called ``name``. Raises UnknownNameError that suggests the nearest name."""
         if name not in self.entries:
-            raise UnknownNameError(f"there is no {self.noun} {name!r}; {nearest(name, self.entries)}")
+            raise UnknownNameError(f"there is no {self.noun} {name!r}; {nearest(name, filter(None, self.entries))}")
         return self.entries[name]
 
     def __contains__(self, name: object) -> bool:

@@ -235,7 +235,7 @@ def values_of(trace: Sequence[MemoryState]) -> dict[str, Tensor]:
 class OrderedMemory(GateReading, NextWordModel):
     """Ordered Memory as a language model: the next word is predicted from the top slot, embeddings are tied.
 
-    The paper learns from tasks (`induce.tasks`); this is the same recurrence on plain text.
+    The paper learns from labeled expressions; this is the same recurrence on plain text.
     """
 
     Config = OrderedMemoryConfig

@@ -19,7 +19,7 @@ from induce.data.corpus import TrainingData
 from induce.data.loaders import BatchSettings, falling_rate
 from induce.data.vocabulary import BOUNDARY, FIRST, UNKNOWN, Vocabulary
 from induce.setting import BY_GRADIENTS, count, setting, share
-from induce.settings.run import RunConfig, TaskSettings
+from induce.settings.run import PurposeSettings, RunConfig
 from induce.tasks.base import bad, part_of
 from induce.tasks.craft.world import (
     ACTIONS,
@@ -170,7 +170,7 @@ class Demonstration:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CraftSettings(TaskSettings):
+class CraftSettings(PurposeSettings):
     """Settings of the task."""
 
     reads_text = False
@@ -333,7 +333,7 @@ def load_demonstrations(
     ``task.expressions`` are generated for training, and a quarter as many for development, as in the thesis. Without
     ``dev``, every fifth demonstration of ``text`` is set aside. Raises SynparseError if a file is malformed.
     """
-    task, settings = Craft(), config.task
+    task, settings = Craft(), config.purpose
     sketches, count = read_sketches(settings.sketches), settings.expressions
     training = list(task.read(text, settings) if text else task.generate(settings, "train", count))
     if dev:

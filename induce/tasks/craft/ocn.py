@@ -88,7 +88,7 @@ class TrajectoryParser(ModelParser):
 
         Raises SynparseError if a line is not a trajectory or the model has not learned its task.
         """
-        sketches = read_sketches(self.checkpoint.config.task.sketches)
+        sketches = read_sketches(self.checkpoint.config.purpose.sketches)
         trajectories = [self._trajectory(sentence, sketches) for sentence in block]
         nonempty = [index for index, trajectory in enumerate(trajectories) if trajectory is not None]
         rows: list[list[float]] = [[] for _ in trajectories]

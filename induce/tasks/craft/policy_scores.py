@@ -166,7 +166,7 @@ def score_craft(
     data = (" ".join(paths) or "generated") + (f" (up to {largest} actions)" if largest else "")
     scores, by_model = [], dict[str, list[CraftScore]]()
     for run, checkpoint in checkpoints.items():
-        demonstrations = load_test(paths, checkpoint.config.task, largest=largest)
+        demonstrations = load_test(paths, checkpoint.config.purpose, largest=largest)
         name = system_name(checkpoint.config.model_name, run, alone=len(checkpoints) == 1)
         score = score_policy(name, checkpoint, demonstrations, data, device=choose_device(device))
         scores.append(replace(score, model=run))

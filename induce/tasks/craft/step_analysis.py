@@ -126,7 +126,7 @@ def follow_options(run: str, paths: Sequence[str]) -> StepAnalyses:
     model = build_model(checkpoint)
     if not isinstance(model, OptionController):
         raise SynparseError(f"{run}: this {checkpoint.config.model_name} has no options")
-    craft, settings = Craft(), checkpoint.config.task
+    craft, settings = Craft(), checkpoint.config.purpose
     sketches = read_sketches(settings.sketches)
     demonstrations = list(craft.read(paths, settings) if paths else craft.generate(settings, "test", len(sketches)))
     items, analyses = replay(demonstrations, sketches), []
@@ -148,7 +148,7 @@ def learning_curves(runs: Sequence[str], quantity: str = "success") -> LearningC
     for run in runs:
         facts, log = read_run(run, "craft", LATEST_FIRST).facts, Path(run) / LOG
         if quantity == "return":
-            if not facts.task_facts:
+            if not facts.program_facts:
                 remedy = "name runs of task transfer"
                 raise SynparseError(f"{run}: this run learns from demonstrations, without returns; {remedy}")
             events = [event for event in read_log(log) if event.get("event") == "learned"]

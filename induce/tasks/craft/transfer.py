@@ -93,9 +93,9 @@ class Transfer:
         """The learner, with worlds that earlier iterations have not used."""
         from induce.tasks.craft.ppo import CalledWorlds, ControllerLearner
 
-        config, about = self.config, self.facts.task_facts
+        config, about = self.config, self.facts.program_facts
         seed = int(np.random.SeedSequence((config.train.seed, self.position.epoch)).generate_state(1)[0])
-        episodes = Episodes(config.task.sketches, WORLDS, seed=seed, reward=about["reward"])
+        episodes = Episodes(config.purpose.sketches, WORLDS, seed=seed, reward=about["reward"])
         if isinstance(self.model, OrderedMemoryPolicy):
             options, width, longest = [as_option(self.model)], config.model["slot_size"], LIMIT
         else:
@@ -182,7 +182,7 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     models, configs = [], []
     for run in request.runs:
         checkpoint = store.read(store.find(Path(run)))
-        if checkpoint.config.task_name != "craft" or checkpoint.config.model_name not in TRANSFERABLE:
+        if checkpoint.config.purpose_name != "craft" or checkpoint.config.model_name not in TRANSFERABLE:
             raise SynparseError(
                 f"{run}: this {checkpoint.config.model_name} cannot act in Craft; train ocn, moe, ompn or compile there"
             )
@@ -196,7 +196,8 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     model = start_of(models) if models else single_actions(int(config.model["inner_size"]))
     is_policy = isinstance(model, OrderedMemoryPolicy)
     sketch = read_sketch(request.sketch or DEFAULT_SKETCH)
-    config = replace(config, model={**config.model, **asdict(model.config)}, task=replace(config.task, sketches=sketch))
+    policy, craft = {**config.model, **asdict(model.config)}, replace(config.purpose, sketches=sketch)
+    config = replace(config, model=policy, purpose=craft)
     settings = with_seed(request.settings, request.seed)
     for change in request.settings:
         if change.startswith(("model.", "task.", "data.", "parse.")):
@@ -206,7 +207,7 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     trained = model if isinstance(model, OrderedMemoryPolicy) else model.options
     weights = "".join(f"{name}{value.tolist()}" for name, value in trained.state_dict().items())
     facts = RunFacts(
-        task_facts={"runs": list(request.runs), "reward": reward, "unfrozen": request.unfrozen or is_policy},
+        program_facts={"runs": list(request.runs), "reward": reward, "unfrozen": request.unfrozen or is_policy},
         texts=(f"calls of the options of {', '.join(request.runs) or 'single actions'}",),
         training=replace(NO_TEXT, sha256=digest_bytes(weights.encode())),
     )
@@ -223,16 +224,16 @@ def _resumed(request: TransferRequest, folder: Path) -> Transfer:
     lock = RunLock(folder)
     remove_leftovers(folder)
     checkpoint = store.read(folder / RESUME)
-    if not checkpoint.facts.task_facts:
+    if not checkpoint.facts.program_facts:
         raise SynparseError(f"{folder}: this run learns from demonstrations; resume it with: {resume_command(folder)}")
     facts, config = checkpoint.facts, checkpoint.config
     options = {
-        "--sketch": (request.sketch and read_sketch(request.sketch), config.task.sketches),
-        "--reward": (request.reward, facts.task_facts["reward"]),
+        "--sketch": (request.sketch and read_sketch(request.sketch), config.purpose.sketches),
+        "--reward": (request.reward, facts.program_facts["reward"]),
         "--seed": (request.seed, config.train.seed),
     }
     check_kept(options, request.settings)
-    run_facts = RunFacts(task_facts=facts.task_facts, texts=facts.texts, training=facts.training)
+    run_facts = RunFacts(program_facts=facts.program_facts, texts=facts.texts, training=facts.training)
     config = changed(config, request.settings)
     transfer = Transfer(request, config, store.build_model(checkpoint), run_facts, lock)
     transfer.restore(checkpoint)

@@ -13,7 +13,7 @@ from torch.nn import functional
 from induce.data.batches import Batch, SentenceBatch
 from induce.models.base import Loss, Model, Query
 from induce.models.capabilities import GateReading
-from induce.registry import find_task
+from induce.registry import find_purpose
 from induce.setting import count, dropout_rate
 from induce.settings.run import RunConfig
 from induce.structures import Structure
@@ -138,7 +138,7 @@ class Classifier(Model):
     @classmethod
     def of_run(cls, config: RunConfig, encoder: Encoder) -> Self:
         """The model of a run on a task of labeled examples."""
-        task = find_task(config.task_name)
+        task = find_purpose(config.purpose_name)
         shape = ClassifierShape(task.sides, len(task.labels), float(config.model["classifier_dropout"]))
         return cls(encoder, shape)
 

@@ -20,7 +20,7 @@ from induce.data.vocabulary import RECIPES, Vocabulary, split
 from induce.registry import MODELS, models_of
 from induce.setting import setting
 from induce.settings.presets import load_preset
-from induce.settings.run import DataConfig, RunConfig, TaskSettings
+from induce.settings.run import DataConfig, PurposeSettings, RunConfig
 from induce.tasks.base import bad
 from induce.tasks.examples import LengthLoader, RatedBatch, set_aside
 from treebank.base.errors import SynparseError
@@ -59,7 +59,7 @@ class RatedPair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimilaritySettings(TaskSettings):
+class SimilaritySettings(PurposeSettings):
     """Settings of the task."""
 
     pretrained: str = setting("", help="model folder whose model is fine-tuned; empty: a new model")
@@ -244,7 +244,7 @@ def load_pairs(config: RunConfig, text: Sequence[str], dev: Sequence[str]) -> tu
     """
     if not text:
         raise SynparseError("task similarity learns from rated pairs; name their files, such as sts-train.csv")
-    task, run = Similarity(), config.task.pretrained
+    task, run = Similarity(), config.purpose.pretrained
     training, development = task.read(text), task.read(dev)
     if not dev and config.data.development_share:
         training, development = set_aside(training, round(1 / config.data.development_share))
@@ -256,15 +256,15 @@ def settle(config: RunConfig, model: str | None) -> RunConfig:
 
     Raises SynparseError if its type has no sentence encoder, it was trained on a task, or it is not a ``model``.
     """
-    run = config.task.pretrained
+    run = config.purpose.pretrained
     if not run:
         return config
     from induce.parsing.load import read_trained
 
     pretrained = read_trained(run).config
     pretrainable = [name for name in models_of("similarity") if name in MODELS]
-    if pretrained.task_name or pretrained.model_name not in pretrainable:
-        learned = f", which has learned the task {pretrained.task_name}" if pretrained.task_name else ""
+    if pretrained.purpose_name or pretrained.model_name not in pretrainable:
+        learned = f", which has learned the task {pretrained.purpose_name}" if pretrained.purpose_name else ""
         known = ", ".join(pretrainable)
         raise SynparseError(
             f"{run}: this is a model {pretrained.model_name!r}{learned}; a pretrained {known} is needed"
@@ -282,4 +282,4 @@ def settle(config: RunConfig, model: str | None) -> RunConfig:
         **{name: value for name, value in preset.model.items() if name not in pretrained.model},
         **pretrained.model,
     }
-    return replace(preset, model=settings, data=data, task=config.task, parse=pretrained.parse)
+    return replace(preset, model=settings, data=data, purpose=config.purpose, parse=pretrained.parse)

@@ -98,7 +98,7 @@ def score_similarity(
     systems = [(BASELINE, "", BASELINE, word_overlaps(pairs))]
     for run in runs:
         embedder = Embedder(run, device=device)
-        tuned = "fine-tuned" if embedder.config.task_name else "as trained on text"
+        tuned = "fine-tuned" if embedder.config.purpose_name else "as trained on text"
         name = system_name(embedder.name, run, alone=len(runs) == 1)
         systems.append((name, run, f"{embedder.checkpoint.identity}|{tuned}", cosines(embedder, pairs)))
     scores = []

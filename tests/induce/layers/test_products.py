@@ -108,7 +108,7 @@ def test_a_training_rounds_and_its_scores_do_not(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize(("model", "task"), [("npcfg", ""), ("tree-lstm", "listops")])
 def test_grammars_and_encoders_are_never_rounded(model: str, task: str, tmp_path: Path) -> None:
-    request = RunRequest(run=str(tmp_path / "run"), model=model, task=task, settings=("train.precision=bfloat16",))
+    request = RunRequest(run=str(tmp_path / "run"), model=model, purpose=task, settings=("train.precision=bfloat16",))
     with pytest.raises(SynparseError, match=f"'{model}' learns in float32 only"):
         prepare_run(request)
 

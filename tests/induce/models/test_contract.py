@@ -128,7 +128,7 @@ def readings(name: str) -> list[str]:
 @cache
 def presets_of_text() -> list[RunConfig]:
     """All presets, except those of tasks."""
-    return [preset for preset in map(load_preset, preset_names()) if not preset.task_name]
+    return [preset for preset in map(load_preset, preset_names()) if not preset.purpose_name]
 
 
 def test_presets_name_every_setting_of_the_model(name: str) -> None:

@@ -63,10 +63,10 @@ def test_capitals_hyphens_and_underscores_make_no_difference_in_names() -> None:
     ("request_", "command"),
     [
         ({"model": "CRvNN"}, "model 'crvnn' is for task 'listops': synparse task train listops --model crvnn"),
-        ({"model": "npcfg", "task": "craft"}, "there is no policy 'npcfg'"),
+        ({"model": "npcfg", "purpose": "craft"}, "there is no policy 'npcfg'"),
         ({"model": "ocn-policy"}, "there is no model 'ocn-policy'"),
         ({"preset": "craft-small"}, "is for task 'craft': synparse task train craft --preset craft-small"),
-        ({"preset": "npcfg-small", "task": "logic"}, "is for plain text: synparse train --preset npcfg-small"),
+        ({"preset": "npcfg-small", "purpose": "logic"}, "is for plain text: synparse train --preset npcfg-small"),
     ],
 )
 def test_model_or_preset_of_another_command_is_refused_with_the_command(request_: dict[str, str], command: str) -> None:

@@ -12,7 +12,7 @@ import torch
 from induce.data.loaders import BatchSettings
 from induce.decoding.specification import decoders_of
 from induce.models.base import make_model
-from induce.registry import find_task, load, models_of
+from induce.registry import find_purpose, load, models_of
 from induce.settings.presets import load_preset, preset_names, resolve
 from induce.settings.run import RunConfig, kind_of
 from induce.storage.checkpoint import Check
@@ -34,7 +34,7 @@ def settings(task: str, name: str, *more: str) -> RunConfig:
     """Settings of a tiny run."""
     sizes = SIZES.get(name, ["model.hidden_size=16"])
     limit = "task.longest=12" if task == "listops" else "task.operators=2"
-    return resolve(task=task, model=name, settings=[*TINY, *sizes, limit, *more])
+    return resolve(purpose=task, model=name, settings=[*TINY, *sizes, limit, *more])
 
 
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
@@ -45,8 +45,8 @@ def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
 def untrained(config: RunConfig, count: int, **options: bool) -> tuple[Any, ExpressionLoader]:
     """A model in double precision, and batches of ``count`` examples."""
     torch.manual_seed(1)
-    task = find_task(config.task_name)
-    examples = Examples(task, task.generate(config.task, "train", count, **options))
+    task = find_purpose(config.purpose_name)
+    examples = Examples(task, task.generate(config.purpose, "train", count, **options))
     vocabulary = examples.vocabulary(0, 0)
     model = make_model(config, len(vocabulary)).double().eval()
     return model, ExpressionLoader(examples.encode(vocabulary), BatchSettings(batch_size=4), device="cpu")
@@ -76,9 +76,9 @@ def test_groups_of_similar_length_change_neither_scores_nor_gradients(name: str)
         torch.testing.assert_close(whole, grouped, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("preset", [name for name in preset_names() if load_preset(name).task_name])
+@pytest.mark.parametrize("preset", [name for name in preset_names() if load_preset(name).purpose_name])
 def test_presets_name_every_setting(preset: str) -> None:
-    for name, entry in models_of(load_preset(preset).task_name).items():
+    for name, entry in models_of(load_preset(preset).purpose_name).items():
         config = load_preset(preset, name)
         assert config.model_name == name
         assert set(config.model) == {field.name for field in fields(load(entry.location).Config)}, name
@@ -156,13 +156,13 @@ def test_joins_of_a_batch_are_ordered_by_height() -> None:
 
 def test_conflicting_settings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match=r"there is no model of expressions 'ccm'; known: .*ordered-memory"):
-        resolve(task="listops", model="ccm")
+        resolve(purpose="listops", model="ccm")
     with pytest.raises(SynparseError, match=r"there is no task 'listop'; did you mean 'listops'\?"):
-        resolve(task="listop")
+        resolve(purpose="listop")
     with pytest.raises(SynparseError, match="preset 'listops-small' is for task 'listops': synparse task train lis"):
         resolve(preset="listops-small")
     with pytest.raises(SynparseError, match="preset 'onlstm-small' is for plain text"):
-        resolve(task="logic", preset="onlstm-small")
+        resolve(purpose="logic", preset="onlstm-small")
     with pytest.raises(SynparseError, match="model 'lstm' reads expressions, not stream"):
         trainer(settings("listops", "lstm", "loader.name=stream"), tmp_path)
     with pytest.raises(SynparseError, match="there is no padding 'left'; known: exact, released"):
@@ -201,7 +201,7 @@ def test_released_classifier_of_gumbel_tree_lstm_learns_from_any_batch(task: str
 def test_embedding_size_may_differ() -> None:
     """The sizes of the ON-LSTM paper, section 5.4: 128 and 400 units."""
     for name in ("lstm", "onlstm"):
-        model = make_model(resolve(task="logic", model=name, settings=["model.embedding_size=12"]), 20)
+        model = make_model(resolve(purpose="logic", model=name, settings=["model.embedding_size=12"]), 20)
         assert model.encoder.embedding.weight.shape == (20, 12)
         tokens = torch.tensor([[3, 4, 5], [6, 7, 0]])
         assert model(tokens, torch.tensor([3, 2]), [Side([], [], [])] * 2).shape == (1, 7)

@@ -29,7 +29,7 @@ def tiny(name: str, *more: str) -> PairModel:
     """An untrained model over twelve words."""
     sizes = [setting for setting in SETTINGS.get(name, ["model.hidden_size=16"]) if setting.startswith("model.")]
     torch.manual_seed(3)
-    model = make_model(resolve(task="similarity", model=name, settings=[*sizes, *more]), 12)
+    model = make_model(resolve(purpose="similarity", model=name, settings=[*sizes, *more]), 12)
     return model
 
 
@@ -138,7 +138,7 @@ def test_transformer_has_no_parser_to_freeze() -> None:
 
 
 def test_vocabulary_and_development_pairs(tmp_path: Path) -> None:
-    config = resolve(task="similarity", settings=["data.minimum_count=1"])
+    config = resolve(purpose="similarity", settings=["data.minimum_count=1"])
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"{k % 6}\tThe dog saw {k}\t...\n" for k in range(10)), encoding="utf-8")
     training, development = load_pairs(config, [str(path)], [])

@@ -164,7 +164,7 @@ def test_partition_leaves_out_pairs_of_table_4() -> None:
         config = LogicSettings(partition=name)
         assert not any(phrase in str(drawn) for drawn in Logic().generate(config, "train", 200))
     with pytest.raises(SynparseError, match=r"setting task.partition: there is no partition 'D'; known: A, B, C, full"):
-        resolve(task="logic", settings=["task.partition=D"])
+        resolve(purpose="logic", settings=["task.partition=D"])
 
 
 def test_too_many_examples_are_refused() -> None:
@@ -214,9 +214,9 @@ def test_pairs_of_inference_are_read_without_undecided_ones(tmp_path: Path) -> N
 
 def test_inference_needs_files_and_words() -> None:
     with pytest.raises(SynparseError, match="task nli reads the files of SNLI or MultiNLI; name them"):
-        load_examples(resolve(task="nli"), (), ())
+        load_examples(resolve(purpose="nli"), (), ())
     with pytest.raises(SynparseError, match=r"setting data\.token: the trees of task nli are over words"):
-        NliSettings().check_run(resolve(task="nli", settings=["data.token=character"]))
+        NliSettings().check_run(resolve(purpose="nli", settings=["data.token=character"]))
 
 
 @pytest.mark.parametrize("model", ["gumbel-tree-lstm", "rl-spinn"])
@@ -228,7 +228,7 @@ def test_models_of_inference_learn_labels_and_give_trees(model: str, tmp_path: P
     ]
     path.write_text("\n".join(20 * lines), encoding="utf-8")
     changes = ["model.hidden_size=8", "train.epochs=6", "optimizer.learning_rate=0.05", "loader.batch_size=12"]
-    config = resolve(task="nli", model=model, settings=changes)
+    config = resolve(purpose="nli", model=model, settings=changes)
     list(make_trainer(config, *load_examples(config, [str(path)], [str(path)]), tmp_path / "run", device="cpu").train())
     (score,) = score_task("nli", [str(path)], {"run": [str(tmp_path / "run")]}).scores
     assert score.value == 100

@@ -44,7 +44,7 @@ def busy_cores() -> Iterator[None]:
 def new_run(name: str, folder: Path) -> Trainer:
     if name != TASK:
         return trainer(settings(name, "train.epochs=1"), folder)
-    config = resolve(task=TASK, model="lstm", settings=[*TASK_SETTINGS, "train.epochs=1"])
+    config = resolve(purpose=TASK, model="lstm", settings=[*TASK_SETTINGS, "train.epochs=1"])
     return make_trainer(config, *load_examples(config, (), ()), folder, device="cpu")
 
 

@@ -27,7 +27,7 @@ from induce.tasks.craft.world import ACTIONS, Worlds, draw, goals_of, observe, r
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Location
 
-RUN = resolve(task="craft", settings=["task.expressions=24"])
+RUN = resolve(purpose="craft", settings=["task.expressions=24"])
 CONFIG = CraftSettings(sketches="AC CD DA", expressions=24)
 
 
@@ -136,7 +136,7 @@ def test_files_are_read_and_development_demonstrations_set_aside(tmp_path: Path)
 def test_learning_rate_falls_evenly_over_all_epochs() -> None:
     """The published preset has a linear schedule, and no other."""
     paths = replay(list(Craft().generate(CONFIG, "train", 6)), ("AC", "CD", "DA"))
-    settings = resolve(task="craft", preset="craft", settings=["loader.batch_size=3"])
+    settings = resolve(purpose="craft", preset="craft", settings=["loader.batch_size=3"])
     assert settings.optimizer.decay == 1
     loader = DemonstrationLoader(paths, settings.loader, device="cpu", epochs=2)
     rates = [step.rate for number in (1, 2) for step in loader.steps(np.random.RandomState(1), 0, number)]

@@ -122,7 +122,7 @@ def test_run_is_saved_and_resumed(trained: Path, tmp_path: Path, unfrozen: bool)
     assert [event.epoch for event in events] == [1]
     before = read(find(run))
     assert before.config.model["options"] == 4
-    assert before.config.task.sketches == "A"
+    assert before.config.purpose.sketches == "A"
     for others in ({"sketch": "DCA"}, {"reward": "sparse"}, {"seed": 9}):
         with pytest.raises(UsageError, match=f"--{next(iter(others))} cannot change on --resume: the run keeps"):
             prepare_transfer(request(run, resume=True, settings=(), **others))
