@@ -164,34 +164,27 @@ def impact_cuts(impact: ImpactMatrix) -> list[tuple[int, int]]:
     method leans to the right. On ties the first cut wins. Raises SynparseError if a number is not finite or the shape
     is wrong.
     """
-    sums = np.pad(separation(impact).cumsum(0).cumsum(1), ((1, 0), (1, 0)))
+    sums = np.pad(separation(impact).cumsum(0).cumsum(1), ((1, 0), (1, 0)))  # over all words before i and before j
+
+    def block(top: Array | int, bottom: Array | int, first: Array | int, last: Array | int) -> Array:
+        return sums[bottom, last] - sums[top, last] - sums[bottom, first] + sums[top, first]
+
     todo, spans = [(0, len(sums) - 1)], []
     while todo:
         start, end = todo.pop()
         if end - start < 2:
             continue
-        cut = start + 1 + int(np.argmin(_cut_costs(sums, start, end)))
+        k = np.arange(start + 1, end)  # cuts before each word but the first; word k itself counts on no side
+        left, right = k - start, end - k  # numbers of words; the program counts word k on the right
+        within = block(start, k, start, k) / (2 * left) + block(k + 1, end, k + 1, end) / (2 * right)
+        between = block(start, k, k + 1, end) + block(k + 1, end, start, k)
+        costs = np.round(within - between / (left * right), TIE_DECIMALS)
+        cut = start + 1 + int(np.argmin(costs))
         spans.append((start, end))
         if end - cut > 1 and cut > start:
             spans.append((cut, end))
         todo += [(start, cut), (cut + 1, end)]
     return spans
-
-
-def _cut_costs(sums: Array, start: int, end: int) -> Array:
-    """Cost of a cut before each word k of a span but the first, in which word k itself counts on no side.
-
-    ``sums`` (N + 1, N + 1): sums of the separation over all words before i and before j.
-    """
-    k = np.arange(start + 1, end)
-    left, right = k - start, end - k  # numbers of words; the program counts word k on the right
-
-    def block(top: Array | int, bottom: Array | int, first: Array | int, last: Array | int) -> Array:
-        return sums[bottom, last] - sums[top, last] - sums[bottom, first] + sums[top, first]
-
-    within = block(start, k, start, k) / (2 * left) + block(k + 1, end, k + 1, end) / (2 * right)
-    between = block(start, k, k + 1, end) + block(k + 1, end, start, k)
-    return np.round(within - between / (left * right), TIE_DECIMALS)
 
 
 def impact_heads(impact: ImpactMatrix) -> Heads:

@@ -107,7 +107,15 @@ def punctuation(scores: Array, evidence: Evidence, strength: float) -> Array:
     In a right-branching language a span that ends where its first segment ends gains 1, and a span that ends inside a
     later segment loses `CROSSING_COST`; in a left-branching language the mirror image.
     """
-    return _directed(scores, evidence, strength, _segment_bonus)
+
+    def bonus(segments: Array) -> Array:
+        starts = segment_starts(segments)
+        starts[0] = False
+        last = segments[np.maximum(np.arange(len(starts)) - 1, 0)]
+        same = segments[:, None] == last
+        return (same & starts).astype(np.float32) - np.float32(CROSSING_COST) * (~same & ~starts)
+
+    return _directed(scores, evidence, strength, bonus)
 
 
 def branching_spans(scores: Array, evidence: Evidence, strength: float) -> Array:
@@ -117,31 +125,24 @@ def branching_spans(scores: Array, evidence: Evidence, strength: float) -> Array
     penalty for spans that end with function words, and `prefix_symbols`, it was seven points
     (docs/results/constituency.md).
     """
-    return _directed(scores, evidence, strength, _full_bonus)
+
+    def bonus(segments: Array) -> Array:
+        last_column = np.zeros((len(segments), len(segments) + 1), dtype=np.float32)
+        last_column[:, -1] = 1
+        return last_column
+
+    return _directed(scores, evidence, strength, bonus)
 
 
 def _directed(scores: Array, evidence: Evidence, strength: float, bonus: Callable[[Array], Array]) -> Array:
-    """Scores plus the mean of ``bonus`` (segment of each word -> (N, N + 1)) and its mirror image."""
+    """Scores plus the mean of ``bonus`` and its mirror image.
+
+    ``bonus`` is a function from the segment of each word to the bonus (N, N + 1) in a right-branching language.
+    """
     right, segments = evidence.right_probability, segments_of(evidence.gaps)
     mirrored = np.zeros_like(scores)
     mirrored[:, 1:] = bonus(segments[::-1])[::-1, :0:-1].T
     return scores + np.float32(strength) * (np.float32(right) * bonus(segments) + np.float32(1 - right) * mirrored)
-
-
-def _full_bonus(segments: Array) -> Array:
-    """1 in the column of the sentence's end."""
-    bonus = np.zeros((len(segments), len(segments) + 1), dtype=np.float32)
-    bonus[:, -1] = 1
-    return bonus
-
-
-def _segment_bonus(segments: Array) -> Array:
-    """Bonus (N, N + 1) of a right-branching language: see `punctuation`."""
-    starts = segment_starts(segments)
-    starts[0] = False
-    last = segments[np.maximum(np.arange(len(starts)) - 1, 0)]
-    same = segments[:, None] == last
-    return (same & starts).astype(np.float32) - np.float32(CROSSING_COST) * (~same & ~starts)
 
 
 def segment_edges(scores: Array, evidence: Evidence, strength: float) -> Array:

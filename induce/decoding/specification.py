@@ -8,7 +8,7 @@ from functools import partial
 from math import isfinite
 from typing import Any
 
-from induce.registry import DECODERS, PRIORS, DecoderEntry, DecoderOption, Output, load, score_command
+from induce.registry import DECODERS, PRIORS, DecoderEntry, Output, load, score_command
 from induce.structures import Distances, Structure
 from treebank.base.arguments import canonical
 from treebank.base.errors import SynparseError, UsageError
@@ -50,23 +50,13 @@ def _decoder_options(name: str) -> dict[str, Any]:
         if option is None:
             names = " or ".join(option.name for option in options)
             raise UsageError(f"decoder {name!r}: {kind} has no option {text!r}" + (f"; it has {names}" * bool(names)))
-        try:
-            values[option.name] = _parse_option(option, value if equals else key)
-        except ValueError as error:
-            raise UsageError(f"decoder {name!r}: {error}") from None
+        text = value if equals else key
+        if option.choices and text not in option.choices:
+            raise UsageError(f"decoder {name!r}: {option.name} is {' or '.join(option.choices)}, not {text!r}")
+        values[option.name] = text if option.choices else _number(text)
+        if not option.choices and values[option.name] < 0:
+            raise UsageError(f"decoder {name!r}: {option.name} is a number from 0 on, not {text!r}")
     return values
-
-
-def _parse_option(option: DecoderOption, text: str) -> Any:
-    """The value of an option in ``text``. Raises ValueError, with the valid values, if it is not valid."""
-    if option.choices:
-        if text not in option.choices:
-            raise ValueError(f"{option.name} is {' or '.join(option.choices)}, not {text!r}")
-        return text
-    value = _number(text)
-    if value < 0:
-        raise ValueError(f"{option.name} is a number from 0 on, not {text!r}")
-    return value
 
 
 def with_defaults(name: str, defaults: Mapping[str, str]) -> str:
