@@ -87,7 +87,15 @@ def sweep(document: Any, setting: str) -> Sweep:
     if len(types) > 1:
         raise ValueError(f"these are scores of {' and '.join(types)}; a sweep needs models of one type")
     runs = {score: {value: Runs(by_run) for value, by_run in by_value.items()} for score, by_value in scores.items()}
-    return Sweep(setting, data, runs, _differences(list(configs.values()), setting))
+    first, tables = next(iter(configs.values())), [config.as_dict() for config in configs.values()]
+    names = {f"{table}.{key}": None for config in tables for table in ("model", *TABLES) for key in config[table]}
+    differing = [
+        name
+        for name in names
+        if name not in (setting, "train.seed")
+        and any(setting_of(config, name) != setting_of(first, name) for config in configs.values())
+    ]
+    return Sweep(setting, data, runs, differing)
 
 
 def _config_of(model: str) -> RunConfig:
@@ -137,15 +145,3 @@ def _convention_part(entry: Mapping[str, Any]) -> str:
     """The start of a signature, which describes the convention but not model and data."""
     signature: str = entry["signature"]
     return signature.partition("|data:")[0].partition("|model:")[0]
-
-
-def _differences(configs: Sequence[RunConfig], setting: str) -> list[str]:
-    """Settings other than ``setting`` and the seed in which the models differ."""
-    tables = [config.as_dict() for config in configs]
-    names = {f"{table}.{key}": None for config in tables for table in ("model", *TABLES) for key in config[table]}
-    return [
-        name
-        for name in names
-        if name not in (setting, "train.seed")
-        and any(setting_of(config, name) != setting_of(configs[0], name) for config in configs)
-    ]
