@@ -130,7 +130,10 @@ class StatesFile:
             raise ValueError("word_of_piece must contain each word index from 0, and -1 for pieces without a word")
         counts = {largest + 1} if hidden is not None or attention is not None else set()
         counts |= {len(impact)} if impact is not None else set()
-        words, indices = _words(values, max(counts, default=0))
+        words = values["words"].tolist() if "words" in values else [f"w{i}" for i in range(max(counts, default=0))]
+        indices = values["indices"].tolist() if "indices" in values else list(range(len(words)))
+        if any(second <= first for first, second in pairwise([-1, *indices, len(words)])):
+            raise ValueError("indices must be indices of words in ascending order")
         if counts | {len(indices)} != {len(indices)}:
             raise ValueError(f"the arrays have different numbers of words: {sorted(counts | {len(indices)})}")
         return SentenceStates(
@@ -177,15 +180,6 @@ class StatesFile:
         if name == "attention" and (array < 0).any():
             raise ValueError("attention contains a negative number; store the weights after the softmax")
         return array
-
-
-def _words(values: dict[str, Array], count: int) -> tuple[list[str], list[int]]:
-    """Words, and indices of those that have states, of a sentence with ``count`` states."""
-    words = values["words"].tolist() if "words" in values else [f"w{i}" for i in range(count)]
-    indices = values["indices"].tolist() if "indices" in values else list(range(len(words)))
-    if any(second <= first for first, second in pairwise([-1, *indices, len(words)])):
-        raise ValueError("indices must be indices of words in ascending order")
-    return words, indices
 
 
 def write_states(stream: IO[bytes], sentences: Iterable[SentenceStates]) -> None:
