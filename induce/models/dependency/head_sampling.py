@@ -88,13 +88,8 @@ class HeadSampler:
                 if self.grammars[number].from_outside:
                     nodes.reverse()
             dependents.append(sides)
-        return self._in_order(number, classes, governors, dependents)
 
-    def _in_order(
-        self, number: int, classes: list[int], governors: list[int], dependents: list[tuple[list[int], list[int]]]
-    ) -> DrawnHeads:
-        """The nodes as a sentence, with a word for each."""
-        order: list[int] = []
+        order: list[int] = []  # of the nodes in the sentence
         todo = [(0, False)]  # a node, and whether its left dependents are done
         while todo:
             node, is_next = todo.pop()

@@ -220,7 +220,14 @@ class _Chart:
         """Compute the derivatives by all half spans of one width and return the expected stops."""
         wider = self.d_open_end[side, lasts, width + 1 :]
         done = _products(self.same_end[side, heads, 1 : self.count - width], wider)  # as a dependent of an earlier word
-        inner = self._as_inner_child(side, width)
+        # between the split point of an arc and its dependent
+        other, inner = 1 - side, np.zeros((1, self.shape[3]))
+        if width < self.count - 1:
+            # in the direction of the other side, the head of the arc precedes the half span
+            back, further = self.d_first[other, width:, width + 1].copy(), slice(self.count - width - 1)
+            rest = self.d_rest_end[other, width + 1 :, width + 1 :]
+            back[1:] += _products(rest, self.open_inner_end[other, further, further])
+            inner = back[::-1]
         if self.fragments is not None:
             inner += _products(self.crossing_end[side, heads, 1 : self.count - width], wider)
             inner = inner * self.fragments.dependent_cover[side, heads, width]
@@ -234,24 +241,12 @@ class _Chart:
             after = slice(width + 1, self.count)
             before = slice(self.count - width - 1)
             open_ = done * self.stop[side, heads, 1]
-            further = _products(self.d_rest[side, before, width + 1 :], back_end[after, : self.count - width - 1])
+            by_arcs = _products(self.d_rest[side, before, width + 1 :], back_end[after, : self.count - width - 1])
             if self.fragments is not None:
-                further *= self.fragments.cover[side, before, width]
-            open_[: self.count - width - 1] += further
+                by_arcs *= self.fragments.cover[side, before, width]
+            open_[: self.count - width - 1] += by_arcs
             self.d_open[side, heads, width] = self.d_open_end[side, lasts, width] = open_
         return done * self.done[side, heads, width]
-
-    def _as_inner_child(self, side: int, width: int) -> Array:
-        """Derivative by finished half spans of one width between the split point of an arc and its dependent."""
-        count, other = self.count, 1 - side
-        if width == count - 1:
-            return np.zeros((1, self.shape[3]))
-        # in the direction of the other side, the head of the arc precedes the half span
-        back = self.d_first[other, width:, width + 1].copy()
-        further = slice(count - width - 1)
-        rest = self.d_rest_end[other, width + 1 :, width + 1 :]
-        back[1:] += _products(rest, self.open_inner_end[other, further, further])
-        return back[::-1]
 
     def _leave_arcs(self, side: int, width: int, heads: slice, lasts: slice) -> tuple[Array, Array]:
         """Compute the derivatives by the parts of arcs of one width and return the expected uses of the arcs."""

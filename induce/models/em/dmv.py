@@ -296,18 +296,6 @@ class DmvLearner:
             getattr(self.model, name)[self.member] = torch.from_numpy(getattr(estimate, name))
         return float(total[0])
 
-    def _preferences(self, stage: int) -> Preferences:
-        """Preferences of the member at a stage.
-
-        If the member is annealed, its bias towards near heads decreases from stage to stage.
-        """
-        preferences, config = self.model.preferences(self.member), self.model.config
-        annealed = (self.member * config.annealed) % 1 + config.annealed >= 1
-        if not annealed:
-            return preferences
-        share = stage / (len(config.stages) - 1)
-        return replace(preferences, length_bias=(1 - share) * config.annealed_bias + share * preferences.length_bias)
-
     def _prepare(self) -> None:
         """Compute the classes, predicate scores, word weights and evidence for last heads of the member."""
         config, model, text = self.model.config, self.model, self.text
@@ -320,7 +308,12 @@ class DmvLearner:
         weights = frequency_weights(text.share, scale=config.frequency_scale, power=power)
         begins, ends = np.log(np.maximum(text.edges, 1e-9))
         leaning = (1 - weights) * np.clip(begins - ends, -config.leaning_limit, config.leaning_limit)
-        predicate = weights * self._predicates(classes, leaning, 1 - weights, size)[classes]
+        inner = np.diff(text.segments, prepend=-1, append=-1) == 0  # before each word, and after the last one
+        before = np.where(inner[:-1], np.append(0.0, np.maximum(-leaning, 0)[text.ids[:-1]]), 0.0)
+        after = np.where(inner[1:], np.append((1 - weights)[text.ids[1:]], 0.0), 0.0)
+        sentences = np.repeat(np.arange(len(text.lengths)), text.lengths)
+        scores = predicate_scores(classes[text.ids], text.segments, sentences, before, after, count=size)
+        predicate = weights * scores[classes]
         smoothed = text.counts + 0.5
         tables = {
             "classes": classes,
@@ -338,15 +331,6 @@ class DmvLearner:
         model.last_heads[self.member] = right * min(max(evidence, 0.0), 1.0)
         model.share.copy_(torch.from_numpy(text.counts / max(1, len(text.ids))))
 
-    def _predicates(self, classes: np.ndarray, leaning: np.ndarray, frequent: np.ndarray, size: int) -> np.ndarray:
-        """Scores (K,) of ``size`` classes as predicates, for the class, leaning and frequency (V,) of each word."""
-        text = self.text
-        sentences = np.repeat(np.arange(len(text.lengths)), text.lengths)
-        edges = np.diff(text.segments, prepend=-1, append=-1) != 0  # before each word, and after the last one
-        before = np.where(edges[:-1], 0.0, np.append(0.0, np.maximum(-leaning, 0)[text.ids[:-1]]))
-        after = np.where(edges[1:], 0.0, np.append(frequent[text.ids[1:]], 0.0))
-        return predicate_scores(classes[text.ids], text.segments, sentences, before, after, count=size)
-
     def _choose_sentences(self, done: int) -> None:
         """Prepare the sentences of the stage that contains pass ``done``.
 
@@ -360,12 +344,17 @@ class DmvLearner:
         self.stage = stage
         if done in (0, *ends):
             self.model.objective[self.member] = NOT_COMPARED
-        self.sums = GrammarSums(self._preferences(stage))
+        config, preferences = self.model.config, self.model.preferences(self.member)
+        if (self.member * config.annealed) % 1 + config.annealed >= 1:  # its bias to near heads falls with the stages
+            share = stage / (len(stages) - 1)
+            bias = (1 - share) * config.annealed_bias + share * preferences.length_bias
+            preferences = replace(preferences, length_bias=bias)
+        self.sums = GrammarSums(preferences)
         fit = np.flatnonzero(self.text.lengths <= stages[stage][0])
         if not len(fit):
             lengths = self.text.lengths
             fit = np.flatnonzero(lengths == lengths.min(initial=lengths.max(initial=0)))
-        most = self.model.config.sentences
+        most = config.sentences
         if len(fit) > most:
             fit = np.sort(np.random.default_rng([self.seed, stage]).choice(fit, most, replace=False))
         self.blocks = []

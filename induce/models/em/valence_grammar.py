@@ -164,7 +164,18 @@ class GrammarSums:
         for side in (0, 1):
             np.take(goes_on[:, side, 0].ravel(), pairs[side], out=first[side], mode="clip")
             np.take(goes_on[:, side, 1].ravel(), pairs[side], out=later[side], mode="clip")
-        arcs = self._arc_preferences(block)
+        count, batch = block.classes.shape
+        near = np.exp(-np.multiply.outer(np.arange(count) - 1.0, self.preferences.length_bias)).reshape(count, -1)
+        near[0] = 0
+        sides = _weights_of_sides(block, self.preferences.leaning)  # of the head of each word
+        before, after = _weights_of_sides(block, self.preferences.head_leaning)  # of its dependents
+        heads = np.stack([_read(block.head * weights, side) for side, weights in enumerate((after, before))])
+        dependents = np.stack([_read(weights, side) for side, weights in enumerate(sides)])
+        arcs = self._tables.empty("arcs", (2, count, count, batch))  # preferences, 0 outside the sentence
+        np.multiply(heads[:, :, None], near, out=arcs)
+        for width in range(1, count):
+            arcs[:, : count - width, width] *= dependents[:, width:]
+            arcs[:, count - width :, width] = 0
         first *= arcs
         later *= arcs
         stop = np.stack([grammar.stop[_read(block.classes, side), side] for side in (0, 1)])  # (2, N, B, 2)
@@ -224,22 +235,6 @@ class GrammarSums:
             for width in range(1, count):
                 np.add(heads[: count - width], children[width:], out=pairs[side, : count - width, width])
         return pairs
-
-    def _arc_preferences(self, block: SentenceBlock) -> Array:
-        """Preference weight of each arc (2, N, N, B), or 0 outside the sentence."""
-        count, batch = block.classes.shape
-        near = np.exp(-np.multiply.outer(np.arange(count) - 1.0, self.preferences.length_bias)).reshape(count, -1)
-        near[0] = 0
-        sides = _weights_of_sides(block, self.preferences.leaning)  # of the head of each word
-        before, after = _weights_of_sides(block, self.preferences.head_leaning)  # of its dependents
-        heads = np.stack([_read(block.head * weights, side) for side, weights in enumerate((after, before))])
-        dependents = np.stack([_read(weights, side) for side, weights in enumerate(sides)])
-        arcs = self._tables.empty("arcs", (2, count, count, batch))
-        np.multiply(heads[:, :, None], near, out=arcs)
-        for width in range(1, count):
-            arcs[:, : count - width, width] *= dependents[:, width:]
-            arcs[:, count - width :, width] = 0
-        return arcs
 
 
 def _weights_of_sides(block: SentenceBlock, strength: float) -> tuple[Array, Array]:
