@@ -125,7 +125,8 @@ def _run_reporting_errors(arguments: list[str]) -> int:
     except OSError as error:
         if error.errno not in FILE_ERRORS:
             raise
-        return _end(_file_message(error), 1, error)
+        name = error.filename if error.filename is not None else "the output"
+        return _end(f"{name}: {error.strerror or error}", 1, error)
 
 
 def _call(command: click.Command, arguments: list[str]) -> int:
@@ -139,12 +140,6 @@ def _call(command: click.Command, arguments: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     return 0
-
-
-def _file_message(error: OSError) -> str:
-    """File name and message of an OSError."""
-    name = error.filename if error.filename is not None else "the output"
-    return f"{name}: {error.strerror or error}"
 
 
 def _end(message: str, code: int, error: BaseException | None = None) -> int:

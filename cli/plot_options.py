@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from cli.command import option
 from cli.options import OUTPUT, Decorator
 
 
 def plot_option(help: str) -> Decorator:
     """Add ``--plot`` for an .svg, .pdf or .png file, which `check_plot` checks."""
-    return option("--plot", metavar="FILE", callback=_check_plot, help=f"{help} (.svg, .pdf or .png).", group=OUTPUT)
+    return option(
+        "--plot",
+        metavar="FILE",
+        callback=lambda context, parameter, path: check_plot(path),
+        help=f"{help} (.svg, .pdf or .png).",
+        group=OUTPUT,
+    )
 
 
-def _check_plot(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
-    check_plot(path)
-    return path
+def check_plot(path: str | None, *, trees: bool = False, **reads: Any) -> str | None:
+    """The path of a picture.
 
-
-def check_plot(path: str | None, *, trees: bool = False, **reads: Any) -> None:
-    """Raises SynparseError if a picture cannot be written to ``path``, or would replace a file that the call ``reads``.
-
+    Raises SynparseError if it cannot be written there, or would replace a file that the call ``reads``.
     ``trees``: the picture shows trees or heads, which have more formats than plots.
     """
     from induce.storage.outputs import check_output
@@ -32,3 +32,4 @@ def check_plot(path: str | None, *, trees: bool = False, **reads: Any) -> None:
         suffixes = SUFFIXES if trees else tuple(SCENES)
         check_output(path, suffixes=suffixes, **reads)
         check_format(path, suffixes)
+    return path

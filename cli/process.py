@@ -146,7 +146,13 @@ def prepare() -> None:
     """Make the standard streams block, and keep the descriptors of closed ones from being reused for other files."""
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            _occupy(descriptor)
+            try:
+                os.fstat(descriptor)
+            except OSError:  # the null device takes the number, so that no other file gets it
+                null = os.open(os.devnull, os.O_RDWR)
+                if null != descriptor:
+                    os.dup2(null, descriptor)
+                    os.close(null)
         else:
             _wait(descriptor, name)
 
@@ -157,17 +163,6 @@ def replace_closed_streams() -> None:
         sys.stdout = ClosedOutput()
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-
-
-def _occupy(descriptor: int) -> None:
-    """Open the null device under the number of a closed standard stream, so that no other file gets this number."""
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        null = os.open(os.devnull, os.O_RDWR)
-        if null != descriptor:
-            os.dup2(null, descriptor)
-            os.close(null)
 
 
 def _wait(descriptor: int, name: str) -> None:

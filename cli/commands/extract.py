@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +17,6 @@ from treebank.base.files import replacing, write_whole
 from treebank.base.metadata import has_nan, json_text
 
 if TYPE_CHECKING:
-    from induce.analysis.extraction import SentenceVector
     from treebank.io.read import InputOptions
 
 STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
@@ -133,20 +132,15 @@ def _extract_values(
         with replacing(arrays) as stream:
             write_states(stream, results)
     elif content == VECTORS and arrays:
-        write_whole(arrays, _arrays(results))
+        import numpy as np
+
+        rows = list(results)
+        matrix = np.stack([sentence.vector for sentence in rows]) if rows else np.zeros((0, 0), np.float32)
+        if np.isnan(matrix).any():
+            raise NotANumberError
+        stream = io.BytesIO()
+        np.savez(stream, vectors=matrix, words=np.array([len(sentence.words) for sentence in rows], np.int64))
+        write_whole(arrays, stream.getvalue())
     else:
         call.write(_line_of_numbers(result.to_json(content)) for result in results)
     call.counter.close()
-
-
-def _arrays(vectors: Iterable[SentenceVector]) -> bytes:
-    """Content of the .npz file."""
-    import numpy as np
-
-    rows = list(vectors)
-    matrix = np.stack([sentence.vector for sentence in rows]) if rows else np.zeros((0, 0), np.float32)
-    if np.isnan(matrix).any():
-        raise NotANumberError
-    stream = io.BytesIO()
-    np.savez(stream, vectors=matrix, words=np.array([len(sentence.words) for sentence in rows], np.int64))
-    return stream.getvalue()

@@ -62,7 +62,12 @@ def info(model: str | None, architecture: str | None, form: str) -> None:
 
         lines = list(_model(Path(whole_model(model))))  # nothing is printed if the model is damaged
     else:
-        lines = chain(_machine(), _decoders(), treebank_lines(None))
+        from induce.decoding.specification import decoders_of
+        from induce.registry import DECODERS
+
+        structures = dict.fromkeys(entry.reads for entry in DECODERS.values())  # of other packages, too
+        decoders = (f"  {entry.name}: {', '.join(decoders_of((entry,)))}" for entry in structures)
+        lines = chain(_machine(), ["decoders:"], decoders, treebank_lines(None))
     for line in lines:
         click.echo(wrapped(printable(line), sys.stdout))  # a model file may contain escape sequences
 
@@ -161,16 +166,6 @@ def _checks(history: Sequence[Check]) -> Iterator[str]:
         elif measure != "perplexity":
             value = f"{check.development_loss:.4f}"
         yield f"  {check.epoch:4d}  {value}{per_character}{best}"
-
-
-def _decoders() -> Iterator[str]:
-    """The decoders of each structure, the default one first, including those of other packages."""
-    from induce.decoding.specification import decoders_of
-    from induce.registry import DECODERS
-
-    yield "decoders:"
-    for structure in dict.fromkeys(entry.reads for entry in DECODERS.values()):
-        yield f"  {structure.name}: {', '.join(decoders_of((structure,)))}"
 
 
 def _machine() -> Iterator[str]:

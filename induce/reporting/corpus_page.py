@@ -28,7 +28,7 @@ from treebank.core.sentence import Sentence
 from treebank.core.word_check import plain
 from treebank.draw.picture_files import ink_rules, render
 from treebank.draw.scene import LIGHT
-from treebank.search.phrases import PhraseFilter, PhraseRow, count_phrases, document_of
+from treebank.search.phrases import PhraseFilter, count_phrases, document_of
 from treebank.search.search import draw_sample
 
 MAX_SENTENCES = 50_000  # of a page; a browser takes seconds to read more
@@ -53,7 +53,12 @@ def corpus_page(
     phrases = count_phrases([data.collect(sentences)], PhraseFilter(limit=MAX_PHRASES))
     if not data.rows:
         raise SynparseError("there are no sentences for a page; name files with trees or heads")
-    content = data.to_json() | {"phrases": [_row(row) for row in phrases.rows]}
+    rows = []
+    for row in phrases.rows:
+        frequency = row.frequencies[0]
+        numbers = [None if value is None else round(value, 4) for value in (frequency.share, frequency.confidence)]
+        rows.append([row.words, row.label, frequency.count, frequency.documents, *numbers])
+    content = data.to_json() | {"phrases": rows}
     counts = ((len(data.rows), "sentence"), (data.word_count, "word"), (len(data.documents), "document"))
     sentence_count, word_count, document_count = (quantity(count, noun) for count, noun in counts)
     has_confidence = any(row.frequencies[0].confidence is not None for row in phrases.rows)
@@ -76,13 +81,6 @@ def corpus_page(
         corpus=json_text(content, compact=True).replace("<", "\\u003c"),  # no text can end the script
         script="\n".join((folder / f"{name}.js").read_text("utf-8") for name in SCRIPTS),
     )
-
-
-def _row(row: PhraseRow) -> list[object]:
-    """Words, label, count, documents, share and confidence of a phrase."""
-    frequency = row.frequencies[0]
-    numbers = [None if value is None else round(value, 4) for value in (frequency.share, frequency.confidence)]
-    return [row.words, row.label, frequency.count, frequency.documents, *numbers]
 
 
 class CorpusData:

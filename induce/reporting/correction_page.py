@@ -43,7 +43,9 @@ def correction_page(
         raise SynparseError("there is no sentence of two or more words to check")
     words = [list(plain(sentence.words)) for sentence in sample]
     output = parser.output
-    rows = _trees(parser, words) if output == "trees" else _heads(parser, words)
+    rows = _trees(parser, words) if output == "trees" else []
+    for each, (_, heads) in zip(words, parser.parse_heads(words), strict=True) if output == "heads" else ():
+        rows.append({"words": each, "spans": [], "heads": [head + 1 for head in heads]})
     digest = hashlib.sha256(json_text(rows, compact=True).encode()).hexdigest()
     file = "checked.ptb" if output == "trees" else "checked.conllu"
     content = {"sentences": rows, "output": output, "label": LABEL, "file": file, "digest": digest}
@@ -69,9 +71,3 @@ def _trees(parser: Parser, sentences: Sequence[list[str]]) -> list[dict[str, Any
         spans = [[*span, label] for span, label in zip(tree.spans, tree.labels, strict=True)]
         rows.append({"words": words, "spans": spans, "heads": []})
     return rows
-
-
-def _heads(parser: Parser, sentences: Sequence[list[str]]) -> list[dict[str, Any]]:
-    """Words and heads of each sentence, from 1, with 0 for the root."""
-    pairs = zip(sentences, parser.parse_heads(sentences), strict=True)
-    return [{"words": words, "spans": [], "heads": [head + 1 for head in heads]} for words, (_, heads) in pairs]

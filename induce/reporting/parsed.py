@@ -16,6 +16,7 @@ from induce.parsing.reading import Confidences
 from induce.reporting.sentence_pictures import confident_analysis
 from treebank.core.sentence import ROOT, Sentence
 from treebank.draw.picture import Analysis, counted, projected
+from treebank.evaluate.systems import Predict, head_predictions, tree_predictions
 
 MAX_ROWS = 15  # constituents or pairs of words in a table
 MAX_WORDS = 4  # words of a constituent in a table
@@ -51,6 +52,19 @@ class Parsed:
     def gives_trees(self) -> bool:
         """Whether the model predicts trees, not heads."""
         return self.parser.output == "trees"
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the confidences are probabilities or shares of votes, not distances."""
+        return self.parser.structure.votes_for == self.parser.output
+
+    def predictions(self, name: str) -> Predict:
+        """The analyses as predictions of the system ``name``, for all sentences of the report in order."""
+        if not self.gives_trees:
+            pairs = [(analysis.words, analysis.heads) for analysis in self.analyses]
+            return head_predictions(name, lambda _: pairs)
+        trees = [analysis.tree for analysis in self.analyses if analysis.tree is not None]
+        return tree_predictions(name, lambda _: trees)
 
 
 class CountedParts(NamedTuple):

@@ -25,7 +25,6 @@ from treebank.corpora.catalog import bound_of, load_gold, read_input, up_to
 from treebank.draw.picture_files import render
 from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
 from treebank.evaluate.score_tables import compare_all
-from treebank.evaluate.systems import System, head_predictions, tree_predictions
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 
 DEFAULT_PICTURES = 4  # of each group
@@ -138,7 +137,10 @@ class Report:
     def evaluation(self) -> Evaluation:
         """Scores of the models and of the baselines, with details, and comparisons of equal types. Only with gold."""
         plan = self.plan
-        systems = [_system(model, alone=len(self.runs) == 1) for model in self.models]
+        systems = []
+        for model in self.models:
+            system = system_of(model.parser, model.run, alone=len(self.runs) == 1)
+            systems.append(replace(system, predict=model.predictions(system.name)))
         bound = plan.max_length if isinstance(plan.gold, Treebank) else bound_of(plan.gold or "", plan.max_length)
         scored = EvaluationPlan(
             gold=self.treebank,
@@ -182,13 +184,3 @@ class Report:
         parts = [section for section in parts if section.blocks]
         made_by = plan.command("report", *self._parsing_options(), *plan.own_options())
         return render("report.html", __package__, title=title, sections=parts, version=VERSION, command=made_by)
-
-
-def _system(model: Parsed, *, alone: bool) -> System:
-    """The analyses of a model as a system to score, on all sentences of the report in order."""
-    system = system_of(model.parser, model.run, alone=alone)
-    if system.kind == "heads":
-        pairs = [(analysis.words, analysis.heads) for analysis in model.analyses]
-        return replace(system, predict=head_predictions(system.name, lambda _: pairs))
-    trees = [analysis.tree for analysis in model.analyses if analysis.tree is not None]
-    return replace(system, predict=tree_predictions(system.name, lambda _: trees))

@@ -209,7 +209,7 @@ def calibration(compared: Compared) -> Section:
         if not (parts := judged(compared, model)):
             continue
         bins, noun = calibration_bins(parts), "phrases" if model.gives_trees else "arcs"
-        is_probability, percent, digits, notes = _is_probability(model), 1, ".3g", list[str]()
+        is_probability, percent, digits, notes = model.has_probabilities, 1, ".3g", list[str]()
         lines = [(100 * each.mean, 100 * each.mean) for each in bins]
         if is_probability:
             percent, digits = 100, ".3f"
@@ -255,10 +255,6 @@ def judged(compared: Compared, model: Parsed) -> list[Judged]:
                 confidences.setdefault(span, value)
         parts += [Judged(value, span in gold.spans) for span, value in confidences.items()]
     return parts
-
-
-def _is_probability(model: Parsed) -> bool:
-    return model.parser.structure.votes_for == model.parser.output
 
 
 PICTURE_WORDS = range(5, 31)  # counted words of a sentence in a picture

@@ -181,7 +181,7 @@ def test_suffix_of_another_format_is_refused(call: Caller, arguments: str, probl
         ("convert g.mrg --format text -o o.conllu", "the dog saw a cat"),
         ("search NP g.mrg -o o.jsonl", '{"file": "g.mrg"'),
         ("phrases g.mrg -o o.csv", "\ufeffwords,label"),
-        ("phrases g.mrg -o o.tex", "\\begin{tabular}"),
+        ("phrases g.mrg -o o.tex", "% \\usepackage{booktabs}\n\\begin{tabular}"),
         ("search NP g.mrg -o o.html", "<!DOCTYPE html>"),
     ],
 )

@@ -10,7 +10,7 @@ from treebank.core.word_check import plain
 from treebank.draw.arc_layout import Arc, arcs_of, draw_arcs
 from treebank.draw.arc_layout import make_room as make_room_for_arcs
 from treebank.draw.measure import em_width, runs_right_to_left
-from treebank.draw.picture import GOLD, Marked, Picture, plain_words
+from treebank.draw.picture import GOLD, Marked, Picture
 from treebank.draw.scene import Box, Ink, Scene, Stroke, Text
 from treebank.draw.tree_layout import (
     BARE_TAGS,
@@ -56,14 +56,8 @@ def scene_of(picture: Picture) -> Scene:
     scene.width += MARGIN
     scene.height += MARGIN
     scene.title = picture.title or " ".join(picture.words)
-    scene.description = "; ".join(map(_in_words, marked))
+    scene.description = plain(["; ".join(entry.in_words for entry in marked)])[0]
     return scene
-
-
-def _in_words(marked: Marked) -> str:
-    """The content of a panel in words, for screen readers."""
-    name = f"{marked.analysis.name}: " if marked.analysis.name else ""
-    return f"{name}{plain([plain_words(marked.analysis)])[0]}" + (f" ({marked.note})" if marked.note else "")
 
 
 def _put_panels(scene: Scene, panels: Sequence[Scene]) -> None:

@@ -134,6 +134,12 @@ class Marked:
     missed: dict[int, int] = field(default_factory=dict)
     note: str = ""  # how many are shared, such as "5 of 8 gold brackets"
 
+    @property
+    def in_words(self) -> str:
+        """The content in words, for screen readers."""
+        name = f"{self.analysis.name}: " if self.analysis.name else ""
+        return f"{name}{plain_words(self.analysis)}" + (f" ({self.note})" if self.note else "")
+
 
 @dataclass(frozen=True)
 class Picture:

@@ -42,7 +42,7 @@ def test_judged_phrases_are_those_of_the_trees() -> None:
 
 
 def test_small_distances_differ_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("induce.reporting.sections._is_probability", lambda model: False)
+    monkeypatch.setattr(Parsed, "has_probabilities", False)
     sentences = [Sentence(()).with_tree(Tree.from_text(text)) for text in GOLD]
     parser = synparse.load("english")
     model = Parsed.of(parser, sentences, name="english", run="english")
