@@ -15,6 +15,8 @@ Span = tuple[int, int]  # words from the first number to the second (exclusive),
 Parts = tuple[tuple[str, ...], tuple[str, ...], tuple[Span, ...], tuple[str, ...]]  # words, tags, spans, labels
 _EMPTY = re.compile(r"\([ \t\n]*([^ \t\n()]+)[ \t\n]*(?:\([ \t\n]*\)[ \t\n]*)*\)")
 
+#: labels of nodes without words in the format of CorpusSearch, and in Switchboard
+CORPUSSEARCH_MARKS = frozenset(("ID", "CODE", "META", "METADATA", "VERSION", "LEMMA", "-DFL-"))
 ROOTS = frozenset(("TOP", "ROOT", "S1", "VROOT"))  # labels of outermost brackets only
 
 _WORD = r"[^ \t\n()]"
@@ -164,13 +166,13 @@ class _Pieces(dict[str, tuple[str, str, int]]):
     """Text between two opening brackets -> tag or label, word ("" for a phrase), number of closing brackets.
 
     Pieces such as ``NP `` and ``DT the) `` are frequent, so looking them up instead of matching them makes reading
-    twice as fast. A phrase with a count of -1 marks a piece of another form.
+    twice as fast. A phrase with a count of -1 marks a piece of another form, or one of a format with other rules.
     """
 
     def __missing__(self, piece: str) -> tuple[str, str, int]:
         match = _REGULAR.fullmatch(piece)
         label, word, closing = match.groups("") if match else ("", "", "")
-        parts = (label, word, closing.count(")")) if match else ("", "", -1)
+        parts = (label, word, closing.count(")")) if match and label not in CORPUSSEARCH_MARKS else ("", "", -1)
         if len(self) >= _MAX_ENTRIES:
             self.clear()
         self[piece] = parts
@@ -193,7 +195,10 @@ SPANS = _Spans()
 
 
 def scan_regular(text: str) -> Parts | None:
-    """The tree of ``text`` if it is one tree made of ``(LABEL`` and ``(TAG word)`` alone, or None."""
+    """The tree of ``text`` if it is one tree made of ``(LABEL`` and ``(TAG word)`` alone, or None.
+
+    It is None for a tree with a label of `CORPUSSEARCH_MARKS`, so that only the other trees need to be searched for it.
+    """
     words: list[str] = []
     tags: list[str] = []
     labels: list[str] = []

@@ -15,12 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
-from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, shorten, without_outer_brackets
+from treebank.core.brackets import CORPUSSEARCH_MARKS, HELP_CLOSE, HELP_OPEN, shorten, without_outer_brackets
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Span, Tree
 from treebank.io.bracketed import read_bracketed, read_trees
 from treebank.io.checks import DamageSigns, TreeChecks
-from treebank.io.content import CORPUSSEARCH_MARKS
 from treebank.io.lines import BAD, OnBad, look_ahead, open_lines, report
 from treebank.io.source import AnyPath, Source
 
@@ -70,7 +69,7 @@ def read_corpussearch(
     ``on_bad``, the error is reported to it and the tree is skipped.
     """
     name = Source.of(path).path
-    signs, checks = DamageSigns(name, notify), TreeChecks(name, notify)
+    signs = DamageSigns(name, notify)
     has_lemmas = False
 
     def inspect(trees: Iterable[tuple[Tree, int]]) -> None:
@@ -83,16 +82,18 @@ def read_corpussearch(
     def read(on_bad: OnBad | None) -> Iterator[tuple[Tree, int]]:
         return read_trees(path, on_bad=on_bad)
 
-    for raw, line in look_ahead(read, inspect, on_bad):
-        for word, tag in zip(raw.words, raw.tags, strict=True):
-            if tag == "ID":
-                signs.add_id(word, line)
-        if (tree := penn_tree(raw, has_lemmas=has_lemmas)).words:
-            checks.add(tree, line)
-            plain = tree.without_traces()
-            yield Sentence(plain.words, plain.tags, tree, location=Location(name, line))
+    def plain_trees() -> Iterator[tuple[Tree, int]]:
+        for raw, line in look_ahead(read, inspect, on_bad):
+            for word, tag in zip(raw.words, raw.tags, strict=True):
+                if tag == "ID":
+                    signs.add_id(word, line)
+            if (tree := penn_tree(raw, has_lemmas=has_lemmas)).words:
+                yield tree, line
+
+    for tree, line in TreeChecks(name, notify).watch(plain_trees()):
+        plain = tree.without_traces()
+        yield Sentence(plain.words, plain.tags, tree, location=Location(name, line))
     signs.report()
-    checks.report()
 
 
 def penn_tree(tree: Tree, *, has_lemmas: bool) -> Tree:
@@ -167,7 +168,7 @@ def without_lemma(leaf: str) -> str:
     return leaf[: hyphens[-1] if leaf[0].isalnum() else hyphens[0]]
 
 
-_LINE = re.compile(r"(#(\d+):[^ \[]*\[\d+\]) ([^#]*)(?:#.*)?")
+_LINE = re.compile(r"(#(\d+):[^ \[]*\[\d+\]) ([^#]*)(?:#(?!\d+:[^ \[]*\[)[^#]*)*")  # one tree; remarks follow it
 _PIECE = re.compile(r"([^()|]*)([()|]|$)")
 
 

@@ -26,8 +26,7 @@ from treebank.core.brackets import (
 )
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
-from treebank.io.checks import OF_CORPUSSEARCH, TreeChecks, check_trees
-from treebank.io.content import has_corpussearch_marks
+from treebank.io.checks import TreeChecks
 from treebank.io.lines import BAD, OnBad, check_size, look_ahead, open_blocks, report
 from treebank.io.source import AnyPath, Source, reads_once
 
@@ -53,7 +52,7 @@ def read_bracketed(
 ) -> Iterator[Sentence]:
     """The sentences of a treebank file: the tree, and the words and tags without empty elements. See `read_trees`.
 
-    Unless the user has declared the format, TreebankError is raised for trees of another format (`check_trees`): before
+    Unless the user has declared the format, TreebankError is raised for trees of another format (`TreeChecks`): before
     the first of a file, and for a pipe, before those that its first bytes do not contain. ``notify`` is called at the
     end if a few words have no tag (`TreeChecks`).
     """
@@ -62,14 +61,10 @@ def read_bracketed(
     checks = TreeChecks(source.path, notify, is_checked=is_checked)
 
     def read(on_bad: OnBad | None) -> Iterator[tuple[Tree, int]]:
-        return read_trees(source, on_bad=on_bad, rewrite=rewrite, check=check_block if is_checked else ignore)
-
-    def check_block(line: int, block: str) -> None:
-        if line > 1 and has_corpussearch_marks(block):  # the first trees are inspected
-            raise TreebankError(source.path, line, f"below, {OF_CORPUSSEARCH}; give --input-format corpussearch")
+        return read_trees(source, on_bad=on_bad, rewrite=rewrite, on_irregular=checks.search_marks)
 
     def inspect(trees: Sequence[tuple[Tree, int]]) -> None:
-        check_trees(source.path, [tree for tree, _ in trees])
+        checks.check([tree for tree, _ in trees])
 
     if not is_checked:
         trees = read(on_bad)
@@ -79,11 +74,9 @@ def read_bracketed(
         trees = read(on_bad)
     else:
         trees = look_ahead(read, inspect, on_bad)
-    for tree, line in trees:
-        checks.add(tree, line)
+    for tree, line in checks.watch(trees):
         words, tags = (tree.words, tree.tags) if TRACE not in tree.tags else _without_traces(tree)
         yield Sentence(words, tags if any(tags) else (), tree, location=Location(source.path, line))
-    checks.report()
 
 
 def read_trees(
@@ -91,27 +84,28 @@ def read_trees(
     *,
     on_bad: OnBad | None = None,
     rewrite: Rewrite | None = None,
-    check: Callable[[int, str], None] = ignore,
+    on_irregular: Callable[[Tree], None] = ignore,
 ) -> Iterator[tuple[Tree, int]]:
     """The trees of a file, each with the number of the line where it starts, streamed.
 
-    Comments between trees are skipped (see `TreeSplitter`). ``check`` is called with blocks of lines, each with the
-    number of its first line. Raises TreebankError with file and line for unbalanced
-    brackets, and for lines that ``rewrite`` refuses; with ``on_bad``, the error is reported to it and the tree is
-    skipped.
+    Comments between trees are skipped (see `TreeSplitter`). ``on_irregular`` is called with each tree that is not made
+    of ``(LABEL`` and ``(TAG word)`` alone. Raises TreebankError with file and line for unbalanced brackets, and for
+    lines that ``rewrite`` refuses; with ``on_bad``, the error is reported to it and the tree is skipped.
     """
     source = Source.of(path)
     undecoded: deque[TreebankError] = deque()
-    texts = _margins(source, on_bad and undecoded.append, check)
+    texts = _margins(source, on_bad and undecoded.append)
     if rewrite is not None:
         texts = _rewritten(source.path, texts, rewrite, on_bad)
-    trees = _parse_blocks(texts, TreeSplitter(source.path, on_bad))
+    trees = _parse_blocks(texts, TreeSplitter(source.path, on_bad), on_irregular)
     if on_bad is None:
         return trees
     return (pair for pair in trees if not _cannot_be_decoded(*pair, undecoded, on_bad))
 
 
-def _parse_blocks(texts: Iterator[tuple[int, str]], splitter: TreeSplitter) -> Iterator[tuple[Tree, int]]:
+def _parse_blocks(
+    texts: Iterator[tuple[int, str]], splitter: TreeSplitter, on_irregular: Callable[[Tree], None] = ignore
+) -> Iterator[tuple[Tree, int]]:
     for number, text in texts:
         parts = scan_regular(text) if splitter.is_between_trees else None
         if parts is not None:
@@ -119,7 +113,9 @@ def _parse_blocks(texts: Iterator[tuple[int, str]], splitter: TreeSplitter) -> I
             yield Tree(*parts), number
             continue
         for line, block in splitter.feed(number, text):
-            yield from _parse_block(splitter, line, block)
+            for pair in _parse_block(splitter, line, block):
+                on_irregular(pair[0])
+                yield pair
     splitter.close()
 
 
@@ -144,15 +140,14 @@ def _rewritten(
             report(TreebankError(path, line, str(error)), on_bad)
 
 
-def _margins(source: Source, on_bad: OnBad | None, check: Callable[[int, str], None]) -> Iterator[tuple[int, str]]:
+def _margins(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, str]]:
     """The text of a file cut before each line that begins with a bracket, with line numbers.
 
     From the first ``\\(`` on, ``\\(`` and ``\\)`` are brackets in words, as nltk writes them.
     """
     is_escaped = False
     for line, block in open_blocks(source, on_bad=on_bad):
-        check(line, block)
-        is_escaped = is_escaped or "\\(" in block
+        is_escaped = is_escaped or ("\\" in block and "\\(" in block)  # the first search is much faster
         if is_escaped:
             block = block.replace("\\(", "-LRB-").replace("\\)", "-RRB-")
         first, *rest = block.removesuffix("\n").split("\n(")

@@ -6,14 +6,14 @@ reported in notes at the end of a file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 from treebank.base.errors import TreebankError
-from treebank.core.brackets import shorten
+from treebank.core.brackets import CORPUSSEARCH_MARKS, shorten
 from treebank.core.sentence import PENN_TAGS
 from treebank.core.tree import Tree
-from treebank.io.content import AS_BRACKETS, CORPUSSEARCH_MARKS, leaves_problem, share
+from treebank.io.content import AS_BRACKETS, leaves_problem, share
 from treebank.io.lines import LOOK_AHEAD
 
 MAX_CHECKED_TREES = 100  # of a file, at equal distances, which takes less time than all of them
@@ -43,60 +43,66 @@ class TreeChecks:
 
     def __init__(self, path: str, notify: Callable[[str], None], *, is_checked: bool = False) -> None:
         self._path, self._notify, self._is_checked = path, notify, is_checked
-        self._count = self._complete = self._incomplete = self._words = self._untagged = 0
+        self._incomplete = self._untagged = self._bare = 0
         self._first = ("", 0)
-        self._sample: list[Tree] = []
-        self._distance = 1  # of the trees of the sample
+        self._mark = ""  # a node of CorpusSearch
+        self._checked = 0  # the number of trees in the latest check
 
-    def add(self, tree: Tree, line: int) -> None:
-        """Count the words of a tree that starts in ``line``."""
-        self._count += 1
-        if self._count == LOOK_AHEAD:
-            self.check()
-        if not self._count % self._distance:
-            self._sample.append(tree)
-            if len(self._sample) > 2 * MAX_CHECKED_TREES:
-                self._sample = self._sample[1::2]
-                self._distance *= 2
-        self._words += len(tree.words)
-        if "" not in tree.tags:
-            self._complete += 1
-        elif any(tree.tags) or len(tree.words) == 1:
+    def watch(self, trees: Iterable[tuple[Tree, int]]) -> Iterator[tuple[Tree, int]]:
+        """The ``trees``, each with its line. They are counted and checked, and at the end, exceptions are reported."""
+        count = words = 0  # local variables, since this runs for each tree
+        sample: list[Tree] = []
+        distance = 1  # of the trees of the sample
+        for pair in trees:
+            tree = pair[0]
+            count += 1
+            words += len(tree.words)
+            if "" in tree.tags:
+                self._add_untagged(*pair)
+            if not count % distance and self._is_checked:
+                sample.append(tree)
+                if count == LOOK_AHEAD > self._checked:
+                    self.check(sample)
+                if len(sample) > 2 * MAX_CHECKED_TREES:
+                    sample, distance = sample[1::2], 2 * distance
+            yield pair
+        if self._is_checked and (count > LOOK_AHEAD or self._mark):  # else the caller has checked them
+            self.check(sample)
+        has_few = self._incomplete <= MAX_INCOMPLETE_SHARE * (count - self._incomplete - self._bare)
+        if self._incomplete and (has_few or self._untagged <= MAX_UNTAGGED_SHARE * words):
+            word, line = self._first
+            self._notify(f"{self._path}:{line}: {shorten(word)} has no tag, unlike most words; is it out of place?")
+
+    def _add_untagged(self, tree: Tree, line: int) -> None:
+        """Count a tree in which words have no tags, or none has."""
+        if not any(tree.tags) and len(tree.words) > 1:
+            self._bare += 1
+        else:
             if not self._incomplete:
                 self._first = (tree.words[tree.tags.index("")], line)
             self._incomplete += 1
             self._untagged += tree.tags.count("")
 
-    def check(self) -> None:
-        """Raises TreebankError if the trees so far are evidently of another format."""
-        if self._is_checked:
-            check_trees(self._path, self._sample)
+    def search_marks(self, tree: Tree) -> None:
+        """Look for a node such as ID or CODE."""
+        if not self._mark:
+            self._mark = next((name for name in (*tree.tags, *tree.labels) if name in CORPUSSEARCH_MARKS), "")
 
-    def report(self) -> None:
-        """Check all trees, and report the first word without a tag if there are few."""
-        if self._count > LOOK_AHEAD:  # else the caller has checked them
-            self.check()
-        has_few = self._incomplete <= MAX_INCOMPLETE_SHARE * self._complete
-        if self._incomplete and (has_few or self._untagged <= MAX_UNTAGGED_SHARE * self._words):
-            word, line = self._first
-            self._notify(f"{self._path}:{line}: {shorten(word)} has no tag, unlike most words; is it out of place?")
-
-
-def check_trees(path: str, trees: Sequence[Tree]) -> None:
-    """Raises TreebankError if ``trees``, a sample of a file in brackets, are evidently of another format."""
-    sample = trees[:: 1 + len(trees) // MAX_CHECKED_TREES]
-    words = [*chain.from_iterable(tree.words for tree in sample)]
-    names = set().union(*(tree.labels for tree in sample), *(tree.tags for tree in sample))
-    problem = leaves_problem(words)
-    if marks := sorted(names & CORPUSSEARCH_MARKS):
-        problem = f"{OF_CORPUSSEARCH} (a node {marks[0]}); give --input-format corpussearch"
-    categories = {name for name in names | PENN_TAGS | _PHRASES if len(name) > 1 and name.isupper() and name.isalnum()}
-    are_labels = [] if categories.isdisjoint(words) else [word for word in words if word in categories]
-    if not problem and len(are_labels) > 0.5 * len(words):
-        example = share(len(are_labels), len(words), "words", are_labels[0])
-        problem = f"the leaves are labels, so these trees have no words ({example})"
-    if problem:
-        raise TreebankError(path, 0, f"{problem}; {AS_BRACKETS}")
+    def check(self, trees: Sequence[Tree]) -> None:
+        """Raises TreebankError if ``trees``, of which some are inspected, are evidently of another format."""
+        self._checked = len(trees)
+        problem = f"{OF_CORPUSSEARCH} (a node {self._mark}); give --input-format corpussearch" if self._mark else ""
+        sample = trees[:: 1 + len(trees) // MAX_CHECKED_TREES]
+        words = [*chain.from_iterable(tree.words for tree in sample)]
+        names = PENN_TAGS.union(_PHRASES, *(tree.labels for tree in sample), *(tree.tags for tree in sample))
+        categories = {name for name in names if len(name) > 1 and name.isupper() and name.isalnum()}
+        are_labels = [] if categories.isdisjoint(words) else [word for word in words if word in categories]
+        problem = problem or leaves_problem(words)
+        if not problem and len(are_labels) > 0.5 * len(words):
+            example = share(len(are_labels), len(words), "words", are_labels[0])
+            problem = f"the leaves are labels, so these trees have no words ({example})"
+        if problem:
+            raise TreebankError(self._path, 0, f"{problem}; {AS_BRACKETS}")
 
 
 class DamageSigns:

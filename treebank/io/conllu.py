@@ -12,7 +12,7 @@ from treebank.base.errors import TreebankError
 from treebank.core.brackets import shorten
 from treebank.core.sentence import ROOT, Annotation, Location, Sentence
 from treebank.io.checks import COMMENT_INSIDE, COMMENTS_ALONE, NO_HEAD, OTHER_TEXT, OUTER_SPACE, DamageSigns
-from treebank.io.lines import OnBad, check_size, open_lines, report
+from treebank.io.lines import MAX_SENTENCE_CHARACTERS, OnBad, check_size, open_lines, report
 from treebank.io.source import AnyPath, Source
 
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)
@@ -165,31 +165,39 @@ def _annotation(block: _Block, columns: Columns) -> Annotation:
 
 def _blocks(source: Source, has_comments: bool, on_bad: OnBad | None, signs: DamageSigns) -> Iterator[_Block]:
     """The lines of each sentence of a file. Comments inside of a sentence join those before it."""
-    first = size = 0
-    numbers: list[int] = []
+    first = size = number = 0
+    inside: list[int] = []  # comments
     comments: list[str] = []
     rows: list[str] = []
+
+    def block(end: int, *, is_ended: bool) -> _Block:
+        numbers: Sequence[int] = range(first, max(end, first + 1))
+        return _Block([n for n in numbers if n not in inside] if inside else numbers, comments, rows, is_ended)
+
     for number, line in open_lines(source, on_bad=on_bad):
         if not line.strip(" \t"):
             if rows:
-                yield _Block(numbers, comments, rows, True)
-                comments, rows, numbers = [], [], []
+                yield block(number, is_ended=True)
+                comments, rows, inside = [], [], []
             elif any(map(_OF_SENTENCE.match, comments)):
                 signs.add(COMMENTS_ALONE, number - len(comments))
                 comments = [comment for comment in comments if not _OF_SENTENCE.match(comment)]
         elif has_comments and line[0] == "#" and not (rows and _OF_SENTENCE.match(line)):
             if rows:
                 signs.add(COMMENT_INSIDE, number)
+                inside.append(number)
             comments.append(line)
         else:
             if not rows:
                 first, size = number, 0
             rows.append(line)
-            numbers.append(number)
             size += len(line)
-            check_size(source.path, first, size)
-    if rows or (comments and first):
-        yield _Block(numbers or [first], comments, rows, False)
+            if size > MAX_SENTENCE_CHARACTERS:
+                check_size(source.path, first, size)
+    if rows:
+        yield block(number + 1, is_ended=False)
+    elif comments and first:
+        yield block(first + 1, is_ended=False)
 
 
 def _check_complete(sentence: Sentence, block: _Block) -> None:
@@ -209,11 +217,18 @@ def _add_signs(signs: DamageSigns, sentence: Sentence, block: _Block) -> None:
     joined = "".join(sentence.words)
     if BLANK in joined and any(word[0] == BLANK or word[-1] == BLANK for word in sentence.words):
         signs.add(OUTER_SPACE, block.first)
-    if any(line.startswith("# newdoc") for line in block.comments):
-        signs.begin_document()
-    if name := block.comment("sent_id"):
+    name = text = ""
+    for line in block.comments:  # in one pass, since this runs for each sentence
+        key, _, value = line[1:].partition("=")
+        key = key.strip()
+        if key == "sent_id":
+            name = name or value.strip()
+        elif key == "text":
+            text = text or "".join(value.split())
+        elif line.startswith("# newdoc"):
+            signs.begin_document()
+    if name:
         signs.add_id(name, block.first)
-    text = "".join(block.comment("text").split())
     is_same = text == joined.replace(BLANK, "")  # unless there are multiword tokens
     if text and not is_same and text != block.surface():
         signs.add(OTHER_TEXT, block.first)

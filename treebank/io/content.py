@@ -20,6 +20,7 @@ from treebank.core.brackets import shorten
 Lines = Sequence[str]  # the first lines of a file that are not blank, without the last one, which may be incomplete
 MAX_LINES = 50  # from which a format is detected
 MIN_ROWS = 3  # lines of a table
+MIN_LONG_LINE = 1 << 13  # characters of a line whose end is not among the first bytes of a file
 
 # --- formats
 
@@ -45,8 +46,6 @@ _THREE_COLUMNS = re.compile(r"[^\t ]+\t[^\t a-z0-9][^\t ]*\t([0-9]+)")
 _BRACKETS = re.compile(r"\(\s*(?:[^\s()]+\s*)?\(\s*[^\s()]+\s*(?:\(|[^\s()]+\s*\))")
 _BRACKET_OR_WORD = re.compile(r"[()]|[^\s()]+")
 MIN_BRACKET_SHARE = 0.1  # opening brackets per word or label in trees; in text, they are rarer
-#: labels of nodes without words in the format of CorpusSearch, and in Switchboard
-CORPUSSEARCH_MARKS = frozenset(("ID", "CODE", "META", "METADATA", "VERSION", "LEMMA", "-DFL-"))
 _CORPUSSEARCH = re.compile(r"\((?:ID|CODE|META|METADATA|VERSION|-DFL-)[\s(]")
 _MARK_STARTS = ("(ID", "(CODE", "(META", "(VERSION", "(-DFL-")  # searched first, which is faster
 COMMENTS = ("#", "%%", "/*", "/~*", "*x*", "<")
@@ -124,7 +123,7 @@ def is_bracketed(lines: Lines) -> bool:
 
     Most words must be inside of brackets, and brackets as frequent as in trees.
     """
-    rows = [line.strip() for line in lines if not line.lstrip().startswith(COMMENTS)][:MAX_LINES]
+    rows = [line.strip() for line in lines[:MAX_LINES] if not line.lstrip().startswith(COMMENTS)]
     if not rows or not rows[0].startswith("("):
         return False
     depth = words = outside = opening = 0
@@ -160,7 +159,8 @@ def is_jsonl(lines: Lines) -> bool:
     Most other lines must begin like an object.
     """
     value = json_object(lines[0])
-    if value is None and len(lines) == 1 and lines[0].lstrip().startswith("{") and _INCOMPLETE_JSON.match(lines[0]):
+    is_long = len(lines[0]) >= MIN_LONG_LINE and lines[0].lstrip().startswith("{")
+    if value is None and is_long and _INCOMPLETE_JSON.match(lines[0]):
         return any(f'"{key}"' in lines[0] for key in JSON_KEYS)
     return value is not None and any(key in value for key in JSON_KEYS) and _most(lines, re.compile(r"\s*\{").match)
 
@@ -395,7 +395,7 @@ def text_problem(head: str, *, is_raw: bool = False) -> str:
 
     ``is_raw`` says that a tokenizer will split it at all white space.
     """
-    lines = first_lines(head)
+    lines = first_lines(head)[: 2 * MAX_LINES]
     if not lines:
         return ""
     if _XML.match(lines[0].lstrip()):
@@ -408,7 +408,7 @@ def text_problem(head: str, *, is_raw: bool = False) -> str:
         or _columns_problem(lines)
         or _first_problem(_MARKUP, lines, "lines")
         or _first_problem(
-            _WORDS, [token for token in " ".join(lines[:200]).split() if token.strip("[]=")], "words"
+            _WORDS, [token for token in " ".join(lines).split() if token.strip("[]=")], "words"
         )  # without brackets of chunks
         or ("" if is_raw else _spaces_problem(lines))
     )
@@ -438,7 +438,8 @@ def _json_problem(lines: Lines) -> str:
 
 def _speakers_problem(lines: Lines) -> str:
     """The message for a transcript: lines begin with names of speakers, which are repeated, or all lines do."""
-    matches = [(line, match[1] or match[2]) for line in lines if (match := _SPEAKER.fullmatch(line))]
+    candidates = [line for line in lines if ":" in line[:40] or line.lstrip()[:1] in ("[", "<")]  # faster than matching
+    matches = [(line, match[1] or match[2]) for line in candidates if (match := _SPEAKER.fullmatch(line))]
     count = len(matches)
     is_repeated = len({name for _, name in matches}) < count
     if count < 2 or count < (MIN_SPEAKER_SHARE if is_repeated and count >= MIN_ROWS else 1) * len(lines):

@@ -222,7 +222,7 @@ def _refined(path: str, by_suffix: Format, head: str) -> Format:
     if not any({by_suffix.name, other.name} <= family for family in families):
         problem = f"the content is {other.name}, not {by_suffix.name} as the suffix says"
         raise TreebankError(path, 0, f"{problem}; rename the file or give --input-format {other.name}")
-    is_known = by_suffix.matches is not _never or by_suffix.name == "conllx"
+    is_known = by_suffix.name == "conllx" or by_suffix.matches not in (_never, content.is_jsonl)
     if is_known and other is by_suffix and (problem := content.suffix_problem(head)):
         raise TreebankError(path, 0, problem)
     return by_suffix
