@@ -127,21 +127,19 @@ def check_values(table: str, settings: Any) -> None:
     An integer may stand for a float.
     """
     for declared in fields(settings):
-        _check_value(f"{table}.{declared.name}", getattr(settings, declared.name), declared)
-
-
-def _check_value(name: str, value: Any, declared: Any) -> None:
-    kind, about = type(declared.default), declared.metadata
-    if type(value) is not kind and not (kind is float and type(value) is int):
-        raise UsageError(f"setting {name} = {abbreviate(value)} is of another type ({kind.__name__} was expected)")
-    if kind is tuple and not all(isinstance(item, str) for item in value):
-        raise UsageError(f"setting {name} = {abbreviate(value)} is of another type (names were expected)")
-    if about.get("choices") and value not in about["choices"]:
-        hint = nearest(str(value), about["choices"])
-        raise UnknownNameError(f"setting {name}: there is no {declared.name} {abbreviate(value)}; {hint}")
-    low, high = about.get("at_least"), about.get("at_most")
-    if low is not None and high is not None and not low <= value <= high:
-        raise UsageError(f"setting {name} = {abbreviate(value)} must lie between {low:g} and {high:g}")
+        name, value = f"{table}.{declared.name}", getattr(settings, declared.name)
+        kind: Any = type(declared.default)
+        about = declared.metadata
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            raise UsageError(f"setting {name} = {abbreviate(value)} is of another type ({kind.__name__} was expected)")
+        if kind is tuple and not all(isinstance(item, str) for item in value):
+            raise UsageError(f"setting {name} = {abbreviate(value)} is of another type (names were expected)")
+        if about.get("choices") and value not in about["choices"]:
+            hint = nearest(str(value), about["choices"])
+            raise UnknownNameError(f"setting {name}: there is no {declared.name} {abbreviate(value)}; {hint}")
+        low, high = about.get("at_least"), about.get("at_most")
+        if low is not None and high is not None and not low <= value <= high:
+            raise UsageError(f"setting {name} = {abbreviate(value)} must lie between {low:g} and {high:g}")
 
 
 def describe(name: str, declared: Any, value: Any) -> str:
@@ -151,9 +149,6 @@ def describe(name: str, declared: Any, value: Any) -> str:
     limits = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
     choices = ", ".join(choice or "(none)" for choice in about.get("choices", ()))
     kind = "list" if isinstance(value, tuple) else type(value).__name__
-    parts = [f"{kind}, default {_literal(value)}", " ".join(limits), choices, about.get("help", "")]
+    default = f'"{value}"' if isinstance(value, str) else setting_text(value) or "(none)"
+    parts = [f"{kind}, default {default}", " ".join(limits), choices, about.get("help", "")]
     return f"{name}: " + "; ".join(part for part in parts if part)
-
-
-def _literal(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else setting_text(value) or "(none)"

@@ -333,6 +333,12 @@ class CorpusBuilder:
         if self._heads:
             squares = np.concatenate([[0], np.cumsum((np.diff(offsets) - 1) ** 2)])
             heads = HeadReferences(np.frombuffer(self._heads, dtype=np.float16), squares)
+        # NaN without a tree, and empty for a text without trees. The distance before the first word of a sentence is
+        # larger than any other, as in the released program of Du et al. (2020).
+        gold = np.full(len(self.ids) if self._trees else 0, np.nan, dtype=np.float32)
+        largest = max((distances[0] for _, distances in self._trees), default=0)
+        for start, distances in self._trees:
+            gold[start : start + len(distances)] = [largest, *distances[1:]]
         return TextInMemory(
             np.frombuffer(self.ids, dtype=np.int32),
             offsets,
@@ -340,24 +346,11 @@ class CorpusBuilder:
             self.singles,
             dict(zip(self.numbers, self.counts[1:], strict=True)),
             self.digest.hexdigest(),
-            self._distances(),
+            gold,
             references,
             heads,
             rewards,
         )
-
-    def _distances(self) -> np.ndarray:
-        """Gold distances parallel to the words: NaN without a tree, and empty for a text without trees.
-
-        That of the first word of a sentence is larger than any other, as in the released program of Du et al. (2020).
-        """
-        if not self._trees:
-            return np.zeros(0, dtype=np.float32)
-        values = np.full(len(self.ids), np.nan, dtype=np.float32)
-        largest = max(distances[0] for _, distances in self._trees)
-        for start, distances in self._trees:
-            values[start : start + len(distances)] = [largest, *distances[1:]]
-        return values
 
 
 def read_corpora(

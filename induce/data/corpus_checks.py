@@ -170,26 +170,22 @@ class Watch:
         self._sentences += 1
         self._words += len(words)
         if self._sentences <= INSPECTED_SENTENCES:
-            self._inspect(words)
-            self._inspect_lines(words, text)
+            self._inspect(words, text)
         if len(words) > 2 and self._sentences <= COMPARED_SENTENCES:
             key = hash(tuple(words))
             self._sentence_counts[key] += 1
             if self._sentence_counts[key] == 2:
                 self._repeated_texts[key] = " ".join(words)[:60]
 
-    def _inspect(self, words: Sequence[str]) -> None:
+    def _inspect(self, words: Sequence[str], text: str) -> None:
+        """Count words, scripts, tags, and signs of broken lines and of missing punctuation."""
         self._inspected += 1
         self._inspected_words += len(words)
         self._characters += sum(map(len, words))
-        last = words[-1]
+        last, is_continued = words[-1], self._is_open and words[0][0].islower()
         self._glued += len(last) > 2 and last[-1] in _STOPS and last[-2].isalpha()
         self._tags += sum(any(mark in word for mark in _MARKUP) for word in words)
         self._scripts.update(filter(None, map(script_of, "".join(words))))
-
-    def _inspect_lines(self, words: Sequence[str], text: str) -> None:
-        """Count signs of broken lines and of missing punctuation."""
-        last, is_continued = words[-1], self._is_open and words[0][0].islower()
         self._broken += is_continued
         self._hyphened += bool(_HYPHENED.search(text)) or (self._is_divided and is_continued)
         self._is_open = last[-1].isalnum() or last[-1] in ",-"

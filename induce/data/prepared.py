@@ -193,24 +193,19 @@ class PreparedCorpus:
         except ValueError:
             raise SynparseError(f"{folder / WORDS}: not UTF-8; {REMEDY}") from None
         corpus = cls(folder, facts, tuple(words), np.memmap(folder / OFFSETS, dtype="<i8", mode="r"))
-        corpus._check_numbers()
-        return corpus
-
-    def _check_numbers(self) -> None:
-        """Raise SynparseError for a word, a sentence or a gap that does not exist."""
-        facts, offsets = self.facts, self.offsets
-        if len(self.words) != facts.types or len(set(self.words)) != facts.types:
-            raise SynparseError(f"{self.folder / WORDS}: does not contain {facts.types} different words; {REMEDY}")
+        if len(corpus.words) != facts.types or len(set(corpus.words)) != facts.types:
+            raise SynparseError(f"{folder / WORDS}: does not contain {facts.types} different words; {REMEDY}")
         entries = facts.sentences + facts.words
-        if offsets[0] != 0 or offsets[-1] != entries or (np.diff(offsets) < 2).any():
-            raise SynparseError(f"{self.folder / OFFSETS}: does not contain the starts of sentences; {REMEDY}")
-        for ids, lengths, gaps in self.chunks():
+        if corpus.offsets[0] != 0 or corpus.offsets[-1] != entries or (np.diff(corpus.offsets) < 2).any():
+            raise SynparseError(f"{folder / OFFSETS}: does not contain the starts of sentences; {REMEDY}")
+        for ids, lengths, gaps in corpus.chunks():
             is_end = np.zeros(len(ids), dtype=bool)
             is_end[np.cumsum(lengths) - 1] = True
             if ((ids == 0) != is_end).any() or ids.min() < 0 or ids.max() > facts.types:
-                raise SynparseError(f"{self.folder / IDS}: contains numbers that are not words; {REMEDY}")
+                raise SynparseError(f"{folder / IDS}: contains numbers that are not words; {REMEDY}")
             if gaps.max() >= SINGLE + len(facts.marks):
-                raise SynparseError(f"{self.folder / BREAKS}: contains numbers that are not punctuation; {REMEDY}")
+                raise SynparseError(f"{folder / BREAKS}: contains numbers that are not punctuation; {REMEDY}")
+        return corpus
 
     def chunks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Word numbers, number of entries of each sentence, and gaps, for `CHUNK` sentences at a time."""

@@ -104,7 +104,8 @@ def check_words_as_classes(setting: str, size: int) -> None:
         )
 
 
-def _pair_counts(neighbours: Neighbours, labels: Array, size: int) -> Array:
+def pair_counts(neighbours: Neighbours, labels: Array, size: int) -> Array:
+    """Counts (``size``, ``size``) of pairs of labels of neighboring words."""
     starts, columns, counts = neighbours.after
     first = np.repeat(labels, np.diff(starts))
     return np.bincount(first * size + labels[columns], counts, size * size).reshape(size, size)
@@ -125,7 +126,7 @@ class _Exchange:
         self.classes = np.full(size + 2, classes + 2)
         self.classes[size:] = classes, classes + 1
         _, self.ending = np.unique([word.removesuffix(">")[-ENDING_LETTERS:] for word in words], return_inverse=True)
-        self.table = _pair_counts(neighbours, self.classes, self.total)
+        self.table = pair_counts(neighbours, self.classes, self.total)
         self.endings = np.zeros((classes, int(self.ending.max(initial=0)) + 1))  # types by class and ending
         self.types = np.zeros(classes)
 
@@ -151,8 +152,10 @@ class _Exchange:
     def assign(self, block: Array) -> int:
         """Assign each word of ``block`` to its best class, and return the number of words that moved."""
         old = self.classes[block]
-        self._take_out(block)
-        self._put(block, (self._gains(block) + self._ending_gains(block)).argmax(1))
+        self.take_out(block)
+        counts = self.endings[:, self.ending[block]].T + ENDING_SMOOTHING
+        shares = counts / (self.types + ENDING_SMOOTHING * self.endings.shape[1])
+        self._put(block, (self._gains(block) + self.weight * np.log(shares)).argmax(1))
         return int((self.classes[block] != old).sum())
 
     def _contexts(self, block: Array, rows: Rows) -> tuple[Array, Array]:
@@ -165,7 +168,8 @@ class _Exchange:
         counts = np.bincount(keys, rows[2][entries], len(block) * self.total)
         return counts.reshape(len(block), self.total), twice
 
-    def _take_out(self, block: Array) -> None:
+    def take_out(self, block: Array) -> None:
+        """Take words out of their classes, if they have any."""
         old = self.classes[block]
         self._relabel(block, np.full(len(block), self.count + 2))
         placed = old < self.count
@@ -207,10 +211,6 @@ class _Exchange:
         for contexts, sums in ((after, self.table.sum(1)[:count]), (before, self.table.sum(0)[:count])):
             gains -= _xlogx(sums + (contexts.sum(1) + twice)[:, None]) - _xlogx(sums)
         return gains
-
-    def _ending_gains(self, block: Array) -> Array:
-        counts = self.endings[:, self.ending[block]].T + ENDING_SMOOTHING
-        return self.weight * np.log(counts / (self.types + ENDING_SMOOTHING * self.endings.shape[1]))
 
 
 def _pair_gains(contexts: Array, table: Array) -> Array:

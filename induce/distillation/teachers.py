@@ -57,7 +57,15 @@ class Teacher:
         A model gives a tree without phrases for a sentence for which ``is_needed`` is false.
         """
         self.name, self.output, self.is_needed = name, output, is_needed
-        self.parser: Parser | None = None if is_file(name) else _load(name, output, device)
+        self.parser: Parser | None = None
+        if is_file(name):
+            return
+        from induce.parsing.load import load_parser
+
+        if locate(parse_model_spec(name).path).type in (PathType.MISSING, PathType.TREEBANK):
+            raise SynparseError(f"{name}: there is no model and no file of {output} to learn from")
+        self.parser = load_parser(name, device=device)
+        self.parser.must_give(output, "another model")
 
     def predictions(self, sentences: Iterable[Sentence]) -> Iterator[Any]:
         """For each sentence, in order, a tree over all its words, or the distributions (N, N) of their heads.
@@ -66,15 +74,22 @@ class Teacher:
         sentences.
         """
         if self.parser is None:
-            yield from _read(self.name, self.output, sentences)
+            from treebank.io.read import read_sentences
+
+            for _, analysis in with_analyses(sentences, read_sentences([self.name]), self.name):
+                if self.output == "trees" and analysis.tree:
+                    yield analysis.tree.without_traces()
+                elif self.output == "heads" and analysis.heads:
+                    yield _one_hot(analysis.heads)
+                else:
+                    raise SynparseError(f"{analysis.location}: no {self.output} in this sentence")
             return
         plain = (Sentence(sentence.words, sentence.tags) for sentence in sentences)
-        work = _trees if self.output == "trees" else _distributions
         parser, count = self.parser, worker_count(self.parser.device)
         while block := list(islice(plain, CHUNK_SENTENCES * MAX_CHUNKS)):
             needed = list(filter(self.is_needed, block))
             chunks = [needed[start : start + CHUNK_SENTENCES] for start in range(0, len(needed), CHUNK_SENTENCES)]
-            results = map_in_workers(lambda chunk: work(parser, chunk), chunks, max(1, min(count, len(chunks))))
+            results = map_in_workers(lambda chunk: _parsed(parser, chunk), chunks, max(1, min(count, len(chunks))))
             parsed = chain.from_iterable(results)
             for sentence in block:
                 yield next(parsed) if self.is_needed(sentence) else Tree.from_spans(sentence.words, ())
@@ -83,7 +98,10 @@ class Teacher:
     def saw_gold(self) -> bool:
         """Whether this is a file with gold annotation, or a model that learned from gold trees, directly or not."""
         if self.parser is None:
-            return _is_annotated(self.name)
+            from treebank.io.read import read_sentences
+
+            first = next(iter(read_sentences([self.name])), None)
+            return first is not None and bool(set(first.tags or ()) - PLAIN_TAGS)  # tags, as in a treebank
         source = self.parser.learned_from
         if not source or source.startswith(REWARDS):
             return False
@@ -184,27 +202,15 @@ def is_file(name: str) -> bool:
     return locate(name).type in (PathType.FILE, PathType.PARSED)
 
 
-def _load(name: str, output: Output, device: str) -> Parser:
-    from induce.parsing.load import load_parser
-
-    if locate(parse_model_spec(name).path).type in (PathType.MISSING, PathType.TREEBANK):
-        raise SynparseError(f"{name}: there is no model and no file of {output} to learn from")
-    parser = load_parser(name, device=device)
-    parser.must_give(output, "another model")
-    return parser
-
-
 def _predictions(teachers: Sequence[Teacher], sentences: Iterable[Sentence]) -> list[Iterator[Any]]:
     copies = tee(sentences, len(teachers))
     return [teacher.predictions(copy) for teacher, copy in zip(teachers, copies, strict=True)]
 
 
-def _trees(parser: Parser, sentences: Sequence[Sentence]) -> list[Tree]:
-    return list(parser.parse(sentences))
-
-
-def _distributions(parser: Parser, sentences: Sequence[Sentence]) -> list[np.ndarray]:
-    """Head distributions (N, N) over all words. Rows of zeros for words that the model does not read."""
+def _parsed(parser: Parser, sentences: Sequence[Sentence]) -> list[Any]:
+    """Trees, or head distributions (N, N) over all words, with rows of zeros for words that the model does not read."""
+    if parser.output == "trees":
+        return list(parser.parse(sentences))
     if parser.structure is not HeadDistribution:
         return [_one_hot(heads) for _, heads in parser.parse_heads(sentences)]
     squares = []
@@ -220,24 +226,3 @@ def _one_hot(heads: Sequence[int]) -> np.ndarray:
     square = np.zeros((len(heads), len(heads)), dtype=np.float32)
     square[range(len(heads)), [word if head == ROOT else head for word, head in enumerate(heads)]] = 1
     return square
-
-
-def _read(path: str, output: Output, sentences: Iterable[Sentence]) -> Iterator[Any]:
-    """The trees or head distributions in a file, one for each sentence."""
-    from treebank.io.read import read_sentences
-
-    for _, analysis in with_analyses(sentences, read_sentences([path]), path):
-        if output == "trees" and analysis.tree:
-            yield analysis.tree.without_traces()
-        elif output == "heads" and analysis.heads:
-            yield _one_hot(analysis.heads)
-        else:
-            raise SynparseError(f"{analysis.location}: no {output} in this sentence")
-
-
-def _is_annotated(path: str) -> bool:
-    """Whether the words of a file have tags, as in a treebank."""
-    from treebank.io.read import read_sentences
-
-    first = next(iter(read_sentences([path])), None)
-    return first is not None and bool(set(first.tags or ()) - PLAIN_TAGS)

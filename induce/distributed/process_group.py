@@ -174,7 +174,7 @@ def join(device: str = "auto") -> ProcessGroup:
     """The group in which ``torchrun`` started this process. Raises SynparseError if there are not enough GPUs."""
     if not distributed.is_initialized():
         _meet(_backend(device))
-        atexit.register(_leave)
+        atexit.register(lambda: distributed.is_initialized() and distributed.destroy_process_group())
     return ProcessGroup(distributed.get_rank(), distributed.get_world_size())
 
 
@@ -202,8 +202,3 @@ def _backend(device: str) -> str:
         )
     torch.cuda.set_device(local)
     return "cpu:gloo,cuda:nccl"
-
-
-def _leave() -> None:
-    if distributed.is_initialized():
-        distributed.destroy_process_group()

@@ -61,9 +61,15 @@ class EnsemblePlan:
         if recipe not in RECIPES:
             raise SynparseError(f"there is no normalization {recipe!r}; known: {', '.join(RECIPES)}")
         voters = [make_voter(spec, spec.path, RECIPES[recipe], load_parser) for spec in specs]
-        output = self._output(voters)
+        outputs = {voter.output for voter in voters}
+        if self.heads and "heads" not in outputs:
+            raise SynparseError("none of these members gives heads, so there is nothing to choose heads by")
+        output: Output = "heads" if self.heads or outputs == {"heads"} else "trees"
+        if output == "heads" and self.threshold:
+            raise UsageError("a threshold is for trees: every word has one head, whatever its votes")
         fitted = [_with_decoder(spec, voter, output, report) for spec, voter in zip(specs, voters, strict=True)]
         default = "mbr-nary" if self.threshold else _common_decoder(voters, output)
+        styles = {voter.head_style for voter in voters if voter.output == "heads"}
         description = EnsembleDescription(
             output=output,
             sums=SUMS[output] if self.sums is None else self.sums,
@@ -72,18 +78,9 @@ class EnsemblePlan:
             members=tuple(map(Member.of, fitted)),
             threshold=self.threshold,
             learned_from="; ".join(dict.fromkeys(voter.learned_from for voter in voters if voter.learned_from)),
-            head_style=_common_style(voters),
+            head_style=styles.pop() if len(styles) == 1 else "",
         )
         return Ensemble(description, voters)
-
-    def _output(self, voters: Sequence[Voter]) -> Output:
-        outputs = {voter.output for voter in voters}
-        if self.heads and "heads" not in outputs:
-            raise SynparseError("none of these members gives heads, so there is nothing to choose heads by")
-        output: Output = "heads" if self.heads or outputs == {"heads"} else "trees"
-        if output == "heads" and self.threshold:
-            raise UsageError("a threshold is for trees: every word has one head, whatever its votes")
-        return output
 
 
 def combine(
@@ -107,7 +104,8 @@ def combine(
         raise UsageError("-o -: an ensemble cannot be written to standard output; name a file or a folder")
     target = Path(run)
     names = [split_name(name)[1] for text in members for group in expand_models([text]).values() for name in group]
-    specs = [_with_path(parse_model_spec(name)) for name in names]
+    specs = [parse_model_spec(name) for name in names]
+    specs = [spec if spec.baseline else replace(spec, path=str(locate(spec.path).path)) for spec in specs]  # built-in
     others = [PathType.MODEL] if replace_model else []
     _check_free(target, specs, overwrite, *others)
     copied = _only_ensemble(specs, plan)
@@ -122,8 +120,7 @@ def combine(
     lock = RunLock(target, "program")
     try:
         _check_free(target, specs, overwrite, *others)  # again, in case another program has written it in the meantime
-        located = tuple(_located(member, target) for member in ensemble.description.members)
-        description = replace(ensemble.description, members=located)
+        description = ensemble.description.seen_from(target)
         description.write(target)
         if replace_model:  # from now on, the folder is an ensemble (`locate`)
             (target / MODEL).unlink(missing_ok=True)
@@ -198,11 +195,6 @@ def _check_free(target: Path, specs: Sequence[ModelSpec], overwrite: bool, *othe
         raise SynparseError(f"{target}: there is an ensemble already; replace it with --overwrite")
 
 
-def _with_path(spec: ModelSpec) -> ModelSpec:
-    """The specification with the path of the file if it names the built-in model."""
-    return spec if spec.baseline else replace(spec, path=str(locate(spec.path).path))
-
-
 def _common_recipe(specs: Sequence[ModelSpec]) -> str:
     """The recipe by which all models normalize their text, or ``words`` if they differ."""
     recipes = set()
@@ -224,12 +216,6 @@ def _common_decoder(voters: Sequence[Voter], output: Output) -> str:
     return shared if output == "heads" and shared in decoders_of((HeadDistribution,)) else DECODERS[output]
 
 
-def _common_style(voters: Sequence[Voter]) -> str:
-    """The style of heads of all members that give heads, or "" if they differ."""
-    styles = {voter.head_style for voter in voters if voter.output == "heads"}
-    return styles.pop() if len(styles) == 1 else ""
-
-
 def _with_decoder(spec: ModelSpec, voter: Voter, output: Output, report: Report) -> ModelSpec:
     """The specification, with the decoder ``heads-to-tree`` if a model of heads votes for trees."""
     if voter.output == output or output == "heads":
@@ -244,11 +230,3 @@ def _with_decoder(spec: ModelSpec, voter: Voter, output: Output, report: Report)
         f"{spec.name} gives {voter.output}, and other members {output}; they cannot vote together, except for heads "
         "(--heads)"
     )
-
-
-def _located(member: Member, folder: Path) -> Member:
-    """The member with a path from ``folder``: relative if it is next to or inside the folder, else absolute."""
-    if member.baseline:
-        return member
-    path, base = Path(member.path).resolve(), folder.resolve()
-    return replace(member, path=os.path.relpath(path, base) if path.is_relative_to(base.parent) else str(path))

@@ -96,6 +96,15 @@ class EnsembleDescription:
             ),
         )
 
+    def seen_from(self, folder: Path) -> EnsembleDescription:
+        """The description for ``folder``: paths next to or inside it are relative, others are absolute."""
+        base, members = folder.resolve(), []
+        for member in self.members:
+            path = Path(member.path).resolve()
+            name = os.path.relpath(path, base) if path.is_relative_to(base.parent) else str(path)
+            members.append(member if member.baseline else replace(member, path=name))
+        return replace(self, members=tuple(members))
+
     def write(self, folder: Path) -> None:
         """Write ensemble.json, which is replaced as a whole."""
         folder.mkdir(parents=True, exist_ok=True)

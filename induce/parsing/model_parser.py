@@ -263,19 +263,20 @@ class ModelParser(Parser):
 
         threads = torch.get_num_threads()
         if self.device != "cpu" or threads == 1 or len(batches) == 1:
-            yield from map(self._rows, batches, repeat(trees))
-            return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(threads)
+            return map(self._rows, batches, repeat(trees))
+        pool = self._pool = self._pool or ThreadPoolExecutor(threads)
 
         def compute(batch: Sequence[Any]) -> list[Any]:
             torch.set_num_threads(1)
             return self._rows(batch, trees)
 
-        try:
-            yield from self._pool.map(compute, batches)
-        finally:
-            torch.set_num_threads(threads)  # `compute` may have set the number for the whole process
+        def computed() -> Iterator[list[Any]]:
+            try:
+                yield from pool.map(compute, batches)
+            finally:
+                torch.set_num_threads(threads)  # `compute` may have set the number for the whole process
+
+        return computed()
 
     def _rows(self, batch: Sequence[tuple[list[int], Sequence[int]]], trees: int = 1) -> list[Any]:
         """The scores of each sentence, given its word indices and gaps.

@@ -369,33 +369,22 @@ class TextCheck:
 
     def problem(self) -> str:
         """The first problem so far, or "". The check is finished after a problem and after `MAX_WORDS`."""
-        text = self._script_problem() or self._attached_problem() or self._unknown_problem()
-        self.finished = bool(text) or self._words > MAX_WORDS
-        return text
-
-    def _script_problem(self) -> str:
-        scripts = _scripts(self._characters)
+        text, scripts = "", _scripts(self._characters)
         letters = scripts.total()
         new = {script: count for script, count in scripts.items() if script not in self._known_scripts}
-        if sum(new.values()) * 2 <= letters:
-            return ""
-        script = max(new, key=new.__getitem__)
-        name = "Chinese" if script == "CJK" else script.capitalize()
-        problem = f"most letters are {name}, a script that is not in the vocabulary of the model"
-        if self.token == "word" and script in UNSPACED and letters > MAX_UNSPACED_LETTERS * self._words:
-            problem += "; the text is not split into words, which --tokenizer does"
-        return problem
-
-    def _attached_problem(self) -> str:
-        if self.token != "word" or self._sentences < MIN_SENTENCES or self._attached * 2 <= self._sentences:
-            return ""
-        return "punctuation is not separated from words; --tokenizer splits raw text into words"
-
-    def _unknown_problem(self) -> str:
-        if self._words < MIN_WORDS or self._unknown <= MAX_UNKNOWN_SHARE * self._words:
-            return ""
-        share = self._unknown / self._words
-        return f"{share:.0%} of the {self.token}s are unknown to the model; its trees say little about this text"
+        if sum(new.values()) * 2 > letters:
+            script = max(new, key=new.__getitem__)
+            name = "Chinese" if script == "CJK" else script.capitalize()
+            text = f"most letters are {name}, a script that is not in the vocabulary of the model"
+            if self.token == "word" and script in UNSPACED and letters > MAX_UNSPACED_LETTERS * self._words:
+                text += "; the text is not split into words, which --tokenizer does"
+        elif self.token == "word" and self._sentences >= MIN_SENTENCES and self._attached * 2 > self._sentences:
+            text = "punctuation is not separated from words; --tokenizer splits raw text into words"
+        elif self._words >= MIN_WORDS and self._unknown > MAX_UNKNOWN_SHARE * self._words:
+            share = self._unknown / self._words
+            text = f"{share:.0%} of the {self.token}s are unknown to the model; its trees say little about this text"
+        self.finished = bool(text) or self._words > MAX_WORDS
+        return text
 
     @cached_property
     def _known_scripts(self) -> frozenset[str]:

@@ -320,10 +320,6 @@ def check(config: RunConfig) -> None:
             raise SynparseError(f"setting model.{key} = {value!r} is neither a number, a name nor true or false")
     for table in (*COMPONENTS, *TABLES):
         check_values(table, config.table(table))
-    _check_combinations(config)
-
-
-def _check_combinations(config: RunConfig) -> None:
     entry, data, parse = entry_of(config), config.data, config.parse
     if data.token == "class" and data.vocabulary:
         raise UsageError("data.token=class finds the words of each class itself; leave data.vocabulary out")

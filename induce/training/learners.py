@@ -119,7 +119,16 @@ class Accumulating:
         while True:
             for buffer, value in buffers:  # or counts of the failed attempt would be added twice
                 buffer.copy_(value)
-            _check_divisible(batch, parts)
+            if batch.carries_state:
+                raise SynparseError(
+                    "memory ran out on one segment of the text: lower loader.batch_size or loader.segment_length, "
+                    "or make the model smaller"
+                )
+            if parts >= rows:
+                raise SynparseError(
+                    "memory ran out on a single sentence; the longest of this batch has "
+                    f"{batch.tokens.shape[1]} words: leave such sentences out, or make the model smaller"
+                )
             parts = min(2 * parts, rows)
             model.zero_grad(set_to_none=True)
             try:
@@ -147,20 +156,6 @@ class Accumulating:
                 parameter.grad /= max(1, weight)
         mean = torch.stack(sums).sum() / max(1, count)
         return Loss(mean, mean, count, correct=correct, rows=weight)
-
-
-def _check_divisible(batch: Batch, parts: int) -> None:
-    """Raises SynparseError if a batch in so many parts cannot be split further."""
-    if batch.carries_state:
-        raise SynparseError(
-            "memory ran out on one segment of the text: lower loader.batch_size or loader.segment_length, "
-            "or make the model smaller"
-        )
-    if parts >= len(batch.tokens):
-        raise SynparseError(
-            f"memory ran out on a single sentence; the longest of this batch has {batch.tokens.shape[1]} words: "
-            "leave such sentences out, or make the model smaller"
-        )
 
 
 def _backward(objective: Tensor) -> None:

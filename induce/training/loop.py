@@ -127,7 +127,7 @@ class Trainer:
                 began = time.monotonic()
                 run.learner.prepare(run.corpus)
                 run.group.equalize(run.model)
-                run.matrix_library = _choose_matrix_library(run)
+                run.matrix_library = choose_matrix_library(run)
                 run.position.seconds = time.monotonic() - began
                 save_last(run)  # a run that is killed before the first step can be resumed
             yield log(run, self._started())
@@ -155,7 +155,9 @@ class Trainer:
                 yield log(run, Halved(at.step, parts))
             if update.report:
                 yield log(run, self._progress(clock.speed(), update.share))
-            self._expect_scoring(clock)
+            # scoring takes as long as the last time, at first as training on so many words
+            estimate = run.development.words / max(clock.mean_speed(), 1e-9)
+            self.limits.expect(self.scoring_seconds or estimate)
             reason, save = self._ended(clock)
             if reason:
                 save_unscored(run)
@@ -165,7 +167,10 @@ class Trainer:
                 if update.ends_epoch and self.scored:
                     at.finished = "no more progress" if decision.stop else ""
                     at.next_epoch()
-                reason = (update.ends_epoch and self._over()) or reason or self._unscored()
+                reason = (update.ends_epoch and self._over()) or reason
+                if not reason and not self.scored:
+                    save_unscored(run)
+                    reason = self._ended()[0] or "time"
                 save_last(run)
                 clock = Clock(at)
             elif save:
@@ -173,24 +178,12 @@ class Trainer:
             if reason:
                 return reason
 
-    def _expect_scoring(self, clock: Clock) -> None:
-        """Reserve time for scoring the development text: that of the last check, at first by the training speed."""
-        estimate = self.run.development.words / max(clock.mean_speed(), 1e-9)
-        self.limits.expect(self.scoring_seconds or estimate)
-
     def _ended(self, clock: Clock | None = None) -> tuple[str, bool]:
         """The reason why training ends now, or "", and whether it is time to save, equal in all processes."""
         group = self.run.group
         save = group.first and clock is not None and clock.time_to_save(SAVE_SECONDS)
         ended, due = group.largest(ENDINGS.index(self.limits.ended()), save)
         return ENDINGS[int(ended)], bool(due)
-
-    def _unscored(self) -> str:
-        """The reason why training ends after a check without enough time, with the model stored, else ""."""
-        if self.scored:
-            return ""
-        save_unscored(self.run)
-        return self._ended()[0] or "time"
 
     def _over(self) -> str:
         """The reason why nothing is left to train, or "". It follows from the stored position alone."""
@@ -208,7 +201,19 @@ class Trainer:
             self.scored = score is not None
             if score is None:
                 return EpochEnd()
-            event = self._check_event(score, best=score.loss < at.best_loss or not at.best_epoch)
+            event = Check(
+                epoch=at.epoch,
+                step=at.step,
+                loss=at.mean_loss,
+                perplexity=_exp(at.mean_loss),
+                development_loss=score.loss,
+                development_perplexity=_exp(score.loss),
+                best=score.loss < at.best_loss or not at.best_epoch,
+                seconds=at.seconds,
+                development_bits=self._bits(score.loss),
+                development_accuracy=score.accuracy,
+                measure=run.model.measure,
+            )
             at.history += (event,)
             if event.best:
                 at.best_loss, at.best_epoch = score.loss, at.epoch
@@ -275,22 +280,6 @@ class Trainer:
             measure=self.run.model.measure,
         )
 
-    def _check_event(self, score: TextScore, *, best: bool) -> Check:
-        at = self.run.position
-        return Check(
-            epoch=at.epoch,
-            step=at.step,
-            loss=at.mean_loss,
-            perplexity=_exp(at.mean_loss),
-            development_loss=score.loss,
-            development_perplexity=_exp(score.loss),
-            best=best,
-            seconds=at.seconds,
-            development_bits=self._bits(score.loss),
-            development_accuracy=score.accuracy,
-            measure=self.run.model.measure,
-        )
-
     def _finished(self, reason: str) -> Finished:
         run, at = self.run, self.run.position
         accuracy = next((check.development_accuracy for check in reversed(at.history) if check.best), None)
@@ -320,7 +309,7 @@ class Trainer:
         return None if config.loader_name == "masked" else bits(loss, config.data.token)
 
 
-def _choose_matrix_library(run: Run) -> str:
+def choose_matrix_library(run: Run) -> str:
     """The library of the setting ``train.products``, by default that of the rule, tried on the first batch.
 
     Several processes use MKL, so that all of them agree.
@@ -330,19 +319,19 @@ def _choose_matrix_library(run: Run) -> str:
         return choice
     if run.device != "cpu" or run.group.size > 1 or isinstance(run.model, FittedModel):
         return MKL
-    return choose_library(lambda: _try_step(run))
 
+    def compute_gradient() -> None:
+        """Compute the gradient of the first batch, and restore random numbers, buffers and gradients."""
+        buffers = [(buffer, buffer.clone()) for buffer in run.model.buffers()]
+        rng = numpy.random.RandomState(run.config.train.seed)
+        with torch.random.fork_rng([]):
+            run.model.train()
+            run.strategy.step(run.model, next(iter(run.loader.steps(rng, 0, 1))).batch)
+        run.model.zero_grad(set_to_none=True)
+        for buffer, value in buffers:
+            buffer.copy_(value)
 
-def _try_step(run: Run) -> None:
-    """Compute the gradient of the first batch, and restore random numbers, buffers and gradients."""
-    buffers = [(buffer, buffer.clone()) for buffer in run.model.buffers()]
-    rng = numpy.random.RandomState(run.config.train.seed)
-    with torch.random.fork_rng([]):
-        run.model.train()
-        run.strategy.step(run.model, next(iter(run.loader.steps(rng, 0, 1))).batch)
-    run.model.zero_grad(set_to_none=True)
-    for buffer, value in buffers:
-        buffer.copy_(value)
+    return choose_library(compute_gradient)
 
 
 def _exp(loss: float) -> float:

@@ -59,6 +59,13 @@ class Training:
         """Train and yield the events."""
         yield from prepare_run(self.request, data=self.data).train(max_minutes=self.max_minutes, stop=stop)
 
+    def located(self, error: Exception) -> Exception:
+        """``error`` with the name of the training, unless it is a bug."""
+        if isinstance(error, OSError):
+            return SynparseError(f"{self.name}: {error.filename or self.request.run}: {error.strerror or error}")
+        remedy = "; continue with --resume" if isinstance(error, WorkerDiedError) else ""
+        return SynparseError(f"{self.name}: {error}{remedy}") if isinstance(error, SynparseError) else error
+
 
 def train_all(
     trainings: Sequence[Training], count: int, stop: Stop, *, threads: int = 1
@@ -68,19 +75,13 @@ def train_all(
     With a count of 1, the models are trained in this process, one after another. After ``stop`` returned true, or if a
     training fails, all other models are stored. Raises the error of the first training that fails.
     """
-    if count > 1:
-        yield from _train_in_workers(trainings, count, stop, threads)
+    if count == 1:
+        for training in trainings:
+            for event in training.train(stop):
+                yield training.name, event
+            if stop():
+                return
         return
-    for training in trainings:
-        for event in training.train(stop):
-            yield training.name, event
-        if stop():
-            return
-
-
-def _train_in_workers(
-    trainings: Sequence[Training], count: int, stop: Stop, threads: int
-) -> Iterator[tuple[str, Event]]:
     stopping = multiprocessing.get_context("fork").Event()
     failures: list[Exception] = []
 
@@ -96,17 +97,9 @@ def _train_in_workers(
                 if not message.last:
                     yield trainings[message.job].name, message.content
                 elif message.error:
-                    failures.append(_located(message.error, trainings[message.job]))
+                    failures.append(trainings[message.job].located(message.error))
         finally:
             stopping.set()
             list(pool.run(()))  # the models of all trainings are stored
     if failures:
         raise failures[0]
-
-
-def _located(error: Exception, training: Training) -> Exception:
-    """The error of a training with its name, unless it is a bug."""
-    if isinstance(error, OSError):
-        return SynparseError(f"{training.name}: {error.filename or training.request.run}: {error.strerror or error}")
-    remedy = "; continue with --resume" if isinstance(error, WorkerDiedError) else ""
-    return SynparseError(f"{training.name}: {error}{remedy}") if isinstance(error, SynparseError) else error

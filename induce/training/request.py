@@ -212,7 +212,11 @@ def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, R
         command = resume_command(request.run, program=PROGRAM)
         raise SynparseError(f"{request.run}: this run has a program of its own; resume it with: {command}")
     config, facts, options = checkpoint.config, checkpoint.facts, request.input_options
-    if not _begins(request, config):
+    try:  # the call that began a run can also resume it
+        begins = resolved_config(request).as_dict() == config.as_dict()
+    except SynparseError:
+        begins = False
+    if not begins:
         pairs = {
             "--model": (request.model and canonical((config.model_name,), request.model), config.model_name),
             "--preset": (request.preset and canonical((config.preset,), request.preset), config.preset),
@@ -235,14 +239,6 @@ def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, R
         input_options=replace(options, **reading),
         teachers=request.teachers or facts.teachers,
     )
-
-
-def _begins(request: RunRequest, config: RunConfig) -> bool:
-    """Whether a new run would have the settings ``config``, so that the call that began a run can also resume it."""
-    try:
-        return resolved_config(request).as_dict() == config.as_dict()
-    except SynparseError:
-        return False
 
 
 def _check_present(names: Sequence[str], option: str) -> None:

@@ -82,7 +82,11 @@ def restore(run: Run, checkpoint: store.Checkpoint) -> None:
         run.learner.optimizer.load_state_dict(trainer["optimizer"])
         run.position = Position.from_stored(trainer["position"])
         run.learner.stored_step = run.position.step
-        run.learner.carried = _carried(run, trainer["state"])
+        state = run.group.split_state(run.model, trainer["state"])
+        if state is not None:
+            types = [type(layer) for layer in run.model.initial_state(1)]
+            layers = zip(types, state, strict=True)
+            run.learner.carried = [layer(*(part.to(run.device) for part in parts)) for layer, parts in layers]
         restore_random_state(run.rng, trainer["random"], run.device)
     except (AttributeError, KeyError, IndexError, TypeError, RuntimeError, ValueError) as error:
         raise resume_error(checkpoint.path, error) from None
@@ -107,15 +111,6 @@ def resume_error(path: Path, error: Exception) -> MetadataError:
     """The error for a checkpoint whose state does not fit the run."""
     problem = f"{type(error).__name__}: {one_line(error)}"
     return MetadataError(f"{path}: this run cannot be resumed ({problem}); train again with --overwrite")
-
-
-def _carried(run: Run, stored: Any) -> Any:
-    """Carried state, on the device, from the nested lists in a checkpoint."""
-    stored = run.group.split_state(run.model, stored)
-    if stored is None:
-        return None
-    types = [type(layer) for layer in run.model.initial_state(1)]
-    return [layer(*(part.to(run.device) for part in parts)) for layer, parts in zip(types, stored, strict=True)]
 
 
 def log(run: Run, event: Any) -> Any:

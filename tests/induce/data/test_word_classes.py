@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from induce.data.word_classes import Neighbours, _Exchange, _pair_counts, _xlogx, word_classes
+from induce.data.word_classes import Neighbours, _Exchange, _xlogx, pair_counts, word_classes
 
 WORDS = ["the", "a", "cat", "dog", "cow", "sees", "bites", "old", "small"]
 GOLD_CLASSES = [0, 0, 1, 1, 1, 2, 2, 3, 3]
@@ -13,7 +13,7 @@ GOLD_CLASSES = [0, 0, 1, 1, 1, 2, 2, 3, 3]
 
 def log_likelihood(neighbours: Neighbours, classes: np.ndarray, count: int) -> float:
     """Log likelihood of class bigrams, up to a constant, for the class (V,), 0 … count - 1, of each word."""
-    table = _pair_counts(neighbours, np.concatenate([classes, [count, count + 1]]), count + 2)
+    table = pair_counts(neighbours, np.concatenate([classes, [count, count + 1]]), count + 2)
     return float(_xlogx(table).sum() - _xlogx(table.sum(0)).sum() - _xlogx(table.sum(1)).sum())
 
 
@@ -64,7 +64,7 @@ def test_gain_is_the_difference_of_likelihoods() -> None:
         search = _Exchange(neighbours, WORDS, 3, 0.0)
         search._put(np.arange(len(WORDS)), start)
         block = np.array([word])
-        search._take_out(block)
+        search.take_out(block)
         gains = search._gains(block)[0]
         likelihoods = []
         for label in range(3):
@@ -81,7 +81,7 @@ def test_tables_equal_counts_from_scratch() -> None:
     neighbours = Neighbours.of(ids, offsets, breaks, size=len(WORDS))
     search = _Exchange(neighbours, WORDS, 3, 1.0)
     for block in (search.order(0)[:3], search.order(1)[3:], np.arange(9)):
-        search.assign(block) if (search.classes[block] < 3).all() else search._take_out(block)
+        search.assign(block) if (search.classes[block] < 3).all() else search.take_out(block)
     search.classes[:9] = np.where(search.classes[:9] < 3, search.classes[:9], 5)
     fresh = _Exchange(neighbours, WORDS, 3, 1.0)
     placed = np.flatnonzero(search.classes[:9] < 3)
