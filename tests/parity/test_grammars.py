@@ -115,8 +115,7 @@ def test_rules_loss_trees_and_heads(name: str) -> None:
     model, named = make(fixture)
     tokens = sentences(fixture).tokens
     tables = model.tables(tokens)
-    for key, value in rules_of(fixture, tables.rules, emitted(tables, tokens)).items():
-        fixture.check(key, value)
+    fixture.check_all(rules_of(fixture, tables.rules, emitted(tables, tokens)))
     check_grammar(model, fixture, named, arcs)
 
 

@@ -46,8 +46,7 @@ def test_every_number_of_a_rollout(name: str) -> None:
     fixture = load(name)
     model, named = model_of(fixture)
     result = rollout(model, fixture)
-    for array, value in result.items():
-        fixture.check(array, value)
+    fixture.check_all(result)
     actions = torch.tensor(fixture.arrays["action"])
     loss = -result["probability"].gather(-1, actions[..., None]).log().mean()
     fixture.check("loss", loss)

@@ -103,8 +103,7 @@ def test_cell(name: str) -> None:
     fixture.check_weighted(cell_values(out))
     fixture.check_gradients("grad", {**named, **{"input/" + key: value for key, value in inputs.items()}})
     out = layer(inputs["x"][None], state, layer.recurrent.weight * (1 - sizes["wdrop"]))
-    for key, value in cell_values(out).items():
-        fixture.check(f"eval/{key}", value)
+    fixture.check_all(cell_values(out), "eval/")
 
 
 def cell_values(output: SegmentOutput) -> dict[str, torch.Tensor]:
@@ -141,20 +140,15 @@ def test_language_model(name: str) -> None:
         }
         for k, layer in enumerate(layers):
             expected |= {f"layer_output/{k}": layer.hidden, f"h/{k}": layer.state.h, f"c/{k}": layer.state.c}
-        for key, value in expected.items():
-            fixture.check(prefix + key, value)
+        fixture.check_all(expected, prefix)
         losses.append(loss.nll)
         objectives.append(loss.objective)
         state = detach(loss.state)
     total = torch.stack(objectives if dropped else losses).sum()
-    fixture.check("loss", total)
-    total.backward(retain_graph=True)
-    fixture.check_gradients("grad", named)
+    fixture.check_loss(total, named)
     if "loss_regularised" in fixture.arrays:
         regularised = torch.stack(objectives).sum()
-        fixture.check("loss_regularised", regularised)
-        regularised.backward()
-        fixture.check_gradients("grad_regularised", named)
+        fixture.check_loss(regularised, named, "loss_regularised", kind="grad_regularised")
     if "parse/tokens" in fixture.arrays:
         check_parse(fixture, model)
 
@@ -181,8 +175,7 @@ def test_activation_penalties(name: str) -> None:
     ar = activation_penalty(last, float(fixture.arrays["alpha"]))
     tar = temporal_activation_penalty(last, float(fixture.arrays["beta"]))
     (ar + tar).backward()
-    for key, value in {"ar": ar, "tar": tar, "loss": ar + tar}.items():
-        fixture.check(key, value)
+    fixture.check_all({"ar": ar, "tar": tar, "loss": ar + tar})
     fixture.check("grad/input/last", last.grad)
 
 

@@ -111,8 +111,7 @@ def test_bidirectional_encoder(name: str) -> None:
         "forward_only/state/Mhat": stored.state.candidate,
         "forward_only/state/p": stored.state.position,
     }
-    for key, value in values.items():
-        fixture.check(key, value)
+    fixture.check_all(values)
     check_gradients(fixture, {**named, "input/x": x})
 
 
@@ -134,8 +133,7 @@ def test_left_padded_classifier(name: str) -> None:
     score = classify(output[-1])
     loss = nn.functional.cross_entropy(score, fixture.tensor("label"))
     loss.backward()
-    for key, value in {"score": score, "probs": positions, "loss": loss}.items():
-        fixture.check(key, value)
+    fixture.check_all({"score": score, "probs": positions, "loss": loss})
     check_gradients(fixture, named)
     check_alone(fixture, layer, embedding, classify)
 

@@ -125,8 +125,7 @@ class Copy:
         for k, reading in enumerate(result.reading):
             expected[f"read_attention/{k}"] = reading.attention
             expected |= {f"state/memory_h/{k}": reading.tapes.h, f"state/memory_c/{k}": reading.tapes.c}
-        for name, value in expected.items():
-            self.fixture.check(prefix + name, value)
+        self.fixture.check_all(expected, prefix)
 
 
 def masks(fixture: Fixture, layers: int, blocks: int) -> PrpnMasks:

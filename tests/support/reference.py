@@ -62,12 +62,22 @@ class Fixture:
             parameter.data = self.tensor(f"weight/{name}")
         return {name.removeprefix("weight/") for name in self.arrays if name.startswith("weight/")} - named.keys()
 
+    def check_all(self, values: Mapping[str, Any], prefix: str = "") -> None:
+        """Compare ``values`` with the arrays of their names below ``prefix``."""
+        for name, value in values.items():
+            self.check(prefix + name, value)
+
+    def check_loss(self, loss: Tensor, named: Mapping[str, Tensor], name: str = "loss", kind: str = "grad") -> None:
+        """Compare a loss with the array ``name``, and all its gradients with those below ``kind``."""
+        self.check(name, loss)
+        loss.backward(retain_graph=True)
+        self.check_gradients(kind, named)
+
     def check_weighted(self, values: Mapping[str, Tensor]) -> None:
         """Compare ``values`` and their sum, weighted by the cotangents of the fixture, and compute its gradients."""
         loss = sum((self.tensor(f"cotangent/{name}") * value).sum() for name, value in values.items())
         loss.backward()
-        for name, value in {**values, "loss": loss}.items():
-            self.check(name, value)
+        self.check_all({**values, "loss": loss})
 
     def check_gradients(self, kind: str, named: Mapping[str, Tensor]) -> None:
         """Compare all gradients with those of the fixture below ``kind``, and clear them."""

@@ -101,9 +101,7 @@ def test_like_the_released_program(name: str, monkeypatch: pytest.MonkeyPatch) -
     fixture.check_gradients("grad", named)
 
     parser_loss = functional.cross_entropy(model.parser(ids, lengths).flatten(0, 1), heads.flatten(), ignore_index=-1)
-    fixture.check("parser_loss", parser_loss)
-    parser_loss.backward()
-    fixture.check_gradients("grad_parser", named)
+    fixture.check_loss(parser_loss, named, "parser_loss", kind="grad_parser")
 
     gold = without_self(functional.one_hot(heads.clamp(min=0), ids.shape[1]).to(scores))
     fixture.check("gold_mode/dependency_mask", undirected(gold))
