@@ -102,16 +102,14 @@ def test_mixed_order_is_weak_evidence_and_small_samples_are_less_certain() -> No
 
 @pytest.mark.parametrize(
     "sentences",
-    [[], [["word"]], [["word"]] * 50, [["a", "b"]] * 50, [[]] * 3, head_initial(15), [[","], ["."]]],
-    ids=["empty", "one word", "one-word sentences", "two-word sentences", "empty sentences", "few", "punctuation"],
+    [
+        *([], [["word"]], [["word"]] * 50, [["a", "b"]] * 50, [[]] * 3, head_initial(15), [[","], ["."]]),
+        *([["猫が魚を食べた" * 500]], [NOUNS * 1000]),  # one long sentence without spaces or ends
+    ],
+    ids=["none", "word", "words", "pairs", "empty", "few", "punctuation", "spaceless", "long"],
 )
 def test_text_without_trees_to_choose_from_gives_no_evidence(sentences: list[list[str]]) -> None:
     assert estimate(sentences).right_probability == 0.5
-
-
-def test_one_long_sentence_without_spaces_or_ends_gives_no_evidence() -> None:
-    assert estimate([["猫が魚を食べた" * 500]]).right_probability == 0.5
-    assert estimate([NOUNS * 1000]).right_probability == 0.5
 
 
 def test_text_without_punctuation_is_estimated_from_its_words() -> None:
