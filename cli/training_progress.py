@@ -74,7 +74,13 @@ def event_lines(event: Event) -> list[str]:
     """Lines that an event prints. Empty for an event that only changes the updating line."""
     match event:
         case Started():
-            return _started(event)
+            start = f"resuming at step {event.resumed_at}" if event.resumed_at else "training"
+            items, corpus = ("examples", "examples") if event.purpose else ("sentences", "text")
+            size = f"{event.sentences:,} {items}, {event.words:,} {TOKENS[event.token]}"
+            development = f"development {corpus}: {event.development_sentences:,} {items}"
+            weights = f"vocabulary: {event.vocabulary:,}; {event.parameters:,} weights, on {event.device}"
+            lines = [f"{start} on {size} ({event.unknown_share:.1%} unknown)", f"{development}; {weights}"]
+            return [*lines, f"note: {event.note}"] if event.note else lines
         case Halved():
             problem = f"out of memory at step {event.step}; the batch was split into {event.parts} parts"
             return [f"note: {problem}; a smaller loader.batch_words avoids this"]
@@ -83,18 +89,6 @@ def event_lines(event: Event) -> list[str]:
         case Finished():
             return _finished(event)
     return []
-
-
-def _started(event: Started) -> list[str]:
-    start = f"resuming at step {event.resumed_at}" if event.resumed_at else "training"
-    items, corpus = ("examples", "examples") if event.purpose else ("sentences", "text")
-    lines = [
-        f"{start} on {event.sentences:,} {items}, {event.words:,} {TOKENS[event.token]} "
-        f"({event.unknown_share:.1%} unknown)",
-        f"development {corpus}: {event.development_sentences:,} {items}; vocabulary: {event.vocabulary:,}; "
-        f"{event.parameters:,} weights, on {event.device}",
-    ]
-    return [*lines, f"note: {event.note}"] if event.note else lines
 
 
 def _check(event: Check) -> str:

@@ -146,13 +146,21 @@ class CorpusData:
     def to_json(self) -> dict[str, Any]:
         """The data of the page without its phrases."""
         words, labels = self.words.ranks(), self.labels.ranks()
+        rows = []  # with ranks instead of the numbers of words and labels
+        for row in map(list, self.rows):
+            row[2] = [words[number] for number in row[2]]
+            for index in {3, 5, 7, 8}.intersection(range(len(row))):
+                value = row[index]
+                if value is not None:
+                    row[index] = labels[value] if isinstance(value, int) else [labels[number] for number in value]
+            rows.append(row)
         return {
             "words": self.words.ordered(),
             "labels": self.labels.ordered(),
             "documents": self.documents,
             "hasTrees": self.has_trees,
             "hasHeads": self.has_heads,
-            "sentences": [_ranked(row, words, labels) for row in self.rows],
+            "sentences": rows,
         }
 
 
@@ -184,17 +192,6 @@ class Numbering:
         for rank, number in enumerate(self._order()):
             ranks[number] = rank
         return ranks
-
-
-def _ranked(row: Sequence[Any], words: Sequence[int], labels: Sequence[int]) -> list[Any]:
-    """A row with ranks instead of the numbers of words and labels."""
-    ranked = list(row)
-    ranked[2] = [words[number] for number in row[2]]
-    for index in {3, 5, 7, 8}.intersection(range(len(row))):
-        value = row[index]
-        if value is not None:
-            ranked[index] = labels[value] if isinstance(value, int) else [labels[number] for number in value]
-    return ranked
 
 
 def with_documents(sentences: Iterable[Sentence]) -> Iterator[Sentence]:

@@ -7,7 +7,7 @@ an interval. The script of the page is ``templates/correction.js``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
@@ -43,7 +43,10 @@ def correction_page(
         raise SynparseError("there is no sentence of two or more words to check")
     words = [list(plain(sentence.words)) for sentence in sample]
     output = parser.output
-    rows = _trees(parser, words) if output == "trees" else []
+    rows: list[dict[str, Any]] = []
+    for each, tree in zip(words, parser.parse(words), strict=True) if output == "trees" else ():
+        spans = [[*span, label] for span, label in zip(tree.spans, tree.labels, strict=True)]
+        rows.append({"words": each, "spans": spans, "heads": []})
     for each, (_, heads) in zip(words, parser.parse_heads(words), strict=True) if output == "heads" else ():
         rows.append({"words": each, "spans": [], "heads": [head + 1 for head in heads]})
     digest = hashlib.sha256(json_text(rows, compact=True).encode()).hexdigest()
@@ -62,12 +65,3 @@ def correction_page(
         content=json_text(content, compact=True).replace("<", "\\u003c"),  # no text can end the script
         script=(files("induce.reporting") / "templates" / "correction.js").read_text("utf-8"),
     )
-
-
-def _trees(parser: Parser, sentences: Sequence[list[str]]) -> list[dict[str, Any]]:
-    """Words and spans [start, end, label] of each sentence, including the full-sentence span."""
-    rows = []
-    for words, tree in zip(sentences, parser.parse(sentences), strict=True):
-        spans = [[*span, label] for span, label in zip(tree.spans, tree.labels, strict=True)]
-        rows.append({"words": words, "spans": spans, "heads": []})
-    return rows

@@ -49,6 +49,10 @@ class RunStory:
             return cls(run, "ensemble", facts)
         checkpoint = read(find(path))
         events = read_log(path / LOG)
+        # the log continues after the best checkpoint; if a run was killed and resumed, the later check of a step counts
+        logged = [event for event in events if event.get("event") == "check"]
+        stored = [finite(asdict(check)) for check in checkpoint.facts.history]
+        by_step = {check.get("step"): check for check in logged or stored}
         health, tables = _health(checkpoint), checkpoint.config.as_dict()
         token, model = leaf(checkpoint.config.data.token), checkpoint.config.model_name
         return cls(
@@ -57,7 +61,7 @@ class RunStory:
             _facts(checkpoint, events, health),
             {f"{name}.{key}": setting_text(value) for name in SETTINGS for key, value in tables[name].items()},
             health.findings(token=token, model=model) if health else [],
-            _checks(checkpoint, events),
+            list(by_step.values()),
         )
 
 
@@ -74,18 +78,6 @@ def read_log(path: Path) -> list[dict[str, Any]]:
         if isinstance(event, dict):
             events.append(event)
     return events
-
-
-def _checks(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The checks by step, from the log, which continues after the best checkpoint, or else from the checkpoint.
-
-    If a run was killed and resumed, the later check of a step counts.
-    """
-    logged = [event for event in events if event.get("event") == "check"]
-    by_step = {
-        check.get("step"): check for check in logged or [finite(asdict(check)) for check in checkpoint.facts.history]
-    }
-    return list(by_step.values())
 
 
 def _health(checkpoint: Checkpoint) -> Health | None:

@@ -42,7 +42,17 @@ FOREST = r"""\forestset{
 
 def document(pictures: Sequence[Picture]) -> str:
     """A document with all pictures."""
-    body = "\n".join(line for picture in pictures for line in _picture(picture))
+    lines = []  # a block for each analysis of a sentence
+    for picture, marked in ((each, marked) for each in pictures for marked in each.marked()):
+        analysis = marked.analysis
+        name = "gold" if analysis.name == GOLD else analysis.name
+        title = " --- ".join(escaped(part) for part in (picture.title, name, marked.note) if part)
+        lines.append("\\begin{samepage}" + f"{{\\footnotesize {title}}}\\par\\nopagebreak\n" * bool(title))
+        lines += blocks(marked)
+        if analysis.translation:
+            lines.append(f"\\par `{escaped(analysis.translation)}'\n")
+        lines.append("\\end{samepage}\\par\\bigskip\n")
+    body = "\n".join(lines)
     styles = []  # a color and a TikZ style for each ink of a comparison
     for ink in _COMPARED:
         line = f", {_LINES[ink]}" if ink in _LINES else ""
@@ -91,19 +101,6 @@ def blocks(marked: Marked) -> Iterator[str]:
 def escaped(text: str) -> str:
     """``text`` with special characters of TeX escaped, and ``?`` for unprintable characters."""
     return "".join(_SPECIAL.get(character, character if character.isprintable() else "?") for character in text)
-
-
-def _picture(picture: Picture) -> Iterator[str]:
-    """One block for each analysis of a sentence."""
-    for marked in picture.marked():
-        analysis = marked.analysis
-        name = "gold" if analysis.name == GOLD else analysis.name
-        title = " --- ".join(escaped(part) for part in (picture.title, name, marked.note) if part)
-        yield f"\\begin{{samepage}}{{\\footnotesize {title}}}\\par\\nopagebreak\n" if title else "\\begin{samepage}"
-        yield from blocks(marked)
-        if marked.analysis.translation:
-            yield f"\\par `{escaped(marked.analysis.translation)}'\n"
-        yield "\\end{samepage}\\par\\bigskip\n"
 
 
 def _brackets(branches: Branches, top: int, inks: Sequence[Ink], below: Sequence[Sequence[str]]) -> Iterator[str]:

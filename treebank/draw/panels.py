@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 
 from treebank.core.word_check import plain
@@ -52,7 +52,12 @@ def scene_of(picture: Picture) -> Scene:
         scene.width = max(scene.width, MARGIN + em_width(text) * SMALL)
         scene.height += 4
     if picture.legend:
-        scene.put(_legend(picture.legend), MARGIN, scene.height + 14)
+        left, top = MARGIN, scene.height + 14 + SMALL
+        for ink, text in picture.legend.items():  # with a sample of its line
+            scene.items.append(Stroke(((left, top - 4), (left + 30, top - 4)), ink, 2.0))
+            scene.items.append(Text(left + 36, top, text, ink, SMALL, "start", kind="legend"))
+            left += 36 + em_width(text) * SMALL + 22
+        scene.width, scene.height = max(scene.width, left), top + SMALL / 2
     scene.width += MARGIN
     scene.height += MARGIN
     scene.title = picture.title or " ".join(picture.words)
@@ -131,29 +136,13 @@ def _panel(marked: Marked, widths: Sequence[float], *, titled: bool) -> Scene:
         scene.put(draw_probabilities(analysis.probabilities, analysis.words, lefts, width), 0, scene.height + 8)
     if runs_right_to_left(analysis.words):
         scene = scene.mirrored()
-    return _titled(scene, marked) if titled else scene
-
-
-def _titled(panel: Scene, marked: Marked) -> Scene:
-    """The panel under the name of its system and its agreement with gold."""
-    name = marked.analysis.name
-    scene = Scene()
-    title = " — ".join(filter(None, [name if name != GOLD else "gold", marked.note]))
-    scene.items.append(Text(0, SMALL, title, Ink.PLAIN, SMALL, "start", bold=True, kind="title"))
-    scene.width, scene.height = em_width(title) * SMALL * 1.1, SMALL + 10
-    scene.put(panel, 0, scene.height)
-    return scene
-
-
-def _legend(texts: Mapping[Ink, str]) -> Scene:
-    """The meaning of each ink with a sample of its line."""
-    scene, left = Scene(height=SMALL * 1.5), 0.0
-    for ink, text in texts.items():
-        scene.items.append(Stroke(((left, SMALL - 4), (left + 30, SMALL - 4)), ink, 2.0))
-        scene.items.append(Text(left + 36, SMALL, text, ink, SMALL, "start", kind="legend"))
-        left += 36 + em_width(text) * SMALL + 22
-    scene.width = left
-    return scene
+    if not titled:
+        return scene
+    title = " — ".join(filter(None, [analysis.name if analysis.name != GOLD else "gold", marked.note]))
+    panel = Scene(em_width(title) * SMALL * 1.1, SMALL + 10)
+    panel.items.append(Text(0, SMALL, title, Ink.PLAIN, SMALL, "start", bold=True, kind="title"))
+    panel.put(scene, 0, panel.height)
+    return panel
 
 
 def draw_distances(values: Sequence[float], lefts: Sequence[float], width: float) -> Scene:

@@ -67,24 +67,19 @@ def _element(item: Item, scene: Scene) -> str:
         frame = f' stroke="{color}" stroke-width="1.2"' if item.framed else ""
         opacity = f' fill-opacity="{item.opacity:g}"' if item.opacity < 1 else ""
         return f'<rect class="{item.ink}" {corner} {size} fill="{color}"{opacity}{frame}/>'
-    path = _path(item.points, item.radius)
+    pieces = [f"M{_pair(item.points[0])}"]
+    for start, middle, end in zip(item.points, item.points[1:], item.points[2:], strict=False):
+        if item.radius:
+            pieces.append(f"L{_pair(towards(middle, start, item.radius))}Q{_pair(middle)} ")
+            pieces.append(_pair(towards(middle, end, item.radius)))
+        else:
+            pieces.append(f"L{_pair(middle)}")
+    path = "".join([*pieces, f"L{_pair(item.points[-1])}"])
     if item.filled:
         return f'<path class="{item.ink} filled" d="{path}Z" fill="{color}"/>'
     dashes = f' stroke-dasharray="{" ".join(map(_number, DASHES[item.ink]))}"' if item.ink in DASHES else ""
     look = f'fill="none" stroke="{color}" stroke-width="{_number(item.width)}" stroke-linejoin="round"'
     return f'<path class="{item.ink}" d="{path}" {look}{dashes}/>'
-
-
-def _path(points: Sequence[Point], radius: float) -> str:
-    """The line through ``points``, its corners rounded."""
-    pieces = [f"M{_pair(points[0])}"]
-    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
-        if radius:
-            pieces.append(f"L{_pair(towards(corner, before, radius))}Q{_pair(corner)} ")
-            pieces.append(_pair(towards(corner, after, radius)))
-        else:
-            pieces.append(f"L{_pair(corner)}")
-    return "".join([*pieces, f"L{_pair(points[-1])}"])
 
 
 def towards(start: Point, end: Point, distance: float) -> Point:

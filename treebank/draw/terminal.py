@@ -113,22 +113,18 @@ class Grid:
                 cells.pop(hidden, None)
             cells[column] = text, ink
         for row in range(self.height):
-            yield _pieces(by_row.get(row, {}))
-
-
-def _pieces(cells: dict[int, Piece]) -> list[Piece]:
-    pieces: list[Piece] = []
-    at = 0
-    for column, (text, ink) in sorted(cells.items()):
-        blanks = " " * (column - at)
-        at = column + columns(text)
-        if runs_right_to_left([text]):
-            text = f"{LEFT_TO_RIGHT_MARK}{text}{LEFT_TO_RIGHT_MARK}"
-        if pieces and pieces[-1][1] == ink:
-            pieces[-1] = pieces[-1][0] + blanks + text, ink
-        else:
-            pieces.append((blanks + text, ink))
-    return pieces
+            pieces: list[Piece] = []
+            at = 0
+            for column, (text, ink) in sorted(by_row.get(row, {}).items()):
+                blanks = " " * (column - at)
+                at = column + columns(text)
+                if runs_right_to_left([text]):
+                    text = f"{LEFT_TO_RIGHT_MARK}{text}{LEFT_TO_RIGHT_MARK}"
+                if pieces and pieces[-1][1] == ink:
+                    pieces[-1] = pieces[-1][0] + blanks + text, ink
+                else:
+                    pieces.append((blanks + text, ink))
+            yield pieces
 
 
 def drawn(picture: Picture, width: int) -> Iterator[list[Piece]]:

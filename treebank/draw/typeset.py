@@ -70,17 +70,14 @@ def _page(scene: Scene) -> str:
     shapes = svg(replace(scene, items=[item for item in scene.items if not isinstance(item, Text)]))
     size = f"width: {_points(scene.width)}, height: {_points(scene.height)}"
     image = f'#place(top + left, image(bytes({_quoted(shapes)}), format: "svg", {size}))'
-    texts = [_text(item, scene) for item in scene.items if isinstance(item, Text)]
+    texts = []
+    for item in (item for item in scene.items if isinstance(item, Text)):  # each in a wide box, aligned at its anchor
+        side, shift = {"start": ("left", 0.0), "middle": ("center", 0.5), "end": ("right", 1.0)}[item.anchor]
+        look = f'size: {_points(item.size)}, fill: rgb("{scene.inks[item.ink]}")' + ', weight: "bold"' * item.bold
+        aligned = f"align({side}, text({look}, {_font_and_text(item.text, fonts_for(item.text, scene.font))}))"
+        position = f"dx: {_points(item.x - shift * MAX_TEXT_WIDTH)}, dy: {_points(item.y)}"
+        texts.append(f"#place(top + left, {position}, box(width: {_points(MAX_TEXT_WIDTH)}, {aligned}))")
     return "\n".join([f"#set page({size})", image, *texts])
-
-
-def _text(item: Text, scene: Scene) -> str:
-    """Typst markup of a text of ``scene``, aligned in a wide box at its anchor."""
-    side, shift = {"start": ("left", 0.0), "middle": ("center", 0.5), "end": ("right", 1.0)}[item.anchor]
-    look = f'size: {_points(item.size)}, fill: rgb("{scene.inks[item.ink]}")' + ', weight: "bold"' * item.bold
-    aligned = f"align({side}, text({look}, {_font_and_text(item.text, fonts_for(item.text, scene.font))}))"
-    position = f"dx: {_points(item.x - shift * MAX_TEXT_WIDTH)}, dy: {_points(item.y)}"
-    return f"#place(top + left, {position}, box(width: {_points(MAX_TEXT_WIDTH)}, {aligned}))"
 
 
 def _font_and_text(text: str, fonts: Sequence[str]) -> str:
