@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -476,3 +476,18 @@ def longest_of_pass(config: SpanSettings, number: int) -> float:
 def words_learned(lengths: np.ndarray, config: SpanSettings, epochs: int) -> int:
     """Number of running words in all passes over sentences of these ``lengths``."""
     return sum(int(lengths[lengths <= longest_of_pass(config, number)].sum()) for number in range(1, epochs + 1))
+
+
+def fit_passes(loader: SpanSettings, lengths: np.ndarray, words: float, max_passes: int) -> tuple[int, SpanSettings]:
+    """Number of passes over sentences of these ``lengths`` that learn from at most ``words`` words, and the settings.
+
+    The longest sentences are learned from in the last pass at the latest.
+    """
+    if max_passes == 1:
+        return 1, replace(loader, first_longest=0)
+    for passes in range(max_passes, 1, -1):
+        rise = -(-max(0, loader.longest - loader.first_longest) // (passes - 1))
+        loader = replace(loader, longer=max(loader.longer, rise))
+        if words_learned(lengths, loader, passes) <= words:
+            break
+    return passes, loader

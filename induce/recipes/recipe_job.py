@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf, sqrt
@@ -169,15 +169,17 @@ class RecipeJob:
         compared = [run for run in plan.recipe.runs if 0 < run.part.with_teacher < run.part.count]
         if not plan.recipe.estimated_prior or plan.strength or not {run.name for run in compared} <= {*plan.done}:
             return
-        with_teacher, free = (
-            [self.facts_of(run.name) for run in compared if bool(run.teachers) == has] for has in (1, 0)
-        )
-        means = compared_perplexities(with_teacher, free)
-        if means is None:  # some had no time for an epoch: the strengths in the settings of the parts apply
+        facts = {run: self.facts_of(run.name) for run in compared}
+        epochs = min(max((check.epoch for check in run_facts.history), default=0) for run_facts in facts.values())
+        if not epochs:  # the strengths in the settings of the parts apply
             return
-        plan.strength = prior_strength(*means, plan.words * min(plan.shares, default=1.0))
+        with_teacher, free = (
+            geometric_mean(perplexity(facts[run], epochs) for run in compared if bool(run.teachers) is has_teacher)
+            for has_teacher in (True, False)
+        )
+        plan.strength = prior_strength(with_teacher, free, plan.words * min(plan.shares, default=1.0))
         self.note(
-            f"perplexity of the development text {means[0]:.1f} with teachers and {means[1]:.1f} without: prior "
+            f"perplexity of the development text {with_teacher:.1f} with teachers and {free:.1f} without: prior "
             f"{plan.recipe.estimated_prior}:{plan.strength:g}"
         )
 
@@ -217,16 +219,6 @@ def perplexity(facts: RunFacts, epochs: float = inf) -> float:
     """The lowest perplexity of the development text in the first ``epochs`` of a run."""
     perplexities = (check.development_perplexity for check in facts.history if check.epoch <= epochs)
     return min(perplexities, default=inf)
-
-
-def compared_perplexities(with_teacher: Sequence[RunFacts], free: Sequence[RunFacts]) -> tuple[float, float] | None:
-    """Geometric mean perplexities of both groups of runs after equal epochs, or None if one has no epoch."""
-    runs = [*with_teacher, *free]
-    epochs = min((max((check.epoch for check in facts.history), default=0) for facts in runs), default=0)
-    if not epochs:
-        return None
-    first, second = (geometric_mean([perplexity(facts, epochs) for facts in group]) for group in (with_teacher, free))
-    return first, second
 
 
 def prior_strength(with_teacher: float, free: float, words: float) -> float:

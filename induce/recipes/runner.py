@@ -11,13 +11,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from induce.data.loaders import words_learned
+from induce.data.loaders import fit_passes, words_learned
 from induce.models.base import check_fits
 from induce.recipes.check import check_recipe
 from induce.recipes.recipe import VOTE, PartRun, Recipe, read_recipe, recipe_for
 from induce.recipes.recipe_job import BRANCHING, RecipeJob, Report
 from induce.recipes.result import branching_notes, write_result, write_vote
-from induce.recipes.schedule import Schedule, fit_passes
+from induce.recipes.schedule import Schedule
 from induce.settings.run import entry_of
 from induce.training.events import Event, Finished, PartProgress, Progress
 from induce.training.parallel import Training, train_all

@@ -6,16 +6,11 @@ The runs of one stage train at the same time, each on one core.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapreplace
-from typing import TYPE_CHECKING
 
-from induce.data.loaders import SpanSettings, words_learned
 from induce.recipes.recipe import VOTE, PartRun, Recipe
-
-if TYPE_CHECKING:
-    import numpy as np
 
 SLACK = 2.0  # factor on the minutes of a part that ends after its passes, in case other programs slow it down
 FILLED = 0.95  # of the time that is left: planned for the students of the vote, which are the last
@@ -95,18 +90,3 @@ class Schedule:
             return 60 * planned * min(1.0, room) * costs.words_per_second
         possible = FILLED * room * self.stretch * words_per_second / costs.words_per_second
         return part.words * (max(0.5, int(8 * possible) / 8) if VOTE in run.teachers else 1.0)
-
-
-def fit_passes(loader: SpanSettings, lengths: np.ndarray, words: float, max_passes: int) -> tuple[int, SpanSettings]:
-    """Number of passes over sentences of these ``lengths`` that learn from at most ``words`` words, and the settings.
-
-    The longest sentences are learned from in the last pass at the latest.
-    """
-    if max_passes == 1:
-        return 1, replace(loader, first_longest=0)
-    for passes in range(max_passes, 1, -1):
-        rise = -(-max(0, loader.longest - loader.first_longest) // (passes - 1))
-        loader = replace(loader, longer=max(loader.longer, rise))
-        if words_learned(lengths, loader, passes) <= words:
-            break
-    return passes, loader

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from induce.data.loaders import longest_of_pass, words_learned
+from induce.data.loaders import fit_passes, longest_of_pass, words_learned
 from induce.recipes.recipe import Costs, Part, PartRun, Recipe, read_recipe
-from induce.recipes.schedule import SLACK, Schedule, fit_passes, packed_minutes, wall_minutes
+from induce.recipes.schedule import SLACK, Schedule, packed_minutes, wall_minutes
 from induce.settings.presets import resolve
 
 BEST = read_recipe("best")
