@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -242,47 +242,34 @@ def _apply(config: RunConfig, change: str) -> RunConfig:
     table, dot, key = name.strip().partition(".")
     if not (equals and dot and key):
         raise UsageError(f"setting {change!r}: write it as table.key=value, such as train.epochs=10")
-    part = _table(config, table, change)
-    tables: dict[str, Any]
+    name, text = name.strip(), text.strip()
     if key == "name" and table in ("loader", "optimizer"):
-        kind, values = component_class(table, text.strip()), asdict(part)
+        kind, values = component_class(table, text), config.values(table)
         shared = {key: values[key] for key in defaults_of(kind) if key in values}  # settings of both keep their values
-        tables = {f"{table}_name": text.strip(), table: make_settings(table, kind, shared)}
-        return replace(config, **tables)
-    value = _convert(text.strip(), _value(config, table, key, change), change)
-    tables = {table: {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})}
-    return replace(config, **{FIELDS.get(name, name): part for name, part in tables.items()})
+        return replace(config, **{f"{table}_name": text, table: make_settings(table, kind, shared)})
+    value, part = _convert(text, _value(config, table, key, change), change), config.table(table)
+    part = {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})
+    return replace(config, **{FIELDS.get(table, table): part})
 
 
 def setting_of(config: RunConfig, name: str) -> Any:
     """Value of a setting, such as ``train.epochs``. Raises SynparseError if it is unknown, with the nearest name."""
     table, _, key = name.partition(".")
-    _table(config, table, name)
-    return config.name_of(table) if key == "name" else _value(config, table, key, name)
-
-
-def _table(config: RunConfig, table: str, change: str) -> Any:
-    """Settings under [table]."""
-    if table not in TABLE_NAMES:
-        raise UnknownNameError(f"setting {change!r}: there is no table {table!r}; {nearest(table, TABLE_NAMES)}")
-    return config.table(table)
+    return config.name_of(table) if key == "name" and table in TABLE_NAMES else _value(config, table, key, name)
 
 
 def _value(config: RunConfig, table: str, key: str, change: str) -> Any:
-    """Value of ``key`` under [table]."""
-    values = _values(config, table)
+    """Value of ``key`` under [table]. Raises UnknownNameError with the nearest name."""
+    if table not in TABLE_NAMES:
+        raise UnknownNameError(f"setting {change!r}: there is no table {table!r}; {nearest(table, TABLE_NAMES)}")
+    values = config.values(table)
     if key not in values:
-        others = [f"{other}.{key}" for other in TABLE_NAMES if key in _values(config, other)]
+        others = [f"{other}.{key}" for other in TABLE_NAMES if key in config.values(other)]
         hint = f"did you mean {others[0]!r}?" if others else nearest(key, values)
         component = config.name_of(table)
         owner = f"{table} {component!r}" if component else f"[{table}]"
         raise UnknownNameError(f"setting {change!r}: {owner} has no setting {key!r}; {hint}")
     return values[key]
-
-
-def _values(config: RunConfig, table: str) -> dict[str, Any]:
-    part = config.table(table)
-    return dict(part) if isinstance(part, Mapping) else {item.name: getattr(part, item.name) for item in fields(part)}
 
 
 def _convert(text: str, old: Any, change: str) -> Any:

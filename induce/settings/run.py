@@ -201,12 +201,16 @@ class RunConfig:
         table, _, key = name.partition(".")
         if key == "name":
             return self.name_of(table)
-        part = self.table(table)
-        return part[key] if isinstance(part, Mapping) else getattr(part, key)
+        return self.values(table)[key]
 
     def table(self, name: str) -> Any:
         """Settings under [name]."""
         return getattr(self, FIELDS.get(name, name))
+
+    def values(self, table: str) -> dict[str, Any]:
+        """Settings under [table] by name."""
+        part = self.table(table)
+        return dict(part if isinstance(part, Mapping) else vars(part))
 
     def name_of(self, table: str) -> Any:
         """Name of the component whose settings are under [table], or "" if there is none."""
