@@ -200,7 +200,7 @@ MODELS: Registry[ModelEntry] = Registry(
 )
 
 #: purposes of training by name; optional parts add theirs
-PURPOSES: Registry[PurposeEntry] = Registry("task", {"": PurposeEntry("induce.settings.run:Parsing", MODELS)})
+PURPOSES: Registry[PurposeEntry] = Registry("task", {"": PurposeEntry("induce.settings.run:ParsingPurpose", MODELS)})
 
 PURPOSE = "task"  # table of the settings of a purpose in presets, in --set and in the files of models
 PROGRAM = "task transfer"  # command that trains models with `RunFacts.program_facts`

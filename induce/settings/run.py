@@ -167,7 +167,7 @@ class PurposeSettings:
         """Raise SynparseError if these settings do not fit the others of the run."""
 
 
-class Parsing:
+class ParsingPurpose:
     """The purpose of parsing text."""
 
     Config = PurposeSettings
