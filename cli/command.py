@@ -222,8 +222,8 @@ def option_groups(command: click.Command, ctx: click.Context) -> Iterator[tuple[
     ``--help`` is left out, because it was given.
     """
     options = [parameter for parameter in command.get_params(ctx) if isinstance(parameter, click.Option)]
-    shown = [option for option in options if "--help" not in option.opts]
-    records = [(option, record) for option in shown if (record := option.get_help_record(ctx))]
+    listed = [option for option in options if "--help" not in option.opts]
+    records = [(option, record) for option in listed if (record := option.get_help_record(ctx))]
     if len(records) < MIN_GROUPED_OPTIONS:
         yield "Options", [record for _, record in records]
         return

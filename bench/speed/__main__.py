@@ -129,8 +129,8 @@ def compare(revision: str, names: Sequence[str]) -> bool:
         if old and new:
             ratio, noise, is_worse = verdict(old, new)
             is_fine &= not is_worse
-            shown = f"{ratio:.2f} of the speed" if key.endswith(SPEED) else f"{1 / ratio:.2f} of the cost"
-            print(f"{key}: {shown} of {revision} (noise {noise:.0%}){' WORSE' if is_worse else ''}", flush=True)
+            comparison = f"{ratio:.2f} of the speed" if key.endswith(SPEED) else f"{1 / ratio:.2f} of the cost"
+            print(f"{key}: {comparison} of {revision} (noise {noise:.0%}){' WORSE' if is_worse else ''}", flush=True)
     return is_fine
 
 
