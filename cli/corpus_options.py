@@ -1,4 +1,4 @@
-"""Options of commands that read a corpus: treebanks, parsed text, or plain text that a model parses."""
+"""Options of commands that read a corpus: treebanks, parsed text, or text that a model parses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ text_model_option = option(
     "-m",
     "--model",
     metavar="PATH",
-    help="Trained model for plain text, such as english or mine (default: none, for trees and heads).",
+    help="Trained model for text without trees or heads, such as english or mine (default: none, for trees and heads).",
     group=MODEL,
 )
 

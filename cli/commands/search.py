@@ -109,7 +109,7 @@ def search(
 
     PATTERN has the syntax of TGrep2 for trees, such as 'NP < DT', and words in braces for heads, such as '{upos=VERB}
     >obj {}'. INPUT is any number of treebanks (brackets, CoNLL-U, JSON lines, names such as wsj10), folders of parse
-    --output-dir, or - for standard input (the default). With -m, plain text is parsed while it is read.
+    --output-dir, or - for standard input (the default). With -m, text is parsed while it is read.
     """
     from treebank.search.output import DEFAULT_CONTEXT, TERMINAL_HIGHLIGHT, Writer, check
     from treebank.search.search import Search

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, overload
 
 from treebank.base.arguments import STRING, check_count, plain_options
@@ -13,7 +13,7 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import is_name, read_input
-from treebank.io.formats import TEXT, detect
+from treebank.io.formats import FORMATS, TEXT, detect
 from treebank.io.lines import OnBad
 from treebank.io.read import DEFAULT_INPUT, InputOptions, expand, read_sentences, rest_left_out
 from treebank.io.source import STDIN, Source
@@ -48,7 +48,7 @@ class Corpus:
     ) -> None:
         """``source`` is an item or a list of them: files, folders, patterns, names of treebanks, or trees.
 
-        ``model``, a path or a parser, parses the files that are plain text. ``on_bad`` is called with the error of
+        ``model``, a path or a parser, parses the files without trees or heads. ``on_bad`` is called with the error of
         each malformed sentence, which is skipped, and of each of several files that cannot be read to its end; without
         it, the first error is raised.
         """
@@ -147,10 +147,13 @@ class Corpus:
         """
         options, on_bad = self._input_options, self._on_bad
         try:
-            if not _is_plain_text(source, options):
-                yield from read_sentences([source], trees=True, on_bad=on_bad, input_options=options)
+            if not _has_only_words(source, options):
+                sentences = read_sentences([source], trees=True, on_bad=on_bad, input_options=options)
+                yield from sentences if self._model is None else self._with_analyses(sentences)
             elif self._model is not None:
-                yield from parsed(self._parser(), source, options, on_bad)
+                parser = self._parser()
+                text = read_sentences([source], input_options=parser.input_options(options), on_bad=on_bad)
+                yield from parsed(parser, text, on_bad)
             else:
                 name = "standard input" if source.path == STDIN else source.path
                 advice = "parse it with a model, such as -m english or -m english-heads"
@@ -160,8 +163,19 @@ class Corpus:
                 raise
             on_bad(rest_left_out(error))
 
+    def _with_analyses(self, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
+        """The sentences of a treebank, which are parsed if the first one with words has neither a tree nor heads."""
+        first: list[Sentence] = []
+        for sentence in sentences:
+            first.append(sentence)
+            if sentence.words:
+                break
+        sentences = chain(first, sentences)
+        is_annotated = not first or first[-1].tree is not None or first[-1].heads or not first[-1].words
+        return sentences if is_annotated else parsed(self._parser(), sentences, self._on_bad)
+
     def _parser(self) -> Parser:
-        """The parser for plain text, loaded when it is needed first."""
+        """The parser for text, loaded when it is needed first."""
         from induce.parsing.parser import Parser
 
         if isinstance(self._model, str | os.PathLike):
@@ -190,24 +204,24 @@ class CorpusSlice(Corpus):
         return islice(self._corpus, start, stop, step)
 
 
-def _is_plain_text(source: Source, options: InputOptions) -> bool:
-    """Whether a file has words and no trees or heads. A file that begins with a bracket is not."""
+def _has_only_words(source: Source, options: InputOptions) -> bool:
+    """Whether the format of a file has neither trees nor heads. Plain text that begins with a bracket has trees."""
     if options.form:
-        return options.form == TEXT.name
-    if detect(source) is not TEXT:
-        return False
+        return not FORMATS[options.form].structure
+    detected = detect(source)
+    if detected is not TEXT:
+        return not detected.structure
     head = source.head().decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
     return bool(head) and not head.startswith("(")
 
 
-def parsed(parser: Parser, source: Source, options: InputOptions, on_bad: OnBad | None) -> Iterator[Sentence]:
-    """The sentences of a text with the trees or heads that ``parser`` predicts, and its confidence in trees."""
+def parsed(parser: Parser, sentences: Iterable[Sentence], on_bad: OnBad | None) -> Iterator[Sentence]:
+    """The ``sentences`` with the trees or heads that ``parser`` predicts, and its confidence in trees."""
     from induce.parsing.parser import PredictOptions
     from induce.parsing.reading import mean_confidence
     from induce.parsing.writer import SentenceBuffer
 
-    text = read_sentences([source], input_options=parser.input_options(options), on_bad=on_bad)
-    buffer = SentenceBuffer(text)
+    buffer = SentenceBuffer(sentences)
     if parser.output == "heads":
         for words, heads, confidences in parser.parse_confident_heads(buffer, PredictOptions(on_refused=on_bad)):
             yield replace(

@@ -73,6 +73,23 @@ def test_plain_text_is_parsed(tmp_path: Path) -> None:
     assert [sentence.tree for sentence in corpus] == [sentence.tree for sentence in sentences]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.sfm", "\\ref 1\n\\tx makan nasi\n\\mb ma- kan nasi\n"),
+        ("a.xml", '<?xml version="1.0"?>\n<TEXT><S><FORM>makan nasi</FORM></S></TEXT>\n'),
+        ("a.conllu", "".join(f"{i}\t{word}" + "\t_" * 8 + "\n" for i, word in enumerate(["makan", "nasi"], 1)) + "\n"),
+        ("a.jsonl", '{"words": ["makan", "nasi"]}\n'),
+    ],
+)
+def test_files_without_trees_and_heads_are_parsed(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    [sentence] = Corpus(tmp_path / name, model="english")
+    assert str(sentence.tree) == "(X (W makan) (W nasi))"
+    [sentence] = Corpus(tmp_path / name, model="english-heads")
+    assert len(sentence.heads) == 2
+
+
 def test_search_and_phrases(path: Path) -> None:
     [match] = synparse.search("NN < cat3", path)
     assert (match.phrases, match.sentence.location.line) == ([("cat3",)], 4)
