@@ -123,14 +123,19 @@ def estimate_direction(text: Text) -> Direction:
     words = beginning.ids[beginning.ids > 0]  # without ends of sentences
     totals = np.bincount(classes[words])
     first, last = beginning.ids[offsets[rows]], beginning.ids[offsets[rows + 1] - 2]
-    growth = _growth(beginning, rows)
+    breaks = np.flatnonzero(beginning.gaps != NOTHING)
+    starts, ends = offsets[rows], offsets[rows + 1] - 1
+    low, high = np.searchsorted(breaks, starts + 1), np.searchsorted(breaks, ends)
+    several = low < high
+    first_lengths, last_lengths = breaks[low[several]] - starts[several], ends[several] - breaks[high[several] - 1]
+    growth = np.full(len(rows), np.nan)  # of the lengths of segments; NaN for a single one
+    growth[several] = (last_lengths - first_lengths) / (last_lengths + first_lengths)
 
     def statistics(chosen: slice) -> tuple[float, float, float]:
-        starts, ends, lengths = first[chosen], last[chosen], growth[chosen]
-        difference = 100 * (frequent[starts].mean() - frequent[ends].mean())
-        divergence = _divergence(classes[starts], totals) - _divergence(classes[ends], totals)
-        several = lengths[~np.isnan(lengths)]
-        return float(difference), divergence, float(several.mean()) if several.size else 0.0
+        difference = 100 * (frequent[first[chosen]].mean() - frequent[last[chosen]].mean())
+        divergence = _divergence(classes[first[chosen]], totals) - _divergence(classes[last[chosen]], totals)
+        changes = growth[chosen][~np.isnan(growth[chosen])]
+        return float(difference), divergence, float(changes.mean()) if changes.size else 0.0
 
     points = [_points(*statistics(slice(part, None, parts))) for part in range(parts)]
     differences = 100 * (frequent[first].astype(float) - frequent[last])
@@ -168,7 +173,10 @@ def _words(beginning: Beginning) -> tuple[Array, Array]:
     frequent[np.argsort(-counts * known, kind="stable")[:FREQUENT_WORDS]] = True
     frequent &= known & (counts > 0)
 
-    suffixes = [_suffixes(word) for word in vocabulary.words]
+    suffixes: list[list[str]] = []  # of each word or pseudo-word, the longest first
+    for word in vocabulary.words:
+        letters = word.rpartition("-")[2].removesuffix(">") if _is_pseudo(word) and "-" in word else word
+        suffixes.append([f"-{letters[-size:]}" for size in SUFFIX_LETTERS if size <= len(letters)])
     totals: Counter[str] = Counter()
     for names, count in zip(suffixes, counts.tolist(), strict=True):
         totals.update(dict.fromkeys(names, count))
@@ -185,27 +193,9 @@ def _is_pseudo(word: str) -> bool:
     return word.startswith(UNKNOWN[:-1])
 
 
-def _suffixes(word: str) -> list[str]:
-    """Suffixes of a word or pseudo-word, the longest first."""
-    letters = word.rpartition("-")[2].removesuffix(">") if _is_pseudo(word) and "-" in word else word
-    return [f"-{letters[-size:]}" for size in SUFFIX_LETTERS if size <= len(letters)]
-
-
 def _divergence(sample: Array, totals: Array) -> float:
     """Kullback-Leibler divergence in nats of the classes in ``sample`` from ``totals``, minus its sampling bias."""
     counts = np.bincount(sample, minlength=len(totals))
     present = counts > 0
     share, expected = counts[present] / len(sample), totals[present] / totals.sum()
     return float((share * np.log(share / expected)).sum() - (present.sum() - 1) / (2 * len(sample)))
-
-
-def _growth(beginning: Beginning, rows: Array) -> Array:
-    """(last - first) / (last + first) of the segment lengths of the sentences ``rows``, NaN for a single segment."""
-    breaks = np.flatnonzero(beginning.gaps != NOTHING)
-    starts, ends = beginning.offsets[rows], beginning.offsets[rows + 1] - 1
-    low, high = np.searchsorted(breaks, starts + 1), np.searchsorted(breaks, ends)
-    growth = np.full(len(rows), np.nan)
-    several = low < high
-    first, last = breaks[low[several]] - starts[several], ends[several] - breaks[high[several] - 1]
-    growth[several] = (last - first) / (last + first)
-    return growth
