@@ -85,7 +85,11 @@ def joint_log_total(first: Tensor, later: Tensor, stop: Tensor, root: Tensor, br
         heads = starts[:, None] + words[:width]  # (spans, width)
         has_left = (words[:width] > 0).long().expand_as(heads)
         done = left[width - 1] + stops[1, heads, has_left]
-        under.append(_over(first, later, done, heads))
+        # arcs (spans, N, B) for each word outside a span as the head of the span's head; those inside are never read
+        above, spans = words[:, None], heads[:, None]  # (N, 1), (spans, 1, width)
+        adjacent = (above == spans[..., :1] - 1) | (above == spans[..., -1:] + 1)  # (spans, N, 1)
+        arcs = torch.where(adjacent[..., None], first[above, spans], later[above, spans])
+        under.append(torch.logsumexp(arcs + done[:, None], 2))
     return torch.logsumexp(root + done[0], 0)
 
 
@@ -96,19 +100,6 @@ def _by_pair(table: Tensor) -> Tensor:
     side = (child < head).long()
     pairs = table[side, torch.where(side > 0, count - 1 - head, head), (child - head).abs()]
     return torch.where((head == child)[..., None], torch.tensor(LOWEST, dtype=table.dtype), pairs)
-
-
-def _over(first: Tensor, later: Tensor, done: Tensor, heads: Tensor) -> Tensor:
-    """``arcs`` (spans, N, B) of spans of one width, for each word outside a span as the head of the span's head.
-
-    ``first`` and ``later`` (N, N, B) of [head, dependent], for the first dependent on that side and for later ones,
-    ``done`` (spans, width, B), ``heads`` (spans, width). Entries for words inside a span are never read.
-    """
-    above = torch.arange(len(first))[:, None]
-    spans = heads[:, None]  # (spans, 1, width)
-    adjacent = (above == spans[..., :1] - 1) | (above == spans[..., -1:] + 1)  # (spans, N, 1)
-    arcs = torch.where(adjacent[..., None], first[above, spans], later[above, spans])
-    return torch.logsumexp(arcs + done[:, None], 2)
 
 
 LONGEST = 80  # words of a sentence whose sums fit into a gigabyte

@@ -190,34 +190,24 @@ class OrderedMemoryLayer(nn.Module):
         read = torch.cat((state.started[None], read | state.started))  # before each step, and at the end
         continues, started = read[:-1] & known, read[-1]  # (T, B): steps that follow a word
         presence = [None] * steps if real is None else _masks(real, x.dtype)
-        masks = zip(_masks(continues, x.dtype), presence, strict=True)
+        masks = zip(_masks(continues, x.dtype), presence, strict=True)  # (B, 1), or None if true for all rows
         outputs, positions = [], []
         for t, (going, present) in enumerate(masks):
-            state = self._step(inputs[t], queries[t], state, going, present)
+            position = self.attention(queries[t], state.candidate, state.position)  # eq. 3.5.2
+            if going is not None:
+                position = position * going
+            above = position.cumsum(-1)  # eq. 3.5.3
+            below = 1 - above + position  # eq. 3.5.4; 1 for a first word
+            memory = torch.lerp(state.memory, state.candidate, below[..., None])  # eq. 3.5.5
+            candidate = self.cell.fill(inputs[t], memory, above, self.norm)  # eq. 3.5.6, 3.5.7
+            if present is not None:
+                memory, candidate = memory * present[..., None], candidate * present[..., None]
+            state = MemoryState(memory, candidate, position, state.started)
             if trace is not None:
                 trace.append(state)
             outputs.append(state.candidate[:, -1])
             positions.append(state.position)
         return MemoryOutput(torch.stack(outputs), torch.stack(positions), state._replace(started=started))
-
-    def _step(
-        self, x: Tensor, query: Tensor, state: MemoryState, continues: Tensor | None, real: Tensor | None
-    ) -> MemoryState:
-        """Read one word ``x`` (B, D).
-
-        The masks ``continues`` and ``real`` are (B, 1), or None if true for all rows. Rows without ``continues``
-        have no stack yet; rows that are not ``real`` end empty.
-        """
-        position = self.attention(query, state.candidate, state.position)  # eq. 3.5.2
-        if continues is not None:
-            position = position * continues
-        above = position.cumsum(-1)  # eq. 3.5.3
-        below = 1 - above + position  # eq. 3.5.4; 1 for a first word
-        memory = torch.lerp(state.memory, state.candidate, below[..., None])  # eq. 3.5.5
-        candidate = self.cell.fill(x, memory, above, self.norm)  # eq. 3.5.6, 3.5.7
-        if real is not None:
-            memory, candidate = memory * real[..., None], candidate * real[..., None]
-        return MemoryState(memory, candidate, position, state.started)
 
 
 def _masks(mask: Tensor, dtype: torch.dtype) -> list[Tensor | None]:

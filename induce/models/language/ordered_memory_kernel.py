@@ -177,13 +177,18 @@ class _Slots(torch.autograd.Function):
             d_low = _cell_back(pairs, d_joined, saved, masks, derivative, lower_inner, gradients)
             from_above = d_low if whole else torch.zeros_like(d_x).index_copy_(0, rows[pairs], d_low)
         d_x += from_above
-        d_memory, d_above = _unpacked(saved, masks, gradients)
+        d_read = gradients.hidden @ saved.inner[:, size:]
+        gradients.memory.add_(d_read * masks[1] if masks else d_read)
+        d_memory = saved.memory.new_zeros(*saved.active.shape, size)  # 0 where a slot is not in use
+        d_memory[saved.active] = gradients.memory
+        d_above = saved.memory.new_zeros(saved.active.shape)
+        d_above[saved.active] = gradients.share[:, 0]
         read = (saved.lower * masks[0], saved.memory * masks[1]) if masks else (saved.lower, saved.memory)
         d_inner = torch.cat([gradients.hidden.t() @ part for part in read], 1)
         d_outer = gradients.z.t() @ saved.hidden
         biases = gradients.hidden.sum(0), gradients.z.sum(0)
         weights = d_inner, biases[0], d_outer, biases[1], gradients.gain, gradients.bias
-        return None, None, d_x, d_memory, d_above, *weights
+        return None, None, d_x, d_memory.transpose(0, 1), d_above.t(), *weights
 
 
 class _Gradients(NamedTuple):
@@ -245,15 +250,3 @@ def _cell_back(
     if masks:
         d_low *= masks[0][pairs]
     return d_low.addcmul_(d_mixed, gate[:, :size])
-
-
-def _unpacked(saved: _Saved, masks: Sequence[Tensor], gradients: _Gradients) -> tuple[Tensor, Tensor]:
-    """Gradients of the memory (B, N, D) and of ``above`` (B, N), 0 where a slot is not in use."""
-    size = saved.memory.shape[1]
-    d_read = gradients.hidden @ saved.inner[:, size:]
-    gradients.memory.add_(d_read * masks[1] if masks else d_read)
-    d_memory = saved.memory.new_zeros(*saved.active.shape, size)
-    d_memory[saved.active] = gradients.memory
-    d_above = saved.memory.new_zeros(saved.active.shape)
-    d_above[saved.active] = gradients.share[:, 0]
-    return d_memory.transpose(0, 1), d_above.t()
