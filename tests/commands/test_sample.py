@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import random
 from pathlib import Path
 
 import pytest
 
 from tests.support.browser import Browser, needs_browser
 from tests.support.calls import Caller
+from treebank.core.tree import Tree
+from treebank.io.bracketed import parse_trees
 
 TEXT = "the teacher saw the old man .\nshe ( Mary ) left </script> .\na\nthe boy gave the girl a book .\n"
 
@@ -84,3 +88,54 @@ def test_corrected_heads_are_saved(call: Caller, text: str, tmp_path: Path) -> N
         saved = browser.downloaded("checked.conllu")
         assert browser.problems == []
     assert saved.startswith("# text = the teacher saw the old man .\n1\tthe\t_\t_\t_\t_\t3\tdep\t_\t_\n")
+
+
+Span = tuple[int, int]
+STEPS = """(steps => steps.map(([name, start, end]) => {
+    [anchor, cursor] = [start, end - 1];
+    actions[name]();
+    return [[...data.sentences[0].spans], brackets(data.sentences[0])];
+}))"""
+
+
+def _expected_spans(spans: set[Span], name: str, start: int, end: int) -> set[Span]:
+    """Spans after an operation on the words from ``start`` to ``end``."""
+    if name == "group" and end - start > 1:
+        return {(start, end), *(span for span in spans if not span[0] < start < span[1] < end)} - {
+            span for span in spans if start < span[0] < end < span[1]
+        }
+    around = [span for span in spans if span[0] <= start and end <= span[1] and span != max(spans, key=_length)]
+    return spans - {min(around, key=_length)} if name == "ungroup" and around else spans
+
+
+def _length(span: Span) -> int:
+    return span[1] - span[0]
+
+
+@needs_browser
+def test_each_operation_leaves_one_tree(call: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random operations: brackets do not cross, the full-sentence span stays, only crossed phrases are removed."""
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text("the old man saw the girl with the telescope .\n", encoding="utf-8")
+    call("sample", "text.txt", "-m", "english", "-o", "check.html")
+    generator = random.Random(1)
+    with Browser(tmp_path) as browser:
+        browser.open(tmp_path / "check.html")
+        first = browser.value("data.sentences[0].spans")
+        count = browser.value("data.sentences[0].words.length")
+        steps = [
+            (generator.choice(("group", "group", "ungroup", "undo")), *sorted(generator.sample(range(count + 1), 2)))
+            for _ in range(1000)
+        ]
+        results = browser.value(f"{STEPS}({json.dumps(steps)})")
+        assert browser.problems == []
+    states = [{(start, end) for start, end, _ in first}]
+    for (name, start, end), (spans, line) in zip(steps, results, strict=True):
+        if name == "undo":
+            states = states[:-1] or states
+        elif (changed := _expected_spans(states[-1], name, start, end)) != states[-1]:
+            states.append(changed)
+        assert {(start, end) for start, end, _ in spans} == states[-1]
+        (tree,) = parse_trees(line)
+        assert {*tree.spans} == states[-1] >= {(0, count)}
+        assert Tree.from_spans(tree.words, tree.spans).spans == tree.spans  # no spans cross

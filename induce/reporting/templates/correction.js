@@ -9,6 +9,9 @@ let current = 0, anchor = 0, cursor = 0, undo = [];
 
 for (const sentence of data.sentences) sentence.done = false;
 try { restore(localStorage.getItem(KEY)); } catch { /* a browser may forbid storage */ }
+for (const {words, spans} of hasHeads ? [] : data.sentences) {  // a line of a file is one tree
+  if (!spans.some(([start, end]) => start === 0 && end === words.length)) spans.unshift([0, words.length, data.label]);
+}
 
 function restore(text) {
   if (!text) return;
@@ -28,7 +31,8 @@ function element(name, attributes = {}, ...children) {
 
 const range = () => [Math.min(anchor, cursor), Math.max(anchor, cursor) + 1];
 const contains = (outer, inner) => outer[0] <= inner[0] && inner[1] <= outer[1];
-const crosses = (a, b) => a[0] < b[0] ? b[0] < a[1] && a[1] < b[1] : a[0] < b[1] && b[1] < a[1];
+const overlapsLeft = (a, b) => a[0] < b[0] && b[0] < a[1] && a[1] < b[1];
+const crosses = (a, b) => overlapsLeft(a, b) || overlapsLeft(b, a);
 
 // Nested boxes of the words from start to end, with the spans inside them in pre-order.
 function boxes(sentence, start, end, spans) {
