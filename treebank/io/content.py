@@ -390,10 +390,10 @@ MIN_SPEAKER_SHARE = 0.5  # of the lines that begin with the name of a speaker
 MIN_WORD_ROWS = 10  # lines of one word each, among them punctuation
 
 
-def text_problem(head: str, *, is_raw: bool = False) -> str:
+def text_problem(head: str, *, is_raw: bool = False, is_table: bool = False) -> str:
     """The error message, with a remedy, for text that does not consist of sentences, or "".
 
-    ``is_raw`` says that a tokenizer will split it at all white space.
+    ``is_raw`` says that a tokenizer will split it at all white space, ``is_table`` that its name is that of a table.
     """
     lines = first_lines(head)[: 2 * MAX_LINES]
     if not lines:
@@ -404,8 +404,9 @@ def text_problem(head: str, *, is_raw: bool = False) -> str:
         _json_problem(lines)
         or _first_problem(_LINES, lines, "lines")
         or _speakers_problem(lines)
-        or _table_problem(lines)
+        or _table_problem(lines, least=2 if is_table else MIN_ROWS)
         or _columns_problem(lines)
+        or _table_problem(lines, least=2 if is_table else MIN_WORD_ROWS, of_words=True)
         or _first_problem(_MARKUP, lines, "lines")
         or _first_problem(
             _WORDS, [token for token in " ".join(lines).split() if token.strip("[]=")], "words"
@@ -450,19 +451,23 @@ def _speakers_problem(lines: Lines) -> str:
     )
 
 
-def _table_problem(lines: Lines) -> str:
-    """The message for a table: all lines have the same number of cells. A comma before a space is punctuation."""
-    if len(lines) < MIN_ROWS:
-        return ""
+def _table_problem(lines: Lines, *, least: int, of_words: bool = False) -> str:
+    """The message for a table: all lines have the same number of cells. A comma before a space is punctuation.
+
+    A table has at least ``least`` lines, and a cell with several words unless ``of_words`` is true. Three and more
+    words between commas in each line need only `MIN_ROWS` lines.
+    """
     for name, separator in _SEPARATORS.items():
         try:
             rows = list(csv.reader(lines[:MAX_LINES], delimiter=separator))
         except csv.Error:
             continue
         counts = {len(row) for row in rows}
+        is_evident = of_words and separator != "\t" and max(counts) > 2
+        if len(counts) > 1 or counts == {1} or len(rows) < (min(least, MIN_ROWS) if is_evident else least):
+            continue
         is_tight = separator == "|" or all(not cell.startswith(" ") for row in rows for cell in row[1:])
-        has_sentences = any(" " in cell.strip() for row in rows for cell in row)  # else the cells may be words
-        if len(counts) == 1 and counts != {1} and is_tight and has_sentences:
+        if is_tight and (of_words or any(" " in cell.strip() for row in rows for cell in row)):
             problem = f"this looks like a table of {counts.pop()} columns between {name}"
             return f"{problem}; write its column of text into a file, one sentence per line"
     return ""

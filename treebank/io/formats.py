@@ -161,6 +161,7 @@ FORMATS = {entry.name: entry for entry in _TABLE}
 TEXT, BRACKETS, JSON_LINES = FORMATS["text"], FORMATS["brackets"], FORMATS["jsonl"]
 XML_FORMATS = (FORMATS["tiger"], FORMATS["tei"], FORMATS["pangloss"])
 _BY_SUFFIX = {suffix: entry for entry in _TABLE for suffix in entry.suffixes}
+TABLE_SUFFIXES = (".csv", ".tsv", ".tab")
 #: suffixes by which a folder is recognized as a treebank; JSON files in a folder may contain anything
 TREEBANK_SUFFIXES = frozenset(_BY_SUFFIX) - frozenset(JSON_LINES.suffixes)
 #: formats for output -> writer
@@ -200,7 +201,8 @@ def detect(path: AnyPath, *, is_raw: bool = False) -> Format:
         for entry in _TABLE:
             if entry.matches(lines):
                 return entry
-    if problem := content.text_problem(head, is_raw=is_raw):
+    is_table = suffix_of(source.path) in TABLE_SUFFIXES
+    if problem := content.text_problem(head, is_raw=is_raw, is_table=is_table):
         raise TreebankError(source.path, 0, problem)
     return TEXT
 
