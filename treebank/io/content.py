@@ -1,4 +1,4 @@
-"""What a file contains: the format of its first lines, text and trees of another format, and signs of damage.
+"""Content of files: the format of its first lines, text and trees of another format, and signs of damage.
 
 A format is detected only if most of the first lines have it, because a first line can look like anything. Text and
 trees are refused if they are evidently something else, because a result from them would be wrong. The message names the
@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from treebank.base.metadata import parse_json
 from treebank.core.brackets import shorten
@@ -384,9 +385,13 @@ _SEPARATORS = {"tabs": "\t", "commas": ",", "semicolons": ";", "vertical bars": 
 _TAG_CELL = re.compile(r"[A-Z][A-Z0-9$:.-]*|[BIES]-\S+|O|[^\w\s]+")
 _NAME = r"((?:[A-Z]|[a-z]+[0-9])[\w.'-]*(?: [\w.'-]+){0,2})"
 _SPEAKER = re.compile(rf"\s*(?:[\[(<*]?{_NAME}[\])>]? ?: +|[\[<]{_NAME}[\]>] +)\S.*")
+_NUMBERED = re.compile(r"\s*[(\[#]?(?:[^\W\d_][\w.-]*[._-]|[^\W\d_]*)0*([0-9]+)[.):\]]*\s+(?=\S)")
+_NO_FIRST_WORD = "sed -E 's/^[[:blank:]]*[^[:blank:]]+[[:blank:]]+//' IN > OUT"
 _SPACES = "\u3000\u00a0\u200b\u1361\u2002\u2003\u2009\u202f"  # which belong to words
 MIN_COLUMN_SHARE = 0.9  # of the lines with the most frequent number of cells
 MIN_SPEAKER_SHARE = 0.5  # of the lines that begin with the name of a speaker
+MIN_NUMBERED_LINES = 5
+MIN_NUMBERED_SHARE = 0.9  # of the lines whose number follows that of the line before
 MIN_WORD_ROWS = 10  # lines of one word each, among them punctuation
 
 
@@ -407,6 +412,7 @@ def text_problem(head: str, *, is_raw: bool = False, is_table: bool = False) -> 
         or _table_problem(lines, least=2 if is_table else MIN_ROWS)
         or _columns_problem(lines)
         or _table_problem(lines, least=2 if is_table else MIN_WORD_ROWS, of_words=True)
+        or _numbers_problem(lines)
         or _first_problem(_MARKUP, lines, "lines")
         or _first_problem(
             _WORDS, [token for token in " ".join(lines).split() if token.strip("[]=")], "words"
@@ -473,6 +479,17 @@ def _table_problem(lines: Lines, *, least: int, of_words: bool = False) -> str:
     return ""
 
 
+def _numbers_problem(lines: Lines) -> str:
+    """The message for lines that begin with their number, such as ``12.``, ``(12)`` or ``story.012``."""
+    matches = [_NUMBERED.match(line) for line in lines]
+    numbers = [int(match[1]) if match else -1 for match in matches]
+    count = sum(0 < number == last + 1 for last, number in pairwise(numbers))
+    if len(lines) < MIN_NUMBERED_LINES or count < MIN_NUMBERED_SHARE * (len(lines) - 1):
+        return ""
+    where = share(sum(map(bool, matches)), len(lines), "lines", lines[1])
+    return f"these lines begin with their numbers ({where}); delete them: {_NO_FIRST_WORD}"
+
+
 def _columns_problem(lines: Lines) -> str:
     """The message for one word per line, with or without columns such as tags and lemmas."""
     rows = [line for line in lines if not _TAG_LINE.fullmatch(line) and line[0] != "#"]
@@ -485,13 +502,13 @@ def _columns_problem(lines: Lines) -> str:
         if count < MIN_COLUMN_SHARE * len(rows):
             continue
         columns = list(zip(*(row for row in cells if len(row) == width), strict=True))
-        shown = share(count, len(rows), "lines", rows[0].replace("\t", " "))
+        example = share(count, len(rows), "lines", rows[0].replace("\t", " "))
         has_spaces = any(" " in cell for column in columns for cell in column)
         if width > 1 and not has_spaces and _has_tags(columns):
-            return f"this looks like one word per line with {width} columns ({shown}); {remedy}"
+            return f"this looks like one word per line with {width} columns ({example}); {remedy}"
         is_long = len(rows) >= MIN_WORD_ROWS and any(not any(map(str.isalnum, cell)) for cell in columns[0])
         if width == 1 and separator is None and is_long:
-            return f"this looks like one word per line ({shown}); {remedy}"
+            return f"this looks like one word per line ({example}); {remedy}"
     return ""
 
 

@@ -122,6 +122,10 @@ EXAMPLES = {
     ("a.txt", "word\tgloss\tpos\n" + "ev\thouse\tn\n" * 9): f"{REFUSED}a table of 3 columns between tabs",
     ("a.txt", "word;gloss\n" + "ev;house\n" * 9): f"{REFUSED}a table of 2 columns between semicolons",
     ("a.tsv", "word\tgloss\nev\thouse\n"): f"{REFUSED}a table of 2 columns between tabs",
+    **{
+        ("a.txt", "".join(f"{form.format(i)} The cat {i}\n" for i in range(1, 6))): f"{REFUSED}begin with their numbers"
+        for form in ("{}", "{}.", "({})", "[{}]", "{}:\t", "story.{:03}", "ex{})", "#{}")
+    },
     ("a.txt", "<p>One .</p>\n<p>Two .</p>\n"): f"{REFUSED}markup",
     ("a.txt", "\\documentclass{article}\nHello .\n"): f"{REFUSED}LaTeX",
     ("a.txt", "{'words': ['a', 'b']}\n{'words': ['c']}\n"): f"{REFUSED}objects of Python",
@@ -151,6 +155,7 @@ NEAR_MISSES = (
     "1\tThe\tcat\tsat\ton\tthe\tmat\ttoday\tand\tslept\n",
     "1\t2\t3\n4\t5\t0\n7\t8\t9\n",
     "good\tpos\t1\nbad\tneg\t0\nok\tpos\t1\n",
+    "3 cats\n4 dogs\n9 hens\n1 cow\n2 pigs\n7 geese\n",
     "ev\thouse\nsu\twater\n",
     "well,then\nyes,no\n",
     "<unk> is here\nyes .\n",
