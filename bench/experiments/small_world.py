@@ -1,7 +1,9 @@
 """Options of an Option-Controller Network in a small world, by temperature and seed (thesis, chapter 5).
 
 ``python -m bench.experiments.small_world [--temperatures 10 1] [--seeds 5]`` trains a model for each temperature and
-seed, in less than a minute of one core, and prints its scores. Existing results are not computed again.
+seed, in less than a minute of one core, and prints its scores. Existing results are not computed again. ``--variant``
+changes one choice that the thesis does not state: ``ties`` draws one of the shortest paths, ``weights`` gives all
+inputs of a cell one range of first weights, and ``states`` also divides the first states of the controller by ten.
 
 The world has 4 x 4 cells, an agent and three objects in random cells; the tasks are those of the thesis: AC, CD and DA.
 An agent sees where each object is from its cell, and what it carries. It goes to an object by a shortest path, along
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -32,6 +35,7 @@ TASKS = np.array([(0, 1), (1, 2), (2, 0)])  # AC, CD, DA
 STEPS = np.array([(0, -1), (0, 1), (-1, 0), (1, 0), (0, 0)])  # of the actions; the last one uses the object
 TRAINING, TEST, TEST_SEED = 6000, 200, 99
 BATCH, RATE, CLIP, WIDTH = 64, 0.003, 1.0, 32
+VARIANTS = ("none", "ties", "weights", "states")
 MEASURES = ("actions", "F1, 1 step", "align", "NMI")
 
 
@@ -55,7 +59,7 @@ class Paths:
         return DemonstrationBatch(*map(torch.from_numpy, arrays))
 
 
-def demonstrate(rng: np.random.Generator, count: int) -> Paths:
+def demonstrate(rng: np.random.Generator, count: int, *, random_ties: bool = False) -> Paths:
     """``count`` demonstrations of random tasks in random worlds."""
     cells = np.argsort(rng.random((count, SIZE * SIZE)), 1)[:, : OBJECTS + 1]
     coordinates = np.stack([cells // SIZE, cells % SIZE], -1)
@@ -74,7 +78,10 @@ def demonstrate(rng: np.random.Generator, count: int) -> Paths:
         observations[running, time, OBJECTS * VIEW :] = carried[running]
         goal = TASKS[tasks, np.minimum(progress, SUBTASKS - 1)]
         away = objects[rows, goal] - agent
-        action = np.where(away[:, 0] != 0, np.where(away[:, 0] < 0, 2, 3), np.where(away[:, 1] < 0, 0, 1))
+        first = away[:, 0] != 0  # whether to go along the first coordinate
+        if random_ties:
+            first = np.where((away != 0).all(1), rng.random(count) < 0.5, first)
+        action = np.where(first, np.where(away[:, 0] < 0, 2, 3), np.where(away[:, 1] < 0, 0, 1))
         action = np.where((away == 0).all(1), len(STEPS) - 1, action)
         actions[running, time], subtasks[running, time] = action[running], goal[running]
         lengths += running
@@ -86,13 +93,27 @@ def demonstrate(rng: np.random.Generator, count: int) -> Paths:
     return Paths(observations, actions, subtasks, lengths, ends, tasks)
 
 
-def train(temperature: float, seed: int, updates: int) -> dict[str, float]:
+@torch.no_grad()
+def draw_weights(model: OptionController) -> None:
+    """Draw first weights as those of one linear map over observation and state, with biases."""
+    for cells in (model.options, model.controller):
+        limit = (cells.observed.shape[1] + WIDTH) ** -0.5
+        for weights in (cells.observed, cells.remembered, cells.observed_bias):
+            weights.uniform_(-limit, limit)
+        cells.inner_bias.uniform_(-(WIDTH**-0.5), WIDTH**-0.5)
+
+
+def train(temperature: float, seed: int, updates: int, variant: str) -> dict[str, float]:
     """Scores in percent of a model after ``updates``, with a learning rate that falls linearly to 0."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
-    paths = demonstrate(rng, TRAINING)
+    paths = demonstrate(rng, TRAINING, random_ties=variant == "ties")
     sizes = {"features": paths.observations.shape[2], "hidden_size": WIDTH, "inner_size": WIDTH}
     model = OptionController(OptionControllerConfig(**sizes, temperature=temperature), FIRST + len(STEPS))
+    if variant in ("weights", "states"):
+        draw_weights(model)
+    if variant == "states":
+        model.first_controller_state.data *= 0.1
     optimizer = torch.optim.Adam(model.parameters())
     for update in range(updates):
         optimizer.param_groups[0]["lr"] = RATE * (1 - update / updates)
@@ -100,7 +121,7 @@ def train(temperature: float, seed: int, updates: int) -> dict[str, float]:
         model.loss(paths.batch(rng.integers(TRAINING, size=BATCH))).objective.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimizer.step()
-    return score(model.eval(), demonstrate(np.random.default_rng(TEST_SEED), TEST))
+    return score(model.eval(), demonstrate(np.random.default_rng(TEST_SEED), TEST, random_ties=variant == "ties"))
 
 
 @torch.inference_mode()
@@ -124,12 +145,15 @@ def main() -> None:
     parser.add_argument("--temperatures", nargs="+", type=float, default=[1.0, 10.0, 100.0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=1000)
+    parser.add_argument("--variant", choices=VARIANTS, default="none")
     options = parser.parse_args()
     torch.set_num_threads(1)
     results: dict[float, list[dict[str, float]]] = {}
     for seed, temperature in product(range(1, options.seeds + 1), options.temperatures):
-        path = options.out / f"{temperature:g}-{options.updates}-{seed}.json"
-        values = stored(path, lambda t=temperature, s=seed: train(t, s, options.updates))  # type: ignore[misc]
+        suffix = "" if options.variant == "none" else f"-{options.variant}"
+        path = options.out / f"{temperature:g}-{options.updates}-{seed}{suffix}.json"
+        run = partial(train, temperature, seed, options.updates, options.variant)
+        values = stored(path, run)
         results.setdefault(temperature, []).append(values)
     rows = []
     for temperature, runs in results.items():
