@@ -41,22 +41,29 @@ def trees(tmp_path: Path) -> Path:
     return path
 
 
-def request(run: Path, **options: object) -> RunRequest:
+def request(run: Path, *teachers: object, **options: Any) -> RunRequest:
+    """The request of a tiny grammar with teachers, or of another model in ``options``."""
     settings = (*TINY, "loader.focus_share=1.0", "loader.focus_penalty=6")
-    return RunRequest(run=str(run), text=TEXT, model="npcfg", settings=settings, **options)
+    default = {"text": TEXT, "model": "npcfg", "settings": settings, "teachers": tuple(map(str, teachers))}
+    return RunRequest(run=str(run), **{**default, **options})
 
 
-def trained(run: Path, **options: object) -> None:
-    for _ in prepare_run(request(run, **options)).train():
-        pass
+def trained(run: Path, *teachers: object, **options: Any) -> ModelParser:
+    """The parser of a request after its training."""
+    list(prepare_run(request(run, *teachers, **options)).train())
+    return load_parser(run)
+
+
+def branches_right(parser: ModelParser) -> bool:
+    """Whether a sentence of the text has a right-branching tree."""
+    tree = next(parser.parse(["The big dog saw a cat"]))
+    return {(start, end) for start, end in tree.spans if end - start > 1} == {(start, 6) for start in range(5)}
 
 
 def test_focused_grammar_gives_the_trees_of_its_teacher(tmp_path: Path, trees: Path) -> None:
-    trained(tmp_path / "run", teachers=(str(trees),))
-    parser = load_parser(tmp_path / "run")
+    parser = trained(tmp_path / "run", trees)
     assert parser.learned_from == f"parsed trees: {trees} (teacher)"
-    tree = next(parser.parse(["The big dog saw a cat"]))
-    assert {(start, end) for start, end in tree.spans if end - start > 1} == {(start, 6) for start in range(5)}
+    assert branches_right(parser)
 
 
 def test_rewarded_grammar_gives_the_phrases_of_the_paraphrases(tmp_path: Path) -> None:
@@ -64,27 +71,18 @@ def test_rewarded_grammar_gives_the_phrases_of_the_paraphrases(tmp_path: Path) -
     rows = ["\t".join(f"so {' '.join(words[start:])}" for start in range(1, len(words) - 2)) for words in TEXT]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     source = f"seminfo:{path}"
-    trained(tmp_path / "run", teachers=(source,))
-    parser = load_parser(tmp_path / "run")
+    parser = trained(tmp_path / "run", source)
     assert parser.learned_from == f"rewards of spans: {source} (teacher)"
     assert not Teacher(str(tmp_path / "run")).saw_gold
-    tree = next(parser.parse(["The big dog saw a cat"]))
-    assert {(start, end) for start, end in tree.spans if end - start > 1} == {(start, 6) for start in range(5)}
+    assert branches_right(parser)
 
-    steps = iter(range(3))
-    list(prepare_run(request(tmp_path / "cut", teachers=(source,))).train(stop=lambda: next(steps, None) is None))
+    list(prepare_run(request(tmp_path / "cut", source)).train(stop=stop_after(3)))
     list(prepare_run(RunRequest(run=str(tmp_path / "cut"), text=TEXT, resume=True)).train())
     assert_equal_weights(tmp_path / "run", tmp_path / "cut")
 
     path.write_text("a b\n", encoding="utf-8")
     with pytest.raises(SynparseError, match="1 lines of paraphrases for 60 sentences of the text"):
-        trained(tmp_path / "run-2", teachers=(source,))
-    with pytest.raises(SynparseError, match="only grammars such as npcfg learn rewards"):
-        prepare_run(RunRequest(run=str(tmp_path / "run-3"), text=TEXT, model="diora", teachers=("seminfo",)))
-    with pytest.raises(SynparseError, match="exclude other teachers"):
-        trained(tmp_path / "run-4", teachers=("seminfo", str(path)))
-    with pytest.raises(SynparseError, match="seminfo:: there is no such file of paraphrases"):
-        trained(tmp_path / "run-5", teachers=("seminfo:",))
+        prepare_run(request(tmp_path / "other", source))
 
 
 def test_similar_sentences_take_the_place_of_paraphrases() -> None:
@@ -98,10 +96,9 @@ def test_similar_sentences_take_the_place_of_paraphrases() -> None:
 
 
 def test_model_and_file_can_teach_together(tmp_path: Path, trees: Path) -> None:
-    trained(tmp_path / "first", teachers=(str(trees),))
+    trained(tmp_path / "first", trees)
     first = f"{tmp_path / 'first'}@decoder=brackets"
-    trained(tmp_path / "second", teachers=(first, str(trees)))
-    facts = load_parser(tmp_path / "second").checkpoint.facts
+    facts = trained(tmp_path / "second", first, trees).checkpoint.facts
     assert facts.teachers == (first, str(trees))
     assert facts.annotation == "parsed trees"
 
@@ -110,15 +107,13 @@ def test_gold_trees_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "gold.mrg"
     lines = ["(S " + " ".join(f"(NN {word})" for word in words) + ")" for words in TEXT]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    trained(tmp_path / "run", teachers=(str(path),))
-    assert load_parser(tmp_path / "run").learned_from == f"gold trees: {path} (teacher)"
-    trained(tmp_path / "student", teachers=(str(tmp_path / "run"),))
-    assert load_parser(tmp_path / "student").learned_from.startswith("gold trees: ")
+    assert trained(tmp_path / "run", path).learned_from == f"gold trees: {path} (teacher)"
+    assert trained(tmp_path / "student", tmp_path / "run").learned_from.startswith("gold trees: ")
 
 
 def test_interrupted_focused_run_is_resumed_bit_by_bit(tmp_path: Path, trees: Path) -> None:
-    trained(tmp_path / "whole", teachers=(str(trees),))
-    list(prepare_run(request(tmp_path / "cut", teachers=(str(trees),))).train(stop=stop_after(9)))
+    trained(tmp_path / "whole", trees)
+    list(prepare_run(request(tmp_path / "cut", trees)).train(stop=stop_after(9)))
     resumed = RunRequest(run=str(tmp_path / "cut"), text=TEXT, resume=True)
     list(prepare_run(resumed).train())
     assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
@@ -138,7 +133,7 @@ def test_interrupted_focused_run_is_resumed_bit_by_bit(tmp_path: Path, trees: Pa
 def test_trees_of_another_text_are_refused(tmp_path: Path, trees: Path, change: Any, problem: str) -> None:
     trees.write_text("\n".join(change(trees.read_text(encoding="utf-8").splitlines())) + "\n", encoding="utf-8")
     with pytest.raises(SynparseError, match=rf"right\.trees{problem}"):
-        prepare_run(request(tmp_path / "run", teachers=(str(trees),)))
+        prepare_run(request(tmp_path / "run", trees))
 
 
 CHAIN = [[*range(2, len(words) + 1), 0] for words in TEXT]  # of each word the number of its head, 0 for the root
@@ -164,11 +159,7 @@ def conllu(path: Path, tag: str) -> Path:
 
 def train_student(run: Path, model: str, teacher: Path, *settings: str) -> ModelParser:
     """A model that has learned the heads of ``teacher``, decoded word by word."""
-    changes = (*SETTINGS[model], "train.epochs=8", *settings)
-    for _ in prepare_run(
-        RunRequest(run=str(run), text=TEXT, model=model, settings=changes, teachers=(str(teacher),))
-    ).train():
-        pass
+    trained(run, teacher, model=model, settings=(*SETTINGS[model], "train.epochs=8", *settings))
     return load_parser(run, decoder="argmax")
 
 
@@ -222,55 +213,44 @@ def test_heads_of_another_text_and_trees_are_refused(tmp_path: Path, heads: Path
         train_student(tmp_path / "run", "biaffine", heads)
     with pytest.raises(SynparseError, match=r"right\.trees:1: no heads in this sentence"):
         train_student(tmp_path / "other", "biaffine", trees)
-    trained(tmp_path / "grammar", teachers=(str(trees),))
+    trained(tmp_path / "grammar", trees)
     with pytest.raises(SynparseError, match=r"gives trees, not heads \(try another model\)"):
         train_student(tmp_path / "third", "biaffine", tmp_path / "grammar")
 
 
 def test_chart_parser_learns_the_trees_of_a_model_or_file(tmp_path: Path, trees: Path) -> None:
-    trained(tmp_path / "teacher", teachers=(str(trees),))
-    for name, teacher in (("file", str(trees)), ("run", str(tmp_path / "teacher"))):
-        arguments = (*SETTINGS["chart"], "train.epochs=6")
-        requested = RunRequest(
-            run=str(tmp_path / name), text=TEXT, model="chart", settings=arguments, teachers=(teacher,)
-        )
-        for _ in prepare_run(requested).train():
-            pass
-        parser = load_parser(tmp_path / name)
+    trained(tmp_path / "teacher", trees)
+    for name, teacher in (("file", trees), ("run", tmp_path / "teacher")):
+        parser = trained(tmp_path / name, teacher, model="chart", settings=(*SETTINGS["chart"], "train.epochs=6"))
         assert parser.learned_from == f"parsed trees: {teacher} (teacher)"
         with pytest.raises(SynparseError, match="this 'chart' assigns no probabilities to text"):
             TextScorer(str(tmp_path / name))
-        tree = next(parser.parse(["The big dog saw a cat"]))
-        assert {(start, end) for start, end in tree.spans if end - start > 1} == {(start, 6) for start in range(5)}
+        assert branches_right(parser)
 
 
-def test_model_without_its_teacher_is_refused(tmp_path: Path) -> None:
-    alone = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="biaffine")
-    with pytest.raises(
-        SynparseError, match="'biaffine' learns from heads of another model; name it with --teacher MODEL"
-    ):
-        prepare_run(alone)
-
-
-def test_teacher_of_a_character_model_is_refused(tmp_path: Path, trees: Path) -> None:
-    settings = (*TINY, "data.token=character")
-    requested = RunRequest(
-        run=str(tmp_path / "run"), text=TEXT, model="npcfg", settings=settings, teachers=(str(trees),)
-    )
-    with pytest.raises(SynparseError, match="--teacher is about words"):
-        prepare_run(requested)
-
-
-def test_teacher_of_a_model_with_a_random_start_is_refused(tmp_path: Path, trees: Path) -> None:
-    requested = RunRequest(
-        run=str(tmp_path / "run"), text=TEXT, model="ndmv", settings=("model.start=random",), teachers=(str(trees),)
-    )
-    with pytest.raises(SynparseError, match="learns no initial trees; leave it or --teacher out"):
-        prepare_run(requested)
+@pytest.mark.parametrize(
+    ("teachers", "options", "problem"),
+    [
+        ([], {"model": "biaffine"}, "'biaffine' learns from heads of another model; name it with --teacher MODEL"),
+        (["{trees}"], {"settings": (*TINY, "data.token=character")}, "--teacher is about words"),
+        (["{trees}"], {"model": "ndmv", "settings": ("model.start=random",)}, "leave it or --teacher out"),
+        (["{trees}"], {"model": "onlstm", "settings": ()}, "cannot learn from a teacher; --teacher is for .*npcfg"),
+        (["nothing"], {}, "nothing: there is no model and no file of trees to learn from"),
+        (["seminfo"], {"model": "diora", "settings": ()}, "only grammars such as npcfg learn rewards"),
+        (["seminfo", "{trees}"], {}, "exclude other teachers"),
+        (["seminfo:"], {}, "seminfo:: there is no such file of paraphrases"),
+    ],
+)
+def test_teachers_that_do_not_fit_are_refused(
+    tmp_path: Path, trees: Path, teachers: list[str], options: dict[str, Any], problem: str
+) -> None:
+    names = (name.format(trees=trees) for name in teachers)
+    with pytest.raises(SynparseError, match=problem):
+        prepare_run(request(tmp_path / "run", *names, **{"settings": (), **options} if "model" in options else options))
 
 
 def test_sentences_that_a_grammar_never_reads_are_not_parsed(tmp_path: Path) -> None:
-    requested = RunRequest(run="", text=TEXT, preset="npcfg-small", teachers=("english",))
+    requested = request(Path(), "english", model=None, preset="npcfg-small")
     text = [Sentence(tuple(words)) for words in TEXT]
     trees = {}
     for longest in (0, 5):
@@ -285,20 +265,12 @@ def test_sentences_that_a_grammar_never_reads_are_not_parsed(tmp_path: Path) -> 
         assert tree.spans == (parsed.spans if length <= 5 else ((0, len(tree.words)),))
 
 
-def test_missing_teacher_is_refused(tmp_path: Path, trees: Path) -> None:
-    with pytest.raises(SynparseError, match="there is no model and no file of trees to learn from"):
-        Teacher(str(tmp_path / "nothing"))
-    other = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="onlstm", teachers=(str(trees),))
-    with pytest.raises(SynparseError, match=r"cannot learn from a teacher; --teacher is for .*npcfg"):
-        prepare_run(other)
-
-
 def test_copied_and_built_in_models_can_teach(tmp_path: Path, trees: Path) -> None:
-    trained(tmp_path / "teacher", teachers=(str(trees),))
+    teacher = trained(tmp_path / "teacher", trees)
     copied = tmp_path / "teacher.safetensors"
     copied.write_bytes((tmp_path / "teacher" / "model.safetensors").read_bytes())
     text = [["The", "dog", "saw", "a", "cat"]] * 2
-    expected = [str(tree) for tree in load_parser(tmp_path / "teacher").parse(text)]
+    expected = [str(tree) for tree in teacher.parse(text)]
     for name in (str(copied), "english"):
         result = list(tree_references([Teacher(name)])(Sentence(tuple(words)) for words in text))
         assert [len(entry[0]) for entry in result] == [5, 5]
@@ -307,8 +279,7 @@ def test_copied_and_built_in_models_can_teach(tmp_path: Path, trees: Path) -> No
     assert not is_file(str(copied))
     assert not is_file("english")
     assert is_file(str(trees))
-    trained(tmp_path / "student", teachers=(str(copied),))
-    assert load_parser(tmp_path / "student").learned_from == f"parsed trees: {copied} (teacher)"
+    assert trained(tmp_path / "student", copied).learned_from == f"parsed trees: {copied} (teacher)"
 
 
 @pytest.mark.parametrize("model", ["chart", "biaffine"])
@@ -319,14 +290,9 @@ def test_teacher_parses_separate_development_text(tmp_path: Path, trees: Path, h
     if model == "biaffine":
         train_student(tmp_path / "teacher", model, heads, "train.epochs=1")
         teacher = str(tmp_path / "teacher")
-    arguments = (*SETTINGS[model], "train.epochs=1")
-    requested = RunRequest(
-        run=str(tmp_path / "run"), text=TEXT[:30], dev=TEXT[30:40], model=model, settings=arguments, teachers=(teacher,)
-    )
-    list(prepare_run(requested).train())
-    facts = load_parser(tmp_path / "run").checkpoint.facts
-    assert facts.development.sentences == 10
-    with pytest.raises(SynparseError, match="this file is about the training text alone"):
-        prepare_run(replace(requested, run=str(tmp_path / "other"), teachers=(str(file),)))
-    with pytest.raises(SynparseError, match="this file is about the training text alone"):
-        prepare_run(replace(requested, run=str(tmp_path / "third"), text=(), dev=(), teachers=(str(file),)))
+    options = {"model": model, "settings": (*SETTINGS[model], "train.epochs=1")}
+    texts = {"text": TEXT[:30], "dev": TEXT[30:40]}
+    assert trained(tmp_path / "run", teacher, **options, **texts).checkpoint.facts.development.sentences == 10
+    for number, changed in enumerate((texts, {"text": (), "dev": ()})):
+        with pytest.raises(SynparseError, match="this file is about the training text alone"):
+            prepare_run(request(tmp_path / str(number), file, **options, **changed))

@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import shutil
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from induce.decoding.chart import mbr, mbr_nary, mbr_splits
-from induce.decoding.heads import heads_in_tree, mbr_heads
+from induce.decoding.heads import heads_in_tree
 from induce.ensemble import ensemble as ensembles
 from induce.ensemble.combine import combine
 from induce.ensemble.ensemble import Ensemble
@@ -27,11 +27,9 @@ from induce.parsing.parser import PredictOptions
 from induce.storage.outputs import RunLock
 from tests.support import tiny
 from tests.support.calls import sealed_json
-from tests.support.dependency_trees import is_projective
 from tests.support.model_files import MODEL, rewrite
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import random_uniform
-from treebank.core.dependency import is_tree
 from treebank.core.sentence import ROOT
 from treebank.core.tree import Tree
 
@@ -58,28 +56,12 @@ def test_no_tree_of_any_arity_has_more_votes_above_the_threshold(count: int, see
     assert sum(scores[span] for span in mbr_nary(scores)) == pytest.approx(best)
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 5), st.integers(0, 2**32 - 1))
-def test_no_heads_have_a_larger_sum(count: int, seed: int) -> None:
-    votes = np.random.default_rng(seed).dirichlet(np.full(count, 0.5), size=count)
-
-    def total(heads: tuple[int, ...]) -> float:
-        return float(sum(votes[word, word if head == ROOT else head] for word, head in enumerate(heads)))
-
-    trees = [heads for heads in product(range(ROOT, count), repeat=count) if is_tree(heads) and is_projective(heads)]
-    assert total(mbr_heads(votes)) == pytest.approx(max(map(total, trees)))
-
-
 def write_trees(path: Path, texts: list[str]) -> str:
     path.write_text("\n".join(texts) + "\n", encoding="utf-8")
     return str(path)
 
 
 A, B, C = "((a b) (c d))", "(a (b (c d)))", "((a (b c)) d)"
-
-
-def brackets(tree: Tree) -> set[tuple[int, int]]:
-    return {tuple(span) for span in tree.spans}
 
 
 @settings(max_examples=20, deadline=None)
@@ -94,7 +76,7 @@ def test_voted_tree_shares_most_brackets_with_the_members(seed: int) -> None:
     result = mbr(total)
 
     def shared(spans: Spans) -> int:
-        return sum(w * len(brackets(tree) & set(spans)) for w, tree in zip(weights, members, strict=True))
+        return sum(w * len(set(tree.spans) & set(spans)) for w, tree in zip(weights, members, strict=True))
 
     every = [tree for tree in all_nary_trees(6) if len(tree) == 5]
     assert len(every) == 42  # binary trees over six words
