@@ -169,16 +169,13 @@ class Watch:
             return
         self._sentences += 1
         self._words += len(words)
-        if self._sentences <= INSPECTED_SENTENCES:
-            self._inspect(words, text)
         if len(words) > 2 and self._sentences <= COMPARED_SENTENCES:
             key = hash(tuple(words))
             self._sentence_counts[key] += 1
             if self._sentence_counts[key] == 2:
                 self._repeated_texts[key] = " ".join(words)[:60]
-
-    def _inspect(self, words: Sequence[str], text: str) -> None:
-        """Count words, scripts, tags, and signs of broken lines and of missing punctuation."""
+        if self._sentences > INSPECTED_SENTENCES:
+            return
         self._inspected += 1
         self._inspected_words += len(words)
         self._characters += sum(map(len, words))

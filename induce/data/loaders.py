@@ -413,7 +413,14 @@ class FragmentLoader:
         plain = FragmentBatch(batch.tokens, batch.lengths, gaps)
         if progress is None:
             return plain.to(self.device)
-        weights = self._weights(chosen, batch.lengths, gaps, self.penalty(progress))
+        weights = None  # factors (B, N, N + 1) of the spans
+        if self.corpus.references is not None and (penalty := self.penalty(progress)):
+            spans = self.corpus.references.weights(chosen, gaps.shape[1], math.exp(-penalty))
+            weights = torch.from_numpy(spans)
+        if self.config.crossing_penalty and (gaps > SEPARATED).any():
+            conflicts = conflicting_spans(gaps, batch.lengths)
+            factors = torch.where(conflicts, math.exp(-self.config.crossing_penalty), 1.0)
+            weights = factors if weights is None else weights * factors
         if self.corpus.rewards is None:
             return (plain if weights is None else SpanSupervisedBatch(**vars(plain), weights=weights)).to(self.device)
         rewards = torch.from_numpy(self.corpus.rewards.rewards(chosen, gaps.shape[1]))
@@ -421,19 +428,6 @@ class FragmentLoader:
         share = rewards.new_full((len(rewards), 1), self.reward_weight(progress))
         supervised = {"weights": weights, "rewards": rewards, "reward_weight": share}
         return SpanRewardBatch(**vars(plain), **supervised).to(self.device)
-
-    def _weights(self, chosen: np.ndarray, lengths: Tensor, gaps: Tensor, penalty: float) -> Tensor | None:
-        """Factors (B, N, N + 1) of the spans of the ``chosen`` sentences, or None if all are 1."""
-        import torch
-
-        weights = None
-        if self.corpus.references is not None and penalty:
-            spans = self.corpus.references.weights(chosen, gaps.shape[1], math.exp(-penalty))
-            weights = torch.from_numpy(spans)
-        if self.config.crossing_penalty and (gaps > SEPARATED).any():
-            factors = torch.where(conflicting_spans(gaps, lengths), math.exp(-self.config.crossing_penalty), 1.0)
-            weights = factors if weights is None else weights * factors
-        return weights
 
 
 class SpanLoader(FragmentLoader):

@@ -62,8 +62,11 @@ def span_rewards(
     pairs = zip(sentences, paraphrases, strict=True)
     counts = [match_counts(words, others, by_characters=by_characters) for words, others in pairs]
     phrases = {words[i:j] for words, spans in zip(sentences, counts, strict=True) for i, j in spans}
-    frequencies = _frequencies_in_text if by_characters else _frequencies
-    containing = frequencies(phrases, sentences)
+    if by_characters:
+        texts = [" ".join(words) for words in sentences]
+        containing = {phrase: sum(" ".join(phrase) in text for text in texts) for phrase in phrases}
+    else:
+        containing = sentences_with(phrases, sentences)
     scale = math.log(len(sentences)) if len(sentences) > 1 else 1.0
     for words, spans in zip(sentences, counts, strict=True):
         values = [
@@ -75,7 +78,7 @@ def span_rewards(
         yield SentenceRewards(list(rewards), list(rewards.values()))
 
 
-def _frequencies(phrases: set[Words], sentences: Sequence[Words]) -> dict[Words, int]:
+def sentences_with(phrases: set[Words], sentences: Sequence[Words]) -> dict[Words, int]:
     """Number of sentences that contain each of the ``phrases`` as words."""
     beginnings = {phrase[:end] for phrase in phrases for end in range(1, len(phrase) + 1)}
     counts: Counter[Words] = Counter()
@@ -88,12 +91,6 @@ def _frequencies(phrases: set[Words], sentences: Sequence[Words]) -> dict[Words,
                 contained.add(words[start:end])
         counts.update(contained & phrases)
     return counts
-
-
-def _frequencies_in_text(phrases: set[Words], sentences: Sequence[Words]) -> dict[Words, int]:
-    """Number of sentences whose text contains the text of each of the ``phrases``."""
-    texts = [" ".join(words) for words in sentences]
-    return {phrase: sum(" ".join(phrase) in text for text in texts) for phrase in phrases}
 
 
 def nearest_sentences(sentences: Sequence[Words], count: int = NEIGHBORS) -> list[list[Words]]:

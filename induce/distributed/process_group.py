@@ -171,17 +171,24 @@ def _column_axes(model: Model) -> list[list[int]]:
 
 
 def join(device: str = "auto") -> ProcessGroup:
-    """The group in which ``torchrun`` started this process. Raises SynparseError if there are not enough GPUs."""
-    if not distributed.is_initialized():
-        _meet(_backend(device))
-        atexit.register(lambda: distributed.is_initialized() and distributed.destroy_process_group())
-    return ProcessGroup(distributed.get_rank(), distributed.get_world_size())
+    """The group in which ``torchrun`` started this process. Raises SynparseError if there are not enough GPUs.
 
-
-def _meet(backend: str) -> None:
-    """Join the other processes. Messages of an attempt before a restart by ``torchrun`` are ignored."""
+    Processes communicate by gloo for tensors on the CPU, and by nccl for tensors on GPUs. Messages of an attempt before
+    a restart by ``torchrun`` are ignored.
+    """
     from torch.distributed.rendezvous import rendezvous
 
+    if distributed.is_initialized():
+        return ProcessGroup(distributed.get_rank(), distributed.get_world_size())
+    backend = "gloo"
+    if device != "cpu" and torch.cuda.is_available():
+        local, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+        if local >= count:
+            raise SynparseError(
+                f"process {local + 1} on this machine has no GPU: there are {count}; start fewer, or use --device cpu"
+            )
+        torch.cuda.set_device(local)
+        backend = "cpu:gloo,cuda:nccl"
     try:
         store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
         store = distributed.PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
@@ -189,16 +196,5 @@ def _meet(backend: str) -> None:
     except (RuntimeError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise SynparseError(f"process {os.environ['RANK']}: could not join the process group ({reason})") from None
-
-
-def _backend(device: str) -> str:
-    """The library that processes communicate by: gloo for tensors on the CPU, nccl for tensors on GPUs."""
-    if device == "cpu" or not torch.cuda.is_available():
-        return "gloo"
-    local, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
-    if local >= count:
-        raise SynparseError(
-            f"process {local + 1} on this machine has no GPU: there are {count}; start fewer, or use --device cpu"
-        )
-    torch.cuda.set_device(local)
-    return "cpu:gloo,cuda:nccl"
+    atexit.register(lambda: distributed.is_initialized() and distributed.destroy_process_group())
+    return ProcessGroup(distributed.get_rank(), distributed.get_world_size())

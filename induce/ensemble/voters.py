@@ -196,7 +196,13 @@ def head_votes(heads: Sequence[int], indices: Sequence[int]) -> Votes:
 def _votes_over(row: np.ndarray, read: Sequence[int], words: Sequence[int], output: str) -> Votes:
     """Probabilities over the words that a member ``read``, as votes over ``words``. Votes for heads sum to 1."""
     if output == "heads":
-        return _head_votes_over(row, read, words)
+        votes = np.zeros((len(words), len(words)))
+        positions = {index: position for position, index in enumerate(words)}
+        shared = [(position, positions[index]) for position, index in enumerate(read) if index in positions]
+        if shared:
+            from_, to = map(list, zip(*shared, strict=True))
+            votes[np.ix_(to, to)] = row[np.ix_(from_, from_)]
+        return votes / np.maximum(votes.sum(1, keepdims=True), 1e-12)
     if list(read) == list(words):
         return row.reshape(len(words), len(words) + 1)
     votes = np.zeros((len(words), len(words) + 1))
@@ -206,16 +212,6 @@ def _votes_over(row: np.ndarray, read: Sequence[int], words: Sequence[int], outp
         inside = last[None, :] > first[:, None]
         votes[:, 1:] = np.where(inside, row[np.minimum(first, len(read) - 1)][:, last], 0.0)
     return votes
-
-
-def _head_votes_over(row: np.ndarray, read: Sequence[int], words: Sequence[int]) -> Votes:
-    votes = np.zeros((len(words), len(words)))
-    positions = {index: position for position, index in enumerate(words)}
-    shared = [(position, positions[index]) for position, index in enumerate(read) if index in positions]
-    if shared:
-        from_, to = map(list, zip(*shared, strict=True))
-        votes[np.ix_(to, to)] = row[np.ix_(from_, from_)]
-    return votes / np.maximum(votes.sum(1, keepdims=True), 1e-12)
 
 
 def make_voter(member: ModelSpec, path: str, recipe: Recipe, load: Callable[..., Parser]) -> Voter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -24,23 +24,21 @@ from induce.registry import (
 )
 from induce.setting import defaults_of, describe, make_settings
 from induce.settings.run import (
+    DEFAULT_COMPONENTS,
     FIELDS,
     TABLE_NAMES,
-    TABLES,
     ParseConfig,
     RunConfig,
     check,
     component_class,
     declared_settings,
     effective_settings,
-    model_settings,
 )
 from treebank.base.arguments import canonical, nearest
 from treebank.base.errors import SynparseError, UnknownNameError, UsageError
 from treebank.base.metadata import abbreviate, read_toml
 
 DEFAULT_MODEL = "onlstm"
-DEFAULT_COMPONENTS = {PURPOSE: "", "loader": "stream", "optimizer": "adam"}  # of a preset that names no other
 SEED = "train.seed"
 
 
@@ -74,7 +72,7 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
         content["source"] = model.pop("source", content["source"])
         content["model"] = model
     try:
-        config = _config(name, content)
+        config = RunConfig.from_tables(name, content)
         if name.endswith(".toml") and not is_baseline:
             check(config)
             tables = _user_preset(name)
@@ -83,28 +81,6 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
         return config
     except SynparseError as error:
         raise SynparseError(f"{name}: {error}") from None
-
-
-def _config(name: str, content: Mapping[str, Any]) -> RunConfig:
-    """Settings of a run from the tables of the preset ``name``, with the defaults of the components."""
-    tables: dict[str, Any] = {}
-    for table, default in DEFAULT_COMPONENTS.items():
-        values = dict(content.get(table, {}))
-        component = tables[FIELDS.get(f"{table}_name", f"{table}_name")] = values.pop("name", default)
-        tables[FIELDS.get(table, table)] = make_settings(table, component_class(table, component), values)
-    model = dict(content["model"])
-    model_name = model.pop("name")
-    entry = models_of(tables["purpose_name"]).get(model_name)
-    settings = model_settings(load(entry.location).Config, model, model_name)
-    return RunConfig(
-        preset=name,
-        source=content["source"],
-        model_name=model_name,
-        model=asdict(settings),
-        on_sample=content.get("on-sample", {}),
-        **tables,
-        **{table: make_settings(table, kind, content.get(table, {})) for table, kind in TABLES.items()},
-    )
 
 
 def _read_preset(name: str, extending: Sequence[str] = ()) -> dict[str, Any]:
@@ -218,7 +194,19 @@ def changed(config: RunConfig, settings: Sequence[str]) -> RunConfig:
     Raises SynparseError as `resolve` does, and for a setting that has no effect after all changes.
     """
     for change in settings:
-        config = _apply(config, change)
+        name, equals, text = (part.strip() for part in change.partition("="))
+        table, dot, key = name.partition(".")
+        if not (equals and dot and key):
+            raise UsageError(f"setting {change!r}: write it as table.key=value, such as train.epochs=10")
+        if key == "name" and table in ("loader", "optimizer"):
+            kind, values = component_class(table, text), config.values(table)
+            shared = {key: values[key] for key in defaults_of(kind) if key in values}  # these keep their values
+            config = replace(config, **{f"{table}_name": text, table: make_settings(table, kind, shared)})
+            continue
+        part: Any = config.table(table)
+        value = _convert(text, _value(config, table, key, change), change)
+        part = {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})
+        config = replace(config, **{FIELDS.get(table, table): part})
     check(config)
     _check_effect(config, settings)
     return config
@@ -234,22 +222,6 @@ def _check_effect(config: RunConfig, settings: Sequence[str]) -> None:
             _value(config, table, key, change)
             condition = declared_settings(config)[name].metadata["when"]
             raise UsageError(f"setting {change!r} has no effect in this run; it needs {condition.name}")
-
-
-def _apply(config: RunConfig, change: str) -> RunConfig:
-    """``config`` with one ``table.key=value`` change."""
-    name, equals, text = change.partition("=")
-    table, dot, key = name.strip().partition(".")
-    if not (equals and dot and key):
-        raise UsageError(f"setting {change!r}: write it as table.key=value, such as train.epochs=10")
-    name, text = name.strip(), text.strip()
-    if key == "name" and table in ("loader", "optimizer"):
-        kind, values = component_class(table, text), config.values(table)
-        shared = {key: values[key] for key in defaults_of(kind) if key in values}  # settings of both keep their values
-        return replace(config, **{f"{table}_name": text, table: make_settings(table, kind, shared)})
-    value, part = _convert(text, _value(config, table, key, change), change), config.table(table)
-    part = {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})
-    return replace(config, **{FIELDS.get(table, table): part})
 
 
 def setting_of(config: RunConfig, name: str) -> Any:

@@ -192,6 +192,26 @@ class RunConfig:
     parse: ParseConfig = field(default_factory=ParseConfig)
     on_sample: Mapping[str, Any] = field(default_factory=dict)  # table.key -> value for the built-in sample
 
+    @classmethod
+    def from_tables(cls, preset: str, content: Mapping[str, Any]) -> RunConfig:
+        """Settings from the tables of a preset, with the defaults of the components. Loads torch.
+
+        Raises SynparseError if a component is unknown, or a setting is unknown, of another type or not allowed.
+        """
+        tables: dict[str, Any] = {}
+        for table, default in DEFAULT_COMPONENTS.items():
+            values = dict(content.get(table, {}))
+            name = tables[f"{table}_name"] = values.pop("name", default)
+            tables[table] = make_settings(table, component_class(table, name), values)
+        for table, kind in TABLES.items():
+            tables[table] = make_settings(table, kind, content.get(table, {}))
+        model = dict(content["model"])
+        name = tables["model_name"] = model.pop("name")
+        entry = models_of(tables[f"{PURPOSE}_name"]).get(name)
+        tables["model"] = asdict(model_settings(load(entry.location).Config, model, name))
+        tables |= {"preset": preset, "source": content["source"], "on_sample": content.get("on-sample", {})}
+        return cls(**{FIELDS.get(table, table): value for table, value in tables.items()})
+
     def as_dict(self) -> dict[str, Any]:
         """Settings as plain dictionaries, as a checkpoint stores them."""
         return {STORED.get(name, name): value for name, value in asdict(self).items()}
@@ -237,6 +257,7 @@ class RunConfig:
 
 TABLES: dict[str, type] = {"data": DataConfig, "train": TrainConfig, "parse": ParseConfig}
 COMPONENTS: dict[str, Registry[Any]] = {PURPOSE: PURPOSES, "loader": LOADERS, "optimizer": OPTIMIZERS}
+DEFAULT_COMPONENTS = {PURPOSE: "", "loader": "stream", "optimizer": "adam"}  # of a preset that names no other
 TABLE_NAMES = ("model", *COMPONENTS, *TABLES)
 STORED = {"purpose": PURPOSE, "purpose_name": f"{PURPOSE}_name"}  # field of `RunConfig` -> name in files
 FIELDS = {name: field for field, name in STORED.items()}

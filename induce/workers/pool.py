@@ -103,14 +103,22 @@ class Pool:
                 following += 1
 
     def _hand_out(self, jobs: Iterator[Any]) -> None:
-        """Give each idle worker a job while there are jobs."""
+        """Give each idle worker a job while there are jobs, and start workers up to their number."""
         idle = [worker for worker in self._workers if not worker.job]
         while idle or len(self._workers) < self.count:
             try:
                 job = self._repeated.pop() if self._repeated else (next(jobs), 1)
             except StopIteration:
                 return
-            worker = idle.pop() if idle else self._start()
+            if not idle:
+                connection, far = self.context.Pipe()
+                process = self.context.Process(target=_serve, args=(far, self.work, self.threads), daemon=True)
+                with _signals_wait():  # an interruption between these lines would leave a worker that nobody ends
+                    process.start()
+                    self._workers.append(_Worker(process, connection))
+                far.close()
+                idle = self._workers[-1:]
+            worker = idle.pop()
             worker.job = job
             with suppress(OSError):  # the worker died; the receive below detects it
                 worker.connection.send(job[0])
@@ -132,15 +140,6 @@ class Pool:
         if last:
             worker.job = None
         return Message(job, content, error, last)
-
-    def _start(self) -> _Worker:
-        connection, far = self.context.Pipe()
-        process = self.context.Process(target=_serve, args=(far, self.work, self.threads), daemon=True)
-        with _signals_wait():  # an interruption between these lines would leave a worker that nobody ends
-            process.start()
-            self._workers.append(_Worker(process, connection))
-        far.close()
-        return self._workers[-1]
 
 
 @contextmanager
@@ -233,7 +232,7 @@ def _serve(connection: Any, work: Work, threads: int) -> None:
 
 
 def messages_of(work: Work, job: Any) -> Iterator[tuple[Any, Exception | None, bool]]:
-    """Content and error of each message of a job, and whether it is the last one."""
+    """Content and error of each message of a job, and whether it is the last one. All of them can be sent."""
     result = None
     try:
         result = work(job)
@@ -242,7 +241,14 @@ def messages_of(work: Work, job: Any) -> Iterator[tuple[Any, Exception | None, b
                 yield content, None, False
             result = None
     except Exception as error:
-        yield None, _sendable(error), True
+        sent: Exception = RuntimeError("".join(traceback.format_exception(error)))  # a bug, with its traceback
+        if isinstance(error, SynparseError):
+            sent = SynparseError(str(error))
+        elif isinstance(error, OSError):
+            sent = OSError(error.errno or errno.EIO, error.strerror or str(error), error.filename)
+        elif out_of_memory(error):
+            sent = MemoryError()
+        yield None, sent, True
     else:
         yield result, None, True
 
@@ -253,17 +259,6 @@ def _exit_with_parent() -> None:
     assert parent is not None
     parent.join()
     os._exit(1)
-
-
-def _sendable(error: Exception) -> Exception:
-    """The error as an exception that can be sent to another process, a bug with its traceback."""
-    if isinstance(error, SynparseError):
-        return SynparseError(str(error))
-    if isinstance(error, OSError):
-        return OSError(error.errno or errno.EIO, error.strerror or str(error), error.filename)
-    if out_of_memory(error):
-        return MemoryError()
-    return RuntimeError("".join(traceback.format_exception(error)))
 
 
 class OpenBlas(NamedTuple):
