@@ -30,6 +30,7 @@ COMMENTS_ALONE = "comments of a sentence without words, which are left out; are 
 COMMENT_INSIDE = "a comment inside of a sentence, which now precedes its words"
 NO_HEAD = "a word of this sentence has no head (_), so the sentence is read without heads"
 OUTER_SPACE = "a word of this sentence begins or ends with a space"
+SEVERAL_TREES = "this line has several trees, and each is read as a sentence; is an outer bracket missing?"
 
 
 class TreeChecks:
@@ -47,14 +48,19 @@ class TreeChecks:
         self._first = ("", 0)
         self._mark = ""  # a node of CorpusSearch
         self._checked = 0  # the number of trees in the latest check
+        self._signs = DamageSigns(path, notify)
 
     def watch(self, trees: Iterable[tuple[Tree, int]]) -> Iterator[tuple[Tree, int]]:
         """The ``trees``, each with its line. They are counted and checked, and at the end, exceptions are reported."""
-        count = words = 0  # local variables, since this runs for each tree
+        count = words = previous = joined = 0  # local variables, since this runs for each tree
         sample: list[Tree] = []
         distance = 1  # of the trees of the sample
         for pair in trees:
-            tree = pair[0]
+            tree, line = pair
+            if line == previous != joined:
+                self._signs.add(SEVERAL_TREES, line)
+                joined = line
+            previous = line
             count += 1
             words += len(tree.words)
             if "" in tree.tags:
@@ -66,6 +72,7 @@ class TreeChecks:
                 if len(sample) > 2 * MAX_CHECKED_TREES:
                     sample, distance = sample[1::2], 2 * distance
             yield pair
+        self._signs.report()
         if self._is_checked and (count > LOOK_AHEAD or self._mark):  # else the caller has checked them
             self.check(sample)
         has_few = self._incomplete <= MAX_INCOMPLETE_SHARE * (count - self._incomplete - self._bare)
