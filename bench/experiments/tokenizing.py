@@ -20,7 +20,14 @@ from treebank.base.errors import SynparseError
 from treebank.io.conllu import read_conllu
 from treebank.tokenize import TOKENIZATIONS, Tokenization, tokenization
 
-FOR_LANGUAGE = {"en": ["english"], "zh": ["characters", "icu", "jieba"], "ja": ["characters", "icu", "janome"]}
+FOR_LANGUAGE = {
+    "en": ["english"],
+    "fr": ["french"],
+    "it": ["italian"],
+    "mt": ["maltese"],
+    "zh": ["characters", "icu", "jieba"],
+    "ja": ["characters", "icu", "janome"],
+}
 HEADER = ["treebank", "rule", "tokens", "words", "sentences", "kB/s"]
 
 

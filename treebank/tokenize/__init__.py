@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from treebank.base.arguments import Registry
 from treebank.core.sentence import Surface
 from treebank.tokenize.segmenters import SEGMENTERS, character_spans, segmented
-from treebank.tokenize.words import Span, english_spans, sentence_spans, word_spans
+from treebank.tokenize.words import CLITICS, Span, clitic_spans, english_spans, sentence_spans, word_spans
 
 Spans = Callable[[str], Iterator[Span]]
 
@@ -19,6 +19,7 @@ NONE = "none"  # no rule, even if a model was trained with one
 TOKENIZATIONS: dict[str, str] = {
     "unicode": "Unicode word and sentence boundaries; for all languages with spaces between words",
     "english": "as unicode, with contractions split as in the Penn Treebank: do n't, she 's",
+    **dict.fromkeys(CLITICS, "as unicode, with elided words and clitics as words: l' homme, il- kelb"),
     "characters": "as unicode, with every character of a script without spaces as a word",
     **{name: f"as unicode, with a segmenter for {segmenter.languages}" for name, segmenter in SEGMENTERS.items()},
 }
@@ -46,6 +47,8 @@ def tokenization(name: str) -> Tokenization:
     _RULES.get(name)
     if name == "english":
         return Tokenization(name, partial(sentence_spans, english=True), english_spans)
+    if name in CLITICS:
+        return Tokenization(name, sentence_spans, partial(clitic_spans, name))
     if name in SEGMENTERS:
         return Tokenization(name, sentence_spans, segmented(name))
     return Tokenization(name, sentence_spans, character_spans if name == "characters" else word_spans)

@@ -32,7 +32,7 @@ _IN_HEBREW = rf"{_HEBREW}[\"](?={_HEBREW})"  # WB7b, WB7c: acronyms
 _IN_NUMBER = rf"{_DIGIT}(?:{_INSIDE_NUMBER}(?={_DIGIT}))?"
 _RUN = rf"(?:{_IN_HEBREW}|{_IN_NUMBER}|{_LETTER}(?:{_INSIDE_WORD}(?={_LETTER}))?|{_JOIN})+"
 _KATAKANA = rf"(?:\p{{WB=Katakana}}{_EXTEND})+"
-_HYPHENS = r"[-\u2010\u2011\u00ad]"
+_HYPHENS = r"(?:[-\u2010\u2011\u00ad]|(?<=\p{L}\p{M}*)=(?=\p{L}))"  # and the boundary of a clitic in field data, ka=na
 
 _URL_END = r"""[^\s<>"“”「」（）。，、《》]+ (?<![.,;:!?'’)\]}*])"""
 _ADDRESS = rf"""
@@ -55,18 +55,44 @@ _PATTERN = rf"""
   | {_RUN}(?:{_HYPHENS}{_RUN})*
   | {_KATAKANA}
   | {_SAME}
-  | (?![\s\x1c-\x1f{_INVISIBLE}])\X
+  | (?![\s\x1c-\x1f\u1361{_INVISIBLE}])\X
 """
 
 
-def word_spans(sentence: str) -> Iterator[Span]:
+_BEFORE_WORD = r"(?=[\p{L}\p{N}])"
+_PRONOUN = r"(?:(?:-t)?-(?:je|tu|ils?|elles?|on|nous|vous|ce|moi|toi|lui|leur|les?|la|y|en))"
+#: language -> parts that are words of their own inside of a written word
+CLITICS = {
+    "french": rf"""
+        (?<![\p{{L}}\p{{N}}]) (?i: [cdjlmnst] | (?:jus|lors|puis|quoi)? qu ) ['’] {_BEFORE_WORD}
+      | (?<![\p{{L}}-]) (?!(?i:rendez-vous)) \p{{L}}+ (?={_PRONOUN}+(?![\w-]))
+      | (?<=\p{{L}}) (?<!(?i:rendez)) {_PRONOUN} (?={_PRONOUN}*(?![\w-]))
+    """,
+    "italian": rf"""
+        (?<![\p{{L}}\p{{N}}]) \p{{L}}+ ['’] {_BEFORE_WORD}
+      | (?<![\p{{L}}\p{{N}}]) (?i: po | mo | be | va | fa | da | di | sta ) ['’]
+    """,
+    "maltese": rf"""
+        (?<![\p{{L}}\p{{N}}]) (?i: [bfmtx] ) ['’] {_BEFORE_WORD}
+      | (?<![\p{{L}}\p{{N}}]) (?i: (?:għa|bħa|ma|mi|fi|bi|li|ta|sa|i)? l? [ldnrstxżzċ] ) - (?=\p{{L}})
+    """,
+}
+
+
+def clitic_spans(language: str, sentence: str) -> Iterator[Span]:
+    """The span of each word of a sentence, with the clitics of a language in `CLITICS` as words of their own."""
+    return word_spans(sentence, f"{CLITICS[language]} | {_PATTERN}")
+
+
+def word_spans(sentence: str, pattern: str = _PATTERN) -> Iterator[Span]:
     """The half-open character span of each word of a sentence.
 
-    Between the words are white space, zero-width spaces, and other invisible characters that follow no letter.
+    Between the words are white space, zero-width spaces, the Ethiopic word space, and other invisible characters that
+    follow no letter.
     """
     last_stop = len(sentence.rstrip()) - 1
     end = 0
-    for match in compiled(_PATTERN).finditer(sentence):
+    for match in compiled(pattern).finditer(sentence):
         start, end = max(match.start(), end), match.end()
         if start >= end:  # a stop that belongs to the previous word
             continue
