@@ -7,8 +7,9 @@ other and at last its closing bracket.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from induce.setting import count, limited
 from induce.settings.run import PurposeSettings
@@ -18,7 +19,13 @@ from treebank.core.tree import Span, pre_order
 from treebank.io.lines import open_lines
 from treebank.io.read import expand
 
-OPERATORS = ("[MIN", "[MAX", "[MED", "[SM")
+OPERATIONS: dict[str, Callable[[list[int]], int]] = {
+    "[MIN": min,
+    "[MAX": max,
+    "[MED": lambda values: int(median(values)),
+    "[SM": lambda values: sum(values) % 10,
+}
+OPERATORS = tuple(OPERATIONS)
 END = "]"
 DIGITS = tuple("0123456789")
 LINE = "9 TAB ( ( ( [MAX 2 ) 9 ) ] )"  # of a file
@@ -110,7 +117,7 @@ def evaluate(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...]]:
             operator, start, values, ends = operations.pop()
             if not values:
                 raise ValueError(f"{operator} has no arguments")
-            value = _apply(operator, values)
+            value = OPERATIONS[operator](values)
             spans += [(start, end) for end in (*ends, i + 1)]
         elif token in DIGITS:
             value = int(token)
@@ -124,18 +131,6 @@ def evaluate(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...]]:
     if result is None:
         raise ValueError("the expression is not complete")
     return result, tuple(sorted(spans, key=pre_order))
-
-
-def _apply(operator: str, values: list[int]) -> int:
-    """The value of one operation."""
-    if operator == "[MIN":
-        return min(values)
-    if operator == "[MAX":
-        return max(values)
-    if operator == "[SM":
-        return sum(values) % 10
-    ordered, middle = sorted(values), len(values) // 2
-    return ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) // 2
 
 
 def _draw(chance: random.Random, depth: int, longest: int) -> list[str] | None:
