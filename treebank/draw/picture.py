@@ -22,7 +22,7 @@ WITH_GOLD = {
     Ink.EXTRA: "predicted only",
     Ink.FAINT: "not compared",
 }
-GLOSS_ROWS = ("MSeg", "Gloss")  # entries of MISC that are set under the words
+GLOSS_ROWS = ("MSeg", "MGloss", "Gloss")  # entries of MISC that are set under the words
 TRANSLATION = re.compile(r"text_[a-z]{2,3}(-\w+)?")  # comments of CoNLL-U
 WITH_EACH_OTHER = {Ink.PLAIN: "in all analyses", Ink.EXTRA: "not in all analyses"}
 

@@ -1,6 +1,6 @@
 """Texts of field linguists and transcripts: FLEx, Pangloss, Toolbox, ELAN, CHAT and subtitles.
 
-Glosses, morphemes and free translations are kept as in CoNLL-U: in MISC and in comments.
+Glosses, morphemes, parts of speech and free translations are kept as in CoNLL-U: in XPOS, in MISC and in comments.
 """
 
 from __future__ import annotations
@@ -24,22 +24,32 @@ def glossed(
     words: Sequence[str],
     location: Location,
     *,
-    glosses: Sequence[str] = (),
-    morphemes: Sequence[str] = (),
+    columns: Mapping[str, Sequence[str]],
     translations: Mapping[str, str] | None = None,
 ) -> Sentence:
-    """A sentence with a gloss and the morphemes of each word, "" for none, and translations by language.
+    """A sentence with ``columns`` of one text for each word, "" for none, and translations by language.
 
-    Glosses and morphemes become ``Gloss=`` and ``MSeg=`` in MISC, translations comments ``# text_en = …``.
+    The column ``XPOS`` is that of CoNLL-U. The others become entries of MISC, translations comments ``# text_en = …``.
     """
     forms = [BLANK.join(word.split()) for word in words]
-    lists = {"Gloss": glosses or [""] * len(forms), "MSeg": morphemes or [""] * len(forms)}
+    entries = {name: [_cell(text) for text in texts] for name, texts in columns.items()}
+    tags = entries.pop("XPOS", [])
     rows = []
     for i, form in enumerate(forms):
-        entries = [f"{name}={_cell(values[i])}" for name, values in lists.items() if values[i].strip()]
-        rows.append((str(i + 1), form.replace(BLANK, " "), *["_"] * 7, "|".join(entries) or "_"))
+        misc = [f"{name}={texts[i]}" for name, texts in sorted(entries.items()) if texts and texts[i]]
+        tag = tags[i] if tags else ""
+        rows.append((str(i + 1), form.replace(BLANK, " "), "_", "_", tag or "_", *"____", "|".join(misc) or "_"))
     comments = [f"# text_{language} = {' '.join(text.split())}" for language, text in (translations or {}).items()]
     return Sentence(tuple(forms), location=location, annotation=Annotation(tuple(comments), tuple(rows)))
+
+
+def _levels(name: str, of_words: Sequence[str], inner: str, of_morphemes: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The column ``name`` of words, with the texts of morphemes where a word has none.
+
+    If words have texts of their own, those of all morphemes are in the column ``inner`` as well.
+    """
+    texts = [word or morphemes for word, morphemes in zip(of_words, of_morphemes, strict=True)]
+    return {name: texts} | ({inner: of_morphemes} if texts != of_morphemes and any(of_morphemes) else {})
 
 
 def _cell(text: str) -> str:
@@ -75,8 +85,15 @@ def read_flextext(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
         yield glossed(
             [_item(word, "txt", "punct") for word in words],
             location,
-            glosses=[_item(word, "gls") or _morphs(word, "gls") for word in words],
-            morphemes=[_morphs(word, "txt") for word in words],
+            columns={
+                "MSeg": [_morphs(word, "txt") for word in words],
+                **_levels(
+                    "Gloss", [_item(word, "gls") for word in words], "MGloss", [_morphs(word, "gls") for word in words]
+                ),
+                **_levels(
+                    "XPOS", [_item(word, "pos") for word in words], "MPOS", [_morphs(word, "msa") for word in words]
+                ),
+            },
             translations={name: text for name, text in translations.items() if text},
         )
 
@@ -121,16 +138,30 @@ def read_pangloss(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
         yield glossed(
             [_forms(word, "FORM").replace("-", "") for word in words],
             location,
-            glosses=[_forms(word, "TRANSL") for word in words],
-            morphemes=[_forms(word, "FORM") for word in words],
+            columns={
+                "MSeg": [_parts(word, "FORM") or _forms(word, "FORM") for word in words],
+                "XPOS": [
+                    word.get("class") or _joined([morph.get("class", "") for morph in word.iter("M")]) for word in words
+                ],
+                **_levels(
+                    "Gloss",
+                    [(word.findtext("TRANSL") or "").strip() for word in words],
+                    "MGloss",
+                    [_parts(word, "TRANSL") for word in words],
+                ),
+            },
             translations={name: text for name, text in translations.items() if text},
         )
 
 
 def _forms(word: Element, name: str) -> str:
     """The text of a word or, if there is none, of its morphemes."""
-    text = (word.findtext(name) or "").strip()
-    return text or _joined([(morph.findtext(name) or "").strip() for morph in word.iter("M")])
+    return (word.findtext(name) or "").strip() or _parts(word, name)
+
+
+def _parts(word: Element, name: str) -> str:
+    """The texts of the morphemes of a word, joined."""
+    return _joined([(morph.findtext(name) or "").strip() for morph in word.iter("M")])
 
 
 _TIMES = re.compile(r"[0-9:.,]+ +--> ")
@@ -194,14 +225,16 @@ def read_subtitles(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
 
 
 _FIELD = re.compile(r"\\([A-Za-z_]+) ?(.*)")
-_MORPHEMES, _GLOSSES, _TRANSLATION = ("mb", "mr"), ("ge", "gl", "gls", "g"), ("ft", "f", "free")
+_TRANSLATION = ("ft", "f", "free")
+#: columns of CoNLL-U -> the names of their fields
+_FIELDS = {"MSeg": ("mb", "mr"), "Gloss": ("ge", "gl", "gls", "g"), "XPOS": ("ps", "pos")}
 
 
 def read_toolbox(path: AnyPath) -> Iterator[Sentence]:
     """The sentences of a text: a record begins with ``\\ref`` or with ``\\tx`` after a translation.
 
-    Glosses and morphemes are kept if there are as many as words. Morphemes with a hyphen or ``=`` at an edge join the
-    word next to them.
+    Glosses, morphemes and parts of speech are kept if there are as many as words. Morphemes with a hyphen or ``=`` at
+    an edge join the word next to them.
     """
     source = Source.of(path)
     record: dict[str, list[str]] = defaultdict(list)
@@ -225,10 +258,10 @@ def _sentence(record: dict[str, list[str]], location: Location) -> Iterator[Sent
     words = " ".join(record.get("tx", ())).split()
     if not words:
         return
-    glosses, morphemes = _fitting(record, _GLOSSES, len(words)), _fitting(record, _MORPHEMES, len(words))
+    columns = {name: _fitting(record, keys, len(words)) for name, keys in _FIELDS.items()}
     translation = next((" ".join(record[key]) for key in _TRANSLATION if record.get(key)), "")
     translations = {"en": translation} if translation.strip() else {}
-    yield glossed(words, location, glosses=glosses, morphemes=morphemes, translations=translations)
+    yield glossed(words, location, columns=columns, translations=translations)
 
 
 def _fitting(record: dict[str, list[str]], keys: tuple[str, ...], count: int) -> list[str]:

@@ -17,8 +17,11 @@ FLEX = """<document><interlinear-text><paragraphs><paragraph><phrases><phrase>
 <morph><item type="txt">kan</item><item type="gls">eat</item></morph></morphemes></word>
 <word><item type="punct">.</item></word></words><item type="gls" lang="en">He eats.</item></phrase>
 <phrase><item type="txt">no words</item></phrase></phrases></paragraph></paragraphs></interlinear-text></document>"""
+WORD_GLOSSES = FLEX.replace("</morphemes>", """</morphemes><item type="gls">eats</item><item type="pos">v</item>""")
+WORD_GLOSSES = WORD_GLOSSES.replace("eat</item>", """eat</item><item type="msa">root</item>""")
 PANGLOSS = """<?xml version="1.0"?><TEXT><S><FORM>ab cd</FORM><TRANSL xml:lang="en">The ab.</TRANSL>
-<W><M><FORM>a</FORM><TRANSL>DEF</TRANSL></M><M><FORM>b</FORM><TRANSL>thing</TRANSL></M></W><W><FORM>cd</FORM></W></S>
+<W><M class="art"><FORM>a</FORM><TRANSL>DEF</TRANSL></M>
+<M class="n"><FORM>b</FORM><TRANSL>thing</TRANSL></M></W><W><FORM>cd</FORM></W></S>
 <S><FORM>no words</FORM></S></TEXT>"""
 ELAN = """<ANNOTATION_DOCUMENT><TIER TIER_ID="empty"/><TIER TIER_ID="A"><ANNOTATION><ANNOTATION_VALUE>one two
 </ANNOTATION_VALUE></ANNOTATION></TIER><TIER TIER_ID="B"><ANNOTATION_VALUE>uno</ANNOTATION_VALUE></TIER>
@@ -29,13 +32,18 @@ CHAT = (
 )
 SRT = "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello</i> there.\nHow?\n\n2\n00:00:03,000 --> 00:00:04,000\nFine.\n"
 SFM = (
-    "\\_sh v3.0\n\\ref 1\n\\tx makan nasi\n\\mb ma- kan nasi\n\\ge V- eat rice\n\\ft He eats rice.\n\\ref 2\n\\tx ya\n"
+    "\\_sh v3.0\n\\ref 1\n"
+    "\\tx makan nasi\n\\mb ma- kan nasi\n\\ge V- eat rice\n\\ps pre- v n\n\\ft He eats rice.\n\\ref 2\n\\tx ya\n"
 )
-#: name of a file and its text -> the words of its sentences, and the columns MISC of the first one
+#: name of a file and its text -> the words of its sentences, and the columns XPOS and MISC of the first one
 CASES = {
-    ("a.flextext", FLEX): (["makan .", "no words"], ["Gloss=V-eat|MSeg=ma-kan", "_"]),
-    ("a.xml", PANGLOSS): (["ab cd", "no words"], ["Gloss=DEF-thing|MSeg=a-b", "MSeg=cd"]),
-    ("a.sfm", SFM): (["makan nasi", "ya"], ["Gloss=V-eat|MSeg=ma-kan", "Gloss=rice|MSeg=nasi"]),
+    ("a.flextext", FLEX): (["makan .", "no words"], ["_ Gloss=V-eat|MSeg=ma-kan", "_ _"]),
+    ("b.flextext", WORD_GLOSSES): (
+        ["makan .", "no words"],
+        ["v Gloss=eats|MGloss=V-eat|MPOS=root|MSeg=ma-kan", "_ _"],
+    ),
+    ("a.xml", PANGLOSS): (["ab cd", "no words"], ["art-n Gloss=DEF-thing|MSeg=a-b", "_ MSeg=cd"]),
+    ("a.sfm", SFM): (["makan nasi", "ya"], ["pre-v Gloss=V-eat|MSeg=ma-kan", "n Gloss=rice|MSeg=nasi"]),
     ("a.eaf", ELAN): (["one two"], []),
     ("a.cha", CHAT): (["you want because the the ball ?", "more"], []),
     ("a.srt", SRT): (["Hello there. How?", "Fine."], []),
@@ -50,7 +58,8 @@ def test_sentences_with_glosses(name: str, text: str, tmp_path: Path) -> None:
     sentences = list(read_sentences([path], input_options=InputOptions(notify=notes.append)))
     words, misc = CASES[name, text]
     assert [" ".join(sentence.words) for sentence in sentences] == words
-    assert [row[9] for row in sentences[0].annotation.rows] == misc if sentences[0].annotation else not misc
+    rows = sentences[0].annotation.rows if sentences[0].annotation else ()
+    assert [f"{row[4]} {row[9]}" for row in rows] == misc
     beginnings = {"a.eaf": ["the tier 'A' is read"], "a.xml": ["read as pangloss"]}
     assert [note.partition(": ")[2].partition(",")[0] for note in notes] == beginnings.get(name, [])
 
