@@ -152,7 +152,7 @@ def test_blame_falls_on_the_tree_that_lacks_a_bracket(tmp_path: Path, style: str
     assert start <= caught.value.line < start + shapes[style].count("\n")
 
 
-def test_words_without_a_tag_are_reported_if_they_are_exceptions(tmp_path: Path) -> None:
+def test_words_without_a_tag_and_lines_of_several_trees_are_reported(tmp_path: Path) -> None:
     tree = "(S\n  (NP (DT the) (NN dog))\n  (VP (VBD sat)))\n"
     conflict = tree.replace("  (VP", "<<<<<<< HEAD\n  (VP")
 
@@ -172,6 +172,9 @@ def test_words_without_a_tag_are_reported_if_they_are_exceptions(tmp_path: Path)
     assert notes(long + long.replace("(VP (VBD sat))", "VP (VBD sat)")) == [
         "/trees.mrg:2: 'VP' has no tag, unlike most words; is it out of place?"
     ]
+    (message,) = notes(tree + "(X (W a) (W b)) (W c) (X (W d))\n(W e)\n(X (W f)) (W g)\n" + tree)
+    assert message.startswith("/trees.mrg:4: this line has several trees")
+    assert message.endswith("(1 more like this)")
 
 
 def test_deep_tree_is_read_without_recursion(tmp_path: Path) -> None:
