@@ -83,6 +83,16 @@ def is_pangloss(lines: Lines) -> bool:
     return lines[0].startswith("<?xml") and re.search(r"<(?:TEXT|ARCHIVE)[\s>]", "\n".join(lines[:5])) is not None
 
 
+def is_flextext(lines: Lines) -> bool:
+    """Whether an XML file has the elements of interlinear texts of FLEx."""
+    return _first_element(lines) in ("document", "interlinear-text") and "<interlinear-text" in "\n".join(lines)
+
+
+def is_elan(lines: Lines) -> bool:
+    """Whether an XML file has the root element of ELAN."""
+    return _first_element(lines) == "annotation_document"
+
+
 def _first_element(lines: Lines) -> str:
     """The name of the first element of XML in lower case, without its prefix, or ""."""
     if not lines or not lines[0].lstrip().startswith("<"):
@@ -404,7 +414,8 @@ def text_problem(head: str, *, is_raw: bool = False, is_table: bool = False) -> 
     if not lines:
         return ""
     if _XML.match(lines[0].lstrip()):
-        return f"this is HTML or XML, not TIGER-XML or TEI; extract its text first, one sentence per line; {AS_TEXT}"
+        known = "TIGER-XML, TEI, FLEx, Pangloss or ELAN"
+        return f"this is HTML or XML, not {known}; extract its text first, one sentence per line; {AS_TEXT}"
     problem = (
         _json_problem(lines)
         or _first_problem(_LINES, lines, "lines")

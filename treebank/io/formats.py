@@ -150,16 +150,16 @@ _TABLE = (
         (("tiger", f"{_GRAPHS}:write_tiger"),),
     ),
     Format("tei", "", (".tei",), content.is_tei, f"{_TEI}:read_tei", _NOTED),
-    Format("flextext", "", (".flextext",), _never, f"{_FIELD}:read_flextext", ("rule",)),
+    Format("flextext", "", (".flextext",), content.is_flextext, f"{_FIELD}:read_flextext", ("rule",)),
     Format("pangloss", "", (), content.is_pangloss, f"{_FIELD}:read_pangloss", ("rule",)),
     Format("toolbox", "", (".sfm",), _never, f"{_FIELD}:read_toolbox", ()),
-    Format("elan", "", (".eaf",), _never, f"{_FIELD}:read_elan", ("rule", "notify")),
+    Format("elan", "", (".eaf",), content.is_elan, f"{_FIELD}:read_elan", ("rule", "notify")),
     Format("chat", "", (".cha",), _never, f"{_FIELD}:read_chat", ("rule",)),
     Format("subtitles", "", (".srt", ".vtt"), _never, f"{_FIELD}:read_subtitles", ("rule",)),
 )
 FORMATS = {entry.name: entry for entry in _TABLE}
 TEXT, BRACKETS, JSON_LINES = FORMATS["text"], FORMATS["brackets"], FORMATS["jsonl"]
-XML_FORMATS = (FORMATS["tiger"], FORMATS["tei"], FORMATS["pangloss"])
+XML_FORMATS = tuple(FORMATS[name] for name in ("tiger", "tei", "flextext", "pangloss", "elan"))
 _BY_SUFFIX = {suffix: entry for entry in _TABLE for suffix in entry.suffixes}
 TABLE_SUFFIXES = (".csv", ".tsv", ".tab")
 #: suffixes by which a folder is recognized as a treebank; JSON files in a folder may contain anything

@@ -43,6 +43,8 @@ CASES = {
         ["v Gloss=eats|MGloss=V-eat|MPOS=root|MSeg=ma-kan", "_ _"],
     ),
     ("a.xml", PANGLOSS): (["ab cd", "no words"], ["art-n Gloss=DEF-thing|MSeg=a-b", "_ MSeg=cd"]),
+    ("flex.xml", FLEX): (["makan .", "no words"], ["_ Gloss=V-eat|MSeg=ma-kan", "_ _"]),
+    ("elan.txt", ELAN): (["one two"], []),
     ("a.sfm", SFM): (["makan nasi", "ya"], ["pre-v Gloss=V-eat|MSeg=ma-kan", "n Gloss=rice|MSeg=nasi"]),
     ("a.eaf", ELAN): (["one two"], []),
     ("a.cha", CHAT): (["you want because the the ball ?", "more"], []),
@@ -60,7 +62,12 @@ def test_sentences_with_glosses(name: str, text: str, tmp_path: Path) -> None:
     assert [" ".join(sentence.words) for sentence in sentences] == words
     rows = sentences[0].annotation.rows if sentences[0].annotation else ()
     assert [f"{row[4]} {row[9]}" for row in rows] == misc
-    beginnings = {"a.eaf": ["the tier 'A' is read"], "a.xml": ["read as pangloss"]}
+    beginnings = {
+        "a.eaf": ["the tier 'A' is read"],
+        "elan.txt": ["read as elan", "the tier 'A' is read"],
+        "a.xml": ["read as pangloss"],
+        "flex.xml": ["read as flextext"],
+    }
     assert [note.partition(": ")[2].partition(",")[0] for note in notes] == beginnings.get(name, [])
 
 
