@@ -203,8 +203,8 @@ def changed(config: RunConfig, settings: Sequence[str]) -> RunConfig:
             shared = {key: values[key] for key in defaults_of(kind) if key in values}  # these keep their values
             config = replace(config, **{f"{table}_name": text, table: make_settings(table, kind, shared)})
             continue
-        part: Any = config.table(table)
         value = _convert(text, _value(config, table, key, change), change)
+        part: Any = config.table(table)
         part = {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})
         config = replace(config, **{FIELDS.get(table, table): part})
     check(config)

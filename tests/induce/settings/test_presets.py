@@ -33,6 +33,8 @@ def test_names_and_switches_are_set_and_stored() -> None:
         ("loader.name=sentence", "there is no loader 'sentence'; did you mean 'sentences'?"),
         ("optimizer.beta1=1", "optimizer.beta1 = 1.0 must lie between 0 and"),
         (f"parse.branching={'9' * 5000}", f"there is no branching '{'9' * 39}…; known: left, "),
+        ("trian.epochs=2", "there is no table 'trian'; did you mean 'train'?"),
+        ("train.epochs", "setting 'train.epochs': write it as table.key=value"),
         ("parse.layer=2", "there is no layer 2; this 'prpn' has one set of trees"),
     ],
 )
