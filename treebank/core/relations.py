@@ -136,20 +136,16 @@ def relation(phrase: str, part: Dependent, head_tag: str) -> str:
     if part.is_word and part.word in NEGATIONS and part.tag == "RB":
         return "neg"
     if phrase in NOMINAL:
-        return _below_noun(part)
+        if part.label in NOMINAL and not part.is_before:
+            return "npadvmod" if part.functions & ADVERBIAL else "appos"
+        if part.label == "NP":
+            return "poss" if part.last_tag == "POS" else "nmod"
+        return BELOW_NOUNS.get(part.label) or BELOW_ALL.get(part.label, "dep")
     if part.label in BELOW_ALL:
         return BELOW_ALL[part.label]
     if phrase == "QP":
         return "compound" if part.label == "CD" else "quantmod"
     return _below_verb(phrase, part, head_tag)
-
-
-def _below_noun(part: Dependent) -> str:
-    if part.label in NOMINAL and not part.is_before:
-        return "npadvmod" if part.functions & ADVERBIAL else "appos"
-    if part.label == "NP":
-        return "poss" if part.last_tag == "POS" else "nmod"
-    return BELOW_NOUNS.get(part.label) or BELOW_ALL.get(part.label, "dep")
 
 
 def _below_verb(phrase: str, part: Dependent, head_tag: str) -> str:

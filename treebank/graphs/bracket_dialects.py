@@ -104,10 +104,11 @@ def penn_tree(tree: Tree, *, has_lemmas: bool) -> Tree:
         word.startswith("*") or (word == "0" and tag not in _NUMERALS)
         for word, tag in zip(tree.words, tree.tags, strict=True)
     ]
-    words = [
-        word if empty else _without_annotation(word, has_lemmas=has_lemmas)
-        for word, empty in zip(tree.words, is_empty, strict=True)
-    ]
+    words = list(tree.words)
+    for i, word in enumerate(words):
+        if not is_empty[i]:
+            word = _ATTRIBUTE.split(word, maxsplit=1)[0] or word
+            words[i] = without_lemma(word) if has_lemmas else word
     return with_empty_elements(tree.with_words(words), is_empty)
 
 
@@ -147,11 +148,6 @@ def with_empty_elements(tree: Tree, is_empty: Sequence[bool]) -> Tree:
         brackets += [((i, i + 1), tags[i])] if tags[i] else []
         tags[i] = TRACE
     return Tree.from_brackets(tree.words, tags, brackets)
-
-
-def _without_annotation(leaf: str, *, has_lemmas: bool) -> str:
-    word = _ATTRIBUTE.split(leaf, maxsplit=1)[0] or leaf
-    return without_lemma(word) if has_lemmas else word
 
 
 def without_lemma(leaf: str) -> str:

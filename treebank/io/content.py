@@ -55,7 +55,6 @@ _ELEMENT = re.compile(r"\A\s*<(?:[\w.-]+:)?([\w.-]+)(?:\s+[\w.:-]+\s*=[^<>]*)?\s
 PAIR_KEYS = ("sentence1", "sentence2")  # of SNLI and MultiNLI
 JSON_KEYS = ("words", "spans", "distances", "text", PAIR_KEYS[0])
 _INCOMPLETE_JSON = re.compile(r'\s*(?:\[\s*\{?|\{)\s*(?:"[^"]*"\s*:|$)')
-_JSON_KEY = re.compile(r'"(\w+)"\s*:')
 
 
 def is_sinica(lines: Lines) -> bool:
@@ -174,45 +173,6 @@ def is_jsonl(lines: Lines) -> bool:
     if value is None and is_long and _INCOMPLETE_JSON.match(lines[0]):
         return any(f'"{key}"' in lines[0] for key in JSON_KEYS)
     return value is not None and any(key in value for key in JSON_KEYS) and _most(lines, re.compile(r"\s*\{").match)
-
-
-def has_arcs(head: bytes) -> bool:
-    """Whether the first line of JSON lines, by the first bytes, has heads and no tree."""
-    lines = first_lines(head.decode("utf-8", "replace").removeprefix("\ufeff"))
-    keys = set(_JSON_KEY.findall(lines[0])) if lines else set()
-    return "arcs" in keys and keys.isdisjoint(("spans", "distances"))
-
-
-# --- bytes
-
-_BINARY = {
-    b"%PDF": "a PDF file; save it as plain text (UTF-8) first",
-    b"{\\rtf": "a rich text file; save it as plain text (UTF-8) first",
-    b"\xd0\xcf\x11\xe0": "a document of an office program; save it as plain text (UTF-8) first",
-    b"\x89PNG": "a picture; save it as plain text (UTF-8) first",
-    b"version https://git-lfs": "a pointer of Git LFS; get the file with git lfs pull",
-}
-_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
-
-
-def document_problem(head: bytes) -> str:
-    """The error message for a document or picture, by its first bytes, or ""."""
-    return next((f"this is {text}" for magic, text in _BINARY.items() if head.startswith(magic)), "")
-
-
-def is_binary(head: bytes) -> bool:
-    """Whether a file is not text in any encoding, by its first bytes."""
-    is_text = b"\0" not in head or head.startswith(_BYTE_ORDER_MARKS) or utf16_name(head)
-    return bool(document_problem(head)) or not is_text
-
-
-def utf16_name(data: bytes) -> str:
-    """The name of UTF-16 without a byte-order mark if about every other byte is NUL, or ""."""
-    pairs = len(data) // 2
-    for name, zeros in (("utf-16-le", data[1::2]), ("utf-16-be", data[::2])):
-        if pairs > 1 and zeros.count(0) > 0.4 * pairs and data.count(0) < 1.1 * zeros.count(0):
-            return name
-    return ""
 
 
 # --- lines and words of another format

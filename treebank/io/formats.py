@@ -13,7 +13,7 @@ from treebank.base.errors import TreebankError
 from treebank.core.sentence import Sentence
 from treebank.io import content
 from treebank.io.lines import OnBad
-from treebank.io.source import COMPRESSED, DAMAGED, AnyPath, Source
+from treebank.io.source import COMPRESSED, DAMAGED, AnyPath, Source, document_problem
 
 if TYPE_CHECKING:
     from treebank.io.write import Writer
@@ -192,7 +192,7 @@ def detect(path: AnyPath, *, is_raw: bool = False) -> Format:
         data = source.head()
     except (OSError, *DAMAGED):
         return by_suffix or TEXT
-    if problem := content.document_problem(data):
+    if problem := document_problem(data):
         raise TreebankError(source.path, 0, problem)
     head = data.decode("utf-8", "replace").removeprefix("\ufeff")
     if by_suffix:

@@ -11,8 +11,7 @@ from itertools import islice
 from typing import IO, Any, TypeVar, cast
 
 from treebank.base.errors import TreebankError
-from treebank.io.content import utf16_name
-from treebank.io.source import DAMAGED, STANDARD_INPUT, STDIN, AnyPath, Source, compression, take_stream
+from treebank.io.source import DAMAGED, STANDARD_INPUT, STDIN, AnyPath, Source, compression, take_stream, utf16_name
 
 Item = TypeVar("Item")
 OnBad = Callable[[TreebankError], None]  # called with the error of each malformed sentence, which is then skipped
@@ -215,19 +214,15 @@ def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) 
         error = TreebankError(path, line + text.count("\n"), _not_utf8(problem, data[start:].partition(b"\n")[0]))
     if "\0" in text:
         text = text[: text.rfind("\n", 0, text.index("\0")) + 1]
-        error = TreebankError(path, line + text.count("\n"), _with_nul(data))
+        problem = "this is a binary file (it holds a NUL byte), not text"
+        if name := utf16_name(data):
+            problem = f"this holds NUL bytes and looks like UTF-16; give --encoding {name}, or convert it to UTF-8"
+        error = TreebankError(path, line + text.count("\n"), problem)
     if not offset and not keep_returns:
         text = text.removeprefix("\ufeff")
     if "\r" in text and not keep_returns:
         text = text.replace("\r\n", "\n").removesuffix("\r")
     return text, error
-
-
-def _with_nul(data: bytes) -> str:
-    """The message for a file with NUL bytes: UTF-16 without a byte-order mark, or a binary file."""
-    if name := utf16_name(data):
-        return f"this holds NUL bytes and looks like UTF-16; give --encoding {name}, or convert it to UTF-8"
-    return "this is a binary file (it holds a NUL byte), not text"
 
 
 def _not_utf8(problem: str, line: bytes) -> str:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.brackets import BRACKET_OR_WORD, diagnose, root_offsets, shorten
 from treebank.core.tree import Tree
-from treebank.io import content
 from treebank.io.bracketed import TreeSplitter, parse_trees
+from treebank.io.content import first_lines
 from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, Format, ReadOptions, detect
 from treebank.io.jsonl import EXPECTED, JsonObject, checked_spans, read_objects, tree_of
 from treebank.io.lines import open_lines
@@ -20,6 +20,7 @@ from treebank.io.source import Source
 
 NumberedLines = Iterator[tuple[int, str]]
 _COMMENT = re.compile(r"[ \t]*(?:#|%%)[^ \t]*[ \t]+[^ \t]")  # more than one word, so that the sentence "#" is not one
+_JSON_KEY = re.compile(r'"(\w+)"\s*:')
 _EMPTY = Tree((), (), (), ())
 
 
@@ -114,8 +115,12 @@ def gives_heads(path: str) -> bool:
 
 
 def _structure(source: Source, detected: Format) -> str:
-    """The structure of a file: that of its format, or heads for JSON lines with ``arcs`` in the first line."""
-    return "heads" if detected is JSON_LINES and content.has_arcs(source.head()) else detected.structure
+    """The structure of a file: that of its format, or heads for JSON lines whose first line has heads and no tree."""
+    if detected is not JSON_LINES:
+        return detected.structure
+    lines = first_lines(source.head().decode("utf-8", "replace").removeprefix("\ufeff"))
+    keys = set(_JSON_KEY.findall(lines[0])) if lines else set()
+    return "heads" if "arcs" in keys and keys.isdisjoint(("spans", "distances")) else detected.structure
 
 
 def _files(path: str) -> list[str]:

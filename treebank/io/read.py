@@ -21,7 +21,6 @@ from treebank.base.files import PART
 from treebank.base.metadata import FileFormat, read_metadata
 from treebank.core.sentence import Location, Sentence
 from treebank.io.checks import INNER_MARK, DamageSigns
-from treebank.io.content import is_binary
 from treebank.io.formats import (
     BRACKETS,
     FORMATS,
@@ -35,15 +34,11 @@ from treebank.io.formats import (
     suffix_of,
 )
 from treebank.io.lines import OnBad
-from treebank.io.source import DAMAGED, STDIN, AnyPath, Source
+from treebank.io.source import DAMAGED, STDIN, AnyPath, Source, is_binary
 from treebank.tokenize import NONE, tokenization
 
 MARK = "\ufeff"  # byte-order mark
 OnSentence = Callable[[Location], None]  # called with the location of each sentence that was read
-
-
-def _print_note(text: str) -> None:
-    print(f"note: {text}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +57,7 @@ class InputOptions:
     form: str = ""
     encoding: str = ""
     keep_annotation: bool = False
-    notify: Callable[[str], None] = _print_note
+    notify: Callable[[str], None] = lambda text: print(f"note: {text}", file=sys.stderr, flush=True)
     on_sentence: OnSentence | None = None
 
     def __post_init__(self) -> None:
@@ -214,7 +209,7 @@ def parsed_files(folder: str) -> list[str]:
 
 
 #: files of a folder that the program wrote itself: a model, several models, or parsed text
-_OWN_FILES = ("model.safetensors", "resume.safetensors", "ensemble.json", "family.json", BATCH_NOTE)
+_OWN_FILES = frozenset(("model.safetensors", "resume.safetensors", "ensemble.json", "family.json", BATCH_NOTE))
 _HIDDEN = re.compile(rf"^\.|{PART.pattern}")  # the latter are being written, perhaps by this call
 _NOT_TEXT_NAMES = ("readme", "licen", "copying", "notice", "change", "citation", "authors", "makefile")
 _NOT_TEXT_SUFFIXES = frozenset(
@@ -269,7 +264,7 @@ def _expand_folder(path: str, trees: bool | None, notify: Notify | None) -> list
     own_folders: list[str] = []
     for folder, inner, names in os.walk(path, onerror=_raise_unreadable):
         inner[:] = [name for name in inner if not name.startswith(".")]
-        if folder != path and _is_written_by_synparse(folder, names):
+        if folder != path and (_is_corpus(names) or not _OWN_FILES.isdisjoint(names)):
             own_folders.append(folder)
             inner.clear()
             continue
@@ -291,11 +286,6 @@ def _expand_folder(path: str, trees: bool | None, notify: Notify | None) -> list
 def _is_device(path: str) -> bool:
     """Whether a path is a pipe or device, from which reading would wait forever."""
     return os.path.exists(path) and not os.path.isfile(path)
-
-
-def _is_written_by_synparse(folder: str, names: Sequence[str]) -> bool:
-    """Whether a folder with files of these ``names`` contains a model, parsed text or a prepared corpus."""
-    return not set(names).isdisjoint(_OWN_FILES) or _is_corpus(names)
 
 
 def _is_corpus(names: Sequence[str]) -> bool:

@@ -257,7 +257,10 @@ def decompress(path: str, raw: io.BufferedReader) -> io.BufferedReader:
     if kind == ".zip":
         return _only_member(path, raw)
     if kind == ".zst":
-        package = _zstandard()
+        try:
+            import zstandard as package
+        except ImportError:
+            raise TreebankError("a .zst file", 0, "reading it takes a package: pip install 'synparse[zstd]'") from None
         return stream_of(_frames(raw, lambda: package.ZstdDecompressor().decompressobj(), package.ZstdError))
     if kind == ".xz":
         return stream_of(_frames(raw, lzma.LZMADecompressor, lzma.LZMAError))
@@ -320,10 +323,31 @@ def _frames(raw: io.BufferedReader, new: Callable[[], Any], failure: type[Except
             data = raw.read(_FRAME_BYTES)
 
 
-def _zstandard() -> Any:
-    """The package. Raises TreebankError if it is missing."""
-    try:
-        import zstandard
-    except ImportError:
-        raise TreebankError("a .zst file", 0, "reading it takes a package: pip install 'synparse[zstd]'") from None
-    return zstandard
+_BINARY = {
+    b"%PDF": "a PDF file; save it as plain text (UTF-8) first",
+    b"{\\rtf": "a rich text file; save it as plain text (UTF-8) first",
+    b"\xd0\xcf\x11\xe0": "a document of an office program; save it as plain text (UTF-8) first",
+    b"\x89PNG": "a picture; save it as plain text (UTF-8) first",
+    b"version https://git-lfs": "a pointer of Git LFS; get the file with git lfs pull",
+}
+_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+
+
+def document_problem(head: bytes) -> str:
+    """The error message for a document or picture, by its first bytes, or ""."""
+    return next((f"this is {text}" for magic, text in _BINARY.items() if head.startswith(magic)), "")
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether a file is not text in any encoding, by its first bytes."""
+    is_text = b"\0" not in head or head.startswith(_BYTE_ORDER_MARKS) or utf16_name(head)
+    return bool(document_problem(head)) or not is_text
+
+
+def utf16_name(data: bytes) -> str:
+    """The name of UTF-16 without a byte-order mark if about every other byte is NUL, or ""."""
+    pairs = len(data) // 2
+    for name, zeros in (("utf-16-le", data[1::2]), ("utf-16-be", data[::2])):
+        if pairs > 1 and zeros.count(0) > 0.4 * pairs and data.count(0) < 1.1 * zeros.count(0):
+            return name
+    return ""

@@ -175,11 +175,14 @@ def _with_heads(
     The enhanced graph belongs to the old heads, so DEPS is emptied and empty nodes are left out.
     """
     words = zip(heads, relations, notes, strict=True)
-    return [_with_head(row, *next(words)) if row[0].isdecimal() else row for row in rows if "." not in row[0]]
-
-
-def _with_head(row: tuple[str, ...], head: int, relation: str, note: str) -> tuple[str, ...]:
-    return (*row[:6], str(head + 1), relation or "_", "_", _with_note(row[9], note))
+    result = []
+    for row in rows:
+        if row[0].isdecimal():
+            head, relation, note = next(words)
+            result.append((*row[:6], str(head + 1), relation or "_", "_", _with_note(row[9], note)))
+        elif "." not in row[0]:
+            result.append(row)
+    return result
 
 
 def _with_note(misc: str, note: str) -> str:
