@@ -207,10 +207,8 @@ def read_negra(
     undecoded: list[TreebankError] = []
     for number, line in open_lines(source, on_bad=on_bad and undecoded.append):
         keyword = _CELLS.split(line, 1)[0] if line.startswith("#") else ""
-        if keyword == "#FORMAT":
-            version = 4 if line.split()[-1] == "4" else 3
-        elif line.startswith(_COMMENT):  # may name the columns
-            version = 4 if "lemma" in line.lower().split() else version
+        if keyword == "#FORMAT" or line.startswith(_COMMENT):
+            version = _version(line, version)
         elif keyword == "#BOS":
             if first:
                 report(TreebankError(source.path, first, "this sentence has no #EOS"), on_bad)
@@ -242,6 +240,13 @@ def read_negra(
     if changed:
         notify(f"{source.path}: discontinuous phrases that were made continuous: {changed:,}")
     signs.report()
+
+
+def _version(line: str, version: int) -> int:
+    """The version of the format that a line names: ``#FORMAT 4``, or a comment that names a column of lemmas."""
+    if line.startswith(_COMMENT):
+        return 4 if "lemma" in line.lower().split() else version
+    return 4 if line.split()[-1] == "4" else 3
 
 
 def _number_of(line: str) -> str:
