@@ -1,4 +1,4 @@
-"""Declaration and check of single settings.
+"""Declaration of single settings, whose values `induce.settings.run` checks.
 
 Each component (a model, a loader, an optimizer) declares its settings in a frozen dataclass next to its code:
 
@@ -11,13 +11,9 @@ A setting may have a condition (``when=equal("data.token", "class")``): it is re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
-
-from treebank.base.arguments import nearest
-from treebank.base.errors import UnknownNameError, UsageError
-from treebank.base.metadata import abbreviate
 
 
 @dataclass(frozen=True)
@@ -98,57 +94,3 @@ def share(default: float, help: str, *, when: Condition = ALWAYS) -> Any:
 def weight(default: float, help: str, *, when: Condition = ALWAYS) -> Any:
     """A setting that is a weight of at least 0."""
     return setting(default, at_least=0.0, at_most=1e9, help=help, when=when)
-
-
-def defaults_of(kind: type) -> dict[str, Any]:
-    """Default of each setting in a dataclass of settings."""
-    return {declared.name: declared.default for declared in fields(kind)}
-
-
-def make_settings(table: str, kind: type, values: Mapping[str, Any]) -> Any:
-    """``values`` as the dataclass ``kind``, checked.
-
-    Raises UsageError for unknown names and for values that are not allowed, and ValueError if the method ``check``
-    of the dataclass finds that they do not fit together.
-    """
-    names = [declared.name for declared in fields(kind)]
-    for key in values:
-        if key not in names:
-            raise UnknownNameError(f"setting {key!r}: [{table}] has no setting {key!r}; {nearest(key, names)}")
-    settings = kind(**values)
-    check_values(table, settings)
-    getattr(settings, "check", lambda: None)()
-    return settings
-
-
-def check_values(table: str, settings: Any) -> None:
-    """Raise UsageError for a value of another type, beyond its limits, or not among its choices.
-
-    An integer may stand for a float.
-    """
-    for declared in fields(settings):
-        name, value = f"{table}.{declared.name}", getattr(settings, declared.name)
-        kind: Any = type(declared.default)
-        about = declared.metadata
-        if type(value) is not kind and not (kind is float and type(value) is int):
-            raise UsageError(f"setting {name} = {abbreviate(value)} is of another type ({kind.__name__} was expected)")
-        if kind is tuple and not all(isinstance(item, str) for item in value):
-            raise UsageError(f"setting {name} = {abbreviate(value)} is of another type (names were expected)")
-        if about.get("choices") and value not in about["choices"]:
-            hint = nearest(str(value), about["choices"])
-            raise UnknownNameError(f"setting {name}: there is no {declared.name} {abbreviate(value)}; {hint}")
-        low, high = about.get("at_least"), about.get("at_most")
-        if low is not None and high is not None and not low <= value <= high:
-            raise UsageError(f"setting {name} = {abbreviate(value)} must lie between {low:g} and {high:g}")
-
-
-def describe(name: str, declared: Any, value: Any) -> str:
-    """One line about a setting: type, default ``value``, limits or choices, condition and help."""
-    about = declared.metadata
-    bounds = {"from": about.get("at_least"), "to": about.get("at_most")}
-    limits = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
-    choices = ", ".join(choice or "(none)" for choice in about.get("choices", ()))
-    kind = "list" if isinstance(value, tuple) else type(value).__name__
-    default = f'"{value}"' if isinstance(value, str) else setting_text(value) or "(none)"
-    parts = [f"{kind}, default {default}", " ".join(limits), choices, about.get("help", "")]
-    return f"{name}: " + "; ".join(part for part in parts if part)

@@ -22,7 +22,7 @@ from induce.registry import (
     models_of,
     train_command,
 )
-from induce.setting import defaults_of, describe, make_settings
+from induce.setting import setting_text
 from induce.settings.run import (
     DEFAULT_COMPONENTS,
     FIELDS,
@@ -32,7 +32,9 @@ from induce.settings.run import (
     check,
     component_class,
     declared_settings,
+    defaults_of,
     effective_settings,
+    make_settings,
 )
 from treebank.base.arguments import canonical, nearest
 from treebank.base.errors import SynparseError, UnknownNameError, UsageError
@@ -288,3 +290,15 @@ def explain(model: str) -> Iterator[str]:
         yield describe(setting, declared, config.value(setting))
     for table, entries in (("loader", LOADERS), ("optimizer", OPTIMIZERS)):
         yield f'{table}.name: default "{config.name_of(table)}"; {", ".join(entries)}'
+
+
+def describe(name: str, declared: Any, value: Any) -> str:
+    """One line about a setting: type, default ``value``, limits or choices, condition and help."""
+    about = declared.metadata
+    bounds = {"from": about.get("at_least"), "to": about.get("at_most")}
+    limits = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
+    choices = ", ".join(choice or "(none)" for choice in about.get("choices", ()))
+    kind = "list" if isinstance(value, tuple) else type(value).__name__
+    default = f'"{value}"' if isinstance(value, str) else setting_text(value) or "(none)"
+    parts = [f"{kind}, default {default}", " ".join(limits), choices, about.get("help", "")]
+    return f"{name}: " + "; ".join(part for part in parts if part)

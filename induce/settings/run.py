@@ -18,19 +18,18 @@ from induce.setting import (
     ALWAYS,
     BY_GRADIENTS,
     Condition,
-    check_values,
     choice,
     count,
     equal,
     limited,
-    make_settings,
     setting,
     share,
     unequal,
 )
 from induce.structures import Structure
-from treebank.base.arguments import Registry
-from treebank.base.errors import SynparseError, UsageError
+from treebank.base.arguments import Registry, nearest
+from treebank.base.errors import SynparseError, UnknownNameError, UsageError
+from treebank.base.metadata import abbreviate
 from treebank.tokenize import TOKENIZATIONS
 
 # conditions of settings; those of structures load torch
@@ -316,6 +315,48 @@ def check_layer(config: RunConfig, layer: int) -> None:
     if not 1 <= layer <= layers:
         trees = f"layers 1 to {layers}" if layered else "one set of trees, as layer 1"
         raise LayerError(f"there is no layer {layer}; this {config.model_name!r} has {trees}")
+
+
+def defaults_of(kind: type) -> dict[str, Any]:
+    """Default of each setting in a dataclass of settings."""
+    return {declared.name: declared.default for declared in fields(kind)}
+
+
+def make_settings(table: str, kind: type, values: Mapping[str, Any]) -> Any:
+    """``values`` as the dataclass ``kind``, checked.
+
+    Raises UsageError for unknown names and for values that are not allowed, and ValueError if the method ``check``
+    of the dataclass finds that they do not fit together.
+    """
+    names = [declared.name for declared in fields(kind)]
+    for key in values:
+        if key not in names:
+            raise UnknownNameError(f"setting {key!r}: [{table}] has no setting {key!r}; {nearest(key, names)}")
+    settings = kind(**values)
+    check_values(table, settings)
+    getattr(settings, "check", lambda: None)()
+    return settings
+
+
+def check_values(table: str, settings: Any) -> None:
+    """Raise UsageError for a value of another type, beyond its limits, or not among its choices.
+
+    An integer may stand for a float.
+    """
+    for declared in fields(settings):
+        name, value = f"{table}.{declared.name}", getattr(settings, declared.name)
+        kind: Any = type(declared.default)
+        about = declared.metadata
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            raise UsageError(f"setting {name} = {abbreviate(value)} is of another type ({kind.__name__} was expected)")
+        if kind is tuple and not all(isinstance(item, str) for item in value):
+            raise UsageError(f"setting {name} = {abbreviate(value)} is of another type (names were expected)")
+        if about.get("choices") and value not in about["choices"]:
+            hint = nearest(str(value), about["choices"])
+            raise UnknownNameError(f"setting {name}: there is no {declared.name} {abbreviate(value)}; {hint}")
+        low, high = about.get("at_least"), about.get("at_most")
+        if low is not None and high is not None and not low <= value <= high:
+            raise UsageError(f"setting {name} = {abbreviate(value)} must lie between {low:g} and {high:g}")
 
 
 def model_settings(kind: type, values: Mapping[str, Any], name: str) -> Any:

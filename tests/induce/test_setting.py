@@ -9,9 +9,17 @@ import pytest
 
 from induce.models.base import check_fits, make_model
 from induce.registry import LOADERS, MODELS, OPTIMIZERS, PURPOSES, load
-from induce.setting import ALWAYS, check_values, describe, make_settings, setting_text
-from induce.settings.presets import changed, load_preset, preset_names, resolve
-from induce.settings.run import TABLES, declared_settings, effective_settings, kind_of, model_settings
+from induce.setting import ALWAYS, setting_text
+from induce.settings.presets import changed, describe, load_preset, preset_names, resolve
+from induce.settings.run import (
+    TABLES,
+    check_values,
+    declared_settings,
+    effective_settings,
+    kind_of,
+    make_settings,
+    model_settings,
+)
 from tests.support import tiny
 from treebank.base.errors import SynparseError
 
