@@ -202,7 +202,7 @@ def _train(
         job.decide(f"warning: no time is left for {names}; continue with --resume --max-minutes M")
     for name, event in train_all(trainings, min(schedule.cores, len(trainings)), stop):
         if isinstance(event, Finished) and event.reason != "interrupted":
-            if words[name] and event.reason == "epochs" and not job.plan.words_per_second:
+            if words[name] and not job.plan.words_per_second:  # if the time ended first, an upper bound
                 job.plan.words_per_second = words[name] / event.seconds
             job.finish(name)
         yield name, event
