@@ -193,7 +193,7 @@ def _train(
     """
     trainings, words = list[Training](), dict[str, int]()
     if runs and not _is_over(job):
-        room = schedule.room(number, runs, job.minutes_left)
+        room = schedule.room(number, runs, job.minutes_left, job.plan.words_per_second)
         for run in runs:
             training, words[run.name] = _training(run, job, schedule, room, texts.get(run.name))
             trainings.append(training)

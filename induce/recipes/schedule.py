@@ -51,7 +51,8 @@ class Schedule:
 
         As much is used as can be parsed in the time that training leaves, at the speed ``words_per_second`` of a
         grammar that learns. Half of this time is for the vote. It is at least a tenth of the minutes that are left, and
-        half of them in the last stage.
+        half of them in the last stage. Students of a few sentences are worse than none, so their share is at least a
+        tenth.
         """
         costs, stages = self.recipe.costs, self.recipe.stages
         is_last = VOTE in stages[number][0].teachers
@@ -59,15 +60,19 @@ class Schedule:
         training = packed * costs.words_per_second / words_per_second * (1.0 if is_last else self.stretch)
         parsing = max((0.5 if is_last else 0.1) * minutes_left, minutes_left - training)
         parsed = 60 * parsing * self.cores * words_per_second / (costs.voting if is_last else 2 * costs.teaching)
-        return round(min(1.0, max(0.001, parsed / max(1, words))), 3)
+        return round(min(1.0, max(0.1 if is_last else 0.001, parsed / max(1, words))), 3)
 
-    def room(self, number: int, remaining: Sequence[PartRun], minutes_left: float) -> float:
+    def room(
+        self, number: int, remaining: Sequence[PartRun], minutes_left: float, words_per_second: float = 0.0
+    ) -> float:
         """The factor on the minutes of the ``remaining`` runs of stage ``number`` that ends them in time.
 
-        Later stages keep their minutes divided by ``SLACK``, but at most half of ``minutes_left``.
+        Later stages keep the minutes that they need at ``words_per_second`` (0: the planned speed), divided by
+        ``SLACK``, but at most half of ``minutes_left``.
         """
+        planned = self.recipe.costs.words_per_second
         later = self.stretch * sum(wall_minutes(stage, self.cores) for stage in self.recipe.stages[number + 1 :])
-        reserved = min(later / SLACK, minutes_left / 2)
+        reserved = min(later * planned / (words_per_second or planned) / SLACK, minutes_left / 2)
         return (minutes_left - reserved) / (self.stretch * wall_minutes(remaining, self.cores))
 
     def limit(self, run: PartRun, room: float, used: float = 0.0) -> float:
