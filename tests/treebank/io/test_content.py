@@ -1,4 +1,4 @@
-"""Detection of formats by content, and refusal of content that cannot be read."""
+"""Detection of formats by content, refusal of content that cannot be read, and the table of formats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from treebank.base.errors import TreebankError
-from treebank.io.formats import detect
+from treebank.io.formats import FORMATS, TEXT, WRITERS, detect, format_by_suffix, suffix_of
 from treebank.io.read import InputOptions, read_sentences
 
 CONLLU = "# sent_id = 1\n1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n2\ton\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
@@ -69,3 +69,20 @@ def test_unreadable_content_is_refused_with_a_remedy(tmp_path: Path, text: str) 
     assert REFUSED[text] in str(caught.value)
     if not text.startswith("%PDF"):
         assert list(read_sentences([path], input_options=InputOptions(form="text")))
+
+
+def test_suffix_looks_through_a_compression() -> None:
+    assert suffix_of("a.MRG.gz") == ".mrg"
+    assert suffix_of("dir.mrg/a") == ""
+    assert format_by_suffix("a.conll.xz") is FORMATS["conllx"]
+    assert format_by_suffix("a.txt") is None
+
+
+def test_each_suffix_and_writer_has_one_format() -> None:
+    suffixes = [suffix for entry in FORMATS.values() for suffix in entry.suffixes]
+    assert len(suffixes) == len(set(suffixes))
+    assert list(WRITERS) == ["text", "brackets", "spans", "distances", "path-lengths", "conllu", "negra", "tiger"]
+
+
+def test_missing_file_is_left_to_the_reader(tmp_path: Path) -> None:
+    assert detect(tmp_path / "absent") is TEXT
