@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from induce.data.vocabulary import Vocabulary
 from induce.decoding.branching_direction import Direction
-from induce.settings.run import RunConfig, model_settings
+from induce.setting import setting_text
+from induce.settings.run import TABLE_NAMES, RunConfig, model_settings
 from induce.storage.locate import BASELINE, MODEL_FILES, PathType, is_earlier_model, locate
-from induce.storage.model_file import DAMAGED, ModelFile, model_parts
+from induce.storage.model_file import DAMAGED, TRAINER, ModelFile, model_parts
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.files import replacing
 from treebank.base.metadata import MetadataError, abbreviate, decode, encode, one_line
@@ -98,6 +99,7 @@ class RunFacts:
     annotation: str = ""  # type of the teachers' output, such as "parsed trees"
     training: TextFacts = NO_TEXT
     development: TextFacts = NO_TEXT
+    unknown_share: float | None = None  # share of the running words of the training text that have no entry
     joining: tuple[str, ...] = ()  # punctuation marks that join words
     direction: Direction | None = None  # branching direction of the training text
     health: dict[str, Any] = field(default_factory=dict)
@@ -153,6 +155,19 @@ class Checkpoint:
     def identity(self) -> str:
         """The part of a signature that names the model: ``model:onlstm|checkpoint:3f2a91c0``."""
         return f"model:{self.config.model_name}|checkpoint:{self.digest[:8]}"
+
+    @property
+    def weight_count(self) -> int:
+        """Number of stored weights."""
+        return sum(math.prod(entry["shape"]) for name, entry in self.file.table.items() if not name.startswith(TRAINER))
+
+    def settings(self) -> Iterator[list[str]]:
+        """The settings ``table.key=value`` of each table, the name of its component first."""
+        tables = self.config.as_dict()
+        for table in TABLE_NAMES:
+            component = tables.get(f"{table}_name")
+            names = {"name": component, **tables[table]} if component else tables[table]
+            yield [f"{table}.{key}={setting_text(value)}" for key, value in names.items()]
 
     def weights(self) -> dict[str, Tensor]:
         """Parameter name -> tensor, on the CPU. Raises MetadataError if they are damaged or not finite."""
