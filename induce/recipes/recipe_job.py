@@ -74,9 +74,10 @@ class RecipeJob:
     def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None, report: Report = ignore) -> RecipeJob:
         """The stored job if it is resumed, else a new one, which is not written yet.
 
-        ``minutes`` count from now on. Without them, a resumed job has the rest of its time, and all of it if a run
-        was deleted. Raises UsageError for more minutes, or a larger seed, than a job can have, and SynparseError if
-        the folder holds something else, or a job that is not to be overwritten.
+        ``minutes`` count from now on, also for runs of the last stage that the time ended. Without them, a resumed job
+        has the rest of its time, and all of it if a run was deleted.
+        Raises UsageError for more minutes, or a larger seed, than a job can have, and SynparseError if the folder holds
+        something else, or a job that is not to be overwritten.
         """
         folder = Path(request.run)
         path = folder / PLAN
@@ -89,7 +90,9 @@ class RecipeJob:
         if stored:
             job = cls(replace(stored, minutes=limit), stored.request.resumed_by(request), report)
             done = tuple(name for name in stored.done if resumable(job.run_folder(name)))  # the others were deleted
-            job.plan.done = done
+            last = {run.name for run in stored.recipe.stages[-1] if run.part.max_passes} if minutes else ()
+            # with more time, models from which no other learns continue if the time ended them
+            job.plan.done = tuple(name for name in done if name not in last or job.facts_of(name).finished)
             job.plan.seconds = 0.0 if minutes or done != stored.done else stored.seconds
             return job
         if "-" in request.text:
@@ -157,6 +160,10 @@ class RecipeJob:
     def facts_of(self, name: str) -> RunFacts:
         """Facts about the run ``name``, at its last step that is stored."""
         return read(find(self.run_folder(name), (RESUME,))).facts
+
+    def passes_of(self, name: str) -> int:
+        """The number of passes over the text for which the run ``name`` was planned."""
+        return read(find(self.run_folder(name), (RESUME,))).config.train.epochs
 
     def trained(self, *, voters: bool = False) -> list[PartRun]:
         """The trained runs, or those of them that vote: without students of the vote."""

@@ -200,12 +200,20 @@ def _train(
     elif runs and not stop():
         names = ", ".join(run.name for run in runs)
         job.decide(f"warning: no time is left for {names}; continue with --resume --max-minutes M")
+    cut: dict[str, int] = {}  # runs that the time ended before their passes -> the pass
     for name, event in train_all(trainings, min(schedule.cores, len(trainings)), stop):
         if isinstance(event, Finished) and event.reason != "interrupted":
+            if event.reason == "time" and next(run for run in runs if run.name == name).part.max_passes:
+                cut[name] = event.epoch
             if words[name] and not job.plan.words_per_second:  # if the time ended first, an upper bound
                 job.plan.words_per_second = words[name] / event.seconds
             job.finish(name)
         yield name, event
+    if cut:
+        names = ", ".join(f"{name} in pass {epoch} of {job.passes_of(name)}" for name, epoch in cut.items())
+        is_last = number == len(job.plan.recipe.stages) - 1
+        remedy = "continue with --resume --max-minutes M" if is_last else "begin with a larger --max-minutes for more"
+        job.decide(f"warning: the time ended the training of {names}; {remedy}")
 
 
 def _is_over(job: RecipeJob) -> bool:

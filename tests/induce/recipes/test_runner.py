@@ -159,6 +159,23 @@ def test_students_end_with_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ]
 
 
+def test_student_that_the_time_ended_is_reported_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, lines = tmp_path / "run", list[str]()
+    student = replace(STUDENT, max_passes=30, words=10**6)
+    recipe = Recipe("short", (PRPN, student), minutes=60, result="student")
+    with monkeypatch.context() as patch:
+        patch.setattr(Schedule, "limit", lambda schedule, run, *arguments: 0.001 if run.part == student else 1)
+        patch.setattr(runner, "MIN_MINUTES", 0.001)
+        list(train_recipe(request(run), recipe, report=lines.append))
+    [warning] = [line for line in lines if "the time ended" in line]
+    assert warning.startswith("warning: the time ended the training of student-1 in pass ")
+    assert warning.endswith(" of 30; continue with --resume --max-minutes M")
+    resumed = RunRequest(run=str(run), resume=True, device="cpu")
+    assert checks(train_recipe(resumed)) == set()
+    assert checks(train_recipe(resumed, max_minutes=1)) == {"student-1"}
+    assert load_parser(run / "parts" / "student-1").facts.history[-1].epoch > 1
+
+
 def test_parts_without_time_are_left_out_and_trained_by_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, complete: tuple[Path, list[str]]
 ) -> None:
