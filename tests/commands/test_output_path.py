@@ -173,6 +173,21 @@ def test_suffix_of_another_format_is_refused(call: Caller, arguments: str, probl
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        "search NP g.mrg --format csv -o o.xlsx",
+        "phrases g.mrg -o o.ods --format csv",
+        "convert g.mrg --format text -o o.docx",
+        "generate -m english-grammar --format text -o o.pdf",
+        "report -m m.safetensors -o o.pdf",
+    ],
+)
+def test_text_is_not_written_into_a_file_with_a_binary_suffix(call: Caller, arguments: str) -> None:
+    assert "this command writes text, not ." in call.refusal(*arguments.split())
+    assert not list(Path().glob("o.*"))
+
+
+@pytest.mark.parametrize(
     ("arguments", "start"),
     [
         ("convert g.mrg -o o.conllu", "# sent_id"),

@@ -19,6 +19,7 @@ OWN_MARKS = {
     ".tsv": (b"system\tmetric\tconvention\tlocation\t",),
 }
 HEAD_BYTES = 256
+BINARY_SUFFIXES = (".xlsx", ".xls", ".ods", ".docx", ".doc", ".odt", ".rtf", ".pdf", ".png", ".jpg", ".jpeg")
 _FileId = tuple[int, int]  # device and inode
 
 
@@ -47,8 +48,8 @@ def check_output(
 
     ``path`` is None or ``-`` for standard output. ``reads`` are all files and folders that the call reads: text, gold
     trees, models and settings. A file inside one of these folders is refused as well if it exists. ``suffixes`` are the
-    allowed ends of the name, if there are any, and then ``-`` is refused. A file in a folder for which
-    ``is_protected`` is true, such as a model folder, is refused.
+    allowed ends of the name, if there are any, and then ``-`` is refused; without them, suffixes of binary files are
+    refused. A file in a folder for which ``is_protected`` is true, such as a model folder, is refused.
     """
     if path == "":
         raise SynparseError("-o: an empty name; name a file to write, or - for standard output")
@@ -64,6 +65,9 @@ def check_output(
         raise SynparseError(f"{path}: there is no folder {folder}; make it first, or name another file")
     if allowed and not path.lower().endswith(allowed):
         raise SynparseError(f"{path}: unknown suffix; end the name in {', '.join(allowed)}")
+    if not allowed and path.lower().endswith(BINARY_SUFFIXES):
+        end = os.path.splitext(path)[1]
+        raise SynparseError(f"{path}: this command writes text, not {end}; name a file such as .txt, .csv or .html")
     if is_protected(folder):
         raise SynparseError(f"{path}: this folder is a model and cannot contain other files; name another folder")
     if os.path.isfile(path) and _file_id(path) in _file_ids(reads):
