@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from induce.decoding.specification import k_best_decoder
 from induce.parsing.parser import FIRST_BLOCK, Parser, PredictOptions, ReadHeads, Report
 from induce.parsing.reading import Confidences, ConfidentTree, ScoredHeads, ScoredTree, mean_confidence
-from treebank.base.errors import TreebankError, UsageError
+from induce.structures import SpanScores
+from treebank.base.errors import SynparseError, TreebankError, UsageError
 from treebank.base.metadata import json_text
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import Tree
@@ -117,13 +118,25 @@ class Job:
     def __post_init__(self) -> None:
         """Raises SynparseError if the parser or format gives no confidence, or one tree, and the options need more."""
         if self.options.min_confidence > -math.inf:
-            self.parser.must_support("trees")
+            self._check_limit(self.options.min_confidence)
         if self.options.marked:
             self.parser.must_support(self.parser.output)
             if self.draw and self.parser.output == "heads":
                 raise UsageError("drawings of heads show no confidence; leave out --mark-confidence")
         if self.options.k:
             k_best_decoder(self.parser.decoder, self.parser.gives)
+
+    def _check_limit(self, limit: float) -> None:
+        """Raises SynparseError if the parser has no phrases with confidences, and UsageError for an invalid limit."""
+        parser = self.parser
+        if parser.output == "heads":
+            problem = "heads have no phrases, which --min-confidence leaves out"
+            raise SynparseError(
+                f"model {parser.name!r}: {problem}; --mark-confidence writes the confidence of each arc"
+            )
+        parser.must_support("trees")
+        if (parser.structure is SpanScores or parser.confidence) and not 0 <= limit <= 1:  # else margins of any size
+            raise UsageError(f"--min-confidence {limit:g}: confidences are probabilities; give a number from 0 to 1")
 
     def lines(
         self, paths: Sequence[AnyPath], *, first: int = 1, first_block: int = FIRST_BLOCK, form: str = ""

@@ -89,10 +89,14 @@ def test_k_best_trees_have_falling_scores(call: Caller) -> None:
         (("--k", "2", "--format", "brackets"), "--k writes JSON lines, not brackets; add --format jsonl"),
         (("--mark-confidence", "--format", "jsonl"), "JSON lines have all confidences; leave out --mark-confidence"),
         (("--k", "2", "--min-confidence", "0.5"), "leave out --min-confidence"),
+        (("--min-confidence", "70"), "--min-confidence 70: .*; give a number from 0 to 1"),
+        (("--min-confidence", "-1"), "--min-confidence -1: .*; give a number from 0 to 1"),
+        (("--min-confidence", "0.5", "-m", "english-heads"), "no phrases, .*; --mark-confidence writes the confidence"),
         (("--min-confidence", "nan"), "Invalid value for --min-confidence: nan is not a number"),
     ],
 )
 def test_options_that_do_not_fit(call: Caller, options: tuple[str, ...], message: str) -> None:
-    code, out, err = call("parse", "in.txt", "-m", "english-grammar", *options)
+    model = () if "-m" in options else ("-m", "english-grammar")
+    code, out, err = call("parse", "in.txt", *model, *options)
     assert (code != 0, out) == (True, "")
     assert re.search(message, " ".join(err.split()))
