@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from induce.data.corpus import Reference, Text, read_corpora
+from induce.data.corpus import Reference, Text, read_corpora, unknown_share
 from induce.data.corpus_checks import Watch
 from induce.data.prepared import PreparedCorpus, PreparedText, prepare
 from induce.data.vocabulary import TOKENS, Vocabulary, leaf
@@ -265,7 +265,10 @@ class EncodedTexts(NamedTuple):
             TextFacts(sentences=text.sentences, words=text.words, sha256=text.sha256)
             for text in (training, self.development)
         ]
-        facts = replace(facts, training=sizes[0], development=sizes[1], joining=tuple(self.joining))
+        share = unknown_share(training.word_counts(), self.vocabulary)
+        facts = replace(
+            facts, training=sizes[0], development=sizes[1], joining=tuple(self.joining), unknown_share=share
+        )
         if isinstance(training, Text) and config.data.token != "character":
             return replace(facts, direction=estimate_direction(training))
         return facts
