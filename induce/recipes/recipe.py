@@ -107,7 +107,7 @@ class Recipe:
     costs: Costs = field(default_factory=Costs)
     small_text_words: int = 0  # for a text with fewer words, the recipe ``small_text_recipe`` is used instead
     small_text_recipe: str = ""
-    estimated_prior: str = ""  # with the strength of `evidence.prior_strength` in votes and teachers
+    estimated_prior: str = ""  # with the strength of `recipe_job.prior_strength` in votes and teachers
     confidence: str = ""  # the part whose probabilities calibrate the result; "": the vote
     styles: tuple[str, ...] = ()  # values of {style} in presets and settings
     result: str = VOTE  # a part, whose run with the lowest perplexity is the result; or "vote"

@@ -16,12 +16,6 @@ SLACK = 2.0  # factor on the minutes of a part that ends after its passes, in ca
 FILLED = 0.95  # of the time that is left: planned for the students of the vote, which are the last
 
 
-def packed_minutes(stage: Sequence[PartRun], cores: int) -> float:
-    """The least wall-clock time in which ``cores`` cores can train the runs of a stage."""
-    minutes = [run.part.minutes for run in stage]
-    return max(sum(minutes) / cores, *minutes)
-
-
 def wall_minutes(stage: Sequence[PartRun], cores: int) -> float:
     """Wall-clock time of the runs of a stage that ``cores`` cores train in this order."""
     ends = [0.0] * cores  # of the last training of each core, the earliest first
@@ -43,8 +37,8 @@ class Schedule:
         """The factor on the minutes of each part with which all that do not learn from the vote use their time."""
         costs = self.recipe.costs
         stages = [stage for stage in self.recipe.stages if VOTE not in stage[0].teachers]
-        packed = sum(packed_minutes(stage, self.cores) for stage in stages)
-        return min(costs.max_stretch, self.minutes * costs.training_share / packed)
+        minutes = sum(wall_minutes(stage, self.cores) for stage in stages)
+        return min(costs.max_stretch, self.minutes * costs.training_share / minutes)
 
     def share(self, number: int, words: int, minutes_left: float, words_per_second: float) -> float:
         """Share of a text of ``words`` words that the runs of stage ``number`` learn from.
@@ -56,8 +50,8 @@ class Schedule:
         """
         costs, stages = self.recipe.costs, self.recipe.stages
         is_last = VOTE in stages[number][0].teachers
-        packed = sum(packed_minutes(stage, self.cores) for stage in stages[number:])
-        training = packed * costs.words_per_second / words_per_second * (1.0 if is_last else self.stretch)
+        minutes = sum(wall_minutes(stage, self.cores) for stage in stages[number:])
+        training = minutes * costs.words_per_second / words_per_second * (1.0 if is_last else self.stretch)
         parsing = max((0.5 if is_last else 0.1) * minutes_left, minutes_left - training)
         parsed = 60 * parsing * self.cores * words_per_second / (costs.voting if is_last else 2 * costs.teaching)
         return round(min(1.0, max(0.1 if is_last else 0.001, parsed / max(1, words))), 3)
