@@ -67,16 +67,6 @@ def is_negra(lines: Lines) -> bool:
     return _NEGRA.fullmatch(next((line for line in lines if not line.startswith("%%")), "")) is not None
 
 
-def is_tiger(lines: Lines) -> bool:
-    """Whether an XML file has the root element of TIGER-XML."""
-    return _first_element(lines) == "corpus"
-
-
-def is_tei(lines: Lines) -> bool:
-    """Whether an XML file has the root element of TEI."""
-    return _first_element(lines) in ("tei", "teicorpus")
-
-
 def is_pangloss(lines: Lines) -> bool:
     """Whether an XML file has the root element of Pangloss."""
     return lines[0].startswith("<?xml") and re.search(r"<(?:TEXT|ARCHIVE)[\s>]", "\n".join(lines[:5])) is not None
@@ -87,9 +77,9 @@ def is_flextext(lines: Lines) -> bool:
     return _first_element(lines) in ("document", "interlinear-text") and "<interlinear-text" in "\n".join(lines)
 
 
-def is_elan(lines: Lines) -> bool:
-    """Whether an XML file has the root element of ELAN."""
-    return _first_element(lines) == "annotation_document"
+def has_root(*names: str) -> Callable[[Lines], bool]:
+    """A test whether the root element of XML has one of these ``names``, in lower case and without prefix."""
+    return lambda lines: _first_element(lines) in names
 
 
 def _first_element(lines: Lines) -> str:
