@@ -90,7 +90,7 @@ def _ensemble(run: Path) -> Iterator[str]:
 
 
 def _model(run: Path) -> Iterator[str]:
-    from induce.setting import setting_text
+    from induce.parsing.model_parser import stored_decoder
     from induce.storage.checkpoint import find, read
     from induce.storage.locate import PathType, locate
 
@@ -118,19 +118,20 @@ def _model(run: Path) -> Iterator[str]:
         size = ", ".join(filter(None, [f"{trees.sentences:,} sentences", trees.note]))
         yield f"trained with {trees.kind} trees: {trees.name} ({size})"
     yield f"text sha256: {training.sha256}"
-    yield f"vocabulary: {len(checkpoint.vocabulary):,} {units}"
+    if facts.development.sentences:
+        yield f"development text: {facts.development.sentences:,} sentences"
+    unknown = "" if facts.unknown_share is None else f"; {facts.unknown_share:.1%} of the text is unknown"
+    yield f"vocabulary: {len(checkpoint.vocabulary):,} {units}{unknown}"
+    yield f"weights: {checkpoint.weight_count:,}"
+    if decoder := stored_decoder(checkpoint):
+        yield f"decoder: {decoder}"
     yield f"steps: {facts.step:,} in {facts.seconds / 60:.1f} minutes, on {facts.device}"
     yield from _interruption(checkpoint.path)
     for line in (*facts.direction.lines(), facts.direction.evidence()) if facts.direction else ():
         yield from wrap(line, width=80, subsequent_indent="  ")
     yield "settings:"
-    tables = config.as_dict()
-    for name in ("model", "task", "loader", "optimizer", "data", "train", "parse"):
-        table = " ".join(f"{name}.{key}={setting_text(value)}" for key, value in tables[name].items())
-        component = f"{name}.name={tables[f'{name}_name']} " if tables.get(f"{name}_name") else ""
-        yield from wrap(
-            component + table, width=80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
-        )
+    for table in checkpoint.settings():
+        yield from wrap(" ".join(table), width=80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
     yield from _checks(facts.history)
 
 

@@ -330,6 +330,14 @@ def default_decoder(checkpoint: Checkpoint) -> str:
     return specification.with_defaults(fitting, defaults) if fitting else ""
 
 
+def stored_decoder(checkpoint: Checkpoint) -> str:
+    """Decoder of a model by its settings, else its default, which is "" if torch, which knows it, is missing."""
+    try:
+        return checkpoint.config.parse.decoder or default_decoder(checkpoint)
+    except ModuleNotFoundError:
+        return ""
+
+
 class BlockResults(NamedTuple):
     """Results of the sentences of a block in a worker.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jinja2
 
-from induce.setting import setting_text
+from induce.parsing.model_parser import stored_decoder
 from induce.storage.checkpoint import find, read
 
 if TYPE_CHECKING:
@@ -43,17 +44,29 @@ synparse parse -m {{ file }} input.txt
 | digest of the text (SHA-256) | `{{ facts.training.sha256 }}` |
 | tokenizer | {{ config.data.tokenization or "none: the text was tokenized" }} |
 | vocabulary | {{ "{:,}".format(checkpoint.vocabulary|length) }} {{ unit }}s |
+{% if facts.unknown_share is not none %}\
+| unknown {{ unit }}s of the text | {{ "%.1f"|format(100 * facts.unknown_share) }} % |
+{% endif %}\
+| weights | {{ "{:,}".format(checkpoint.weight_count) }} |
+{% if decoder %}\
+| decoder | {{ decoder }} |
+{% endif %}\
 {% if facts.teachers %}\
 | learned from | {{ facts.annotation }} of {{ facts.teachers|join(", ") }} |
 {% endif %}\
 | steps | {{ "{:,}".format(facts.step) }} in {{ "%.1f"|format(facts.seconds / 60) }} minutes on {{ facts.device }} |
 | seed | {{ config.train.seed }} |
 | preset | {{ config.preset }} ({{ config.source }}) |
+{% if facts.development.sentences %}\
+| development text | {{ "{:,}".format(facts.development.sentences) }} sentences |
+{% endif %}\
 {% if check %}\
 | development {{ check.measure }} | {{ "%.4g"|format(check.development_loss if check.measure != "perplexity" \
 else check.development_perplexity) }} |
-{% endif %}
-
+{% endif %}\
+{% for line in direction %}\
+| {{ line.partition(": ")[0] }} | {{ line.partition(": ")[2] }} |
+{% endfor %}
 ## Scores
 
 Unlabeled F1 is not known from training, which sees no gold trees. Score the model on a treebank, and copy the line with
@@ -82,12 +95,6 @@ def model_card(run: Path) -> str:
     """The card of the model in the file or folder ``run``. Raises SynparseError if there is no model."""
     checkpoint: Checkpoint = read(find(run))
     config, facts = checkpoint.config, checkpoint.facts
-    tables = config.as_dict()
-    settings = [
-        f"{table}.{key}={setting_text(value)}"
-        for table in ("model", "loader", "optimizer", "data", "train", "parse")
-        for key, value in tables[table].items()
-    ]
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     return environment.from_string(TEMPLATE).render(
         name=run.stem,
@@ -99,5 +106,7 @@ def model_card(run: Path) -> str:
         texts=", ".join(Path(path).name for path in facts.sources) or "the built-in sample, which a grammar generated",
         unit=config.data.token,
         check=facts.history[-1] if facts.history else None,
-        settings=settings,
+        settings=[*chain(*checkpoint.settings())],
+        decoder=stored_decoder(checkpoint),
+        direction=(facts.direction.lines()[0], facts.direction.evidence()) if facts.direction else (),
     )

@@ -99,3 +99,17 @@ def test_model_card_has_metadata_and_training(call: Caller) -> None:
     assert "| words | 315,931 |" in card
     assert "parse.decoder=mbr" in card
     assert "require" in call.usage("info", "--format", "markdown")
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("text", ["unknown", "weights: ", "decoder: ", "development text: ", "branching direction: "]),
+        ("markdown", ["| unknown words ", "| weights | ", "| decoder | ", "| development text | ", "| branching dir"]),
+    ],
+)
+def test_training_can_be_repeated_from_the_output(call: Caller, model: Path, form: str, expected: list[str]) -> None:
+    out = call.result("info", "-m", model, "--format", form)
+    for part in [*expected, "model.name=onlstm", "loader.name=stream", "optimizer.name=adam", "parse.decoder="]:
+        assert part in out
+    assert "\n\n\n" not in out
