@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import redirect_stdout
@@ -14,11 +15,12 @@ import click
 from cli.output import STANDARD_OUTPUT, open_output, wrapped
 from cli.process import ColoredOutput
 from treebank.base.metadata import json_text
-from treebank.base.tables import Result, Table, csv_line, printable
+from treebank.base.tables import Result, Table, csv_line, plain_table, printable
 
 FORMATS = ("table", "json", "csv", "latex")
 BEST = "*"  # precedes the best number of a table
 SIGNATURE = "|"  # in a footnote that stays one line, so that it can be copied
+MINUS = re.compile(r"(?<=[\s\[{])-(?=\d)")  # of a number; LaTeX prints it as a hyphen outside of formulas
 MIN_NAME_WIDTH = 12  # columns of a folded name
 
 
@@ -66,9 +68,9 @@ def print_tables(tables: Sequence[Table]) -> None:
             click.echo(printable(table.title))
         header, *rows = [list(map(printable, texts)) for texts in (table.header(), *_marked(table))]
         if sys.stdout.isatty():
-            _print_rich(header, rows, _text_columns(table), table.muted)
+            _print_rich(header, rows, table.text_columns, table.muted)
         else:
-            click.echo(plain_table(header, rows, _text_columns(table)))
+            click.echo(plain_table(header, rows, table.text_columns))
         if table.footnotes:
             click.echo()
         for note in map(printable, table.footnotes):
@@ -102,9 +104,10 @@ def print_latex(tables: Sequence[Table]) -> None:
     click.echo("% \\usepackage{booktabs}")
     for table in tables:
         rows = table.texts()
-        text = plain_table(table.header(), _marked(table), _text_columns(table), form="latex_booktabs")
+        text = plain_table(table.header(), _marked(table), table.text_columns, form="latex_booktabs")
         for row, column in table.best:
             text = text.replace(f"{BEST}{rows[row][column]}", rf"\textbf{{{rows[row][column]}}}")
+        text = MINUS.sub("$-$", text)
         for line in filter(None, [table.title, *table.footnotes]):
             text += f"\n% {line}"
         click.echo(text)
@@ -116,25 +119,6 @@ def _marked(table: Table) -> list[list[str]]:
         [BEST + text if (row, column) in table.best else text for column, text in enumerate(texts)]
         for row, texts in enumerate(table.texts())
     ]
-
-
-def _text_columns(table: Table) -> int:
-    """Number of columns of text at the left of a table."""
-    count = len(table.header())
-    return next((index for index in range(count) if not table.is_text(index)), count)
-
-
-def plain_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int, *, form: str = "simple"
-) -> str:
-    """The table as text in one of tabulate's formats, with unchanged cells.
-
-    The first ``text_columns`` columns contain left-aligned text, all others right-aligned numbers.
-    """
-    from tabulate import tabulate
-
-    align = ["left" if column < text_columns else "right" for column in range(len(header))]
-    return tabulate(rows, headers=header, tablefmt=form, colalign=align, disable_numparse=True)
 
 
 def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int, dim: Collection[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from induce.data.vocabulary import Normalized
 from induce.parsing.model_parser import ModelParser
-from induce.storage.locate import expand_models, is_model, system_name
+from induce.storage.locate import expand_arguments, expand_models, is_model, parse_model_spec, system_name
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import BASELINES
 from treebank.core.dependency import restore
@@ -111,8 +112,8 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
 
     ``options`` are fields of `EvaluationPlan`. ``gold`` is the name or path of a treebank, a `Treebank` or a list of
     trees. A system is a parser, the path of a model folder, of a file of trees or heads or of parsed text, the name of
-    a baseline, a list of trees, or a dictionary of these by the name that they have in tables. Raises SynparseError if
-    a system is none of these.
+    a baseline, a list of trees, or a dictionary of these by the name that they have in tables. A pattern or a list of
+    model folders is a family of seeds. Raises SynparseError if a system is none of these.
     """
     from induce.parsing.parser import Parser
 
@@ -123,12 +124,13 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
     names = [f"{name}={path}" if name else path for name, path in paths]
     baselines = [name for name in names if name in BASELINES or name in HEAD_BASELINES]
     more_files, more_baselines = options.pop("predicted", ()), options.pop("baselines", ())
-    folders = [name for name in names if name not in baselines and is_model(name)]
+    folders = [name for name in names if name not in baselines and _are_models(name)]
     files = [name for name in names if name not in baselines and name not in folders]
     for name in files:
         if not (os.path.lexists(name) or os.path.splitext(name)[1] or os.sep in name):
             baseline(name)  # suggests the nearest name
-    others = [pair for pair in pairs if not isinstance(pair[1], str | os.PathLike)]
+    families = {name: system for name, system in pairs if _is_family(system)}
+    others = [pair for pair in pairs if not (isinstance(pair[1], str | os.PathLike) or _is_family(pair[1]))]
     models = []
     for number, (name, system) in enumerate(others, start=1):
         if isinstance(system, Parser):
@@ -140,6 +142,10 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
             kinds = "a parser, a path, the name of a baseline or a list of trees"
             raise SynparseError(f"system {number} is not {kinds}: {system!r}")
     groups = expand_models(folders)
+    for name, paths in families.items():
+        members = list(map(os.fspath, paths))
+        labeled = [f"{name} {os.path.basename(path)}={path}" for path in members]
+        groups |= {name: labeled} if name else expand_arguments(members[:1], members[1:])
     models += load_systems(groups)
     plan = EvaluationPlan(
         gold=gold if isinstance(gold, Treebank) else os.fspath(gold),
@@ -148,6 +154,18 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
         **options,
     )
     return evaluate(plan, models, groups)
+
+
+def _are_models(name: str) -> bool:
+    """Whether a specification names a model, or is a pattern that a model matches."""
+    return is_model(name) or any(map(is_model, glob.glob(parse_model_spec(name).path)))
+
+
+def _is_family(system: Any) -> bool:
+    """Whether a system is a list of model folders: paths, or strings without a bracket that name a model."""
+    items = system if isinstance(system, list | tuple) else ()
+    names = [item for item in items if isinstance(item, str) and not item.lstrip().startswith("(")]
+    return any(isinstance(item, os.PathLike) for item in items) or any(map(is_model, names))
 
 
 def parse_text(parser: ModelParser, sentences: Iterable[Sentence]) -> Iterator[Tree]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -132,6 +133,15 @@ def test_the_best_is_bold_in_latex(call: Caller) -> None:
     assert "*75" not in out
 
 
+def test_negative_numbers_have_a_minus_sign_in_latex(call: Caller) -> None:
+    systems = ("a-1=right.txt", "--baseline", "left", "--compare")
+    out = call.result("eval", "--gold", "gold.mrg", *systems, "--format", "latex")
+    numbers = out.partition("Diff.")[2].partition("\\bottomrule")[0]
+    assert "$-$" in numbers
+    assert "a-1" in numbers
+    assert " -" not in numbers.replace(" - ", " ")
+
+
 @pytest.mark.parametrize(
     "options", ["--format xml", "--format json --worst 1", "--seed 3", "--decoder nary", "--max-length 0"]
 )
@@ -220,6 +230,9 @@ def test_named_systems_have_their_names_everywhere(call: Caller, options: list[A
     assert [item["systems"] for item in document["comparisons"]] == [["ours", "one"], ["ours", "theirs"]]
     scores = synparse.evaluate("gold.mrg", {"theirs": "right.txt", "trees": GOLD.splitlines()})
     assert [score.system for score in scores.trees] == ["trees", "theirs"]
+    assert repr(scores).startswith("System ")
+    assert all(score.signature in repr(scores) for score in scores.scores)
+    assert len(repr(scores)) < 5_000
 
 
 def test_a_pattern_of_models_gives_mean_and_deviation(call: Caller, options: list[Any]) -> None:
@@ -232,6 +245,7 @@ def test_a_pattern_of_models_gives_mean_and_deviation(call: Caller, options: lis
     assert group == {
         **{"systems": "runs/seed-*", "metric": "UF1", "convention": "on-lstm"},
         **{"values": {"runs/seed-1": value, "runs/seed-2": value}, "mean": pytest.approx(value), "sd": 0, "max": value},
+        "signature": f"{document['scores'][0]['signature']}|models:2",
     }
     out = call.result("eval", "--gold", "gold.mrg", "-m", "runs/seed-*")
     row = next(line.split() for line in out.splitlines() if line.startswith("runs/seed-* "))
@@ -252,6 +266,17 @@ def test_csv_is_one_table_and_details_have_one_file_for_each(call: Caller) -> No
         assert {len(row) for row in rows} == {len(rows[0])}
     Path("d/scores.csv").write_text("my table\n")
     assert "d/scores.csv: not written by synparse" in call(*arguments, "--details", "d")[2]
+
+
+def test_lists_and_patterns_of_models_are_families_in_python(model: Path) -> None:
+    for seed in (1, 2):
+        shutil.copytree(model, f"runs/seed-{seed}")
+    paths = [Path("runs/seed-1"), Path("runs/seed-2")]
+    for system, name in (({"ours": paths}, "ours"), ({"ours": "runs/seed-*"}, "ours"), (paths, "runs/seed-*")):
+        (spread,) = synparse.evaluate("gold.mrg", system).spreads
+        assert (spread.pattern, list(spread.runs.values)) == (name, ["runs/seed-1", "runs/seed-2"])
+    with pytest.raises(synparse.SynparseError, match="runs/seed-3"):
+        synparse.evaluate("gold.mrg", {"ours": [*paths, "runs/seed-3"]})
 
 
 @pytest.mark.parametrize("form", ["table", "latex"])

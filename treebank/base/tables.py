@@ -83,6 +83,18 @@ class Table(NamedTuple):
             f"<tbody>\n{body}\n</tbody>\n</table>\n<p><small>{notes.removeprefix('<br>')}</small></p>"
         )
 
+    @property
+    def text_columns(self) -> int:
+        """Number of columns of text at the left of the table."""
+        count = len(self.header())
+        return next((index for index in range(count) if not self.is_text(index)), count)
+
+    def text(self) -> str:
+        """The title, the table without empty columns, and the footnotes as lines of text."""
+        table = self.without_empty_columns()
+        lines = [self.title, plain_table(table.header(), table.texts(), table.text_columns), *self.footnotes]
+        return "\n".join(filter(None, lines))
+
     def records(self) -> list[dict[str, str | int | float | None]]:
         """One dictionary per row with unrounded numbers.
 
@@ -122,6 +134,19 @@ def csv_line(cells: Iterable[Cell], separator: str = ",") -> str:
     # the writer quotes only the characters of its own line end, and words may contain carriage returns
     csv.writer(stream, delimiter=separator, lineterminator="\r\n").writerow(safe)
     return stream.getvalue().removesuffix("\r\n")
+
+
+def plain_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int, *, form: str = "simple"
+) -> str:
+    """The table as text in one of tabulate's formats, with unchanged cells.
+
+    The first ``text_columns`` columns contain left-aligned text, all others right-aligned numbers.
+    """
+    from tabulate import tabulate
+
+    align = ["left" if column < text_columns else "right" for column in range(len(header))]
+    return tabulate(rows, headers=header, tablefmt=form, colalign=align, disable_numparse=True)
 
 
 class Result(Protocol):

@@ -29,7 +29,9 @@ from treebank.evaluate.score_tables import (
     check_compared,
     compare_all,
     compare_published,
+    corrected_by_convention,
     evaluation_tables,
+    family_signature,
 )
 from treebank.evaluate.systems import System, WordScore, baseline, character_systems, character_treebank, file_system
 from treebank.evaluate.uas import score_heads
@@ -96,7 +98,7 @@ class EvaluationPlan:
         return not self.predicted and not (self.baselines and all(name in HEAD_BASELINES for name in self.baselines))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
     """All scores against one gold treebank: trees before heads, ordered by convention and system.
 
@@ -138,6 +140,10 @@ class Evaluation:
         return evaluation_tables(
             self.trees, self.heads, self.words, self.comparisons, self.spreads, self.by, gold=self.gold
         )
+
+    def __repr__(self) -> str:
+        """The tables as text. The sentences with their counts would fill megabytes."""
+        return "\n\n".join(table.text() for table in self.tables())
 
     def _repr_html_(self) -> str:
         """The tables in a notebook."""
@@ -189,6 +195,7 @@ def evaluate(
     if plan.compare:
         check_compared(scores, comparisons)
     comparisons += compare_published(scores, groups, list(map(Published.parse, plan.published)))
+    comparisons = corrected_by_convention(comparisons)
     return Evaluation(gold, scores, comparisons, list(spreads_of(groups, scores)), words, plan.by)
 
 
@@ -236,7 +243,7 @@ def spreads_of(groups: Mapping[str, Sequence[str]], scores: Sequence[Score]) -> 
         for convention, metric in dict.fromkeys((score.convention, score.metric) for score in members):
             same = [score for score in members if (score.convention, score.metric) == (convention, metric)]
             values = {split_name(score.info.model)[1]: score.value for score in same}
-            yield Spread(pattern, metric, convention.name, Runs(values))
+            yield Spread(pattern, metric, convention.name, Runs(values), family_signature(same))
 
 
 # --- conventions

@@ -29,6 +29,7 @@ MAX_LABELS = 8  # columns of a table by label; the JSON output has all labels
 MAX_ARCS = 20  # rows of a table by relation or distance
 NAMES = (Column("System"), Column("Convention"))
 SIGNATURE = Column("Signature", wide=True)
+WELCH = "p (seeds): Welch's test for published means, in which one model has the deviation of the others"
 BEST = "bold or *: the best under its convention, without baselines"
 
 
@@ -40,10 +41,18 @@ class Spread:
     metric: str
     convention: str
     runs: Runs
+    signature: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The entry of this group in the output of ``synparse eval --format json``."""
-        return {"systems": self.pattern, "metric": self.metric, "convention": self.convention, **self.runs.to_json()}
+        names = {"systems": self.pattern, "metric": self.metric, "convention": self.convention}
+        return {**names, **self.runs.to_json(), "signature": self.signature}
+
+
+def family_signature(scores: Sequence[Score]) -> str:
+    """Signature of the mean of ``scores``: the parts that all of them have, and the number of models."""
+    parts = [score.signature.split("|") for score in scores]
+    return "|".join([*(part for part in parts[0] if all(part in other for other in parts)), f"models:{len(scores)}"])
 
 
 def evaluation_tables(
@@ -121,16 +130,18 @@ def spread_table(spreads: Sequence[Spread]) -> Table:
         Column("Convention"),
         Column("Metric"),
         *_percentages("Mean", "SD", "Max."),
-        Column("n"),
+        *(Column("n"), SIGNATURE),
     ]
     rows: list[list[Cell]] = [
         [
             *(spread.pattern, spread.convention, spread.metric),
             *(spread.runs.mean, spread.runs.deviation, spread.runs.maximum, len(spread.runs.values)),
+            spread.signature,
         ]
         for spread in spreads
     ]
-    return Table("Mean over models", columns, rows)
+    signatures = [f"{spread.signature} = {spread.runs.mean:.1f}" for spread in spreads]
+    return Table("Mean over models", columns, rows, ("SD: standard deviation over the models", *signatures))
 
 
 def word_table(scores: Sequence[WordScore]) -> Table:
@@ -243,8 +254,16 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
         ]
         for item in comparisons
     ]
-    legend = ("p: permutations of sentences and of seeds (published means: Welch); Holm: the greater p, corrected",)
-    return Table("Difference from the first system, in percentage points", columns, rows, legend)
+    legend = {
+        "p (sent.): permutations of sentences": [item.by_sentences for item in comparisons],
+        "p (seeds): permutations of models": [item.by_seeds for item in comparisons if not item.welch],
+        WELCH: [item.by_seeds for item in comparisons if item.welch],
+        "p (Holm): the greater p, corrected for all rows of a convention and metric": [
+            item.corrected for item in comparisons
+        ],
+    }
+    notes = tuple(note for note, values in legend.items() if any(value is not None for value in values))
+    return Table("Difference from the first system, in percentage points", columns, rows, notes)
 
 
 def _notes(scores: Sequence[Score], gold: Treebank) -> Iterator[str]:
@@ -308,7 +327,7 @@ class Comparison:
     """The difference of ``second`` minus ``first`` in percentage points. The two are systems or families of seeds.
 
     ``interval`` holds 95 % of the resamples of sentences and seeds. ``by_sentences`` and ``by_seeds`` are p-values of
-    permutation tests; ``corrected`` is the greater of them, corrected for the number of comparisons with ``first``.
+    permutation tests; ``corrected`` is the greater of them, corrected for the comparisons of the metric and convention.
     What does not apply is None.
     """
 
@@ -322,6 +341,7 @@ class Comparison:
     by_seeds: float | None
     sentences: int
     corrected: float | None = None
+    welch: bool = False  # by_seeds is the p-value of Welch's test
 
     def to_json(self) -> dict[str, Any]:
         """The entry of this comparison in the output of ``synparse eval --compare --format json``."""
@@ -397,7 +417,7 @@ def compare_all(scores: Sequence[Score], families: Families | None = None) -> li
         if len(groups) == 1:
             groups = list(_members(same, {}))
         (name, first), *others = groups
-        comparisons += _corrected([compare(first, second, (name, other)) for other, second in others])
+        comparisons += [compare(first, second, (name, other)) for other, second in others]
     return comparisons
 
 
@@ -407,26 +427,17 @@ def compare_published(
     """Each system or family, except baselines, compared with published means of UF1 or UAS."""
     scored = [score for score in scores if score.metric != "UUAS" and not is_baseline(score)]
     for same in _by_convention(scored if published else []):
-        comparisons = []
         for name, members in _members(same, families):
             reference, values = members[0], Runs({str(seed): score.value for seed, score in enumerate(members)})
             sample = Sample(values.mean, values.deviation, len(members))
             for each in published:
                 interval, p = welch_test(each.sample, sample)
                 names, difference = (f"{each.name} (published)", name), sample.mean - each.sample.mean
-                comparisons.append(
-                    Comparison(
-                        *names,
-                        reference.metric,
-                        reference.convention.name,
-                        difference,
-                        interval,
-                        None,
-                        p,
-                        len(reference.counts),
-                    )
+                convention = reference.convention.name
+                yield Comparison(
+                    *(*names, reference.metric, convention, difference, interval, None, p, len(reference.counts)),
+                    welch=True,
                 )
-        yield from _corrected(comparisons)
 
 
 def _by_convention(scores: Sequence[Score]) -> list[list[Score]]:
@@ -447,18 +458,16 @@ def _members(scores: Sequence[Score], families: Families) -> Iterator[tuple[str,
         yield (name if is_family else members[0].system), members
 
 
-def _corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The comparisons with corrected p-values if there are several."""
-    tests = [(item.by_sentences, item.by_seeds) for item in comparisons]
-    p_values = [max((p for p in pair if p is not None), default=None) for pair in tests]
-    known = [p for p in p_values if p is not None]
-    if len(known) < 2:
-        return list(comparisons)
-    corrected = iter(holm(known))
-    return [
-        item if p is None else replace(item, corrected=next(corrected))
-        for item, p in zip(comparisons, p_values, strict=True)
-    ]
+def corrected_by_convention(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons, with corrected p-values where several have the same metric and convention."""
+    result, p_values = list(comparisons), dict[tuple[str, str], dict[int, float]]()
+    for row, item in enumerate(comparisons):
+        if known := [p for p in (item.by_sentences, item.by_seeds) if p is not None]:
+            p_values.setdefault((item.metric, item.convention), {})[row] = max(known)
+    for group in p_values.values():
+        for row, p in zip(group, holm([*group.values()]), strict=True):
+            result[row] = replace(result[row], corrected=p if len(group) > 1 else None)
+    return result
 
 
 def check_compared(scores: Sequence[Score], comparisons: Sequence[Comparison]) -> None:

@@ -15,7 +15,14 @@ from treebank.base.errors import SynparseError
 from treebank.evaluate import statistics as significance
 from treebank.evaluate.conventions import CONVENTIONS
 from treebank.evaluate.score import Score
-from treebank.evaluate.score_tables import Published, compare, compare_all, compare_published
+from treebank.evaluate.score_tables import (
+    Published,
+    compare,
+    compare_all,
+    compare_published,
+    comparison_table,
+    corrected_by_convention,
+)
 from treebank.evaluate.statistics import (
     MIN_SENTENCES,
     Sample,
@@ -208,6 +215,12 @@ def test_families_are_compared_as_families() -> None:
     assert (item.first, item.second) == ("a-0", "a-1")
     published = list(compare_published(scores, families, [Published.parse("C-PCFG=55.2+-2.1:4")]))
     assert [(item.first, item.second) for item in published] == [("C-PCFG (published)", name) for name in "ab"]
-    assert [item.corrected is not None for item in published] == [True, True]
+    alone, *others = corrected_by_convention([*compare_all(scores, families), *published])
+    assert alone.by_seeds is not None
+    assert alone.corrected == pytest.approx(alone.by_seeds)  # the greatest of three p-values
+    assert [other.corrected for other in others] == pytest.approx([3 * other.by_seeds for other in others], abs=0.01)
+    legend = " ".join(comparison_table(published).footnotes)
+    assert "Welch" in legend
+    assert "permutations" not in legend
     with pytest.raises(SynparseError, match=r"write a published score as NAME=MEAN\+-SD:SEEDS"):
         Published.parse("C-PCFG=55")
