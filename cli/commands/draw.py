@@ -154,7 +154,7 @@ def _parsers(
     parsers = [(model, load_parser(model, report=note, **parsing)) for model in models or [default_model()]]
     for model, parser in parsers if has_gold else []:
         check_words(model, parser)
-    return [(system_name(parser.name, model, alone=len(parsers) == 1), parser) for model, parser in parsers]
+    return [(system_name(parser.name, model), parser) for model, parser in parsers]
 
 
 def draw_in_terminal(pictures: Iterable[Picture], width: int | None = None) -> None:

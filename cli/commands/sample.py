@@ -68,7 +68,7 @@ def sample(
     parser = load_parser(path, report=note, **parsing)
     try:
         sentences = call.sentences(parser.input_options(input_options))
-        name = system_name(parser.name, path, alone=True)
+        name = system_name(parser.name, path)
         page = correction_page(sentences, parser, name=name, count=count, seed=seed, title=title)
     finally:
         call.counter.close()

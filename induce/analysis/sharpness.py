@@ -61,7 +61,7 @@ class SharpnessReport:
     @property
     def names(self) -> list[str]:
         """Name of each model."""
-        return [system_name(system.model, system.run, alone=len(self.systems) == 1) for system in self.systems]
+        return [system_name(system.model, system.run) for system in self.systems]
 
     def tables(self) -> list[Table]:
         """One row per model, and one per measure with its correlations."""

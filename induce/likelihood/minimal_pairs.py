@@ -228,8 +228,7 @@ class PairEvaluation:
     @property
     def names(self) -> list[str]:
         """Name of the system of each score."""
-        alone = len({score.run for score in self.scores if score.run}) == 1
-        return [system_name(score.system, score.run, alone=alone) for score in self.scores]
+        return [system_name(score.system, score.run) for score in self.scores]
 
     def tables(self) -> list[Table]:
         """One row per phenomenon with a column per system, then means and shares of pairs."""

@@ -155,7 +155,7 @@ class TextEvaluation:
     @property
     def names(self) -> list[str]:
         """Name of the model of each score."""
-        return [system_name(score.model, score.run, alone=len(self.scores) == 1) for score in self.scores]
+        return [system_name(score.model, score.run) for score in self.scores]
 
     def tables(self) -> list[Table]:
         """One row per model and pattern, and one per comparison."""

@@ -50,7 +50,7 @@ def load_systems(
 ) -> list[System]:
     """Systems for the models in the folders of ``groups``, which parse when they are scored.
 
-    A system is named after its model, followed by the folder if there are several. ``report`` is called with a message
+    A system is named after its folder. ``report`` is called with a message
     about sentences for which a member of an ensemble has no vote. ``watched`` is called with the name of a system, its
     iterator of predictions and the number of sentences, and returns the predictions unchanged. Trees of character
     models, and of models that split text into characters, are scored over characters. Raises SynparseError for heads
@@ -64,7 +64,7 @@ def load_systems(
     systems = []
     for folder in folders:
         parser = load_parser(folder, device=device, decoder=decoder, priors=priors, report=report)
-        system = system_of(parser, folder, alone=len(folders) == 1)
+        system = system_of(parser, folder)
         if system.kind == "trees" and parser.tokenization == "characters":
             system = replace(system, characters=True)
         systems.append(with_progress(system, watched) if watched else system)
@@ -80,14 +80,14 @@ def with_progress(system: System, watched: Watched) -> System:
     return replace(system, predict=counted(system.predict), predict_text=counted(system.predict_text))
 
 
-def system_of(parser: Parser, folder: str, *, alone: bool) -> System:
-    """System for the parser of a folder, named after its model, followed by the folder if it is not ``alone``.
+def system_of(parser: Parser, folder: str) -> System:
+    """System for the parser of a folder, named after the folder.
 
     Raises SynparseError for heads over characters, because the heads of a treebank are over words.
     """
     if parser.output == "heads":
         check_words(folder, parser)
-    name = system_name(parser.name, folder, alone=alone)
+    name = system_name(parser.name, folder)
     system = parser_system(parser, SystemInfo(name, None, folder, parser.learned_from, parser.decoded))
     from induce.parsing.model_parser import ModelParser
 

@@ -124,7 +124,7 @@ class Report:
         parsed = []
         for run, parser in self.parsers.items():
             check_words(run, parser)
-            name = system_name(parser.name, run, alone=len(self.runs) == 1)
+            name = system_name(parser.name, run)
             self.report(f"{run}: parsing {len(self.treebank):,} sentences")
             parsed.append(Parsed.of(parser, self.treebank.sentences, name=name, run=run))
         return parsed
@@ -139,7 +139,7 @@ class Report:
         plan = self.plan
         systems = []
         for model in self.models:
-            system = system_of(model.parser, model.run, alone=len(self.runs) == 1)
+            system = system_of(model.parser, model.run)
             systems.append(replace(system, predict=model.predictions(system.name)))
         bound = plan.max_length if isinstance(plan.gold, Treebank) else bound_of(plan.gold or "", plan.max_length)
         scored = EvaluationPlan(

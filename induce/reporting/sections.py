@@ -45,7 +45,7 @@ class Section(NamedTuple):
 
 def names_of(stories: Sequence[RunStory]) -> list[str]:
     """The names of the models in all tables and pictures of the report."""
-    return [system_name(story.model, story.run, alone=len(stories) == 1) for story in stories]
+    return [system_name(story.model, story.run) for story in stories]
 
 
 def learned(stories: Sequence[RunStory]) -> Section:

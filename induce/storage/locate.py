@@ -130,16 +130,9 @@ OPTIONS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def system_name(model: str, folder: str, *, alone: bool) -> str:
-    """Name of a model in results: that before ``=``, that of a built-in model, or its type.
-
-    The type is followed by the folder of the model unless it is ``alone``.
-    """
-    if label := split_name(folder)[0]:
-        return label
-    if folder in builtin.FILES:
-        return folder
-    return model if alone or not folder else f"{model} {folder}"
+def system_name(model: str, folder: str) -> str:
+    """Name of a model in results: that before ``=``, else its path, or its type if it has none."""
+    return split_name(folder)[0] or folder or model
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -100,7 +100,7 @@ def score_task(
     data = (names or "generated") + (f" (up to {largest} {measure})" if largest else "")
     scores = []
     for run, checkpoint in checkpoints.items():
-        name = system_name(checkpoint.config.model_name, run, alone=len(checkpoints) == 1)
+        name = system_name(checkpoint.config.model_name, run)
         score = score_run(name, checkpoint, examples, data, device=device)
         scores.append(replace(score, model=run))
     sizes = list(dict.fromkeys(name for score in scores for name in score.groups))

@@ -89,7 +89,7 @@ def test_models_then_files_then_baselines(call: Caller, options: list[Any]) -> N
         *("--convention", "km", "--convention", "on-lstm"),
     )
     order = [(score["convention"], score["system"]) for score in document["scores"]]
-    systems = ["fake", "right.txt", "left", "balanced"]
+    systems = ["some", "right.txt", "left", "balanced"]
     assert order == [(convention, system) for convention in ("km", "on-lstm") for system in systems]
     assert callable(options[0][1].pop("report"))
     assert options == [("some", {"decoder": None, "priors": None, "device": "auto"})]
@@ -103,12 +103,12 @@ def test_default_model_is_scored(
     if by_environment:
         monkeypatch.setenv("SYNPARSE_MODEL", name)
     baseline = call.json("eval", "--gold", "gold.mrg", "--baseline", "left")
-    assert [score["system"] for score in baseline["scores"]] == (["fake", "left"] if by_environment else ["left"])
+    assert [score["system"] for score in baseline["scores"]] == ([name, "left"] if by_environment else ["left"])
     call.json("eval", "--gold", "gold.mrg")
     assert options[-1][0] == (name if by_environment else "english")
     Path(name).mkdir()
     both = call.json("eval", "--gold", "gold.mrg", "--baseline", "left")
-    assert [score["system"] for score in both["scores"]] == ["fake", "left"]
+    assert [score["system"] for score in both["scores"]] == [name, "left"]
     assert options[-1][0] == name
     assert [score["system"] for score in call.json("eval", "right.txt", "--gold", "gold.mrg")["scores"]] == [
         "right.txt"

@@ -87,7 +87,7 @@ def test_eval_reports_correlations_of_files_and_genres(call: Caller, folder: Pat
     command = ["task", "eval", "similarity", folder / "pairs.csv", "-m", folder / "udgn", "-m", folder / "tuned"]
     lines = call.result(*command).splitlines()
     assert lines[1].split()[:4] == ["System", "Measure", "Mean", "pairs.csv"]
-    assert [line.split()[0] for line in lines[3:9:2]] == ["bag-of-words", "udgn", "udgn"]
+    assert [line.split()[0] for line in lines[3:9:2]] == ["bag-of-words", str(folder / "udgn"), str(folder / "tuned")]
     assert re.search(r"\|model:udgn\|checkpoint:\w{8}\|fine-tuned\|task:similarity\|", lines[-1])
     report = call.json(*command)
     assert report["pairs"] == {"pairs.csv": 24, "pairs.csv: main-forums": 12, "pairs.csv: main-news": 12}

@@ -167,7 +167,7 @@ def score_craft(
     scores, by_model = [], dict[str, list[CraftScore]]()
     for run, checkpoint in checkpoints.items():
         demonstrations = load_test(paths, checkpoint.config.purpose, largest=largest)
-        name = system_name(checkpoint.config.model_name, run, alone=len(checkpoints) == 1)
+        name = system_name(checkpoint.config.model_name, run)
         score = score_policy(name, checkpoint, demonstrations, data, device=choose_device(device))
         scores.append(replace(score, model=run))
         by_model.setdefault(checkpoint.config.model_name, []).append(scores[-1])

@@ -99,7 +99,7 @@ def score_similarity(
     for run in runs:
         embedder = Embedder(run, device=device)
         tuned = "fine-tuned" if embedder.config.purpose_name else "as trained on text"
-        name = system_name(embedder.name, run, alone=len(runs) == 1)
+        name = system_name(embedder.name, run)
         systems.append((name, run, f"{embedder.checkpoint.identity}|{tuned}", cosines(embedder, pairs)))
     scores = []
     for name, run, kind, values in systems:

@@ -27,6 +27,6 @@ def test_run_without_checks_has_no_curves() -> None:
     check = {"seconds": 60.0, "loss": 5.0, "development_loss": 4.0, "epoch": 1, "step": 10}
     stories = [RunStory(f"runs/a-model-with-a-very-long-name-{i}", "onlstm", {}, checks=[check]) for i in range(2)]
     html = page(curves(stories))
-    assert names_of(stories)[1] == "onlstm runs/a-model-with-a-very-long-name-1"
+    assert names_of(stories)[1] == "runs/a-model-with-a-very-long-name-1"
     assert f">{names_of(stories)[1]}</text>" in html
     assert names_of([RunStory("mine=runs/a", "onlstm", {})]) == ["mine"]
