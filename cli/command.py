@@ -80,14 +80,16 @@ class Command(click.Command):
         self.params.append(_brief_help_option())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raises UsageError for an unknown option, and if a model, an output or a recipe is named twice."""
+        """Raises UsageError for an unknown option or argument, and if a model, an output or a recipe is named twice."""
         args = self._with_values(args)
         try:
-            _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+            _, extra, order = self.make_parser(ctx).parse_args(args=list(args))
         except click.NoSuchOption as error:
             names = [name for parameter in self.params for name in parameter.opts if name.startswith("--")]
             nearest_option = get_close_matches(error.option_name, names, 1)
             raise click.NoSuchOption(error.option_name, possibilities=nearest_option, ctx=ctx) from None
+        if extra and any("-m" in parameter.opts for parameter in self.params):
+            raise click.UsageError(f"unexpected argument {extra[0]!r}; name a model with -m", ctx)
         for name in ("model", "output", "run", "recipe"):
             repeated = [parameter for parameter in order if parameter.name == name and not parameter.multiple]
             options = list(dict.fromkeys(parameter.opts[0] for parameter in repeated))

@@ -62,7 +62,7 @@ class Ending:
         """Whether training should end. A saved model is still scored."""
         if self.number and not self._announced:  # not in the handler, which may interrupt other output
             self._announced = True
-            print("stopping and saving the model …", file=sys.stderr, flush=True)
+            print("stopping, saving and scoring the model … (Ctrl-C again ends at once)", file=sys.stderr, flush=True)
         return bool(self.number)
 
     def hurried(self) -> bool:

@@ -21,15 +21,17 @@ EXAMPLES = [
 @option(
     "-m",
     "--model",
+    "models",
+    multiple=True,
     metavar="PATH",
-    help="Model or ensemble whose papers and treebanks are cited.",
+    help="Model or ensemble whose papers and treebanks are cited (repeatable).",
     group=MODEL,
 )
 @option("--gold", "golds", multiple=True, metavar="NAME", help="Treebank of an evaluation, such as wsj10 (repeatable).")
 @option("--convention", "conventions", multiple=True, metavar="NAME", help="Evaluation convention (repeatable).")
 @option("--distances", "measures", multiple=True, metavar="NAME", help="Distances of decode --from (repeatable).")
-def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str], measures: Sequence[str]) -> None:
-    """Print BibTeX entries for this program, a model, treebanks, evaluation conventions and distances."""
+def cite(models: Sequence[str], golds: Sequence[str], conventions: Sequence[str], measures: Sequence[str]) -> None:
+    """Print BibTeX entries for this program, models, treebanks, evaluation conventions and distances."""
     from induce.citation import citations, model_keys
     from induce.states.state_trees import parse_source
     from induce.storage.checkpoint import find, read
@@ -44,7 +46,7 @@ def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str], me
         check_known(name)
     distances, treebanks = [parse_source(name).measure for name in measures], list(golds)
     keys: tuple[str, ...] = ()
-    if model:
+    for model in models:
         spec = parse_model_spec(model)
         distances.append(spec.distances.partition(":")[0])
         paths = [spec.path]
@@ -56,5 +58,5 @@ def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str], me
             checkpoint = read(find(Path(path)))
             keys += model_keys(checkpoint)
             treebanks += [checkpoint.facts.trees.name] if checkpoint.facts.trees else []
-    for entry in citations(keys, treebanks, conventions, distances):
+    for entry in citations(tuple(dict.fromkeys(keys)), treebanks, conventions, distances):
         click.echo(f"{entry}\n")

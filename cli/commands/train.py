@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -212,7 +215,7 @@ def _train_one(context: click.Context, request: RunRequest, group: SingleProcess
         counter.close()
     left = None if deadline is None else max(0.0, (deadline - time.monotonic()) / 60)
     steps: list[str] = []
-    with ending_after_the_step() as ending:
+    with _naming_results(request.run), ending_after_the_step() as ending:
         events = trainer.train(max_minutes=left, stop=ending.requested, hurry=ending.hurried)
         for event in with_progress(events) if group.first else events:
             if isinstance(event, Finished):
@@ -236,7 +239,7 @@ def _train_several(
 
     finished: Finished | None = None
     display = Display()
-    with ending_after_the_step() as ending:
+    with _naming_results(request.run), ending_after_the_step() as ending:
         options = {"max_minutes": max_minutes, "stop": ending.requested, "report": display.print}
         try:
             for name, event in load(entry.location)(request, argument, **options):
@@ -248,12 +251,34 @@ def _train_several(
         finally:
             display.close()
         if ending.number:
-            _print(f"to continue: {resume_command(request.run)}")
+            for line in _results(request.run, resume_command(request.run)):
+                _print(line)
             context.exit(ending.code)
     if finished:
         _print(f"model folder: {request.run}")
         for line in next_steps(finished, f"{request.run}/{entry.models}".rstrip("/")):
             _print(line)
+
+
+@contextmanager
+def _naming_results(run: str) -> Iterator[None]:
+    """Add the content of the folder ``run`` to the message about an interruption."""
+    from induce.storage.outputs import resumable, resume_command
+
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        for line in _results(run, resume_command(run) if resumable(Path(run)) else ""):
+            error.add_note(line)
+        raise
+
+
+def _results(run: str, resuming: str) -> Iterator[str]:
+    """A line if the folder ``run`` has a model, and one for the command ``resuming``, if any."""
+    if not {PathType.MODEL, PathType.ENSEMBLE}.isdisjoint(folder_types(Path(run))):
+        yield f"the model so far can parse: synparse parse -m {shlex.quote(run)} TEXT"
+    if resuming:
+        yield f"to continue: {resuming}"
 
 
 def _print(line: str) -> None:

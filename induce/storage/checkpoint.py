@@ -18,7 +18,7 @@ from induce.data.vocabulary import Vocabulary
 from induce.decoding.branching_direction import Direction
 from induce.setting import setting_text
 from induce.settings.run import TABLE_NAMES, RunConfig, model_settings
-from induce.storage.locate import BASELINE, MODEL_FILES, PathType, is_earlier_model, locate
+from induce.storage.locate import BASELINE, LOCK, MODEL_FILES, PathType, is_earlier_model, locate
 from induce.storage.model_file import DAMAGED, TRAINER, ModelFile, model_parts
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.files import replacing
@@ -353,7 +353,13 @@ def missing_model(run: Path, type_: PathType) -> str:
         return f"this is a folder of models ({examples}); name one of them: -m {first}"
     if type_ is PathType.CORPUS:
         return f"this is {type_}; train a model on it with: synparse train {shlex.quote(str(run))} -o FOLDER"
-    return f"this folder holds no model; train one with: synparse train -o {run}"
+    advice = f"synparse train -o {shlex.quote(str(run))}"
+    if files := sorted(path.name for path in run.iterdir() if locate(path).type is PathType.MODEL_FILE):
+        return f"the model in this folder has another file name; name the file: -m {shlex.quote(str(run / files[0]))}"
+    if (run / LOCK).exists():
+        problem = "training has begun in this folder and has saved no model yet"
+        return f"{problem}; wait for it, or if it was killed, train again with: {advice}"
+    return f"this folder holds no model; train one with: {advice}"
 
 
 def read(path: Path) -> Checkpoint:

@@ -26,6 +26,7 @@ ENSEMBLE = "ensemble.json"
 FAMILY = "family.json"
 CORPUS = "corpus.json"  # `FACTS` of induce.data.prepared, which loads numpy
 PLAN = "plan.json"
+LOCK = ".synparse-lock"  # of a folder in which a model is trained
 BASELINE = "baseline:"
 MAX_WEIGHT = 1e9
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from induce.storage.locate import MODEL_FILES, PathType, expand_models, folder_types, locate, parse_model_spec
+from induce.storage.locate import LOCK, MODEL_FILES, PathType, expand_models, folder_types, locate, parse_model_spec
 from induce.storage.model_file import MODEL, RESUME
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.files import PART
@@ -26,7 +26,6 @@ from treebank.io.source import STDIN
 
 PROTECTED = frozenset({PathType.MODEL, PathType.ENSEMBLE, PathType.CORPUS})
 LOG = "log.jsonl"
-LOCK = ".synparse-lock"
 LOCK_TIMEOUT_SECONDS = 1.0  # a worker of a killed process holds the lock until it closes the file
 NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP})  # errors of file systems without locks
 

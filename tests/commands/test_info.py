@@ -90,6 +90,8 @@ def test_cite(call: Caller, model: Path, tmp_path: Path) -> None:
         expected = ["synparse", *keys, "marcus-etal-1993", "shen-etal-2019-onlstm", "klein-manning-2002"]
         assert cited_keys == [f"{key}," for key in dict.fromkeys(expected)]
         assert cited.count("{") == cited.count("}")
+    both = call.result("cite", "-m", model, "-m", "english-grammar", "-m", model)
+    assert [both.count(key) for key in ("{shen-etal-2019-onlstm", "{kim-etal-2019-compound")] == [1, 1]
 
 
 def test_model_card_has_metadata_and_training(call: Caller) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,11 @@ def test_no_model(call: Caller, trained: Path) -> None:
     assert call.refusal("info", "-m", write("file", "x")).startswith("file: not a model of synparse")
     Path("empty").mkdir()
     assert call.refusal("extract", "-m", "empty", text) == f"empty: this folder holds no model; {hint} empty"
+    shutil.copy(trained / "run" / MODEL, "empty/other.safetensors")
+    assert call.refusal("info", "-m", "empty").endswith("name the file: -m empty/other.safetensors")
+    Path("killed").mkdir()
+    write("killed/.synparse-lock", "")
+    assert "training has begun in this folder and has saved no model yet" in call.refusal("info", "-m", "killed")
     Path("job").mkdir()
     write("job/plan.json", "{}")
     assert "not finished; continue with: synparse train --resume -o job" in call.refusal("info", "-m", "job")

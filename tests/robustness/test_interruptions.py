@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +31,7 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal
     assert decoder == "decoder unbiased"
     assert direction.startswith("branching direction: right with probability 0.56, estimated")
     assert warning.startswith("warning: the text gives weak evidence")
-    assert "stopping and saving the model …" in rest
+    assert "stopping, saving and scoring the model … (Ctrl-C again ends at once)" in rest
     assert finished.startswith("interrupted after ")
     assert where == "model folder: cut; to continue: synparse train --resume -o cut"
     call.result("parse", "-m", "cut", "text.txt")
@@ -42,6 +44,22 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal
     finally:
         torch.set_num_threads(threads)
     assert_equal_weights(Path("whole"), Path("cut"))
+
+
+def test_second_interruption_names_the_model_and_the_way_to_continue(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, call: Caller
+) -> None:
+    def interrupted(*arguments: Any, **options: Any) -> Iterator[Any]:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr("induce.training.loop.Trainer.train", interrupted)
+    code, _, err = call("train", "--resume", "-o", copy)
+    assert code == 130
+    assert " ".join(err.split()).endswith(
+        f"synparse: interrupted; the model so far can parse: synparse parse -m {copy} TEXT; "
+        f"to continue: synparse train --resume -o {copy}"
+    )
 
 
 def test_training_killed_in_the_first_epoch_can_be_resumed(call: Caller, warm: str) -> None:

@@ -97,6 +97,8 @@ def test_a_model_or_an_output_named_twice_is_refused(call: Caller, model: Path, 
     text.write_text("a dog\n", encoding="utf-8")
     problem = call.usage("parse", "-m", model, "-m", model, text)
     assert problem == "Error: -m was given 2 times; to use several models, combine them: synparse combine"
+    for command in ("cite", "info"):
+        assert call.usage(command, model) == f"Error: unexpected argument '{model}'; name a model with -m"
     assert call.usage("parse", "-m", model, text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
     assert call.usage("train", text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
     for options in ("--model npcfg --heads", "--seeds 1,2 --heads", "--recipe heads --heads"):
