@@ -39,7 +39,7 @@ def test_updates_equal_those_of_torch_also_after_resuming(kind: str, weight_deca
 
     usual: torch.optim.Optimizer = torch.optim.SGD(other, lr=1.0, weight_decay=weight_decay)
     if kind == "adam":
-        usual = torch.optim.Adam(other, lr=1.0, betas=(0.75, 0.999), eps=1e-6, weight_decay=weight_decay)
+        usual = torch.optim.Adam(other, lr=1.0, betas=(0.75, 0.999), eps=1e-6, weight_decay=weight_decay, fused=True)
     update = make()
     for step in range(12):
         if step in (5, 8):
