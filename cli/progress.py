@@ -70,8 +70,10 @@ class Display:
         if self._bar is None:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn
+            from rich.table import Column
 
-            columns = (TextColumn("{task.description}"), BarColumn(BAR_WIDTH), TextColumn("{task.fields[detail]}"))
+            detail_column = TextColumn("{task.fields[detail]}", table_column=Column())  # wraps in a narrow terminal
+            columns = (TextColumn("{task.description}"), BarColumn(BAR_WIDTH), detail_column)
             console = Console(stderr=True, highlight=False)
             self._bar = Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False)
             self._bar.add_task("", detail="", total=1.0)

@@ -11,8 +11,8 @@ from rich.console import Console
 from cli import progress
 from cli.options import note
 from cli.progress import Counter, Display, FilePositions
-from cli.training_progress import with_progress
-from induce.training.events import Progress, Scoring
+from cli.training_progress import part_status, with_progress
+from induce.training.events import PartProgress, Progress, Scoring
 from tests.support.calls import Caller
 
 
@@ -44,6 +44,15 @@ def test_log_has_one_line_per_minute(hours: None, capsys: pytest.CaptureFixture[
     for _ in range(9):
         counter.step(None)
     assert "%" not in capsys.readouterr().err
+
+
+def test_long_status_wraps_in_a_terminal_of_80_columns(terminal: Console) -> None:
+    does = "learns grammars, two from these phrases and two from the words alone"
+    status = part_status(PartProgress(part=2, parts=5, does=does, minutes=11.0, minutes_left=8.2, share=0.6))
+    Display().show(*status)
+    minute, _, *words = terminal.export_text().partition("minute ")[2].split()
+    assert minute == "12"
+    assert " ".join(words) == f"part 2 of 5: {does}, about 8 min left"
 
 
 def test_terminal_shows_activity_and_count(terminal: Console, capsys: pytest.CaptureFixture[str]) -> None:
