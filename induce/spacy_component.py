@@ -2,7 +2,8 @@
 
 Phrases become the spans ``doc.spans["synparse"]``, outermost first, with their labels, if the model has labels. Their
 confidences are in ``doc.spans["synparse"].attrs["confidence"]``. A model of heads sets ``token.head``, with the
-relation "ROOT" or "dep". spaCy finds the component by the entry point ``spacy_factories`` of this package.
+relation "ROOT" or "dep". The model does not see tokens of white space; each is a dependent of the token before it.
+spaCy finds the component by the entry point ``spacy_factories`` of this package.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, Token
 
 from treebank.core.sentence import ROOT
 
@@ -37,7 +38,7 @@ class SpacyComponent:
         """The documents with phrases or heads, in order."""
         source = iter(docs)
         while batch := list(islice(source, batch_size)):
-            sentences = [list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]] for doc in batch]
+            sentences = list(map(_sentences, batch))
             words = [[token.text for token in sentence] for of_doc in sentences for sentence in of_doc]
             if self.parser.output == "trees":
                 analyses: Iterator[Any] = iter(self.parser.parse_confident(words))
@@ -45,28 +46,36 @@ class SpacyComponent:
             else:
                 analyses, add = iter(self.parser.parse_heads(words)), _add_heads
             for doc, of_doc in zip(batch, sentences, strict=True):
-                add(doc, [(sentence.start, next(analyses)) for sentence in of_doc])
+                add(doc, [(sentence, next(analyses)) for sentence in of_doc])
                 yield doc
 
 
-def _add_phrases(doc: Doc, analyses: list[tuple[int, Any]]) -> None:
-    """Set the phrases of ``doc`` from the first token and the tree with confidences of each sentence."""
+def _sentences(doc: Doc) -> list[list[Token]]:
+    """The words of each sentence that has words, without tokens of white space."""
+    sentences = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
+    return [words for sentence in sentences if (words := [token for token in sentence if not token.is_space])]
+
+
+def _add_phrases(doc: Doc, analyses: list[tuple[list[Token], Any]]) -> None:
+    """Set the phrases of ``doc`` from the words and the tree with confidences of each sentence."""
     phrases, confidences = [], []
-    for first, (tree, values) in analyses:
+    for words, (tree, values) in analyses:
         for (start, end), label, value in zip(tree.spans, tree.labels, values, strict=True):
-            phrases.append(Span(doc, first + start, first + end, label=label))
+            phrases.append(Span(doc, words[start].i, words[end - 1].i + 1, label=label))
             confidences.append(value)
     doc.spans[KEY] = phrases
     doc.spans[KEY].attrs["confidence"] = confidences
 
 
-def _add_heads(doc: Doc, analyses: list[tuple[int, Any]]) -> None:
-    """Set the heads of ``doc`` from the first token and the heads of each sentence."""
-    for first, (_, heads) in analyses:
-        for index, head in enumerate(heads):
-            token = doc[first + index]
-            token.head = token if head == ROOT else doc[first + head]
+def _add_heads(doc: Doc, analyses: list[tuple[list[Token], Any]]) -> None:
+    """Set the heads of ``doc`` from the words and the heads of each sentence."""
+    for words, (_, heads) in analyses:
+        for token, head in zip(words, heads, strict=True):
+            token.head = token if head == ROOT else words[head]
             token.dep_ = "ROOT" if head == ROOT else "dep"
+    for token in doc:
+        if token.is_space and not token.is_sent_start:
+            token.head, token.dep_ = token.nbor(-1), "dep"
 
 
 @Language.factory(KEY, default_config={"model": "english"})

@@ -35,6 +35,17 @@ def test_heads_are_set_within_sentences() -> None:
     assert doc[0].head.text == "teacher"
 
 
+@pytest.mark.parametrize("text", ["The teacher  saw\nthe old man.\n\nShe left. ", "", "  "])
+def test_white_space_is_not_parsed(text: str) -> None:
+    doc = pipeline("english")(text)
+    phrases = [span.text for span in doc.spans["synparse"]]
+    assert phrases[:1] == (["The teacher  saw\nthe old man."] if text.strip() else [])
+    assert ("the old man" in phrases) == bool(text.strip())
+    doc = pipeline("english-heads")(text)
+    spaces = [token.i for token in doc if token.is_space and not token.is_sent_start]
+    assert [doc[i].head.i for i in spaces] == [i - 1 for i in spaces]
+
+
 def test_entry_point_names_the_factory() -> None:
     from importlib.metadata import entry_points
 
