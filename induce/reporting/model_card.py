@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import jinja2
 
 from induce.parsing.model_parser import stored_decoder
+from induce.storage.builtin import FILES, LICENSES
 from induce.storage.checkpoint import find, read
 
 if TYPE_CHECKING:
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
 TEMPLATE = """\
 ---
 library_name: synparse
+{% if license %}\
+license: {{ license }}
+{% else %}\
 license: other
 license_name: state-the-license-of-the-text
+{% endif %}\
 tags:
 - unsupervised-parsing
 - grammar-induction
@@ -93,12 +98,14 @@ synparse eval --gold treebank.ptb -m {{ file }} --baseline right --baseline orac
 
 def model_card(run: Path) -> str:
     """The card of the model in the file or folder ``run``. Raises SynparseError if there is no model."""
-    checkpoint: Checkpoint = read(find(run))
+    path = find(run)
+    checkpoint: Checkpoint = read(path)
     config, facts = checkpoint.config, checkpoint.facts
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     return environment.from_string(TEMPLATE).render(
         name=run.stem,
         file=run.name,
+        license=next((LICENSES[name] for name, builtin in FILES.items() if builtin == path), None),
         kind="Parser of dependency heads" if config.parse.head_style else "Parser",
         checkpoint=checkpoint,
         config=config,

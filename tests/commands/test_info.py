@@ -96,7 +96,7 @@ def test_cite(call: Caller, model: Path, tmp_path: Path) -> None:
 
 def test_model_card_has_metadata_and_training(call: Caller) -> None:
     _, metadata, card = call.result("info", "-m", "english", "--format", "markdown").split("---\n", 2)
-    assert "library_name: synparse\n" in metadata
+    assert "library_name: synparse\nlicense: cc-by-sa-4.0\ntags:\n" in metadata
     assert "- chart\n" in metadata
     assert "| words | 315,931 |" in card
     assert "parse.decoder=mbr" in card

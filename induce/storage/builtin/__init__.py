@@ -14,3 +14,4 @@ ORIGINS = {
     **dict.fromkeys((NAME, HEADS), "it learned from 568,000 tokens of general English, CC BY-SA 4.0"),
     GRAMMAR: "it learned from biomedical articles, CC BY 3.0",
 }
+LICENSES = {NAME: "cc-by-sa-4.0", HEADS: "cc-by-sa-4.0", GRAMMAR: "cc-by-3.0"}  # identifiers of the Hugging Face hub
