@@ -116,7 +116,7 @@ def test_output_of_extract_is_drawn_with_bars(call: Caller, model: Path) -> None
     Path("a.jsonl").write_text(call.result("extract", "-m", model, "in.txt"), encoding="utf-8")
     assert "█" in call.result("draw", "a.jsonl")
     assert call.result("draw", "a.jsonl", "-o", "a.svg") == ""
-    assert Path("a.svg").read_text(encoding="utf-8").count('class="bar"') == 5
+    assert Path("a.svg").read_text(encoding="utf-8").count('class="bar"') == 5 + 2  # with the legends
 
 
 def test_from_standard_input(folder: Path, warm: str) -> None:

@@ -1,4 +1,4 @@
-"""A picture as one scene: a panel per analysis, side by side if they fit, and a legend if there is a comparison."""
+"""A picture as one scene: a panel per analysis, side by side if they fit, and a legend of a comparison and bars."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_WIDTH = 14.0  # pixels of a bar
 
 ROW_TEXT = 11.0  # pixels, of the words next to rows of shades
 MARGIN, BETWEEN = 14.0, 36.0  # around a picture, and between two panels
-WIDEST = 1150.0  # of panels side by side; wider ones are put below each other
+WIDEST = 940.0  # of panels side by side, which fit a window of 1,000 pixels; wider ones are put below each other
 
 
 def scene_of(picture: Picture) -> Scene:
@@ -55,7 +55,8 @@ def scene_of(picture: Picture) -> Scene:
         left, top = MARGIN, scene.height + 14 + SMALL
         for ink, text in picture.legend.items():  # with a sample of its line
             scene.items.append(Stroke(((left, top - 4), (left + 30, top - 4)), ink, 2.0))
-            scene.items.append(Text(left + 36, top, text, ink, SMALL, "start", kind="legend"))
+            text_ink = Ink.FAINT if ink == Ink.BAR else ink  # bars are too light for letters
+            scene.items.append(Text(left + 36, top, text, text_ink, SMALL, "start", kind="legend"))
             left += 36 + em_width(text) * SMALL + 22
         scene.width, scene.height = max(scene.width, left), top + SMALL / 2
     scene.width += MARGIN

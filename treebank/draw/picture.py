@@ -24,6 +24,7 @@ WITH_GOLD = {
 }
 GLOSS_ROWS = ("MSeg", "MGloss", "Gloss")  # entries of MISC that are set under the words
 TRANSLATION = re.compile(r"text_[a-z]{2,3}(-\w+)?")  # comments of CoNLL-U
+WITH_DISTANCES = {Ink.BAR: "distance; highest bars are split first"}
 WITH_EACH_OTHER = {Ink.PLAIN: "in all analyses", Ink.EXTRA: "not in all analyses"}
 
 
@@ -170,10 +171,10 @@ class Picture:
 
     @property
     def legend(self) -> Mapping[Ink, str]:
-        """The meaning of each ink, or an empty dictionary if nothing is compared."""
-        if self.is_compared:
-            return WITH_GOLD
-        return WITH_EACH_OTHER if self.gold is None and _are_comparable(self.analyses) else {}
+        """The meaning of each ink, without those of a comparison if nothing is compared."""
+        each_other = WITH_EACH_OTHER if self.gold is None and _are_comparable(self.analyses) else {}
+        bars = WITH_DISTANCES if any(analysis.distances for analysis in self.analyses) else {}
+        return {**(WITH_GOLD if self.is_compared else each_other), **bars}
 
     def check_compared(self) -> None:
         """Raises SynparseError if gold has trees and the analyses only heads, or the reverse."""

@@ -29,7 +29,7 @@ STYLES = {
     Ink.BAR: "cyan",
     Ink.SHADE: "cyan",
 }
-MARKS = {Ink.SHARED: "●", Ink.MISSED: "○", Ink.EXTRA: "×"}
+MARKS = {Ink.SHARED: "●", Ink.MISSED: "○", Ink.EXTRA: "×", Ink.BAR: "▇"}
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 SHADES = "·░▒▓█"
 MAX_ARC_WORDS = 200  # longer sentences are drawn as a table of heads

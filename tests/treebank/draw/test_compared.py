@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.treebank.draw.examples import GOLD, HEADS, OTHER_HEADS, PREDICTED, compared, compared_heads
 from treebank.core.tree import Tree
 from treebank.draw.panels import draw_probabilities, scene_of
-from treebank.draw.picture import WITH_EACH_OTHER, WITH_GOLD, Analysis, Picture
+from treebank.draw.picture import WITH_DISTANCES, WITH_EACH_OTHER, WITH_GOLD, Analysis, Picture
 from treebank.draw.scene import DARK, DASHES, LIGHT, Box, Ink
 from treebank.draw.svg import svg
 from treebank.draw.terminal import plain
@@ -110,7 +111,11 @@ def test_a_word_that_the_model_did_not_read_has_no_shade_and_no_frame() -> None:
     assert [box.framed for box in boxes] == [False, True, True, False]
 
 
-def test_legend_requires_a_comparison() -> None:
+def test_legend_requires_a_comparison_or_bars() -> None:
+    bars = Picture("", (replace(Analysis.of_tree(GOLD, "a"), distances=tuple(range(len(GOLD)))),))
+    for picture, has_legend in ((bars, True), (compared(), False)):
+        assert (WITH_DISTANCES[Ink.BAR] in svg(scene_of(picture))) == has_legend
+        assert (WITH_DISTANCES[Ink.BAR] in plain(picture, 120)) == has_legend
     heads = Picture("", compared_heads().analyses, compared().gold)
     for picture, has_legend in ((compared(), True), (compared_heads(), True), (heads, False)):
         assert (WITH_GOLD[Ink.EXTRA] in svg(scene_of(picture))) == has_legend

@@ -117,7 +117,7 @@ def test_signs_tell_gold_and_prediction_apart_without_colour() -> None:
 def test_distances_are_in_the_gaps() -> None:
     chance = Random(3)
     values = tuple(chance.random() for _ in GOLD.words)
-    last = plain(picture(PREDICTED, distances=values), 120).splitlines()[-1]
+    last = plain(picture(PREDICTED, distances=values), 120).splitlines()[-2]  # above the legend
     marks = [mark for mark in last if mark != " "]
     assert len(marks) == len(values) - 1
     highest = max(range(1, len(values)), key=values.__getitem__)
