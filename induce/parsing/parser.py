@@ -302,6 +302,7 @@ class Parser:
         if self.output != output:
             fitting = [f"decoder {name!r}" for name in specification.decoders_of(self.gives, output)]
             hint = " or ".join([instead, *fitting[:1]])
+            hint += ", or train a model with --heads" if output == "heads" and not fitting else ""
             problem = f"the decoder {self.decoder!r} gives {self.output}, not {output}"
             raise SynparseError(f"model {self.name!r}: {problem} (try {hint})")
 

@@ -155,7 +155,11 @@ def test_decoder_of_another_structure_than_the_extracted_one_is_refused(call: Ca
             *("udgn", "--format brackets"),
             "'chu-liu-edmonds' gives heads, not trees (try --format conllu or decoder 'heads-to-tree')",
         ),
-        ("onlstm", "--format conllu", "'unbiased' gives trees, not heads (try another --format)"),
+        (
+            "onlstm",
+            "--format conllu",
+            "'unbiased' gives trees, not heads (try another --format, or train a model with --heads)",
+        ),
         (
             *("structformer", "--format conllu"),
             "'nary' gives trees, not heads (try another --format or decoder 'chu-liu-edmonds')",
@@ -226,6 +230,9 @@ def test_errors_of_scoring_have_different_messages(call: Caller, parser: Path) -
     arguments = ("eval", "--gold", "gold.conllu")
     trees = call.refusal(*arguments, "-m", parser, "--decoder", "heads-to-tree")
     assert f"gold has heads, but no trees to score those of {parser} against; if a model also gives heads" in trees
+    assert trees.endswith("name a --decoder, else train one with --heads")
+    trees = call.refusal(*arguments, "-m", parser, "--baseline", "left")
+    assert trees.endswith("those of left against; the baselines of heads are previous, next")
     rules = call.refusal(*arguments, "--baseline", "next", "--head-rules", "stanford")
     assert rules == "gold.conllu:1: this sentence has no tree for head rules"
     message = call.refusal(*arguments, "--baseline", "next", "--convention", "udgn,len:2-", code=2)

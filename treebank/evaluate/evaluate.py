@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from treebank.base.arguments import check_count, nearest, split_name
 from treebank.base.errors import SynparseError, TreebankError, UnknownNameError, UsageError
 from treebank.base.tables import Table
-from treebank.core.baselines import HEAD_BASELINES
+from treebank.core.baselines import BASELINES, HEAD_BASELINES
 from treebank.core.head_rules import find_rules
 from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, digest, load_whole, up_to
@@ -293,6 +293,9 @@ def _without_gold_trees(gold: Treebank, systems: Sequence[System]) -> str:
     problem = f"{gold.name}: gold has heads, but no trees"
     if not systems:
         return f"{problem}; name a convention of heads ({', '.join(ATTACHMENT_CONVENTIONS)})"
-    has_parser = any(system.is_parser for system in systems)
-    remedy = "if a model also gives heads, name a --decoder" if has_parser else "score heads, or name another treebank"
+    remedy = "score heads, or name another treebank"
+    if any(system.is_parser for system in systems):
+        remedy = "if a model also gives heads, name a --decoder, else train one with --heads"
+    elif systems[0].name in BASELINES:
+        remedy = f"the baselines of heads are {', '.join(HEAD_BASELINES)}"
     return f"{problem} to score those of {systems[0].name} against; {remedy}"

@@ -134,7 +134,8 @@ def test_names_are_checked_before_anything_is_read(plan: dict[str, Any], message
 def test_what_no_convention_scores() -> None:
     heads = Treebank("heads", [Sentence(("a", "b"), ("DT", "NN"), heads=(1, -1))])
     with pytest.raises(
-        SynparseError, match="heads: gold has heads, but no trees to score those of left against; score heads"
+        SynparseError,
+        match="heads: gold has heads, but no trees to score those of left against; the baselines of heads are",
     ):
         evaluate(EvaluationPlan(gold=heads, baselines=["left"]))
     with pytest.raises(
