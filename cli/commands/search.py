@@ -132,7 +132,8 @@ def search(
     lines = Writer(form, marks, columns, width, not no_location, sort=sort).lines(matches, query.pattern.text)
     call.write(lines, may_be_empty=True, colored=marks is TERMINAL_HIGHLIGHT)
     if not matches.count:
-        hint = "; phrases of these trees have the label X" if matches.labels == {"X"} else ""
+        labels = "phrases of these trees have the label X, and their words the tag W, as in 'X < (W < saw)'"
+        hint = f"; {labels}" if matches.labels == {"X"} else ""
         note(f"no sentence matches{hint}")
 
 

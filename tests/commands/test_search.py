@@ -234,4 +234,4 @@ def test_broken_pattern_has_a_caret(call: Caller) -> None:
 def test_no_match_is_a_note(call: Caller) -> None:
     assert call("search", "zebra", "a.trees") == (0, "", "note: no sentence matches\n")
     Path("unlabeled.trees").write_text("(X (W a) (X (W b) (W c)))\n", encoding="utf-8")
-    assert call("search", "NP", "unlabeled.trees")[2].endswith("matches; phrases of these trees have the label X\n")
+    assert call("search", "NP", "unlabeled.trees")[2].endswith("the tag W, as in 'X < (W < saw)'\n")
