@@ -106,13 +106,19 @@ def draw(
         check_parsing_options(parsing)
     drawings = pictures(paths, parsers, treebank, choose=choose, input_options=input_options, head_rules=head_rules)
     if not output:
-        draw_in_terminal(drawings, width)
+        # the probabilities of all possible heads are drawn only if they are in INPUT
+        draw_in_terminal(map(_without_probabilities, drawings) if parsers else drawings, width)
         return
     chosen = list(drawings if sentences else _first(drawings, FIRST))
     if no_numbers:
         chosen = [replace(picture, title="") for picture in chosen]
     title = title or f"Trees of {', '.join(map(os.path.basename, paths)) or gold}"
     write_pictures(chosen, output, title=title, look=Look(font, scale or 1.0, gray))
+
+
+def _without_probabilities(picture: Picture) -> Picture:
+    """The picture without the probabilities of heads."""
+    return replace(picture, analyses=tuple(replace(each, probabilities=()) for each in picture.analyses))
 
 
 def _check_options(output: str | None, *, width: int | None, title: str | None, no_numbers: bool, **look: Any) -> None:
@@ -174,4 +180,4 @@ def draw_in_terminal(pictures: Iterable[Picture], width: int | None = None) -> N
                 print("".join(text for text, _ in row))
         print(flush=True)
     if picture is None:
-        note("there is no sentence to draw")
+        note("there is no sentence to draw; name other input or other --sentences")
