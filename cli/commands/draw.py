@@ -106,7 +106,6 @@ def draw(
         check_parsing_options(parsing)
     drawings = pictures(paths, parsers, treebank, choose=choose, input_options=input_options, head_rules=head_rules)
     if not output:
-        # the probabilities of all possible heads are drawn only if they are in INPUT
         draw_in_terminal(map(_without_probabilities, drawings) if parsers else drawings, width)
         return
     chosen = list(drawings if sentences else _first(drawings, FIRST))
@@ -117,7 +116,7 @@ def draw(
 
 
 def _without_probabilities(picture: Picture) -> Picture:
-    """The picture without the probabilities of heads."""
+    """The picture without the probabilities of all possible heads, which the terminal shows only if INPUT has them."""
     return replace(picture, analyses=tuple(replace(each, probabilities=()) for each in picture.analyses))
 
 
