@@ -271,8 +271,8 @@ def _training(
             passes, loader = fit_passes(config.loader, lengths, learned, part.max_passes)
             words = words_learned(lengths, loader, passes)
             job.note(f"{run.name}: {words:,} words in {passes} passes")
-            limit = f"loader.longer={loader.longer}" if loader.first_longest else "loader.first_longest=0"
-            settings = [f"train.epochs={passes}", limit]
+            longest = f"loader.longer={loader.longer}" if loader.first_longest else "loader.first_longest=0"
+            settings = [f"train.epochs={passes}", longest]
         request = replace(request, settings=(*request.settings, *settings))
     limit = max(MIN_MINUTES, schedule.limit(run, room, used))
     job.note(f"{run.name}: preset {run.preset}, up to {_duration(limit)}")
