@@ -147,6 +147,16 @@ def test_guarantees_name_existing_tests() -> None:
     assert named <= defined
 
 
+def test_pages_say_that_a_grammar_generated_the_sample() -> None:
+    """Every page that trains on the built-in sample or scores on it says so."""
+    use = re.compile(r"--gold sample\b|convert sample\b|synparse train$|built-in\s+sample", re.MULTILINE)
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    texts = {path: path.read_text(encoding="utf-8") for path in pages}
+    statement = re.compile(r"grammar\W.{0,40}generate|generate.{0,20}\bgrammar", re.DOTALL | re.IGNORECASE)
+    wrong = {path.name for path, text in texts.items() if use.search(text) and not statement.search(text)}
+    assert not wrong
+
+
 def test_options_and_intervals_are_not_broken_between_lines(site: Path) -> None:
     tables = (site / "how-to" / "reproduce-papers.html").read_text(encoding="utf-8")
     assert '<code class="whole">@layer=1</code>' in tables
