@@ -43,6 +43,7 @@ class Position:
     epoch: int = 1
     step: int = 0
     start: int = 0  # beginning of the next step of this epoch, in the units of the loader
+    pass_over: bool = False  # no batch of this epoch is left, and the loader has drawn the order of the next epoch
     loss_sum: float = 0.0  # over the targets of this epoch, in nats
     count: int = 0  # targets of this epoch
     seconds: float = 0.0
@@ -78,7 +79,7 @@ class Position:
 
     def next_epoch(self) -> None:
         """Go to the beginning of the next epoch."""
-        self.epoch, self.start, self.loss_sum, self.count = self.epoch + 1, 0, 0.0, 0
+        self.epoch, self.start, self.pass_over, self.loss_sum, self.count = self.epoch + 1, 0, False, 0.0, 0
 
 
 class Accumulating:
@@ -280,7 +281,8 @@ class GradientLearner(Learner):
     def updates(self, at: Position) -> Iterator[Update]:
         """One update per batch. An update without a batch ends each epoch."""
         while True:
-            for step in self.loader.steps(self.rng, at.start, at.epoch):
+            # a run that ended while the last batch was scored resumes without another draw of an order
+            for step in () if at.pass_over else self.loader.steps(self.rng, at.start, at.epoch):
                 self.model.train()
                 self.strategy.number = at.step
                 loss = self.strategy.step(self.model, step.batch, self.carried)
@@ -293,6 +295,7 @@ class GradientLearner(Learner):
                 at.advance(nll, loss.count, step.batch.token_count)
                 at.start = step.after
                 yield Update(self.loader.share(at.start), report=at.step % self.report_every == 0)
+            at.pass_over = True
             self.carried = None  # before the checkpoint of the finished epoch
             yield Update(1.0, ends_epoch=True)
 

@@ -29,9 +29,9 @@ def broken_off(item: loop.Trainer, checks: int) -> list[Event]:
     return list(item.train(hurry=lambda: len(begun) > checks))
 
 
-@pytest.mark.parametrize(("model", "checks"), [("onlstm", 0), ("onlstm", 1), ("dmv", 0)])
+@pytest.mark.parametrize(("model", "checks"), [("onlstm", 0), ("onlstm", 1), ("npcfg", 0), ("udgn", 0), ("dmv", 0)])
 def test_unscored_model_is_stored_and_resumable(tmp_path: Path, checks: int, model: str) -> None:
-    config = settings(model, "train.epochs=2") if model == "onlstm" else settings(model)
+    config = settings(model) if model == "dmv" else settings(model, "train.epochs=2")
     train(config, tmp_path / "whole")
     events = broken_off(trainer(config, tmp_path / "cut"), checks)
     assert (events[-1].reason, events[-1].scored) == ("interrupted", False)
