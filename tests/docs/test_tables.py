@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
@@ -66,10 +67,12 @@ def codes_in_cells(page: str) -> list[str]:
 def check_code(code: str) -> None:
     """Raises ClickException or SynparseError for a command, option or model option that does not exist.
 
-    Code of several words is a command or begins with an option. One word can also be a preset, a setting or a value.
+    Code of several words is a command, begins with an option or runs a module of Python. One word can also be a preset, a setting or a value.
     """
     words = shlex.split(code.removeprefix("synparse "))
-    if code.startswith("@"):
+    if words[:2] == ["python", "-m"]:
+        assert find_spec(words[2]), code
+    elif code.startswith("@"):
         parse_model_spec(f"model{code}")
     elif words[0].startswith("-"):
         check_options(code, words)
