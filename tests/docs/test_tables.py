@@ -67,7 +67,8 @@ def codes_in_cells(page: str) -> list[str]:
 def check_code(code: str) -> None:
     """Raises ClickException or SynparseError for a command, option or model option that does not exist.
 
-    Code of several words is a command, begins with an option or runs a module of Python. One word can also be a preset, a setting or a value.
+    Code of several words is a command, begins with an option or runs a module of Python. One word can also be a preset,
+    a setting or a value.
     """
     words = shlex.split(code.removeprefix("synparse "))
     if words[:2] == ["python", "-m"]:
