@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 from treebank.base.arguments import ignore
@@ -57,13 +58,17 @@ def _cell(text: str) -> str:
 
 
 def sentences_of_text(text: str, rule: str, location: Location) -> Iterator[Sentence]:
-    """The sentences of a text without glosses, split at spaces or by a ``rule`` of `treebank.tokenize`."""
+    """The sentences of a text without glosses, split at spaces or by a ``rule`` of `treebank.tokenize`.
+
+    They have empty columns of CoNLL-U, like sentences with glosses.
+    """
     if not rule:
-        yield Sentence(split_words(" ".join(text.split())), location=location)
+        yield glossed(split_words(" ".join(text.split())), location, columns={})
         return
     for surface in tokenization(rule).surfaces(" ".join(text.split())):
         words = tuple(surface.text[start:end] for start, end in surface.spans)
-        yield Sentence(words, location=location, surface=surface)
+        spaces = {"SpaceAfter": ["" if is_spaced else "No" for is_spaced in surface.spaced()]}
+        yield replace(glossed(words, location, columns=spaces), words=words, surface=surface)
 
 
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -230,11 +235,11 @@ _TRANSLATION = ("ft", "f", "free")
 _FIELDS = {"MSeg": ("mb", "mr"), "Gloss": ("ge", "gl", "gls", "g"), "XPOS": ("ps", "pos")}
 
 
-def read_toolbox(path: AnyPath) -> Iterator[Sentence]:
+def read_toolbox(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
     """The sentences of a text: a record begins with ``\\ref`` or with ``\\tx`` after a translation.
 
     Glosses, morphemes and parts of speech are kept if there are as many as words. Morphemes with a hyphen or ``=`` at
-    an edge join the word next to them.
+    an edge join the word next to them. A ``rule`` of `treebank.tokenize` divides punctuation from the words.
     """
     source = Source.of(path)
     record: dict[str, list[str]] = defaultdict(list)
@@ -247,21 +252,40 @@ def read_toolbox(path: AnyPath) -> Iterator[Sentence]:
             continue
         name, text = match.groups()
         if name in ("ref", "id") or (name == "tx" and any(key in record for key in _TRANSLATION)):
-            yield from _sentence(record, Location(source.path, first))
+            yield from _sentence(record, rule, Location(source.path, first))
             record = defaultdict(list)
         first = number if name == "tx" and "tx" not in record else first
         record[name].append(text)
-    yield from _sentence(record, Location(source.path, first))
+    yield from _sentence(record, rule, Location(source.path, first))
 
 
-def _sentence(record: dict[str, list[str]], location: Location) -> Iterator[Sentence]:
+def _sentence(record: dict[str, list[str]], rule: str, location: Location) -> Iterator[Sentence]:
     words = " ".join(record.get("tx", ())).split()
     if not words:
         return
     columns = {name: _fitting(record, keys, len(words)) for name, keys in _FIELDS.items()}
+    if rule:
+        words, columns = _divided(words, columns, rule)
     translation = next((" ".join(record[key]) for key in _TRANSLATION if record.get(key)), "")
     translations = {"en": translation} if translation.strip() else {}
     yield glossed(words, location, columns=columns, translations=translations)
+
+
+def _divided(
+    words: Sequence[str], columns: Mapping[str, Sequence[str]], rule: str
+) -> tuple[list[str], dict[str, Sequence[str]]]:
+    """The words without the punctuation at their edges, which become words of their own, without entries in columns."""
+    parts, origins = list[str](), list[int]()  # of each part, the index of its word, or -1 for punctuation
+    spaces: list[str] = []
+    for i, word in enumerate(words):
+        pieces = [each.text[start:end] for each in tokenization(rule).surfaces(word) for start, end in each.spans]
+        cores = [k for k, piece in enumerate(pieces) if any(map(str.isalnum, piece))] or [0, len(pieces) - 1]
+        before, after = pieces[: cores[0]], pieces[cores[-1] + 1 :]
+        parts += [*before, "".join(pieces[cores[0] : cores[-1] + 1]), *after]
+        origins += [-1] * len(before) + [i] + [-1] * len(after)
+        spaces += ["No"] * (len(before) + len(after)) + [""]
+    divided = {name: [texts[i] if i >= 0 else "" for i in origins] for name, texts in columns.items() if texts}
+    return parts, divided | {"SpaceAfter": spaces}
 
 
 def _fitting(record: dict[str, list[str]], keys: tuple[str, ...], count: int) -> list[str]:

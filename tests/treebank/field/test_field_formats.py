@@ -44,11 +44,11 @@ CASES = {
     ),
     ("a.xml", PANGLOSS): (["ab cd", "no words"], ["art-n Gloss=DEF-thing|MSeg=a-b", "_ MSeg=cd"]),
     ("flex.xml", FLEX): (["makan .", "no words"], ["_ Gloss=V-eat|MSeg=ma-kan", "_ _"]),
-    ("elan.txt", ELAN): (["one two"], []),
+    ("elan.txt", ELAN): (["one two"], ["_ _", "_ _"]),
     ("a.sfm", SFM): (["makan nasi", "ya"], ["pre-v Gloss=V-eat|MSeg=ma-kan", "n Gloss=rice|MSeg=nasi"]),
-    ("a.eaf", ELAN): (["one two"], []),
-    ("a.cha", CHAT): (["you want because the the ball ?", "more"], []),
-    ("a.srt", SRT): (["Hello there. How?", "Fine."], []),
+    ("a.eaf", ELAN): (["one two"], ["_ _", "_ _"]),
+    ("a.cha", CHAT): (["you want because the the ball ?", "more"], ["_ _"] * 7),
+    ("a.srt", SRT): (["Hello there. How?", "Fine."], ["_ _"] * 3),
 }
 PUBLISHED = [("pangloss/crdo-LIF_NAMA.xml", 28, 5), ("elan/buddhism.eaf", 13, 25), ("sfm/Glossed.sfm", 1, 4)]
 
@@ -77,6 +77,19 @@ def test_glosses_and_translation_are_written_as_conllu(tmp_path: Path) -> None:
     first = next(write_conllu(read_sentences([path]), "collins")).split("\n")
     assert first[0] == "# text_en = He eats."
     assert first[3] == "1\tmakan\t_\t_\t_\t_\t_\t_\t_\tGloss=V-eat|MSeg=ma-kan"
+
+
+def test_tokenizer_divides_punctuation_from_glossed_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.sfm"
+    path.write_text("\\tx (makan nasi.)\n\\ge eat rice\n", encoding="utf-8")
+    [block] = write_conllu(read_sentences([path], input_options=InputOptions(tokenize="unicode")), "collins")
+    assert [row.split("\t")[1::8] for row in block.splitlines() if row[:1].isdigit()] == [
+        ["(", "SpaceAfter=No"],
+        ["makan", "Gloss=eat"],
+        ["nasi", "Gloss=rice|SpaceAfter=No"],
+        [".", "SpaceAfter=No"],
+        [")", "_"],
+    ]
 
 
 @pytest.mark.skipif(not FIELD.is_dir(), reason="the files of ../shared/data/field are not here")
