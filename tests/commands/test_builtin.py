@@ -47,6 +47,12 @@ def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller)
     assert [str(tree) for tree in synparse.load().parse(TEXT.splitlines())] == trees
 
 
+@pytest.mark.parametrize(("name", "path"), builtin.FILES.items())
+def test_announced_score_of_a_built_in_model_is_that_of_its_training(name: str, path: Path) -> None:
+    score = min(check.development_perplexity for check in read(path).facts.history)
+    assert builtin.ORIGINS[name].endswith(f"; development perplexity {score:.1f}")
+
+
 def test_default_model_is_announced_with_its_text_and_its_score(
     call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
