@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from cli.output import wrapped
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -85,7 +87,7 @@ class Display:
     def print(self, line: str) -> None:
         """Print a line that stays, on standard error."""
         self.close()
-        click.echo(line, err=True)
+        click.echo(wrapped(line, sys.stderr), err=True)
         if self.logging:
             self._due = time.monotonic() + LOG_SECONDS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from cli.options import (
     reading_options,
     settings_option,
 )
+from cli.output import wrapped
 from cli.process import ending_after_the_step
 from cli.progress import Counter, Display
 from induce.registry import PROGRAMS, ProgramEntry, load
@@ -282,4 +284,4 @@ def _results(run: str, resuming: str) -> Iterator[str]:
 
 
 def _print(line: str) -> None:
-    click.echo(line, err=True)
+    click.echo(wrapped(line, sys.stderr), err=True)

@@ -13,7 +13,7 @@ from cli.options import note
 from cli.progress import Counter, Display, FilePositions
 from cli.training_progress import part_status, with_progress
 from induce.training.events import PartProgress, Progress, Scoring
-from tests.support.calls import Caller
+from tests.support.calls import Caller, toy_text
 
 
 @pytest.fixture
@@ -53,6 +53,17 @@ def test_long_status_wraps_in_a_terminal_of_80_columns(terminal: Console) -> Non
     minute, _, *words = terminal.export_text().partition("minute ")[2].split()
     assert minute == "12"
     assert " ".join(words) == f"part 2 of 5: {does}, about 8 min left"
+
+
+def test_lines_of_a_training_break_between_words(call: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "text.txt").write_text(toy_text(), encoding="utf-8")
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "dumb")  # without an updating line
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    code, _, err = call("train", tmp_path / "text.txt", "--model", "segment-edges", "-o", tmp_path / "run")
+    assert code == 0
+    assert [line for line in err.splitlines() if len(line) > 40 and " " in line.strip()] == []
+    assert "0 weights, on cpu" in " ".join(err.split())
 
 
 def test_terminal_shows_activity_and_count(terminal: Console, capsys: pytest.CaptureFixture[str]) -> None:
