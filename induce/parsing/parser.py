@@ -30,6 +30,7 @@ MAX_WORDS = 5_000  # at the beginning of a text, which are checked
 MIN_WORDS = 10  # of a text, before the share of unknown words is judged
 MIN_SENTENCES = 3  # of a text, before attached punctuation is judged
 MAX_UNKNOWN_SHARE = 0.6
+MIN_FEW_WORDS, FEW_UNKNOWN_SHARE = 4, 0.8  # words per sentence, and share, in a text of fewer words
 MIN_SCRIPT_SHARE = 0.005  # of the letters of a vocabulary, for scripts that it contains
 MAX_UNSPACED_LETTERS = 6  # mean length of words in a script without spaces, above which they are not segmented
 FINAL_MARKS = ".!?"
@@ -381,11 +382,19 @@ class TextCheck:
                 text += "; the text is not split into words, which --tokenizer does"
         elif self.token == "word" and self._sentences >= MIN_SENTENCES and self._attached * 2 > self._sentences:
             text = "punctuation is not separated from words; --tokenizer splits raw text into words"
-        elif self._words >= MIN_WORDS and self._unknown > MAX_UNKNOWN_SHARE * self._words:
+        elif self._has_unknown_words:
             share = self._unknown / self._words
             text = f"{share:.0%} of the {self.token}s are unknown to the model; its trees say little about this text"
         self.finished = bool(text) or self._words > MAX_WORDS
         return text
+
+    @property
+    def _has_unknown_words(self) -> bool:
+        """Whether most words are unknown. Of few words, nearly all must be."""
+        if self._words < MIN_WORDS:
+            is_long = self._words >= MIN_FEW_WORDS * max(1, self._sentences)  # one-word lines have no trees
+            return is_long and self._unknown >= FEW_UNKNOWN_SHARE * self._words
+        return self._unknown > MAX_UNKNOWN_SHARE * self._words
 
     @cached_property
     def _known_scripts(self) -> frozenset[str]:

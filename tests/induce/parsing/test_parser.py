@@ -122,6 +122,7 @@ def problem(*lines: str, vocabulary: Vocabulary = ENGLISH, token: str = "word") 
         (["the dog saw a cat ."], ""),
         (["the mat"], ""),
         (["Kedi köpeği gördü ve sonra eve gitti çünkü çok yorgundu ."], "91% of the words are unknown to the model"),
+        (["Kadın uzun yolu buldu ."], "80% of the words are unknown to the model"),
         (["ذهب الولد إلى المدرسة"], "most letters are Arabic, a script that is not in the vocabulary"),
         (["他在北京工作然后回家了"], "most letters are Chinese,"),
         (["他在北京工作然后回家了"], "the text is not split into words, which --tokenizer does"),
