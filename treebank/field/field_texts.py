@@ -263,7 +263,7 @@ def _sentence(record: dict[str, list[str]], rule: str, location: Location) -> It
     words = " ".join(record.get("tx", ())).split()
     if not words:
         return
-    columns = {name: _fitting(record, keys, len(words)) for name, keys in _FIELDS.items()}
+    columns: Mapping[str, Sequence[str]] = {name: _fitting(record, keys, len(words)) for name, keys in _FIELDS.items()}
     if rule:
         words, columns = _divided(words, columns, rule)
     translation = next((" ".join(record[key]) for key in _TRANSLATION if record.get(key)), "")
@@ -273,7 +273,7 @@ def _sentence(record: dict[str, list[str]], rule: str, location: Location) -> It
 
 def _divided(
     words: Sequence[str], columns: Mapping[str, Sequence[str]], rule: str
-) -> tuple[list[str], dict[str, Sequence[str]]]:
+) -> tuple[list[str], dict[str, list[str]]]:
     """The words without the punctuation at their edges, which become words of their own, without entries in columns."""
     parts, origins = list[str](), list[int]()  # of each part, the index of its word, or -1 for punctuation
     spaces: list[str] = []
