@@ -222,7 +222,7 @@ def test_gold_heads_are_derived_from_gold_trees(call: Caller, tiny_model: Callab
     code, drawn, err = call("draw", "-m", tiny_model("udgn"), "--gold", "to.mrg")
     assert code == 0, err
     assert " of 4 gold arcs" in drawn
-    assert err == "note: gold heads are derived by the rules collins; choose others with --head-rules\n"
+    assert "note: gold heads are derived by the rules collins; choose others with --head-rules\n" in err
 
 
 @pytest.mark.parametrize("name", ["onlstm", "udgn"])

@@ -65,7 +65,7 @@ def test_both_sets_of_distances_are_drawn_next_to_gold(call: Caller, parser: Pat
     call.result("draw", "--gold", "gold.ptb", *arguments, "--sentences", "1", "-o", "a.svg")
     picture = Path("a.svg").read_text(encoding="utf-8")
     assert all(picture.count(f"{model} —") == 1 for model in models)
-    assert picture.count('class="bar"') == 2 * 4, "two models, and the gaps of five words"
+    assert picture.count('class="bar"') == 2 * 4 + 1, "two models, the gaps of five words, and the legend"
 
 
 def test_trees_need_a_model_and_the_model_needs_trees(call: Caller, copy: Path) -> None:
