@@ -408,13 +408,15 @@ def _speakers_problem(lines: Lines) -> str:
     """The message for a transcript: lines begin with names of speakers, which are repeated, or all lines do."""
     candidates = [line for line in lines if ":" in line[:40] or line.lstrip()[:1] in ("[", "<")]  # faster than matching
     matches = [(line, match[1] or match[2]) for line in candidates if (match := _SPEAKER.fullmatch(line))]
-    count = len(matches)
-    is_repeated = len({name for _, name in matches}) < count
+    count, names = len(matches), [name for _, name in matches]
+    is_repeated = len(set(names)) < count
+    if not is_repeated and any(word[0].islower() for name in names for word in name.split()[1:]):
+        return ""  # clauses, such as "He said: go home"
     if count < 2 or count < (MIN_SPEAKER_SHARE if is_repeated and count >= MIN_ROWS else 1) * len(lines):
         return ""
-    names = share(count, len(lines), "lines", matches[0][0])
+    example = share(count, len(lines), "lines", matches[0][0])
     return (
-        f"this looks like a transcript with names of speakers ({names}); delete them: sed -E 's/^[^:]*: *//' IN > OUT"
+        f"this looks like a transcript with names of speakers ({example}); delete them: sed -E 's/^[^:]*: *//' IN > OUT"
     )
 
 

@@ -133,6 +133,7 @@ EXAMPLES = {
 }
 #: text that begins like another format, and is text
 NEAR_MISSES = (
+    "He said : go home .\nShe said : no .\n",
     "[\nApplause\n]\nThe end .\n",
     "{\nsome text\n}\n",
     '[ "Yes" : he said ]\nNo .\n',
