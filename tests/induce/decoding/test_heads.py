@@ -229,6 +229,18 @@ def test_batch_gives_the_same_trees_as_single_sentences(name: str, monkeypatch: 
         decoder_together(name)([[[1.0]], [[0.1, -0.5], [0.2, 0.3]]])
 
 
+def test_mbr_heads_maximizes_the_expected_number_of_heads() -> None:
+    draw = np.random.default_rng(8)
+    for count in range(1, 6):
+        for _ in range(20):
+            heads = draw.dirichlet(np.full(count, 0.5), size=count)
+            expected = [
+                sum(row[i if h == ROOT else h] for i, (row, h) in enumerate(zip(heads, tree, strict=True)))
+                for tree in (*all_trees(count, True).tolist(), mbr_heads(heads))
+            ]
+            assert expected[-1] == pytest.approx(max(expected))
+
+
 def test_mbr_arcs_maximizes_probabilities_plus_half_of_the_reversed_arcs() -> None:
     """No projective tree has a larger sum, and `mbr_arcs` may differ from `mbr_heads`."""
     draw = np.random.default_rng(9)
