@@ -23,7 +23,7 @@ from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.metadata import FileFormat, read_metadata, write_metadata
 
-FORMAT = FileFormat(4, "the plan of a job", "begin again with --overwrite")
+FORMAT = FileFormat(5, "the plan of a job", "begin again with --overwrite")
 PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
 MAX_SEED = 2**32 // SEEDS_PER_JOB - 10  # of a job, with room for the seeds of its runs
@@ -41,12 +41,14 @@ class RecipePlan(StoredJob):
 
     recipe: Recipe
     minutes: float  # wall-clock time
-    seconds: float = 0.0  # of this time that is over
+    limited: bool = False  # whether training ends in this time; otherwise it is only planned for this time
+    seconds: float = 0.0  # wall-clock time that is over
+    planned: tuple[float, ...] = ()  # minutes of the stages that have begun, at the speed that the recipe expects
     done: tuple[str, ...] = ()  # names of the trained runs
     log: tuple[str, ...] = ()  # reported decisions
     words: int = 0  # of the training text; 0: not read
     shares: tuple[float, ...] = ()  # of the sentences, that the runs of each stage learn from, as far as decided
-    words_per_second: float = 0.0  # that the first grammars learned from; 0: not measured
+    words_per_second: float = 0.0  # that the first grammars learned from; 0: not measured, or no limit
     strength: float = 0.0  # of the estimated prior; 0: not decided
 
     def __post_init__(self) -> None:
@@ -74,8 +76,8 @@ class RecipeJob:
     def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None, report: Report = ignore) -> RecipeJob:
         """The stored job if it is resumed, else a new one, which is not written yet.
 
-        ``minutes`` count from now on, also for runs of the last stage that the time ended. Without them, a resumed job
-        has the rest of its time, and all of it if a run was deleted.
+        ``minutes`` are a limit, and count from now on, also for runs of the last stage that the time ended. Without
+        them, a new job has no limit, and a resumed one the rest of its time, and all of it if a run was deleted.
         Raises UsageError for more minutes, or a larger seed, than a job can have, and SynparseError if the folder holds
         something else, or a job that is not to be overwritten.
         """
@@ -88,7 +90,8 @@ class RecipeJob:
         if (request.seed or 0) > MAX_SEED:
             raise UsageError(f"--seed {request.seed}: a recipe takes seeds up to {MAX_SEED}")
         if stored:
-            job = cls(replace(stored, minutes=limit), stored.request.resumed_by(request), report)
+            limited = stored.limited or bool(minutes)
+            job = cls(replace(stored, minutes=limit, limited=limited), stored.request.resumed_by(request), report)
             done = tuple(name for name in stored.done if resumable(job.run_folder(name)))  # the others were deleted
             last = {run.name for run in stored.recipe.stages[-1] if run.part.max_passes} if minutes else ()
             # with more time, models from which no other learns continue if the time ended them
@@ -110,7 +113,7 @@ class RecipeJob:
         if (path.exists() and not request.overwrite) or (folder / PARTS).exists() > path.exists():
             raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or use --resume")
         request = replace(request, resume=False, seed=request.seed or 1)
-        plan = RecipePlan(request=request.stored(), recipe=recipe, minutes=limit)
+        plan = RecipePlan(request=request.stored(), recipe=recipe, minutes=limit, limited=bool(minutes))
         return cls(plan, request, report)
 
     def begin(self) -> None:
@@ -133,9 +136,24 @@ class RecipeJob:
         write_metadata(self.folder / PLAN, self.plan, FORMAT)
 
     @property
+    def minutes_used(self) -> float:
+        """Wall-clock time that is over."""
+        return (self.plan.seconds + time.monotonic() - self._since) / 60
+
+    @property
     def minutes_left(self) -> float:
         """The rest of the time, below 0 if the job takes longer."""
-        return self.plan.minutes - (self.plan.seconds + time.monotonic() - self._since) / 60
+        return self.plan.minutes - self.minutes_used
+
+    def left_for(self, number: int) -> float:
+        """Minutes for stage ``number`` and all later ones: without a limit, as planned, whatever the speed is."""
+        plan = self.plan
+        return self.minutes_left if plan.limited else plan.minutes - sum(plan.planned[:number])
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time limit is reached, and there is a result."""
+        return self.plan.limited and self.minutes_left <= 0 and bool(self.trained(voters=True))
 
     def decide(self, line: str) -> None:
         """Report a decision to the user, and store it."""

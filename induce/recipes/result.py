@@ -59,7 +59,7 @@ def write_result(job: RecipeJob, *, finished: bool) -> None:
             seed=plan.request.seed or 1,
             models=tuple(run.name for run in trained),
             finished=finished,
-            minutes=round(plan.minutes - job.minutes_left, 1),
+            minutes=round(job.minutes_used, 1),
         ),
         confidence=_calibrated(job, best) if finished else (),
     )

@@ -17,7 +17,7 @@ from induce.recipes.check import check_recipe
 from induce.recipes.recipe import VOTE, PartRun, Recipe, read_recipe, recipe_for
 from induce.recipes.recipe_job import BRANCHING, RecipeJob, Report
 from induce.recipes.result import branching_notes, write_result, write_vote
-from induce.recipes.schedule import Schedule
+from induce.recipes.schedule import Schedule, makespan
 from induce.settings.run import entry_of
 from induce.training.events import Event, Finished, PartProgress, Progress
 from induce.training.parallel import Training, train_all
@@ -40,11 +40,12 @@ def train_recipe(
     stop: Stop = lambda: False,
     report: Report = ignore,
 ) -> Iterator[tuple[str, Event]]:
-    """Train the parts of ``recipe`` within about ``max_minutes``, by default those of the recipe.
+    """Train the parts of ``recipe``, within about ``max_minutes`` if they are given.
 
     Without ``recipe``, a resumed job follows the one that it began with, and a new job the recipe ``best``, or
-    ``best-tiny`` for a small text and for the built-in sample. Without ``max_minutes``, a resumed job has the rest of
-    its time.
+    ``best-tiny`` for a small text and for the built-in sample. Without ``max_minutes``, a new job is planned for the
+    minutes of the recipe at the speed that it expects, and trains what is planned, so that its result depends neither
+    on the speed of the machine nor on its load; a resumed job has the rest of its time.
     Yields the name of a run and an event. After ``stop`` returns true, all models are stored, and a request with
     ``resume`` continues. Raises SynparseError if text or settings are invalid, and UsageError if the request names what
     the recipe decides.
@@ -96,7 +97,7 @@ def _open_job(
     if recipe and recipe_for(job.plan.words, named) != job.plan.recipe:
         raise unchangeable("--recipe or its style", job.plan.recipe.name)
     job.plan.check_texts(job.folder, _read_text(job, stop))
-    if not max_minutes:
+    if job.plan.limited and not max_minutes:
         report(f"{max(0.0, job.minutes_left):.1f} of {job.plan.minutes:g} minutes are left")
     return job
 
@@ -134,9 +135,10 @@ def _begin(job: RecipeJob, where: str, max_minutes: float | None, stop: Stop) ->
         job.decide(line)
     cores = worker_count(job.request.device)
     expected = min(plan.minutes, max(1, round(plan.words / plan.recipe.costs.words_per_minute / cores)))
+    limit = f", at most {_duration(plan.minutes)} (--max-minutes)" if plan.limited else ""
     job.decide(
-        f"{plan.words:,} words: about {_duration(expected)} on {quantity(cores, 'core')}, at most "
-        f"{_duration(plan.minutes)} (--max-minutes); Ctrl-C stops and keeps the best model so far"
+        f"{plan.words:,} words: about {_duration(expected)} on {quantity(cores, 'core')}{limit}; "
+        "Ctrl-C stops and keeps the best model so far"
     )
 
 
@@ -168,18 +170,19 @@ def _read_text(job: RecipeJob, stop: Stop) -> RunData:
 def _choose_share(number: int, job: RecipeJob, schedule: Schedule, teaching_seconds: float) -> None:
     """Choose the share of the text that the runs of stage ``number`` learn from.
 
-    Runs with and without teachers, whose perplexities are compared, have the same share. The speed of parsing is that
-    of the first grammars, or that of earlier teachers, who took ``teaching_seconds``, if these were slower.
+    Runs with and without teachers, whose perplexities are compared, have the same share. In a job with a time limit,
+    the speed of parsing is that of the first grammars, or that of earlier teachers, who took ``teaching_seconds``, if
+    these were slower.
     """
     plan, stage, earlier = job.plan, job.plan.recipe.stages[number], job.plan.shares[:number]
     speed = plan.words_per_second or plan.recipe.costs.words_per_second
-    if VOTE in stage[0].teachers and teaching_seconds:
+    if VOTE in stage[0].teachers and teaching_seconds and plan.limited:
         parsed = plan.words * earlier[-1] * plan.recipe.costs.teaching
         speed = min(speed, parsed / teaching_seconds / schedule.cores)
     compared = earlier and any(run.part.with_teacher for run in stage)
-    share = earlier[-1] if compared else schedule.share(number, plan.words, job.minutes_left, speed)
+    share = earlier[-1] if compared else schedule.share(number, plan.words, job.left_for(number), speed)
     plan.shares = (*earlier, share)
-    if share < 1 and share not in earlier and not _is_over(job):
+    if share < 1 and share not in earlier and not job.is_over:
         names = ", ".join(dict.fromkeys(run.part.name for run in stage))
         job.decide(f"{names}: {share:.0%} of the sentences; a larger --max-minutes allows more")
 
@@ -189,14 +192,21 @@ def _train(
 ) -> Iterator[tuple[str, Event]]:
     """Train the ``runs`` of stage ``number``, one per core, and note those that end.
 
-    If no time is left and others can vote, they are left out.
+    If the time limit is reached and others can vote, they are left out.
     """
-    trainings, words = list[Training](), dict[str, int]()
-    if runs and not _is_over(job):
-        room = schedule.room(number, runs, job.minutes_left, job.plan.words_per_second)
+    plan, trainings, words = job.plan, list[Training](), dict[str, int]()
+    if runs and not job.is_over:
+        # the words to learn from depend on runs that are done and on time that is over only if the job has a limit
+        parsing = 0.0 if plan.limited else schedule.parsing(number, plan.words * plan.shares[number])
+        counted = runs if plan.limited else plan.recipe.stages[number]
+        room = schedule.room(number, counted, job.left_for(number) - parsing, plan.words_per_second)
         for run in runs:
             training, words[run.name] = _training(run, job, schedule, room, texts.get(run.name))
             trainings.append(training)
+        if len(plan.planned) <= number:
+            minutes = (schedule.training(run, words[run.name]) for run in runs)
+            plan.planned += (parsing + makespan(minutes, schedule.cores),)
+            job.write()
     elif runs and not stop():
         names = ", ".join(run.name for run in runs)
         job.decide(f"warning: no time is left for {names}; continue with --resume --max-minutes M")
@@ -205,8 +215,9 @@ def _train(
         if isinstance(event, Finished) and event.reason != "interrupted":
             if event.reason == "time" and next(run for run in runs if run.name == name).part.max_passes:
                 cut[name] = event.epoch
-            if words[name] and not job.plan.words_per_second:  # if the time ended first, an upper bound
-                job.plan.words_per_second = words[name] / event.seconds
+            learns_text = words[name] and not next(run for run in runs if run.name == name).part.words
+            if learns_text and plan.limited and not plan.words_per_second:  # if the time ended first, an upper bound
+                plan.words_per_second = words[name] / event.seconds
             job.finish(name)
         yield name, event
     if cut:
@@ -214,11 +225,6 @@ def _train(
         is_last = number == len(job.plan.recipe.stages) - 1
         remedy = "continue with --resume --max-minutes M" if is_last else "begin with a larger --max-minutes for more"
         job.decide(f"warning: the time ended the training of {names}; {remedy}")
-
-
-def _is_over(job: RecipeJob) -> bool:
-    """Whether no time is left, and there is a result."""
-    return job.minutes_left <= 0 and bool(job.trained(voters=True))
 
 
 def _parsed_texts(runs: Sequence[PartRun], job: RecipeJob, stop: Stop) -> dict[str, RunData] | None:
@@ -231,16 +237,16 @@ def _parsed_texts(runs: Sequence[PartRun], job: RecipeJob, stop: Stop) -> dict[s
     for run in runs:
         request = job.request_of(run)
         key = (tuple(request.teachers), "" if request.resume else repr(resolved_config(request).data))
-        if not request.teachers or _is_over(job):
+        if not request.teachers or job.is_over:
             continue
         if key not in shared:
             job.note(f"{run.name}: the text is parsed by {', '.join(run.teachers)}")
             try:
-                shared[key] = load_data(request, stop=lambda: stop() or _is_over(job))
+                shared[key] = load_data(request, stop=lambda: stop() or job.is_over)
             except KeyboardInterrupt:
                 if stop():
                     return None
-                if not _is_over(job):
+                if not job.is_over:
                     raise
                 return texts
             shared[key].encode()
@@ -253,7 +259,8 @@ def _training(
 ) -> tuple[Training, int]:
     """The training of ``run`` for at most ``room`` times its minutes. ``data`` are its text if it has teachers.
 
-    Also returns the number of words that it learns from, or 0 if that does not show the speed of a grammar.
+    Without a time limit of the job, it ends after its passes, if it has a number of them. Also returns the number of
+    running words that it learns from, 0 if that is unknown.
     """
     request, part, words, used = job.request_of(run), run.part, 0, 0.0
     if request.resume:
@@ -265,7 +272,7 @@ def _training(
         learned = schedule.words(run, room, speed)
         if part.words:
             passes = min(part.max_passes, max(config.train.epochs, int(learned) // max(1, data.training.words)))
-            settings = [f"train.epochs={passes}"]
+            words, settings = passes * data.training.words, [f"train.epochs={passes}"]
         else:
             lengths = data.encode().lengths
             passes, loader = fit_passes(config.loader, lengths, learned, part.max_passes)
@@ -274,8 +281,8 @@ def _training(
             longest = f"loader.longer={loader.longer}" if loader.first_longest else "loader.first_longest=0"
             settings = [f"train.epochs={passes}", longest]
         request = replace(request, settings=(*request.settings, *settings))
-    limit = max(MIN_MINUTES, schedule.limit(run, room, used))
-    job.note(f"{run.name}: preset {run.preset}, up to {_duration(limit)}")
+    limit = max(MIN_MINUTES, schedule.limit(run, room, used)) if job.plan.limited or not part.max_passes else None
+    job.note(f"{run.name}: preset {run.preset}" + (f", up to {_duration(limit)}" if limit else ""))
     return Training(run.name, request, data, limit), words
 
 
@@ -306,8 +313,7 @@ class JobProgress:
     def _event(self) -> PartProgress:
         job, share, minutes = self.job, self._share(), (time.monotonic() - self._since) / 60
         left = minutes * (1 - share) / (share - self._before) if share > self._before else job.minutes_left
+        left = min(left, job.minutes_left) if job.plan.limited else max(0.0, left)
         parts = list(dict.fromkeys(run.part.name for stage in job.plan.recipe.stages for run in stage))
         active = [run.part for run in self.stage if self.shares[run.name] < 1] or [self.stage[-1].part]
-        return PartProgress(
-            parts.index(active[0].name) + 1, len(parts), active[0].does, share, minutes, min(left, job.minutes_left)
-        )
+        return PartProgress(parts.index(active[0].name) + 1, len(parts), active[0].does, share, minutes, left)

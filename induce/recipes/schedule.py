@@ -5,7 +5,7 @@ The runs of one stage train at the same time, each on one core.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapreplace
@@ -16,12 +16,17 @@ SLACK = 2.0  # factor on the minutes of a part that ends after its passes, in ca
 FILLED = 0.95  # of the time that is left: planned for the students of the vote, which are the last
 
 
-def wall_minutes(stage: Sequence[PartRun], cores: int) -> float:
-    """Wall-clock time of the runs of a stage that ``cores`` cores train in this order."""
+def makespan(minutes: Iterable[float], cores: int) -> float:
+    """Wall-clock time of trainings of so many ``minutes``, which ``cores`` cores begin in this order."""
     ends = [0.0] * cores  # of the last training of each core, the earliest first
-    for run in stage:
-        heapreplace(ends, ends[0] + run.part.minutes)
+    for training in minutes:
+        heapreplace(ends, ends[0] + training)
     return max(ends)
+
+
+def wall_minutes(stage: Sequence[PartRun], cores: int) -> float:
+    """Wall-clock time of the runs of a ``stage`` if each takes the minutes of its part."""
+    return makespan((run.part.minutes for run in stage), cores)
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,19 @@ class Schedule:
         stages = [stage for stage in self.recipe.stages if VOTE not in stage[0].teachers]
         minutes = sum(wall_minutes(stage, self.cores) for stage in stages)
         return min(costs.max_stretch, self.minutes * costs.training_share / minutes)
+
+    def parsing(self, number: int, words: float) -> float:
+        """Planned minutes in which the teachers of stage ``number`` parse ``words`` words."""
+        costs, stage = self.recipe.costs, self.recipe.stages[number]
+        cost = costs.voting if VOTE in stage[0].teachers else costs.teaching * any(run.teachers for run in stage)
+        return cost * words / (60 * costs.words_per_second * self.cores)
+
+    def training(self, run: PartRun, words: float) -> float:
+        """Planned minutes in which ``run`` learns from ``words`` running words, or 0 if it has no number of them."""
+        part = run.part
+        if not words:
+            return part.minutes * self.stretch
+        return part.minutes * words / part.words if part.words else words / (60 * self.recipe.costs.words_per_second)
 
     def share(self, number: int, words: int, minutes_left: float, words_per_second: float) -> float:
         """Share of a text of ``words`` words that the runs of stage ``number`` learn from.

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from shutil import copy, copytree, rmtree
+from types import SimpleNamespace
 
 import pytest
 
 from induce.ensemble.ensemble_description import EnsembleDescription
 from induce.parsing.load import load_parser
-from induce.recipes import result, runner
+from induce.recipes import recipe_job, result, runner
 from induce.recipes.recipe import Part, Recipe
 from induce.recipes.recipe_job import RecipeJob
 from induce.recipes.runner import train_recipe
@@ -20,10 +22,10 @@ from induce.recipes.schedule import Schedule
 from induce.storage.checkpoint import Check
 from induce.storage.locate import ENSEMBLE
 from induce.storage.model_file import MODEL
-from induce.training.events import Event, PartProgress
+from induce.training.events import Event, Finished, PartProgress
 from induce.training.prepare import prepare_text
 from induce.training.request import RunRequest
-from tests.support.tiny import SETTINGS, sentences
+from tests.support.tiny import SETTINGS, assert_equal_weights, sentences
 from treebank.base.errors import SynparseError, UsageError
 from treebank.core.dependency import is_tree
 from treebank.io.read import InputOptions
@@ -166,7 +168,7 @@ def test_student_that_the_time_ended_is_reported_and_continued(tmp_path: Path, m
     with monkeypatch.context() as patch:
         patch.setattr(Schedule, "limit", lambda schedule, run, *arguments: 0.001 if run.part == student else 1)
         patch.setattr(runner, "MIN_MINUTES", 0.001)
-        list(train_recipe(request(run), recipe, report=lines.append))
+        list(train_recipe(request(run), recipe, max_minutes=60, report=lines.append))
     [warning] = [line for line in lines if "the time ended" in line]
     assert warning.startswith("warning: the time ended the training of student-1 in pass ")
     assert warning.endswith(" of 30; continue with --resume --max-minutes M")
@@ -182,7 +184,7 @@ def test_parts_without_time_are_left_out_and_trained_by_resume(
     run, lines = tmp_path / "run", list[str]()
     with monkeypatch.context() as patch:
         patch.setattr(RecipeJob, "minutes_left", property(lambda job: 9.0 - 5 * len(job.plan.done)))
-        list(train_recipe(request(run), RECIPE, report=lines.append))
+        list(train_recipe(request(run), RECIPE, max_minutes=10, report=lines.append))
     assert stored(run)["done"] == NAMES[:2]
     late = [line for line in lines if line.startswith("warning: no time is left for ")]
     assert [line.partition(";")[0].rpartition(" for ")[2] for line in late] == ["grammar-1, grammar-2", "student-1"]
@@ -192,12 +194,34 @@ def test_parts_without_time_are_left_out_and_trained_by_resume(
     assert trees(run) == trees(complete[0])
 
 
+def test_without_a_limit_neither_speed_nor_interruption_change_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock that is a thousand times as fast stands for a busy machine."""
+    grammar, student = replace(GRAMMAR, max_passes=2), replace(STUDENT, count=2, max_passes=9, words=2000)
+    recipe = replace(RECIPE, parts=(ONLSTM, grammar, student), minutes=1)
+    quiet, busy, lines, done = tmp_path / "quiet", tmp_path / "busy", list[str](), set[str]()
+    list(train_recipe(request(quiet), recipe))
+    monkeypatch.setattr(recipe_job, "time", SimpleNamespace(monotonic=lambda: 1000 * time.monotonic()))
+    for name, event in train_recipe(request(busy), recipe, report=lines.append, stop=lambda: "student-1" in done):
+        if isinstance(event, Finished):
+            done.add(name)
+    assert "student-2" not in stored(busy)["done"]
+    list(train_recipe(RunRequest(run=str(busy), resume=True, device="cpu"), report=lines.append))
+    assert stored(busy)["seconds"] > 60 * recipe.minutes
+    for name in ("done", "shares", "planned"):
+        assert stored(busy)[name] == stored(quiet)[name], name
+    for name in stored(quiet)["done"]:
+        assert_equal_weights(busy / "parts" / name, quiet / "parts" / name)
+    assert not [line for line in lines if "time" in line]
+
+
 def test_parsing_for_students_ends_with_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
     left = property(lambda job: 5.0 - 5 * any(line.startswith("student-1: the text") for line in job.plan.log))
     monkeypatch.setattr(RecipeJob, "minutes_left", left)
     recipe = replace(RECIPE, parts=(PRPN, STUDENT), result="student")
-    list(train_recipe(request(tmp_path / "run"), recipe, report=lines.append))
+    list(train_recipe(request(tmp_path / "run"), recipe, max_minutes=10, report=lines.append))
     assert trees(tmp_path / "run") == trees(tmp_path / "run" / "parts" / "prpn-1")
 
 
