@@ -20,8 +20,8 @@ from bench.report import markdown
 RUNS = {
     "segment-edges": ("parts/segment-edges-1",),
     "chart": ("parts/chart-1",),
-    "first, taught": ("parts/first-1", "parts/first-3"),
-    "first, free": ("parts/first-2", "parts/first-4"),
+    "first, taught": ("parts/first-1", "parts/first-2"),
+    "first, free": ("parts/first-3", "parts/first-4"),
     "second": ("parts/second-1", "parts/second-2"),
     "vote": ("parts/vote",),
     "result": (".",),

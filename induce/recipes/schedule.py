@@ -13,6 +13,7 @@ from heapq import heapreplace
 from induce.recipes.recipe import VOTE, PartRun, Recipe
 
 SLACK = 2.0  # factor on the minutes of a part that ends after its passes, in case other programs slow it down
+READ = 0.45  # of the words of a text: what a pass reads on average if it begins with short sentences
 FILLED = 0.95  # of the time that is left: planned for the students of the vote, which are the last
 
 
@@ -46,9 +47,10 @@ class Schedule:
         return min(costs.max_stretch, self.minutes * costs.training_share / minutes)
 
     def parsing(self, number: int, words: float) -> float:
-        """Planned minutes in which the teachers of stage ``number`` parse ``words`` words."""
-        costs, stage = self.recipe.costs, self.recipe.stages[number]
-        cost = costs.voting if VOTE in stage[0].teachers else costs.teaching * any(run.teachers for run in stage)
+        """Planned minutes in which the teachers of stage ``number`` parse ``words`` words, if these learn in passes."""
+        costs, taught_by = self.recipe.costs, {run.part.teachers for run in self.recipe.stages[number]}
+        grammars = {part.name for part in self.recipe.parts if part.max_passes}
+        cost = costs.voting if VOTE in taught_by else costs.teaching if taught_by & grammars else 0.0
         return cost * words / (60 * costs.words_per_second * self.cores)
 
     def training(self, run: PartRun, words: float) -> float:
@@ -64,7 +66,7 @@ class Schedule:
         As much is used as can be parsed in the time that training leaves, at the speed ``words_per_second`` of a
         grammar that learns. Half of this time is for the vote. It is at least a tenth of the minutes that are left, and
         half of them in the last stage. Students of a few sentences are worse than none, so their share is at least a
-        tenth.
+        tenth. Grammars read no more than they can learn from in all passes.
         """
         costs, stages = self.recipe.costs, self.recipe.stages
         is_last = VOTE in stages[number][0].teachers
@@ -72,7 +74,10 @@ class Schedule:
         training = minutes * costs.words_per_second / words_per_second * (1.0 if is_last else self.stretch)
         parsing = max((0.5 if is_last else 0.1) * minutes_left, minutes_left - training)
         parsed = 60 * parsing * self.cores * words_per_second / (costs.voting if is_last else 2 * costs.teaching)
-        return round(min(1.0, max(0.1 if is_last else 0.001, parsed / max(1, words))), 3)
+        learned = 60 * self.stretch * costs.words_per_second  # in a minute of a part
+        limited = [run.part for run in stages[number] if run.part.max_passes and not run.part.words]
+        read = min((part.minutes * learned / (READ * part.max_passes) for part in limited), default=parsed)
+        return round(min(1.0, max(0.1 if is_last else 0.001, min(parsed, read) / max(1, words))), 3)
 
     def room(
         self, number: int, remaining: Sequence[PartRun], minutes_left: float, words_per_second: float = 0.0
