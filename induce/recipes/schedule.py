@@ -14,7 +14,7 @@ from induce.recipes.recipe import VOTE, PartRun, Recipe
 
 SLACK = 2.0  # factor on the minutes of a part that ends after its passes, in case other programs slow it down
 READ = 0.45  # of the words of a text: what a pass reads on average if it begins with short sentences
-ENOUGH = 5  # passes over a part of a text are better than fewer over all of it
+ENOUGH = 5  # passes, for which the share of a large text leaves time; fewer over all of it were not compared
 FILLED = 0.95  # of the time that is left: planned for the students of the vote, which are the last
 
 
@@ -55,7 +55,7 @@ class Schedule:
         return cost * words / (60 * costs.words_per_second * self.cores)
 
     def training(self, run: PartRun, words: float) -> float:
-        """Planned minutes in which ``run`` learns from ``words`` running words, or 0 if it has no number of them."""
+        """Planned minutes in which ``run`` learns from ``words`` running words. 0 words: the minutes of its part."""
         part = run.part
         if not words:
             return part.minutes * self.stretch
