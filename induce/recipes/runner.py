@@ -18,6 +18,7 @@ from induce.recipes.recipe import VOTE, PartRun, Recipe, read_recipe, recipe_for
 from induce.recipes.recipe_job import BRANCHING, RecipeJob, Report
 from induce.recipes.result import branching_notes, write_result, write_vote
 from induce.recipes.schedule import Schedule, makespan
+from induce.settings.presets import resolve
 from induce.settings.run import entry_of
 from induce.training.events import Event, Finished, PartProgress, Progress
 from induce.training.parallel import Training, train_all
@@ -259,8 +260,8 @@ def _training(
 ) -> tuple[Training, int]:
     """The training of ``run`` for at most ``room`` times its minutes. ``data`` are its text if it has teachers.
 
-    Without a time limit of the job, it ends after its passes, if it has a number of them. Also returns the number of
-    running words that it learns from, 0 if that is unknown.
+    Without a time limit of the job, it has none, either, if it makes a number of passes or needs no gradients. Also
+    returns the number of running words that it learns from, 0 if that is unknown.
     """
     request, part, words, used = job.request_of(run), run.part, 0, 0.0
     if request.resume:
@@ -281,7 +282,8 @@ def _training(
             longest = f"loader.longer={loader.longer}" if loader.first_longest else "loader.first_longest=0"
             settings = [f"train.epochs={passes}", longest]
         request = replace(request, settings=(*request.settings, *settings))
-    limit = max(MIN_MINUTES, schedule.limit(run, room, used)) if job.plan.limited or not part.max_passes else None
+    ends = part.max_passes or resolve(preset=run.preset, settings=part.settings).optimizer_name == "none"
+    limit = None if ends and not job.plan.limited else max(MIN_MINUTES, schedule.limit(run, room, used))
     job.note(f"{run.name}: preset {run.preset}" + (f", up to {_duration(limit)}" if limit else ""))
     return Training(run.name, request, data, limit), words
 
