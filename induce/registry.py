@@ -302,6 +302,7 @@ PRIORS: Registry[PriorEntry] = Registry(
     "prior",
     {
         "prefix-symbols": PriorEntry("induce.decoding.priors:prefix_symbols", SpanScores, needs_counts=True),
+        "initial-spans": PriorEntry("induce.decoding.priors:initial_spans", SpanScores),
         "segment-edges": PriorEntry("induce.decoding.priors:segment_edges", SpanScores, needs_counts=True),
         "branching": PriorEntry("induce.decoding.priors:branching_spans", SpanScores),
         "punctuation": PriorEntry("induce.decoding.priors:punctuation", SpanScores),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from cli.command import command, option
-from cli.options import OUTPUT, decoder_option, not_empty, note
+from cli.options import OUTPUT, decoder_option, not_empty, note, priors_option
 
 VOTING = "Voting"
 EXAMPLES = [
@@ -38,6 +38,7 @@ EXAMPLES = [
     group=VOTING,
 )
 @decoder_option
+@priors_option
 @option(
     "-o",
     "--output",
@@ -57,6 +58,7 @@ def combine(
     threshold: float,
     votes: str | None,
     decoder: str | None,
+    priors: str | None,
 ) -> None:
     """Combine models into an ensemble, which all commands take like a model.
 
@@ -74,6 +76,7 @@ def combine(
         threshold=threshold,
         sums=None if votes is None else votes == "marginals",
         decoder=decoder or "",
+        priors=tuple(filter(None, (priors or "").replace("+", ",").split(","))),
         report=note,
     )
     for member in ensemble.description.members:

@@ -82,6 +82,8 @@ def _ensemble(run: Path) -> Iterator[str]:
         yield f"learned from: {description.learned_from}"
     votes = "with their probabilities" if description.sums else "with their trees"
     yield f"votes: {votes}, decoder {description.decoder}, threshold {description.threshold:g}"
+    if description.priors:
+        yield f"priors of the votes: {', '.join(description.priors)}"
     if description.head_style:
         yield f"heads: {description.head_style} words"
     yield f"word normalization: {description.normalization}"

@@ -11,8 +11,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from induce.data.vocabulary import RECIPES
-from induce.decoding.specification import canonical_decoder, decoder_entry, decoders_of
-from induce.ensemble.ensemble import Ensemble, load_ensemble
+from induce.decoding.specification import (
+    canonical_decoder,
+    check_priors,
+    decoder_entry,
+    decoders_of,
+    parse_priors,
+)
+from induce.ensemble.ensemble import STRUCTURES, Ensemble, load_ensemble
 from induce.ensemble.ensemble_description import EnsembleDescription, Member, members_folder
 from induce.ensemble.voters import ParserVoter, Voter, make_voter
 from induce.parsing.load import load_parser, read_trained
@@ -40,6 +46,7 @@ class EnsemblePlan:
     heads: bool = False  # give heads although some members give trees
     threshold: float = 0.0  # share of votes that a phrase needs
     sums: bool | None = None  # whether to sum probabilities
+    priors: tuple[str, ...] = ()  # of the votes: NAME:STRENGTH
     decoder: str = ""
     normalization: str = ""
 
@@ -67,6 +74,8 @@ class EnsemblePlan:
         output: Output = "heads" if self.heads or outputs == {"heads"} else "trees"
         if output == "heads" and self.threshold:
             raise UsageError("a threshold is for trees: every word has one head, whatever its votes")
+        priors = parse_priors(self.priors)
+        check_priors(priors, (STRUCTURES[output],), has_counts=False)
         fitted = [_with_decoder(spec, voter, output, report) for spec, voter in zip(specs, voters, strict=True)]
         default = "mbr-nary" if self.threshold else _common_decoder(voters, output)
         styles = {voter.head_style for voter in voters if voter.output == "heads"}
@@ -77,6 +86,7 @@ class EnsemblePlan:
             decoder=canonical_decoder(self.decoder or default),
             members=tuple(map(Member.of, fitted)),
             threshold=self.threshold,
+            priors=tuple(map(str, priors)),
             learned_from="; ".join(dict.fromkeys(voter.learned_from for voter in voters if voter.learned_from)),
             head_style=styles.pop() if len(styles) == 1 else "",
         )

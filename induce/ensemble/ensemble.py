@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
+from induce.data.punctuation import gaps
 from induce.data.vocabulary import RECIPES
 from induce.decoding.chart import mbr_splits
 from induce.decoding.heads import heads_in_tree
-from induce.decoding.specification import NO_PRIORS
+from induce.decoding.priors import AppliedPriors, Evidence
+from induce.decoding.specification import NO_PRIORS, parse_priors
 from induce.ensemble.ensemble_description import EnsembleDescription, digest_of, members_folder
-from induce.ensemble.voters import Voter, Votes, make_voter
+from induce.ensemble.voters import ParserVoter, Voter, Votes, make_voter
 from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser, PredictOptions, Report, Words, common_rule
 from induce.parsing.reading import Reading
@@ -36,7 +39,7 @@ STRUCTURES: dict[str, type[Structure]] = {"trees": SpanScores, "heads": HeadDist
 class Ensemble(Parser):
     """A parser whose members vote. ``report`` is called with a message for sentences without votes of a member.
 
-    ``without_priors``: the priors of all members are switched off.
+    ``without_priors``: the priors of the votes and of all members are switched off.
     """
 
     name = "ensemble"
@@ -70,6 +73,10 @@ class Ensemble(Parser):
         self.tokenization = common_rule(voter.tokenization for voter in voters)
         self.device = "cpu" if all(voter.device == "cpu" for voter in voters) else "cuda"
         self.without_priors, self.report = without_priors, report
+        directions = [voter.parser.right_probability for voter in voters if isinstance(voter, ParserVoter)]
+        self.right_probability = fmean(directions or [self.right_probability])
+        priors = () if without_priors else parse_priors(description.priors)
+        self._applied = AppliedPriors(priors, self.right_probability)
 
     @property
     def decoded(self) -> str:
@@ -121,7 +128,11 @@ class Ensemble(Parser):
             silent[""] += all(vote is None for vote in votes)
             shares = self._combine(votes, len(words[index]))
             row: Any = shares if len(shares) else []
-            adjusted = shares - self.threshold if self.threshold and len(shares) else None
+            adjusted = None
+            if len(shares) and (self._applied.priors or self.threshold):
+                marks = gaps(sentence.words, words[index])
+                preferred = self._applied.adjust(shares, Evidence(marks, self.right_probability)).adjusted
+                adjusted = (shares if preferred is None else preferred) - self.threshold
             readings.append(Reading(sentence.words, words[index], self.structure, row, adjusted))
         return readings, +silent
 
@@ -165,7 +176,7 @@ def load_ensemble(
     if layer is not None or distances is not None:
         raise SynparseError(f"{path}: an ensemble has no layers or distances; its members have: RUN@layer=2")
     if priors not in (None, NO_PRIORS):
-        raise SynparseError(f"{path}: an ensemble has no priors, its members have; --priors none is possible")
+        raise SynparseError(f"{path}: combine --priors chooses those of an ensemble; here only --priors none is possible")
     without = {"priors": NO_PRIORS} if priors else {}
     checking = iter([report])  # one member checks the text
 

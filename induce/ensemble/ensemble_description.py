@@ -61,6 +61,7 @@ class EnsembleDescription:
     decoder: str
     members: tuple[Member, ...]
     threshold: float = 0.0  # share of the votes that a phrase needs; 0 gives binary trees
+    priors: tuple[str, ...] = ()  # of the votes, besides those of the members
     learned_from: str = ""
     head_style: str = ""  # "content" or "function" if all members that give heads state it
 

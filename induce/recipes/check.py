@@ -37,6 +37,8 @@ def check_recipe(recipe: Recipe, request: RunRequest, where: str) -> None:
     if recipe.estimated_prior:
         with _located(f"{where}: estimated_prior"):
             parse_priors([f"{recipe.estimated_prior}:{STRONGEST:g}"])
+    with _located(f"{where}: vote_priors"):
+        parse_priors(recipe.vote_priors)
     for part in sorted(recipe.parts, key=lambda part: part.teachers == VOTE):  # students of the vote are the last
         if part.teachers == VOTE and VOTE not in sources:
             sources[VOTE] = [_vote(recipe, sources, where)]
@@ -67,12 +69,10 @@ def _located(where: str) -> Iterator[None]:
 def _configs(part: Part, runs: Sequence[PartRun], request: RunRequest) -> Iterator[RunConfig]:
     """The different settings of the runs of a part."""
     for preset, teachers in dict.fromkeys((run.preset, bool(run.teachers)) for run in runs):
-        names = next(run.teachers for run in runs if bool(run.teachers) == teachers)
-        options = replace(request, preset=preset, settings=part.settings, teachers=names, seed=1)
+        names = next(run.teacher for run in runs if bool(run.teachers) == teachers)
+        options = replace(request, preset=preset, settings=part.settings, teachers=tuple(filter(None, [names])), seed=1)
         config = resolved_config(options)
         options.check_model(config)
-        if entry_of(config).learns_trees and len(names) > 1:
-            raise SynparseError(f"model {config.model_name!r} learns from one teacher")
         yield config
 
 

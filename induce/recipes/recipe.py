@@ -42,7 +42,7 @@ class Part:
     max_passes: int = 0  # over the text, fewer if there is less time; 0: as many as in the preset
     words: int = 0  # to learn from in all passes together; 0: as many as there is time for
     teachers: str = ""  # the part whose models teach, in turn, or "vote"
-    teachers_per_student: int = 1  # models of that part that teach together
+    teachers_per_student: int = 1  # models of that part whose vote teaches
     with_teacher: int = 0  # models that have a teacher, the first ones; 0: all
     settings: tuple[str, ...] = ()  # table.key=value
     votes: bool = True
@@ -76,6 +76,13 @@ class PartRun:
         return f"{self.part.name}-{self.number}"
 
     @property
+    def teacher(self) -> str:
+        """Name of the folder of the model that teaches it, or of the vote of several, such as ``first-1-2``."""
+        if len(self.teachers) < 2:
+            return "".join(self.teachers)
+        return "-".join([self.part.teachers, *(name.rpartition("-")[2] for name in self.teachers)])
+
+    @property
     def preset(self) -> str:
         """Name of its preset."""
         return self.part.presets[(self.number - 1) % len(self.part.presets)]
@@ -107,6 +114,7 @@ class Recipe:
     costs: Costs = field(default_factory=Costs)
     small_text_words: int = 0  # for a text with fewer words, the recipe ``small_text_recipe`` is used instead
     small_text_recipe: str = ""
+    vote_priors: tuple[str, ...] = ()  # NAME:STRENGTH, of all votes
     estimated_prior: str = ""  # with the strength of `recipe_job.prior_strength` in votes and teachers
     confidence: str = ""  # the part whose probabilities calibrate the result; "": the vote
     styles: tuple[str, ...] = ()  # values of {style} in presets and settings
@@ -174,7 +182,7 @@ class Recipe:
 
     @property
     def runs(self) -> list[PartRun]:
-        """All trainings. Teachers that teach together are evenly spaced in their part."""
+        """All trainings. Teachers that vote together are evenly spaced in their part."""
         counts = {part.name: part.count for part in self.parts}
         result = []
         for part in self.parts:

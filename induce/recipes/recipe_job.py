@@ -235,7 +235,7 @@ class RecipeJob:
             preset=run.preset,
             seed=run.number + SEEDS_PER_JOB * ((self.request.seed or 1) - 1),
             settings=(*text_share, *run.part.settings, *self.request.settings),
-            teachers=tuple(self.model_spec(name).name for name in run.teachers),
+            teachers=(self.model_spec(run.teacher).name,) if run.teachers else (),
             overwrite=False,
         )
 

@@ -26,10 +26,20 @@ CALIBRATION_SENTENCES = 400  # of the text, parsed by the model that calibrates 
 TRIVIAL_PERCENT = 90.0  # of the phrases of right or left branching, from which a warning is printed
 
 
+def write_teachers(job: RecipeJob, stage: Sequence[PartRun]) -> None:
+    """Make the ensembles that teach runs of ``stage``: the vote of all parts, or that of several runs of a part."""
+    for run in {run.teacher: run for run in stage if VOTE in run.teachers or len(run.teachers) > 1}.values():
+        is_all = VOTE in run.teachers
+        voters = [voter for voter in job.trained(voters=is_all) if is_all or voter.name in run.teachers]
+        if voters:
+            write_vote(job, voters, job.run_folder(run.teacher))
+
+
 def write_vote(job: RecipeJob, runs: Sequence[PartRun], folder: Path) -> None:
     """Make ``folder`` the ensemble of these runs, each with the weight of its part and the estimated prior."""
     members = [replace(job.model_spec(run.name), weight=run.part.weight).name for run in runs]
-    combine(members, str(folder), overwrite=True, replace_model=True, report=job.note)
+    priors = job.plan.recipe.vote_priors
+    combine(members, str(folder), overwrite=True, replace_model=True, priors=priors, report=job.note)
     job.note(f"{folder} is the vote of {', '.join(run.name for run in runs)}")
 
 

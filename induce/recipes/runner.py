@@ -16,7 +16,7 @@ from induce.models.base import check_fits
 from induce.recipes.check import check_recipe
 from induce.recipes.recipe import VOTE, PartRun, Recipe, read_recipe, recipe_for
 from induce.recipes.recipe_job import BRANCHING, RecipeJob, Report
-from induce.recipes.result import branching_notes, write_result, write_vote
+from induce.recipes.result import branching_notes, write_result, write_teachers
 from induce.recipes.schedule import Schedule, makespan
 from induce.settings.presets import resolve
 from induce.settings.run import entry_of
@@ -58,8 +58,7 @@ def train_recipe(
     for number, stage in enumerate(plan.recipe.stages):
         remaining = [run for run in stage if run.name not in plan.done]
         yield "", progress.begin(stage)
-        if VOTE in stage[0].teachers:
-            write_vote(job, job.trained(voters=True), job.run_folder(VOTE))
+        write_teachers(job, stage)
         if not any(job.run_folder(run.name).exists() for run in stage):
             _choose_share(number, job, schedule, teaching_seconds)
         began = time.monotonic()
@@ -241,7 +240,7 @@ def _parsed_texts(runs: Sequence[PartRun], job: RecipeJob, stop: Stop) -> dict[s
         if not request.teachers or job.is_over:
             continue
         if key not in shared:
-            job.note(f"{run.name}: the text is parsed by {', '.join(run.teachers)}")
+            job.note(f"{run.name}: the text is parsed by {run.teacher}")
             try:
                 shared[key] = load_data(request, stop=lambda: stop() or job.is_over)
             except KeyboardInterrupt:

@@ -101,6 +101,16 @@ def test_symbol_that_rarely_ends_a_segment_counts_less() -> None:
     assert priors.prefix_symbols(symbols.sum(-1), left, 1.0)[0, 2] == weighted[0, 2]
 
 
+def test_first_words_are_a_phrase_only_if_they_are_few() -> None:
+    scores = np.ones((5, 6), dtype=np.float32)
+    right = priors.initial_spans(scores, Evidence([0] * 5, RIGHT), 2.0)
+    assert right[0].tolist() == pytest.approx([1, 1, 1, 4 / 9, 1 / 4, 1])  # the sentence itself keeps its score
+    assert (right[1:] == 1).all()
+    mean = priors.initial_spans(scores, Evidence([0] * 5, 0.5), 2.0)
+    assert mean[0, 4] == pytest.approx(1 / 2)
+    assert (priors.initial_spans(scores, Evidence([0] * 5, LEFT), 2.0) == 1).all()
+
+
 def evidence_of(right_probability: float) -> Evidence:
     draw = np.random.default_rng(1)
     symbols = draw.random((5, 6, 2)).astype(np.float32) / 4

@@ -28,7 +28,7 @@ from induce.storage.outputs import RunLock
 from tests.support import tiny
 from tests.support.calls import sealed_json
 from tests.support.model_files import MODEL, rewrite
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 from treebank.core.baselines import random_uniform
 from treebank.core.sentence import ROOT
 from treebank.core.tree import Tree
@@ -114,6 +114,20 @@ def test_threshold_flattens_trees(tmp_path: Path) -> None:
     assert [str(tree) for tree in made.parse(["a b c d"])] == ["(X (W a) (W b) (X (W c) (W d)))"]
     binary = load_parser(tmp_path / "v", decoder="mbr")
     assert len(next(iter(binary.parse(["a b c d"]))).spans) == 3
+
+
+def test_priors_of_the_votes_change_the_tree_and_can_be_switched_off(tmp_path: Path) -> None:
+    left = write_trees(tmp_path / "left.txt", ["(((a b) c) d)"]) + "@weight=1.1"
+    right = write_trees(tmp_path / "right.txt", ["(a ((b c) d))"])
+    made = combine([left, right], str(tmp_path / "v"), priors=("initial-spans:2", "none"))
+    assert made.description.priors == ("initial-spans:2",)
+    assert [str(tree) for tree in made.parse(["a b c d"])] == ["(X (W a) (X (X (W b) (W c)) (W d)))"]
+    (reading,) = made.predict(["a b c d"])
+    assert reading.row[0, 3] == pytest.approx(1.1 / 2.1)  # the votes themselves
+    plain = load_parser(tmp_path / "v", priors="none")
+    assert [str(tree) for tree in plain.parse(["a b c d"])] == ["(X (X (X (W a) (W b)) (W c)) (W d))"]
+    with pytest.raises(UsageError, match="prior 'segment-edges:1' needs the counts"):
+        combine([left, right], str(tmp_path / "w"), priors=("segment-edges:1",))
 
 
 def test_members_without_a_vote_are_reported(tmp_path: Path) -> None:

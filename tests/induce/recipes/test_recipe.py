@@ -47,11 +47,11 @@ def test_unknown_style_of_a_recipe_is_refused() -> None:
 
 def test_teachers_are_trained_before_their_students() -> None:
     stages = [{run.name: run.teachers for run in stage} for stage in read_recipe("best").stages]
-    edges = ("segment-edges-1",)
+    edges, grammars = ("segment-edges-1",), ("first-1", "first-2", "first-3", "first-4")
     assert stages == [
         {"segment-edges-1": (), "first-3": (), "first-4": ()},
         {"first-1": edges, "first-2": edges, "chart-1": edges},
-        {"second-1": ("first-1", "first-3"), "second-2": ("first-2", "first-4")},
+        {"second-1": grammars, "second-2": grammars},
         {"student-1": (VOTE,), "student-2": (VOTE,)},
     ]
 

@@ -389,17 +389,20 @@ def test_failed_call_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_two_teach_together_and_all_vote(tmp_path: Path) -> None:
+def test_the_vote_of_two_teaches_and_all_vote(tmp_path: Path) -> None:
     first = replace(GRAMMAR, name="first", teachers="prpn", with_teacher=1, votes=False)
     second = replace(GRAMMAR, teachers="first", teachers_per_student=2)
-    recipe = replace(RECIPE, parts=(replace(PRPN, weight=2.0), first, second))
+    parts = (replace(PRPN, weight=2.0), first, second)
+    recipe = replace(RECIPE, parts=parts, vote_priors=("initial-spans:1",))
     run = tmp_path / "run"
     list(train_recipe(request(run), recipe))
     parts = run / "parts"
     assert [load_parser(parts / f"first-{k}").learned_from.count("prpn-1") for k in (1, 2)] == [1, 0]
     for name in ("grammar-1", "grammar-2"):
-        source = load_parser(parts / name).learned_from
-        assert source == f"parsed trees: {parts / 'first-1'}, {parts / 'first-2'} (teacher)"
+        assert load_parser(parts / name).learned_from == f"parsed trees: {parts / 'first-1-2'} (teacher)"
+    teacher = load_parser(parts / "first-1-2").description
+    assert [member.path for member in teacher.members] == ["../first-1", "../first-2"]
+    assert teacher.priors == load_parser(run).description.priors == ("initial-spans:1",)
     members = [(member.path, member.weight) for member in load_parser(run).description.members]
     assert members == [("parts/prpn-1", 2), ("parts/grammar-1", 1), ("parts/grammar-2", 1)]
 
