@@ -176,7 +176,9 @@ def load_ensemble(
     if layer is not None or distances is not None:
         raise SynparseError(f"{path}: an ensemble has no layers or distances; its members have: RUN@layer=2")
     if priors not in (None, NO_PRIORS):
-        raise SynparseError(f"{path}: combine --priors chooses those of an ensemble; here only --priors none is possible")
+        raise SynparseError(
+            f"{path}: combine --priors chooses those of an ensemble; here only --priors none is possible"
+        )
     without = {"priors": NO_PRIORS} if priors else {}
     checking = iter([report])  # one member checks the text
 

@@ -92,7 +92,9 @@ def test_priors_that_the_decoder_does_not_read_are_refused(call: Caller, tiny_mo
 def test_members_of_an_ensemble_can_be_without_priors(call: Caller) -> None:
     call.result("combine", "english-grammar", "baseline:left", "-o", "both")
     assert synparse.load("both", priors="none").decoded.endswith("|priors:none")
-    with pytest.raises(SynparseError, match="both: combine --priors chooses those of an ensemble; here only --priors none"):
+    with pytest.raises(
+        SynparseError, match="both: combine --priors chooses those of an ensemble; here only --priors none"
+    ):
         synparse.load("both", priors="brackets:1")
     call.result("combine", "english-grammar@priors=branching:5", "baseline:left", "-o", "own")
     (member, _) = synparse.load("own", priors="none").voters
