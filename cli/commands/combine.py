@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from cli.command import command, option
-from cli.options import OUTPUT, decoder_option, not_empty, note, priors_option
+from cli.options import OUTPUT, decoder_option, not_empty, note
 
 VOTING = "Voting"
 EXAMPLES = [
@@ -37,8 +37,13 @@ EXAMPLES = [
     help="Vote with each member's tree (default for trees) or with its probabilities (default for heads).",
     group=VOTING,
 )
+@option(
+    "--priors",
+    metavar="LIST",
+    help="Priors of the votes, besides those of the members: NAME:STRENGTH,… such as initial-spans:1.",
+    group=VOTING,
+)
 @decoder_option
-@priors_option
 @option(
     "-o",
     "--output",
