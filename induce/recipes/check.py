@@ -69,10 +69,12 @@ def _located(where: str) -> Iterator[None]:
 def _configs(part: Part, runs: Sequence[PartRun], request: RunRequest) -> Iterator[RunConfig]:
     """The different settings of the runs of a part."""
     for preset, teachers in dict.fromkeys((run.preset, bool(run.teachers)) for run in runs):
-        names = next(run.teacher for run in runs if bool(run.teachers) == teachers)
-        options = replace(request, preset=preset, settings=part.settings, teachers=tuple(filter(None, [names])), seed=1)
+        names = next(run.teachers for run in runs if bool(run.teachers) == teachers)
+        options = replace(request, preset=preset, settings=part.settings, teachers=names, seed=1)
         config = resolved_config(options)
         options.check_model(config)
+        if entry_of(config).learns_trees and len(names) > 1:
+            raise SynparseError(f"model {config.model_name!r} learns from one teacher")
         yield config
 
 

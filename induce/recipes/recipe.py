@@ -42,7 +42,8 @@ class Part:
     max_passes: int = 0  # over the text, fewer if there is less time; 0: as many as in the preset
     words: int = 0  # to learn from in all passes together; 0: as many as there is time for
     teachers: str = ""  # the part whose models teach, in turn, or "vote"
-    teachers_per_student: int = 1  # models of that part whose vote teaches
+    teachers_per_student: int = 1  # models of that part that teach together
+    vote_below: float = 0.0  # if the estimated prior is weaker than this, the vote of that part teaches instead
     with_teacher: int = 0  # models that have a teacher, the first ones; 0: all
     settings: tuple[str, ...] = ()  # table.key=value
     votes: bool = True
@@ -74,13 +75,6 @@ class PartRun:
     def name(self) -> str:
         """Name of its folder."""
         return f"{self.part.name}-{self.number}"
-
-    @property
-    def teacher(self) -> str:
-        """Name of the folder of the model that teaches it, or of the vote of several, such as ``first-1-2``."""
-        if len(self.teachers) < 2:
-            return "".join(self.teachers)
-        return "-".join([self.part.teachers, *(name.rpartition("-")[2] for name in self.teachers)])
 
     @property
     def preset(self) -> str:
@@ -148,6 +142,8 @@ class Recipe:
             raise ValueError(f"the result {self.result!r} is not a part")
         if self.estimated_prior and not any(0 < part.with_teacher < part.count for part in self.parts):
             raise ValueError("estimated_prior needs a part of which some models have a teacher: with_teacher < count")
+        if not self.estimated_prior and any(part.vote_below for part in self.parts):
+            raise ValueError("vote_below needs estimated_prior, with whose strength it is compared")
         if bool(self.small_text_words) != bool(self.small_text_recipe):
             raise ValueError("small_text_words and small_text_recipe need each other")
 
@@ -182,7 +178,7 @@ class Recipe:
 
     @property
     def runs(self) -> list[PartRun]:
-        """All trainings. Teachers that vote together are evenly spaced in their part."""
+        """All trainings. Teachers that teach together are evenly spaced in their part."""
         counts = {part.name: part.count for part in self.parts}
         result = []
         for part in self.parts:

@@ -119,7 +119,7 @@ class RecipeJob:
     def begin(self) -> None:
         """Write a new plan, after everything that can fail without a trained model. Remove an overwritten job."""
         for run in sorted((self.folder / PARTS).glob("*")):
-            if run.is_dir() and (run.name == VOTE or run.name.rpartition("-")[2].isdecimal()):
+            if run.is_dir() and (run.name.endswith(VOTE) or run.name.rpartition("-")[2].isdecimal()):
                 clear(run)
                 (run / ENSEMBLE).unlink(missing_ok=True)
                 with suppress(OSError):  # not empty: it contains files of the user
@@ -221,6 +221,11 @@ class RecipeJob:
         priors[recipe.estimated_prior] = self.plan.strength
         return replace(spec, priors="+".join(f"{key}:{value:g}" for key, value in priors.items()))
 
+    def teachers_of(self, run: PartRun) -> tuple[str, ...]:
+        """Names of the folders of its teachers: models, or the vote of all parts or of one part."""
+        is_vote = 0 < self.plan.strength < run.part.vote_below
+        return (f"{run.part.teachers}-{VOTE}",) if is_vote else run.teachers
+
     def request_of(self, run: PartRun) -> RunRequest:
         """The request of one training run, which is resumed if it has begun."""
         number = next(number for number, stage in enumerate(self.plan.recipe.stages) if run in stage)
@@ -235,7 +240,7 @@ class RecipeJob:
             preset=run.preset,
             seed=run.number + SEEDS_PER_JOB * ((self.request.seed or 1) - 1),
             settings=(*text_share, *run.part.settings, *self.request.settings),
-            teachers=(self.model_spec(run.teacher).name,) if run.teachers else (),
+            teachers=tuple(self.model_spec(name).name for name in self.teachers_of(run)),
             overwrite=False,
         )
 

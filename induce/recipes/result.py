@@ -27,12 +27,11 @@ TRIVIAL_PERCENT = 90.0  # of the phrases of right or left branching, from which 
 
 
 def write_teachers(job: RecipeJob, stage: Sequence[PartRun]) -> None:
-    """Make the ensembles that teach runs of ``stage``: the vote of all parts, or that of several runs of a part."""
-    for run in {run.teacher: run for run in stage if VOTE in run.teachers or len(run.teachers) > 1}.values():
-        is_all = VOTE in run.teachers
-        voters = [voter for voter in job.trained(voters=is_all) if is_all or voter.name in run.teachers]
-        if voters:
-            write_vote(job, voters, job.run_folder(run.teacher))
+    """Make the ensembles that teach runs of ``stage``: the vote of all parts, or that of one part."""
+    votes = {name: run.part.teachers for run in stage for name in job.teachers_of(run) if name.endswith(VOTE)}
+    for name, part in votes.items():
+        voters = [run for run in job.trained(voters=part == VOTE) if part in (VOTE, run.part.name)]
+        write_vote(job, voters, job.run_folder(name))
 
 
 def write_vote(job: RecipeJob, runs: Sequence[PartRun], folder: Path) -> None:

@@ -240,7 +240,7 @@ def _parsed_texts(runs: Sequence[PartRun], job: RecipeJob, stop: Stop) -> dict[s
         if not request.teachers or job.is_over:
             continue
         if key not in shared:
-            job.note(f"{run.name}: the text is parsed by {run.teacher}")
+            job.note(f"{run.name}: the text is parsed by {', '.join(job.teachers_of(run))}")
             try:
                 shared[key] = load_data(request, stop=lambda: stop() or job.is_over)
             except KeyboardInterrupt:

@@ -47,11 +47,11 @@ def test_unknown_style_of_a_recipe_is_refused() -> None:
 
 def test_teachers_are_trained_before_their_students() -> None:
     stages = [{run.name: run.teachers for run in stage} for stage in read_recipe("best").stages]
-    edges, grammars = ("segment-edges-1",), ("first-1", "first-2", "first-3", "first-4")
+    edges = ("segment-edges-1",)
     assert stages == [
         {"segment-edges-1": (), "first-3": (), "first-4": ()},
         {"first-1": edges, "first-2": edges, "chart-1": edges},
-        {"second-1": grammars, "second-2": grammars},
+        {"second-1": ("first-1", "first-3"), "second-2": ("first-2", "first-4")},
         {"student-1": (VOTE,), "student-2": (VOTE,)},
     ]
 
@@ -77,6 +77,7 @@ def test_grammars_of_each_type_and_a_chart_parser_vote() -> None:
         ({"part": [{**PART, "with_teacher": 2}]}, "part 'a': with_teacher is at most count"),
         ({"part": [{**PART, "settings": ["train.seed=9"]}]}, "leave out 'train.seed=9'"),
         ({"part": [{**PART, "teachers_per_student": 2}]}, "teachers_per_student divides the number of its teachers"),
+        ({"part": [{**PART, "vote_below": 0.5}]}, "vote_below needs estimated_prior"),
         ({"part": [{**PART, "teachers_per_student": 0}]}, "teachers_per_student divides the number of its teachers"),
         ({"result": "b"}, "the result 'b' is not a part"),
         ({"part": [PART, PART]}, "two parts are called 'a'"),

@@ -389,22 +389,36 @@ def test_failed_call_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_the_vote_of_two_teaches_and_all_vote(tmp_path: Path) -> None:
+def test_two_teach_together_and_all_vote(tmp_path: Path) -> None:
     first = replace(GRAMMAR, name="first", teachers="prpn", with_teacher=1, votes=False)
     second = replace(GRAMMAR, teachers="first", teachers_per_student=2)
-    parts = (replace(PRPN, weight=2.0), first, second)
-    recipe = replace(RECIPE, parts=parts, vote_priors=("initial-spans:1",))
+    recipe = replace(RECIPE, parts=(replace(PRPN, weight=2.0), first, second))
     run = tmp_path / "run"
     list(train_recipe(request(run), recipe))
     parts = run / "parts"
     assert [load_parser(parts / f"first-{k}").learned_from.count("prpn-1") for k in (1, 2)] == [1, 0]
     for name in ("grammar-1", "grammar-2"):
-        assert load_parser(parts / name).learned_from == f"parsed trees: {parts / 'first-1-2'} (teacher)"
-    teacher = load_parser(parts / "first-1-2").description
-    assert [member.path for member in teacher.members] == ["../first-1", "../first-2"]
-    assert teacher.priors == load_parser(run).description.priors == ("initial-spans:1",)
+        source = load_parser(parts / name).learned_from
+        assert source == f"parsed trees: {parts / 'first-1'}, {parts / 'first-2'} (teacher)"
     members = [(member.path, member.weight) for member in load_parser(run).description.members]
     assert members == [("parts/prpn-1", 2), ("parts/grammar-1", 1), ("parts/grammar-2", 1)]
+
+
+def test_vote_of_a_part_teaches_if_the_estimated_prior_is_weak(tmp_path: Path) -> None:
+    first = replace(GRAMMAR, name="first", teachers="prpn", with_teacher=1, votes=False)
+    second = replace(GRAMMAR, teachers="first", teachers_per_student=2, vote_below=10.0)
+    options = {"estimated_prior": "segment-edges", "vote_priors": ("initial-spans:1",)}
+    recipe = replace(RECIPE, parts=(PRPN, first, second), **options)
+    run = tmp_path / "run"
+    list(train_recipe(request(run), recipe))
+    teacher = run / "parts" / "first-vote"
+    for name in ("grammar-1", "grammar-2"):
+        assert load_parser(run / "parts" / name).learned_from == f"parsed trees: {teacher} (teacher)"
+    description = load_parser(teacher).description
+    assert [member.path for member in description.members] == ["../first-1", "../first-2"]
+    assert description.priors == load_parser(run).description.priors == ("initial-spans:1",)
+    list(train_recipe(replace(request(run), overwrite=True), replace(recipe, parts=(PRPN,), estimated_prior="")))
+    assert not teacher.exists()
 
 
 def test_unsuitable_folders_and_inputs_are_refused(tmp_path: Path) -> None:
