@@ -81,7 +81,7 @@ def combine(
         threshold=threshold,
         sums=None if votes is None else votes == "marginals",
         decoder=decoder or "",
-        priors=tuple(filter(None, (priors or "").replace("+", ",").split(","))),
+        priors=priors,
         report=note,
     )
     for member in ensemble.description.members:

@@ -179,9 +179,9 @@ def prefix_symbols(scores: Array, evidence: Evidence, strength: float) -> Array:
 def initial_spans(scores: Array, evidence: Evidence, strength: float) -> Array:
     """Penalize spans of the first words of a sentence, in a right-branching language: the predicate is the rest.
 
-    The span of the first k words is multiplied by (2 / k) to the power of strength x probability of right branching.
-    Nothing else tells a grammar whether *[she saw it] [in Rome]* or *she [saw it in Rome]* is right, and most rules
-    of a grammar follow its choice (docs/results/ensembles.md).
+    The score of the first k words is multiplied by (2 / k) to the power of strength x probability of right branching.
+    It is for scores that are not negative, such as votes, so it comes before priors that subtract. The words alone
+    rarely decide between *[she saw it] [in Rome]* and *she [saw it in Rome]* (docs/results/ensembles.md).
     """
     result, lengths = scores.copy(), np.arange(2, len(scores), dtype=np.float32)
     result[:1, 2 : len(scores)] *= (2 / lengths) ** np.float32(strength * evidence.right_probability)

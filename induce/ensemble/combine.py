@@ -11,13 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from induce.data.vocabulary import RECIPES
-from induce.decoding.specification import (
-    canonical_decoder,
-    check_priors,
-    decoder_entry,
-    decoders_of,
-    parse_priors,
-)
+from induce.decoding.priors import requested_priors
+from induce.decoding.specification import canonical_decoder, decoder_entry, decoders_of
 from induce.ensemble.ensemble import STRUCTURES, Ensemble, load_ensemble
 from induce.ensemble.ensemble_description import EnsembleDescription, Member, members_folder
 from induce.ensemble.voters import ParserVoter, Voter, make_voter
@@ -46,7 +41,7 @@ class EnsemblePlan:
     heads: bool = False  # give heads although some members give trees
     threshold: float = 0.0  # share of votes that a phrase needs
     sums: bool | None = None  # whether to sum probabilities
-    priors: tuple[str, ...] = ()  # of the votes: NAME:STRENGTH
+    priors: str | None = None  # of the votes: none, or NAME:STRENGTH,…
     decoder: str = ""
     normalization: str = ""
 
@@ -58,7 +53,8 @@ class EnsemblePlan:
     def resolve(self, specs: Sequence[ModelSpec], report: Report) -> Ensemble:
         """The ensemble of the members.
 
-        Raises SynparseError if they are missing or cannot vote together, or if the decoder is unknown.
+        Raises SynparseError if they are missing or cannot vote together, if the decoder is unknown, or if a prior has
+        no effect on their votes.
         """
         if not specs:
             raise SynparseError("an ensemble needs members: models, files of trees, or baseline:right")
@@ -74,8 +70,7 @@ class EnsemblePlan:
         output: Output = "heads" if self.heads or outputs == {"heads"} else "trees"
         if output == "heads" and self.threshold:
             raise UsageError("a threshold is for trees: every word has one head, whatever its votes")
-        priors = parse_priors(self.priors)
-        check_priors(priors, (STRUCTURES[output],), has_counts=False)
+        priors = requested_priors(self.priors, (), (STRUCTURES[output],))
         fitted = [_with_decoder(spec, voter, output, report) for spec, voter in zip(specs, voters, strict=True)]
         default = "mbr-nary" if self.threshold else _common_decoder(voters, output)
         styles = {voter.head_style for voter in voters if voter.output == "heads"}

@@ -73,10 +73,11 @@ class Ensemble(Parser):
         self.tokenization = common_rule(voter.tokenization for voter in voters)
         self.device = "cpu" if all(voter.device == "cpu" for voter in voters) else "cuda"
         self.without_priors, self.report = without_priors, report
-        directions = [voter.parser.right_probability for voter in voters if isinstance(voter, ParserVoter)]
-        self.right_probability = fmean(directions or [self.right_probability])
+        parsers = [voter.parser for voter in voters if isinstance(voter, ParserVoter)]
+        self.joining = frozenset[str]().union(*(parser.joining for parser in parsers))
+        self.right_probability = fmean([parser.right_probability for parser in parsers] or [self.right_probability])
         priors = () if without_priors else parse_priors(description.priors)
-        self._applied = AppliedPriors(priors, self.right_probability)
+        self._applied_priors = AppliedPriors(priors)
 
     @property
     def decoded(self) -> str:
@@ -128,13 +129,17 @@ class Ensemble(Parser):
             silent[""] += all(vote is None for vote in votes)
             shares = self._combine(votes, len(words[index]))
             row: Any = shares if len(shares) else []
-            adjusted = None
-            if len(shares) and (self._applied.priors or self.threshold):
-                marks = gaps(sentence.words, words[index])
-                preferred = self._applied.adjust(shares, Evidence(marks, self.right_probability)).adjusted
-                adjusted = (shares if preferred is None else preferred) - self.threshold
+            adjusted = self._adjusted(shares, sentence.words, words[index]) if len(shares) else None
             readings.append(Reading(sentence.words, words[index], self.structure, row, adjusted))
         return readings, +silent
+
+    def _adjusted(self, shares: Votes, words: Sequence[str], indices: Sequence[int]) -> Votes | None:
+        """The ``shares`` of the votes for the ``indices`` words after the priors and the threshold, or None."""
+        adjusted = None
+        if self._applied_priors.priors:
+            evidence = Evidence(gaps(words, indices, self.joining), self.right_probability)
+            adjusted = self._applied_priors.adjust(shares, evidence).adjusted
+        return (shares if adjusted is None else adjusted) - self.threshold if self.threshold else adjusted
 
     def _combine(self, votes: Sequence[Votes | None], count: int) -> Votes:
         """The mean of the votes for a sentence of ``count`` words, or zeros if no member has any."""

@@ -102,6 +102,7 @@ class Parser:
     head_style: str = ""  # "content" or "function" if the heads are meant to be such words
     tokenization: str = ""  # rule that split the training corpus, if one did
     estimates_root = False  # whether the diagonal of head distributions is P(word is the root)
+    joining: frozenset[str] = frozenset()  # marks that join words, such as hyphens, for priors
     right_probability = 0.5  # that the language branches to the right, for priors
     branches_right = False  # whether the language clearly branches to the right, for the default decoder
     largest_block = LARGEST_BLOCK

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from induce.data.loaders import SpanSettings
-from induce.decoding.specification import decoder_entry, decoders_of, fitting_decoder, parse_priors
+from induce.decoding.specification import check_priors, decoder_entry, decoders_of, fitting_decoder, parse_priors
 from induce.ensemble.ensemble import STRUCTURES
 from induce.recipes.recipe import VOTE, Part, PartRun, Recipe
 from induce.recipes.recipe_job import STRONGEST
@@ -37,8 +37,6 @@ def check_recipe(recipe: Recipe, request: RunRequest, where: str) -> None:
     if recipe.estimated_prior:
         with _located(f"{where}: estimated_prior"):
             parse_priors([f"{recipe.estimated_prior}:{STRONGEST:g}"])
-    with _located(f"{where}: vote_priors"):
-        parse_priors(recipe.vote_priors)
     for part in sorted(recipe.parts, key=lambda part: part.teachers == VOTE):  # students of the vote are the last
         if part.teachers == VOTE and VOTE not in sources:
             sources[VOTE] = [_vote(recipe, sources, where)]
@@ -53,6 +51,8 @@ def check_recipe(recipe: Recipe, request: RunRequest, where: str) -> None:
                 source.output()
             for source in sources[part.teachers] if part.teachers else ():
                 _check_teacher(part, source, configs)
+        if part.vote_below:
+            _check_vote_priors(recipe, [source.output() for source in sources[part.teachers]], where)
     if recipe.result == VOTE:
         _vote(recipe, sources, where)
 
@@ -125,4 +125,12 @@ def _vote(recipe: Recipe, sources: dict[str, list[Source]], where: str) -> Sourc
                 f"{where}: part {part.name!r}: model {source.name!r} gives heads, and other parts give trees, so they "
                 "cannot vote together; write votes = false"
             )
+    _check_vote_priors(recipe, [output], where)
     return Source("vote", (STRUCTURES[output],))
+
+
+def _check_vote_priors(recipe: Recipe, outputs: Sequence[Output], where: str) -> None:
+    """Raise SynparseError if a prior of votes does not exist, or has no effect on votes for these ``outputs``."""
+    with _located(f"{where}: vote_priors"):
+        for output in dict.fromkeys(outputs):
+            check_priors(parse_priors(recipe.vote_priors), (STRUCTURES[output],), has_counts=False)

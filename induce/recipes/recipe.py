@@ -57,6 +57,8 @@ class Part:
             raise ValueError(f"part {self.name!r}: with_teacher is at most count")
         if self.with_teacher and not self.teachers:
             raise ValueError(f"part {self.name!r}: with_teacher is for a part with teachers")
+        if self.vote_below and self.teachers in ("", VOTE):
+            raise ValueError(f"part {self.name!r}: vote_below is for a part whose teachers are another part")
         for change in filter(sets_seed, self.settings):
             raise ValueError(f"part {self.name!r}: leave out {change!r}; each model has its own seed")
         _check_positive(self)

@@ -119,7 +119,8 @@ class RecipeJob:
     def begin(self) -> None:
         """Write a new plan, after everything that can fail without a trained model. Remove an overwritten job."""
         for run in sorted((self.folder / PARTS).glob("*")):
-            if run.is_dir() and (run.name.endswith(VOTE) or run.name.rpartition("-")[2].isdecimal()):
+            suffix = run.name.rpartition("-")[2]
+            if run.is_dir() and (suffix == VOTE or suffix.isdecimal()):
                 clear(run)
                 (run / ENSEMBLE).unlink(missing_ok=True)
                 with suppress(OSError):  # not empty: it contains files of the user
@@ -223,7 +224,7 @@ class RecipeJob:
 
     def teachers_of(self, run: PartRun) -> tuple[str, ...]:
         """Names of the folders of its teachers: models, or the vote of all parts or of one part."""
-        is_vote = 0 < self.plan.strength < run.part.vote_below
+        is_vote = bool(run.teachers) and 0 < self.plan.strength < run.part.vote_below
         return (f"{run.part.teachers}-{VOTE}",) if is_vote else run.teachers
 
     def request_of(self, run: PartRun) -> RunRequest:

@@ -37,7 +37,7 @@ def write_teachers(job: RecipeJob, stage: Sequence[PartRun]) -> None:
 def write_vote(job: RecipeJob, runs: Sequence[PartRun], folder: Path) -> None:
     """Make ``folder`` the ensemble of these runs, each with the weight of its part and the estimated prior."""
     members = [replace(job.model_spec(run.name), weight=run.part.weight).name for run in runs]
-    priors = job.plan.recipe.vote_priors
+    priors = ",".join(job.plan.recipe.vote_priors) or None
     combine(members, str(folder), overwrite=True, replace_model=True, priors=priors, report=job.note)
     job.note(f"{folder} is the vote of {', '.join(run.name for run in runs)}")
 

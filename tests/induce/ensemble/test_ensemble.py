@@ -119,7 +119,7 @@ def test_threshold_flattens_trees(tmp_path: Path) -> None:
 def test_priors_of_the_votes_change_the_tree_and_can_be_switched_off(tmp_path: Path) -> None:
     left = write_trees(tmp_path / "left.txt", ["(((a b) c) d)"]) + "@weight=1.1"
     right = write_trees(tmp_path / "right.txt", ["(a ((b c) d))"])
-    made = combine([left, right], str(tmp_path / "v"), priors=("initial-spans:2", "none"))
+    made = combine([left, right], str(tmp_path / "v"), priors="initial-spans:2+none")
     assert made.description.priors == ("initial-spans:2",)
     assert [str(tree) for tree in made.parse(["a b c d"])] == ["(X (W a) (X (X (W b) (W c)) (W d)))"]
     (reading,) = made.predict(["a b c d"])
@@ -127,7 +127,14 @@ def test_priors_of_the_votes_change_the_tree_and_can_be_switched_off(tmp_path: P
     plain = load_parser(tmp_path / "v", priors="none")
     assert [str(tree) for tree in plain.parse(["a b c d"])] == ["(X (X (X (W a) (W b)) (W c)) (W d))"]
     with pytest.raises(UsageError, match="prior 'segment-edges:1' needs the counts"):
-        combine([left, right], str(tmp_path / "w"), priors=("segment-edges:1",))
+        combine([left, right], str(tmp_path / "w"), priors="segment-edges:1")
+
+
+def test_marks_that_join_words_for_a_member_join_them_in_the_vote(tmp_path: Path) -> None:
+    other = write_trees(tmp_path / "other.txt", ["((the wild) - ((type mice) run))"])
+    made = combine(["english", f"{other}@weight=3"], str(tmp_path / "v"), priors="joining-marks:9")
+    (tree,) = made.parse(["the wild - type mice run"])
+    assert (1, 4) in tree.spans
 
 
 def test_members_without_a_vote_are_reported(tmp_path: Path) -> None:

@@ -78,3 +78,21 @@ def test_prior_whose_strength_is_estimated_is_checked() -> None:
         check_recipe(recipe_from({**content, "estimated_prior": "near-heads"}, "x"), REQUEST, "mine.toml")
     with pytest.raises(SynparseError, match=r"mine\.toml: estimated_prior: there is no prior 'segment'"):
         check_recipe(recipe_from({**content, "estimated_prior": "segment"}, "x"), REQUEST, "mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("part", "result"), [({"teachers": "a", "vote_below": 0.5}, "b"), ({}, "vote")]
+)  # the vote of a part, and that of all parts
+def test_priors_of_votes_are_checked_before_training(part: dict[str, object], result: str) -> None:
+    first = {**GRAMMAR, "count": 2, "teachers": "a", "with_teacher": 1, "name": "c"}
+    parts = [{**GRAMMAR, "name": "a"}, first, {**GRAMMAR, "name": "b", **part}]
+    content = {"name": "x", "minutes": 1, "result": result, "estimated_prior": "segment-edges", "part": parts}
+    check_recipe(recipe_from({**content, "vote_priors": ["initial-spans:1"]}, "x"), REQUEST, "mine.toml")
+    for prior, problem in {
+        "near-heads:1": "prior 'near-heads:1' needs heads; this model gives span_scores",
+        "segment-edges:1": "prior 'segment-edges:1' needs the counts",
+        "initial:1": "there is no prior 'initial'",
+    }.items():
+        recipe = recipe_from({**content, "vote_priors": [prior]}, "x")
+        with pytest.raises(SynparseError, match=rf"mine\.toml: vote_priors: {problem}"):
+            check_recipe(recipe, REQUEST, "mine.toml")

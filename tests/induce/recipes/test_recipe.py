@@ -77,7 +77,11 @@ def test_grammars_of_each_type_and_a_chart_parser_vote() -> None:
         ({"part": [{**PART, "with_teacher": 2}]}, "part 'a': with_teacher is at most count"),
         ({"part": [{**PART, "settings": ["train.seed=9"]}]}, "leave out 'train.seed=9'"),
         ({"part": [{**PART, "teachers_per_student": 2}]}, "teachers_per_student divides the number of its teachers"),
-        ({"part": [{**PART, "vote_below": 0.5}]}, "vote_below needs estimated_prior"),
+        ({"part": [{**PART, "vote_below": 0.5}]}, "vote_below is for a part whose teachers are another part"),
+        (
+            {"part": [PART, {**PART, "name": "b", "teachers": "a", "vote_below": 0.5}]},
+            "vote_below needs estimated_prior",
+        ),
         ({"part": [{**PART, "teachers_per_student": 0}]}, "teachers_per_student divides the number of its teachers"),
         ({"result": "b"}, "the result 'b' is not a part"),
         ({"part": [PART, PART]}, "two parts are called 'a'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from types import SimpleNamespace
@@ -132,6 +133,8 @@ def test_strength_is_decided_once_from_runs_with_and_without_a_teacher(
     assert resumed.model_spec("segment-edges-1").priors == resumed.model_spec("student-1").priors == ""
     second = next(run for run in BEST.runs if run.part.name == "second")
     assert resumed.new_request(second).teachers == (str(tmp_path / "run" / "parts" / "first-vote"),)
+    untaught = replace(second, teachers=())
+    assert resumed.new_request(untaught).teachers == ()
     resumed.plan.strength = second.part.vote_below
     strengths = [f"segment-edges:{second.part.vote_below:g}" in name for name in resumed.new_request(second).teachers]
     assert strengths == [True, True]
