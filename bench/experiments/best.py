@@ -1,8 +1,9 @@
 """UF1 of the parts, the vote and the result of plain ``synparse train``: docs/results/ensembles.md.
 
 ``python -m bench.experiments.best [--only CORPORA…] [--words N] [--minutes M…] [--seeds N] [--out FOLDER]`` trains the
-recipe on the words of each corpus on all cores, once for each number of minutes and seed. ``--text TEXT --gold GOLD``
-name another corpus. Runs and scores are stored in FOLDER, and the same command continues after an interruption.
+recipe on the words of each corpus on all cores, once for each time limit and seed. Without ``--minutes``, there is no
+limit, and the load of the machine changes no score. ``--text TEXT --gold GOLD`` name another corpus. Runs and scores
+are stored in FOLDER, and the same command continues after an interruption.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ RUNS = {
 
 
 def train(text: Path, gold: Path, job: Path, seed: int, minutes: float) -> dict[str, float]:
-    """Mean UF1 of the runs of each column, UF1 of the better trivial tree, and CPU minutes."""
+    """Mean UF1 of the runs of each column, UF1 of the better trivial tree, and CPU minutes. 0 minutes: no limit."""
     begin = ["--resume"] if job.exists() else [str(text), "--seed", str(seed)]
-    call = ["train", *begin, "--max-minutes", f"{minutes:g}", "-o", str(job)]
-    _, seconds = synparse(call, all_cores=True)
+    limit = ["--max-minutes", f"{minutes:g}"] if minutes else []
+    _, seconds = synparse(["train", *begin, *limit, "-o", str(job)], all_cores=True)
     folders = [job / name for names in RUNS.values() for name in names if (job / name).exists()]
     scores = uf1(gold, *repeated("-m", folders), *repeated("--baseline", ("right", "left")))
     values = iter(scores.values())
@@ -62,7 +63,7 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=TEXT_WORDS, help="of each corpus")
     parser.add_argument("--text", type=Path)
     parser.add_argument("--gold", type=Path)
-    parser.add_argument("--minutes", type=float, nargs="+", default=[12.0])
+    parser.add_argument("--minutes", type=float, nargs="+", default=[0.0], help="time limits (0: none)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     options = parser.parse_args()
     if options.text:

@@ -472,16 +472,26 @@ def words_learned(lengths: np.ndarray, config: SpanSettings, epochs: int) -> int
     return sum(int(lengths[lengths <= longest_of_pass(config, number)].sum()) for number in range(1, epochs + 1))
 
 
-def fit_passes(loader: SpanSettings, lengths: np.ndarray, words: float, max_passes: int) -> tuple[int, SpanSettings]:
+def fit_passes(
+    loader: SpanSettings,
+    lengths: np.ndarray,
+    words: float,
+    max_passes: int,
+    *,
+    enough: float = math.inf,
+    first_passes: int = 1,
+) -> tuple[int, SpanSettings]:
     """Number of passes over sentences of these ``lengths`` that learn from at most ``words`` words, and the settings.
 
-    The longest sentences are learned from in the last pass at the latest.
+    More than ``first_passes`` passes learn from at most ``enough`` words. The longest sentences are learned from in the
+    last pass at the latest.
     """
     if max_passes == 1:
         return 1, replace(loader, first_longest=0)
     for passes in range(max_passes, 1, -1):
         rise = -(-max(0, loader.longest - loader.first_longest) // (passes - 1))
         loader = replace(loader, longer=max(loader.longer, rise))
-        if words_learned(lengths, loader, passes) <= words:
+        learned = words_learned(lengths, loader, passes)
+        if learned <= words and (learned <= enough or passes <= first_passes):
             break
     return passes, loader

@@ -33,15 +33,17 @@ class Source:
 
 def check_recipe(recipe: Recipe, request: RunRequest, where: str) -> None:
     """Raise SynparseError, beginning with ``where``, if a part cannot be trained, teach or vote as ``recipe`` says."""
-    sources: dict[str, list[Source]] = {}
+    sources: dict[str, list[Source]] = {"": []}
+    voting = [part for part in recipe.parts if part.votes]
     if recipe.estimated_prior:
         with _located(f"{where}: estimated_prior"):
             parse_priors([f"{recipe.estimated_prior}:{STRONGEST:g}"])
     for part in sorted(recipe.parts, key=lambda part: part.teachers == VOTE):  # students of the vote are the last
         if part.teachers == VOTE and VOTE not in sources:
-            sources[VOTE] = [_vote(recipe, sources, where)]
+            sources[VOTE] = [_vote(recipe, voting, sources, where)]
         with _located(f"{where}: part {part.name!r}"):
-            configs = list(_configs(part, [run for run in recipe.runs if run.part == part], request))
+            runs = [run for run in recipe.runs if run.part == part]
+            configs = list(_configs(part, runs, request))
             for config in configs:
                 _check_passes(part, config)
             sources[part.name] = [
@@ -49,12 +51,12 @@ def check_recipe(recipe: Recipe, request: RunRequest, where: str) -> None:
             ]
             for source in sources[part.name] if recipe.result == part.name else ():
                 source.output()
-            for source in sources[part.teachers] if part.teachers else ():
+            for source in sources[part.teachers]:
                 _check_teacher(part, source, configs)
-        if part.vote_below:
-            _check_vote_priors(recipe, [source.output() for source in sources[part.teachers]], where)
+        if len(runs[0].teachers) > 1:
+            _vote(recipe, [teacher for teacher in recipe.parts if teacher.name == part.teachers], sources, where)
     if recipe.result == VOTE:
-        _vote(recipe, sources, where)
+        _vote(recipe, voting, sources, where)
 
 
 @contextmanager
@@ -68,13 +70,11 @@ def _located(where: str) -> Iterator[None]:
 
 def _configs(part: Part, runs: Sequence[PartRun], request: RunRequest) -> Iterator[RunConfig]:
     """The different settings of the runs of a part."""
-    for preset, teachers in dict.fromkeys((run.preset, bool(run.teachers)) for run in runs):
-        names = next(run.teachers for run in runs if bool(run.teachers) == teachers)
-        options = replace(request, preset=preset, settings=part.settings, teachers=names, seed=1)
+    for preset, teacher in dict.fromkeys((run.preset, run.teacher) for run in runs):
+        teachers = (teacher,) if teacher else ()
+        options = replace(request, preset=preset, settings=part.settings, teachers=teachers, seed=1)
         config = resolved_config(options)
         options.check_model(config)
-        if entry_of(config).learns_trees and len(names) > 1:
-            raise SynparseError(f"model {config.model_name!r} learns from one teacher")
         yield config
 
 
@@ -107,9 +107,9 @@ def _check_teacher(part: Part, source: Source, configs: Sequence[RunConfig]) -> 
             )
 
 
-def _vote(recipe: Recipe, sources: dict[str, list[Source]], where: str) -> Source:
-    """The vote of those ``sources`` that vote. Raises SynparseError if they cannot vote together."""
-    voters = [(part, source) for part in recipe.parts if part.votes for source in sources.get(part.name, ())]
+def _vote(recipe: Recipe, parts: Sequence[Part], sources: dict[str, list[Source]], where: str) -> Source:
+    """The vote of the ``sources`` of ``parts``. Raises SynparseError if they cannot vote together."""
+    voters = [(part, source) for part in parts for source in sources.get(part.name, ())]
     if not voters:
         raise SynparseError(f"{where}: no part votes; leave out votes = false in at least one part without the vote")
     outputs = set[Output]()
@@ -125,12 +125,6 @@ def _vote(recipe: Recipe, sources: dict[str, list[Source]], where: str) -> Sourc
                 f"{where}: part {part.name!r}: model {source.name!r} gives heads, and other parts give trees, so they "
                 "cannot vote together; write votes = false"
             )
-    _check_vote_priors(recipe, [output], where)
-    return Source("vote", (STRUCTURES[output],))
-
-
-def _check_vote_priors(recipe: Recipe, outputs: Sequence[Output], where: str) -> None:
-    """Raise SynparseError if a prior of votes does not exist, or has no effect on votes for these ``outputs``."""
     with _located(f"{where}: vote_priors"):
-        for output in dict.fromkeys(outputs):
-            check_priors(parse_priors(recipe.vote_priors), (STRUCTURES[output],), has_counts=False)
+        check_priors(parse_priors(recipe.vote_priors), (STRUCTURES[output],), has_counts=False)
+    return Source("vote", (STRUCTURES[output],))

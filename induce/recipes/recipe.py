@@ -40,10 +40,9 @@ class Part:
     does: str = ""  # what the models do, for the progress display
     count: int = 1  # models
     max_passes: int = 0  # over the text, fewer if there is less time; 0: as many as in the preset
+    enough_words: int = 0  # in all passes: a grammar learns from more in the first passes only; 0: no limit
     words: int = 0  # to learn from in all passes together; 0: as many as there is time for
-    teachers: str = ""  # the part whose models teach, in turn, or "vote"
-    teachers_per_student: int = 1  # models of that part that teach together
-    vote_below: float = 0.0  # if the estimated prior is weaker than this, the vote of that part teaches instead
+    teachers: str = ""  # the part whose model teaches, or the vote of its models, or "vote" of all parts
     with_teacher: int = 0  # models that have a teacher, the first ones; 0: all
     settings: tuple[str, ...] = ()  # table.key=value
     votes: bool = True
@@ -57,8 +56,8 @@ class Part:
             raise ValueError(f"part {self.name!r}: with_teacher is at most count")
         if self.with_teacher and not self.teachers:
             raise ValueError(f"part {self.name!r}: with_teacher is for a part with teachers")
-        if self.vote_below and self.teachers in ("", VOTE):
-            raise ValueError(f"part {self.name!r}: vote_below is for a part whose teachers are another part")
+        if self.enough_words and (self.words or not self.max_passes):
+            raise ValueError(f"part {self.name!r}: enough_words is for a part with max_passes and without words")
         for change in filter(sets_seed, self.settings):
             raise ValueError(f"part {self.name!r}: leave out {change!r}; each model has its own seed")
         _check_positive(self)
@@ -71,12 +70,17 @@ class PartRun:
 
     part: Part
     number: int  # from 1
-    teachers: tuple[str, ...] = ()  # names of the runs that teach it, or "vote"
+    teachers: tuple[str, ...] = ()  # names of the runs that teach it by their vote, or "vote"
 
     @property
     def name(self) -> str:
         """Name of its folder."""
         return f"{self.part.name}-{self.number}"
+
+    @property
+    def teacher(self) -> str:
+        """Name of the folder with its teacher, which is a model or a vote, or an empty string."""
+        return f"{self.part.teachers}-{VOTE}" if len(self.teachers) > 1 else "".join(self.teachers)
 
     @property
     def preset(self) -> str:
@@ -133,8 +137,6 @@ class Recipe:
                     f"part {part.name!r}: its teachers {part.teachers!r} are not an earlier part, "
                     "or they learn from the vote"
                 )
-            if part.teachers_per_student < 1 or (teachers.count if teachers else 1) % part.teachers_per_student:
-                raise ValueError(f"part {part.name!r}: teachers_per_student divides the number of its teachers")
             if part.name in (*earlier, VOTE) or part.name != os.path.basename(part.name):
                 raise ValueError(f"two parts are called {part.name!r}, or it is not the name of a folder")
             earlier[part.name] = part
@@ -144,8 +146,6 @@ class Recipe:
             raise ValueError(f"the result {self.result!r} is not a part")
         if self.estimated_prior and not any(0 < part.with_teacher < part.count for part in self.parts):
             raise ValueError("estimated_prior needs a part of which some models have a teacher: with_teacher < count")
-        if not self.estimated_prior and any(part.vote_below for part in self.parts):
-            raise ValueError("vote_below needs estimated_prior, with whose strength it is compared")
         if bool(self.small_text_words) != bool(self.small_text_recipe):
             raise ValueError("small_text_words and small_text_recipe need each other")
 
@@ -180,18 +180,14 @@ class Recipe:
 
     @property
     def runs(self) -> list[PartRun]:
-        """All trainings. Teachers that teach together are evenly spaced in their part."""
-        counts = {part.name: part.count for part in self.parts}
+        """All trainings."""
+        names: dict[str, tuple[str, ...]] = {"": (), VOTE: (VOTE,)}  # of the runs of each part
         result = []
         for part in self.parts:
-            step = counts.get(part.teachers, 1) // part.teachers_per_student
-            limit = part.with_teacher or part.count
+            names[part.name] = tuple(f"{part.name}-{number}" for number in range(1, part.count + 1))
             for number in range(1, part.count + 1):
-                teachers: tuple[str, ...] = (VOTE,) if part.teachers == VOTE else ()
-                if part.teachers in counts and number <= limit:
-                    indices = range((number - 1) % step, counts[part.teachers], step)
-                    teachers = tuple(f"{part.teachers}-{index + 1}" for index in indices)
-                result.append(PartRun(part, number, teachers))
+                has_teacher = number <= (part.with_teacher or part.count)
+                result.append(PartRun(part, number, names[part.teachers] if has_teacher else ()))
         return result
 
     @property

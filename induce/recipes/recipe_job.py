@@ -23,7 +23,7 @@ from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.metadata import FileFormat, read_metadata, write_metadata
 
-FORMAT = FileFormat(5, "the plan of a job", "begin again with --overwrite")
+FORMAT = FileFormat(6, "the plan of a job", "begin again with --overwrite")
 PARTS = "parts"  # folder of the runs, in that of the job
 SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
 MAX_SEED = 2**32 // SEEDS_PER_JOB - 10  # of a job, with room for the seeds of its runs
@@ -222,11 +222,6 @@ class RecipeJob:
         priors[recipe.estimated_prior] = self.plan.strength
         return replace(spec, priors="+".join(f"{key}:{value:g}" for key, value in priors.items()))
 
-    def teachers_of(self, run: PartRun) -> tuple[str, ...]:
-        """Names of the folders of its teachers: models, or the vote of all parts or of one part."""
-        is_vote = bool(run.teachers) and 0 < self.plan.strength < run.part.vote_below
-        return (f"{run.part.teachers}-{VOTE}",) if is_vote else run.teachers
-
     def request_of(self, run: PartRun) -> RunRequest:
         """The request of one training run, which is resumed if it has begun."""
         number = next(number for number, stage in enumerate(self.plan.recipe.stages) if run in stage)
@@ -241,7 +236,7 @@ class RecipeJob:
             preset=run.preset,
             seed=run.number + SEEDS_PER_JOB * ((self.request.seed or 1) - 1),
             settings=(*text_share, *run.part.settings, *self.request.settings),
-            teachers=tuple(self.model_spec(name).name for name in self.teachers_of(run)),
+            teachers=(self.model_spec(run.teacher).name,) if run.teacher else (),
             overwrite=False,
         )
 

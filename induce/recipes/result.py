@@ -28,10 +28,10 @@ TRIVIAL_PERCENT = 90.0  # of the phrases of right or left branching, from which 
 
 def write_teachers(job: RecipeJob, stage: Sequence[PartRun]) -> None:
     """Make the ensembles that teach runs of ``stage``: the vote of all parts, or that of one part."""
-    votes = {name: run.part.teachers for run in stage for name in job.teachers_of(run) if name.endswith(VOTE)}
-    for name, part in votes.items():
-        voters = [run for run in job.trained(voters=part == VOTE) if part in (VOTE, run.part.name)]
-        write_vote(job, voters, job.run_folder(name))
+    for name, teachers in {run.teacher: run.teachers for run in stage}.items():
+        if name == VOTE or len(teachers) > 1:
+            voters = [run for run in job.trained(voters=name == VOTE) if name == VOTE or run.name in teachers]
+            write_vote(job, voters, job.run_folder(name))
 
 
 def write_vote(job: RecipeJob, runs: Sequence[PartRun], folder: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from induce.data.loaders import fit_passes, words_learned
 from induce.models.base import check_fits
@@ -17,7 +18,7 @@ from induce.recipes.check import check_recipe
 from induce.recipes.recipe import VOTE, PartRun, Recipe, read_recipe, recipe_for
 from induce.recipes.recipe_job import BRANCHING, RecipeJob, Report
 from induce.recipes.result import branching_notes, write_result, write_teachers
-from induce.recipes.schedule import Schedule, makespan
+from induce.recipes.schedule import FIRST_PASSES, Schedule, makespan
 from induce.settings.presets import resolve
 from induce.settings.run import entry_of
 from induce.training.events import Event, Finished, PartProgress, Progress
@@ -240,7 +241,7 @@ def _parsed_texts(runs: Sequence[PartRun], job: RecipeJob, stop: Stop) -> dict[s
         if not request.teachers or job.is_over:
             continue
         if key not in shared:
-            job.note(f"{run.name}: the text is parsed by {', '.join(job.teachers_of(run))}")
+            job.note(f"{run.name}: the text is parsed by {run.teacher}")
             try:
                 shared[key] = load_data(request, stop=lambda: stop() or job.is_over)
             except KeyboardInterrupt:
@@ -275,7 +276,10 @@ def _training(
             words, settings = passes * data.training.words, [f"train.epochs={passes}"]
         else:
             lengths = data.encode().lengths
-            passes, loader = fit_passes(config.loader, lengths, learned, part.max_passes)
+            enough = part.enough_words or inf
+            passes, loader = fit_passes(
+                config.loader, lengths, learned, part.max_passes, enough=enough, first_passes=FIRST_PASSES
+            )
             words = words_learned(lengths, loader, passes)
             job.note(f"{run.name}: {words:,} words in {passes} passes")
             longest = f"loader.longer={loader.longer}" if loader.first_longest else "loader.first_longest=0"

@@ -14,7 +14,7 @@ from induce.recipes.recipe import VOTE, PartRun, Recipe
 
 SLACK = 2.0  # factor on the minutes of a part that ends after its passes, in case other programs slow it down
 READ = 0.45  # of the words of a text: what a pass reads on average if it begins with short sentences
-ENOUGH = 5  # passes, for which the share of a large text leaves time; fewer over all of it were not compared
+FIRST_PASSES = 4  # for which the share of a large text leaves time, and which are made over every text
 FILLED = 0.95  # of the time that is left: planned for the students of the vote, which are the last
 
 
@@ -67,7 +67,7 @@ class Schedule:
         As much is used as can be parsed in the time that training leaves, at the speed ``words_per_second`` of a
         grammar that learns. Half of this time is for the vote. It is at least a tenth of the minutes that are left, and
         half of them in the last stage. Students of a few sentences are worse than none, so their share is at least a
-        tenth. Grammars read no more than they can learn from in `ENOUGH` passes.
+        tenth. Grammars read no more than they can learn from in `FIRST_PASSES` passes.
         """
         costs, stages = self.recipe.costs, self.recipe.stages
         is_last = VOTE in stages[number][0].teachers
@@ -77,7 +77,8 @@ class Schedule:
         parsed = 60 * parsing * self.cores * words_per_second / (costs.voting if is_last else 2 * costs.teaching)
         learned = 60 * self.stretch * costs.words_per_second  # in a minute of a part
         limited = [run.part for run in stages[number] if run.part.max_passes and not run.part.words]
-        read = min((part.minutes * learned / (READ * min(ENOUGH, part.max_passes)) for part in limited), default=parsed)
+        passes = ((part.minutes, min(FIRST_PASSES, part.max_passes)) for part in limited)
+        read = min((learned * minutes / (READ * count) for minutes, count in passes), default=parsed)
         return round(min(1.0, max(0.1 if is_last else 0.001, min(parsed, read) / max(1, words))), 3)
 
     def room(

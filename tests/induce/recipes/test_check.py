@@ -80,9 +80,7 @@ def test_prior_whose_strength_is_estimated_is_checked() -> None:
         check_recipe(recipe_from({**content, "estimated_prior": "segment"}, "x"), REQUEST, "mine.toml")
 
 
-@pytest.mark.parametrize(
-    ("part", "result"), [({"teachers": "a", "vote_below": 0.5}, "b"), ({}, "vote")]
-)  # the vote of a part, and that of all parts
+@pytest.mark.parametrize(("part", "result"), [({"teachers": "c"}, "b"), ({}, "vote")])  # vote of a part, and of all
 def test_priors_of_votes_are_checked_before_training(part: dict[str, object], result: str) -> None:
     first = {**GRAMMAR, "count": 2, "teachers": "a", "with_teacher": 1, "name": "c"}
     parts = [{**GRAMMAR, "name": "a"}, first, {**GRAMMAR, "name": "b", **part}]

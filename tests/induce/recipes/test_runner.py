@@ -389,35 +389,23 @@ def test_failed_call_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_two_teach_together_and_all_vote(tmp_path: Path) -> None:
+def test_vote_of_a_part_teaches_and_all_vote(tmp_path: Path) -> None:
     first = replace(GRAMMAR, name="first", teachers="prpn", with_teacher=1, votes=False)
-    second = replace(GRAMMAR, teachers="first", teachers_per_student=2)
-    recipe = replace(RECIPE, parts=(replace(PRPN, weight=2.0), first, second))
+    second = replace(GRAMMAR, teachers="first")
+    recipe = replace(RECIPE, parts=(replace(PRPN, weight=2.0), first, second), vote_priors=("initial-spans:1",))
     run = tmp_path / "run"
     list(train_recipe(request(run), recipe))
     parts = run / "parts"
     assert [load_parser(parts / f"first-{k}").learned_from.count("prpn-1") for k in (1, 2)] == [1, 0]
+    teacher = parts / "first-vote"
     for name in ("grammar-1", "grammar-2"):
-        source = load_parser(parts / name).learned_from
-        assert source == f"parsed trees: {parts / 'first-1'}, {parts / 'first-2'} (teacher)"
-    members = [(member.path, member.weight) for member in load_parser(run).description.members]
-    assert members == [("parts/prpn-1", 2), ("parts/grammar-1", 1), ("parts/grammar-2", 1)]
-
-
-def test_vote_of_a_part_teaches_if_the_estimated_prior_is_weak(tmp_path: Path) -> None:
-    first = replace(GRAMMAR, name="first", teachers="prpn", with_teacher=1, votes=False)
-    second = replace(GRAMMAR, teachers="first", teachers_per_student=2, vote_below=10.0)
-    options = {"estimated_prior": "segment-edges", "vote_priors": ("initial-spans:1",)}
-    recipe = replace(RECIPE, parts=(PRPN, first, second), **options)
-    run = tmp_path / "run"
-    list(train_recipe(request(run), recipe))
-    teacher = run / "parts" / "first-vote"
-    for name in ("grammar-1", "grammar-2"):
-        assert load_parser(run / "parts" / name).learned_from == f"parsed trees: {teacher} (teacher)"
+        assert load_parser(parts / name).learned_from == f"parsed trees: {teacher} (teacher)"
     description = load_parser(teacher).description
     assert [member.path for member in description.members] == ["../first-1", "../first-2"]
+    members = [(member.path, member.weight) for member in load_parser(run).description.members]
+    assert members == [("parts/prpn-1", 2), ("parts/grammar-1", 1), ("parts/grammar-2", 1)]
     assert description.priors == load_parser(run).description.priors == ("initial-spans:1",)
-    list(train_recipe(replace(request(run), overwrite=True), replace(recipe, parts=(PRPN,), estimated_prior="")))
+    list(train_recipe(replace(request(run), overwrite=True), replace(recipe, parts=(PRPN,))))
     assert not teacher.exists()
 
 
@@ -472,6 +460,6 @@ def test_members_vote_and_teach_with_the_estimated_strength(tmp_path: Path) -> N
     recipe = Recipe("tiny", (edges, first, second), minutes=10, estimated_prior="segment-edges")
     list(train_recipe(request(tmp_path / "run"), recipe))
     priors = f"segment-edges:{stored(tmp_path / 'run')['strength']:g}+brackets:1"
-    ensemble = json.loads((tmp_path / "run" / "ensemble.json").read_text(encoding="utf-8"))
-    assert [member["priors"] for member in ensemble["members"]] == [priors] * 3
-    assert f"@priors={priors}" in load_parser(tmp_path / "run" / "parts" / "second-1").learned_from
+    for folder, count in (("", 3), ("parts/first-vote", 2)):
+        ensemble = json.loads((tmp_path / "run" / folder / "ensemble.json").read_text(encoding="utf-8"))
+        assert [member["priors"] for member in ensemble["members"]] == [priors] * count

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from induce.data.loaders import fit_passes, longest_of_pass, words_learned
 from induce.recipes.recipe import Costs, Part, PartRun, Recipe, read_recipe
-from induce.recipes.schedule import SLACK, Schedule, wall_minutes
+from induce.recipes.schedule import FIRST_PASSES, SLACK, Schedule, wall_minutes
 from induce.settings.presets import resolve
 
 BEST = read_recipe("best")
@@ -108,7 +110,10 @@ def simulated(minutes: float, words: int, speed: float) -> tuple[list[float], li
                 passes = min(run.part.max_passes, max(epochs, int(learned / text)))
                 needed = passes * text * run.part.minutes / run.part.words / speed
             elif run.part.max_passes:
-                passes, loader = fit_passes(loader, lengths, learned, run.part.max_passes)
+                enough = run.part.enough_words or math.inf
+                passes, loader = fit_passes(
+                    loader, lengths, learned, run.part.max_passes, enough=enough, first_passes=FIRST_PASSES
+                )
                 needed = words_learned(lengths, loader, passes) / per_minute
             else:
                 needed = run.part.minutes / speed
@@ -142,3 +147,12 @@ def test_longest_sentences_come_before_the_end(minutes: float, passes: int, long
     assert (epochs, schedule.longer) == (passes, longer)
     assert longest_of_pass(schedule, passes) == 26
     assert passes == 2 or words_learned(lengths, schedule, epochs) <= 1e5 * minutes
+
+
+@pytest.mark.parametrize(("sentences", "passes"), [(1_000, 7), (4_000, 5), (100_000, 4)])
+def test_larger_text_is_read_less_often(sentences: int, passes: int) -> None:
+    """Passes over sentences of ten words that learn from 200,000 words, between four and seven."""
+    options = {"enough": 200_000, "first_passes": 4}
+    lengths = np.full(sentences, 10)
+    assert fit_passes(resolve(preset="npcfg-small").loader, lengths, math.inf, 7, **options)[0] == passes
+    assert fit_passes(resolve(preset="npcfg-small").loader, lengths, 0, 7, **options)[0] == 2  # without time
