@@ -110,7 +110,7 @@ def test_best_is_trained_once_for_each_limit_and_seed(
         best.main()
         table = capsys.readouterr().out.splitlines()[-2:]
         assert [row.strip("| ").split(" | ") for row in table] == [
-            ["text.txt", "12", str(seed), "40.0", *[""] * 6, uf1, "1.0"] for seed, uf1 in ((1, "50.0"), (2, "44.0"))
+            ["text.txt", "0", str(seed), "40.0", *[""] * 6, uf1, "1.0"] for seed, uf1 in ((1, "50.0"), (2, "44.0"))
         ]
 
 

@@ -2,12 +2,11 @@
 
 ``python -m bench.experiments.builtin`` writes a general English text from those texts in the data folder whose license
 permits it: sentences of the English Web Treebank, Wikipedia articles of WikiText-2, and every second sentence of the
-training part of CRAFT. The recipe ``best`` trains grammars on it. Two of its second round, ``segment-edges`` and
-``english-grammar`` (the built-in model of earlier versions, trained on CRAFT) vote, and a chart parser learns the trees
-of the vote. The recipe ``heads`` trains three dependency grammars. They and the chart parser (weight 1.5) vote, and a
-biaffine parser learns the heads of this vote. Both students are written in half precision to
-``FOLDER/english.safetensors`` and ``FOLDER/english-heads.safetensors``, the files of ``induce/storage/builtin``. A
-second call resumes where the first one stopped. ``--gold`` scores both.
+training part of CRAFT. Plain ``train`` learns from it, and from all of CRAFT. The second grammars of both vote, and a
+chart parser learns the trees of the vote. The recipe ``heads`` trains three dependency grammars. They and the chart
+parser (weight 1.5) vote, and a biaffine parser learns the heads of this vote. Both students are written in half
+precision to ``FOLDER/english.safetensors`` and ``FOLDER/english-heads.safetensors``, the files of
+``induce/storage/builtin``. A second call resumes where the first one stopped. ``--gold`` scores both.
 """
 
 from __future__ import annotations
@@ -24,8 +23,9 @@ from bench.common import experiment, synparse
 from induce.storage.checkpoint import find, pack, read, save
 from treebank.tokenize import tokenization
 
-TEXT, SAMPLE, SAMPLE_SENTENCES = "english.txt", "english18.txt", 18_000
-GRAMMARS, EDGES, TEACHER, TREES = "grammars", "edges", "envote", "english"
+TEXT, ARTICLES = "english.txt", "craft_train.txt.gz"
+GENERAL, BIOMEDICAL, TEACHER, TREES = "general", "biomedical", "envote", "english"
+PRIORS = "segment-edges:0.25+branching:0.1+punctuation:0.1+brackets:1+joining-marks:1"  # the strength for much text
 DEPENDENCIES, HEAD_TEACHER, HEADS = "dependencies", "headvote", "english-heads"
 MIN_WORDS, MAX_WORDS = 2, 60  # of a sentence
 MAX_UNKNOWN = 2  # words of a sentence that WikiText-2 replaced
@@ -52,7 +52,7 @@ def wikipedia(path: Path) -> Iterator[list[str]]:
 def general_english(folder: Path) -> list[str]:
     """Sentences of the three corpora in the folder of raw texts, one per line, in random order."""
     web = (folder / "en_ewt_train.txt").read_text(encoding="utf-8").splitlines()
-    articles = gzip.decompress((folder / "craft_train.txt.gz").read_bytes()).decode().splitlines()
+    articles = gzip.decompress((folder / ARTICLES).read_bytes()).decode().splitlines()
     sentences = [words for line in web for words in split(line.strip())]
     sentences += wikipedia(folder / "wikitext2" / "valid.txt")
     sentences += [line.split() for line in articles[::2]]
@@ -92,14 +92,14 @@ def main() -> None:
     golds = [os.path.abspath(gold) if os.path.exists(gold) else gold for gold in options.gold]
     options.out.mkdir(parents=True, exist_ok=True)
     os.chdir(options.out)  # so that the models store the name of the text and not its path
-    lines = general_english(data)
-    Path(TEXT).write_text("".join(lines), encoding="utf-8")
-    Path(SAMPLE).write_text("".join(lines[:SAMPLE_SENTENCES]), encoding="utf-8")
-    run(GRAMMARS, TEXT, "--max-minutes", "80")
-    run(EDGES, TEXT, "--preset", "segment-edges-small")
-    second = [f"{GRAMMARS}/parts/second-{number}" for number in (1, 2)]
-    synparse(["combine", *second, EDGES, "english-grammar@weight=2", "-o", TEACHER, "--overwrite"])
-    run(TREES, SAMPLE, "--preset", "chart-small", "--teacher", TEACHER, "--max-minutes", "12")
+    Path(TEXT).write_text("".join(general_english(data)), encoding="utf-8")
+    run(GENERAL, TEXT, "--max-minutes", "45")
+    run(BIOMEDICAL, str(data / ARTICLES))
+    jobs = (GENERAL, BIOMEDICAL)
+    second = [f"{job}/parts/second-{number}@priors={PRIORS}" for job in jobs for number in (1, 2)]
+    synparse(["combine", *second, "-o", TEACHER, "--overwrite"])
+    small = ("--set", "data.minimum_count=4", "--set", "train.epochs=7")  # less than 4 MB
+    run(TREES, TEXT, "--preset", "chart-small", "--teacher", TEACHER, *small)
     run(DEPENDENCIES, TEXT, "--heads", "--max-minutes", "12")
     members = [f"{DEPENDENCIES}/parts/{part}-1" for part in ("medium", "fine", "coarse")]
     synparse(["combine", *members, f"{TREES}@weight=1.5", "--heads", "-o", HEAD_TEACHER, "--overwrite"])

@@ -98,7 +98,7 @@ def test_model_card_has_metadata_and_training(call: Caller) -> None:
     _, metadata, card = call.result("info", "-m", "english", "--format", "markdown").split("---\n", 2)
     assert "library_name: synparse\nlicense: cc-by-sa-4.0\ntags:\n" in metadata
     assert "- chart\n" in metadata
-    assert "| words | 315,931 |" in card
+    assert "| words | 478,149 |" in card
     assert "parse.decoder=mbr" in card
     assert "require" in call.usage("info", "--format", "markdown")
 
