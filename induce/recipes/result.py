@@ -27,11 +27,15 @@ TRIVIAL_PERCENT = 90.0  # of the phrases of right or left branching, from which 
 
 
 def write_teachers(job: RecipeJob, stage: Sequence[PartRun]) -> None:
-    """Make the ensembles that teach runs of ``stage``: the vote of all parts, or that of one part."""
+    """Make the ensembles that teach runs of ``stage``: the vote of all parts, or that of one part.
+
+    If the time limit ended the training of a part before its first model, there is no vote, and nothing learns from it.
+    """
     for name, teachers in {run.teacher: run.teachers for run in stage}.items():
         if name == VOTE or len(teachers) > 1:
             voters = [run for run in job.trained(voters=name == VOTE) if name == VOTE or run.name in teachers]
-            write_vote(job, voters, job.run_folder(name))
+            if voters:
+                write_vote(job, voters, job.run_folder(name))
 
 
 def write_vote(job: RecipeJob, runs: Sequence[PartRun], folder: Path) -> None:
@@ -86,6 +90,8 @@ def _calibrated(job: RecipeJob, name: str) -> tuple[tuple[float, float], ...]:
     """
     part = job.plan.recipe.confidence
     sources = (name, f"{part}-1" if part else VOTE)
+    if not job.run_folder(sources[1]).exists():  # nothing learned from the vote, or the time was over
+        return ()
     parser, source = (load_parser(job.run_folder(each), device=job.request.device) for each in sources)
     if parser.output != "trees" or parser.structure.supports != "trees":
         return ()

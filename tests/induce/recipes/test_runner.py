@@ -194,6 +194,23 @@ def test_parts_without_time_are_left_out_and_trained_by_resume(
     assert trees(run) == trees(complete[0])
 
 
+def test_result_that_did_not_learn_from_a_vote_has_no_confidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing learns from the vote of all parts. Without time, there is no vote of the grammars, either."""
+    second = replace(GRAMMAR, name="second", teachers="grammar", count=1)
+    recipe = replace(RECIPE, parts=(replace(ONLSTM, votes=True), GRAMMAR, second), result="second")
+    run = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(RecipeJob, "minutes_left", property(lambda job: 4.0 - 5 * len(job.plan.done)))
+        list(train_recipe(request(run), recipe, max_minutes=10))
+    assert (stored(run)["done"], (run / "parts" / "grammar-vote").exists()) == (["onlstm-1"], False)
+    assert load_parser(run).facts.confidence == ()
+    list(train_recipe(RunRequest(run=str(run), resume=True, device="cpu"), max_minutes=10))
+    assert (load_parser(run).facts.confidence, stored(run)["done"][-1]) == ((), "second-1")
+    assert "grammar-vote" in load_parser(run / "parts" / "second-1").learned_from
+
+
 def test_without_a_limit_neither_speed_nor_interruption_change_the_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
