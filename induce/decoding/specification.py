@@ -98,7 +98,9 @@ def check_priors(priors: Iterable[Prior], gives: Sequence[type[Structure]], *, h
             structures = " and ".join(structure.name for structure in gives)
             raise UsageError(f"prior {str(prior)!r} needs {entry.reads.name}; this model gives {structures}")
         if entry.needs_counts and not has_counts:
-            raise UsageError(f"prior {str(prior)!r} needs the counts of a neural PCFG; others and votes have none")
+            raise UsageError(
+                f"prior {str(prior)!r} needs the counts of a neural PCFG, which neither votes nor other models have"
+            )
 
 
 def _number(text: str) -> float:

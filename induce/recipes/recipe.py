@@ -40,7 +40,7 @@ class Part:
     does: str = ""  # what the models do, for the progress display
     count: int = 1  # models
     max_passes: int = 0  # over the text, fewer if there is less time; 0: as many as in the preset
-    enough_words: int = 0  # in all passes: a grammar learns from more in the first passes only; 0: no limit
+    enough_words: int = 0  # in all passes, for grammars: no pass after the fifth exceeds them; 0: no limit
     words: int = 0  # to learn from in all passes together; 0: as many as there is time for
     teachers: str = ""  # the part whose model teaches, or the vote of its models, or "vote" of all parts
     with_teacher: int = 0  # models that have a teacher, the first ones; 0: all

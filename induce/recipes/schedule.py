@@ -14,7 +14,7 @@ from induce.recipes.recipe import VOTE, PartRun, Recipe
 
 SLACK = 2.0  # factor on the minutes of a part that ends after its passes, in case other programs slow it down
 READ = 0.45  # of the words of a text: what a pass reads on average if it begins with short sentences
-FIRST_PASSES = 5  # for which the share of a large text leaves time, and which are made over every text
+FIRST_PASSES = 5  # over a text of any size, if there is time; the share of a large text leaves time for them
 FILLED = 0.95  # of the time that is left: planned for the students of the vote, which are the last
 
 

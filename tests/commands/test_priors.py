@@ -73,7 +73,7 @@ def test_two_values_of_an_option_are_refused(call: Caller) -> None:
 @pytest.mark.parametrize(
     ("prior", "problem"),
     [
-        ("segment-edges:1", "prior 'segment-edges:1' needs the counts of a neural PCFG; others and votes have none"),
+        ("segment-edges:1", "prior 'segment-edges:1' needs the counts of a neural PCFG, which neither votes"),
         ("near-heads:0.1", "prior 'near-heads:0.1' needs heads; this model gives span_scores"),
     ],
 )
