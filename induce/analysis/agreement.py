@@ -17,7 +17,6 @@ import numpy as np
 
 from induce.data.vocabulary import RECIPES
 from induce.ensemble.voters import Voter, Votes, make_voter
-from induce.parsing.parser import common_rule
 from induce.storage.locate import parse_model_spec
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
@@ -165,7 +164,7 @@ class Agreement:
 
 def agreement(
     systems: Sequence[str],
-    text: Callable[[str], Iterable[Sentence]],
+    text: Callable[[Iterable[str | None]], Iterable[Sentence]],
     *,
     load: Callable[..., Any],
     baselines: Sequence[str] = (),
@@ -173,9 +172,9 @@ def agreement(
 ) -> Agreement:
     """Agreement of ``systems`` (model specifications) and ``baselines`` on a text.
 
-    ``text`` is called with the tokenization rule that all models share, or "", and returns the sentences. ``load``
-    makes a parser of a model folder; ``watched`` iterates over the systems to show progress. Raises SynparseError if
-    there are fewer than two systems or both trees and heads, if no sentence can be compared, and if a file lacks one.
+    ``text`` is called with the tokenization rules of the systems, and returns the sentences. ``load`` makes a parser of
+    a model folder; ``watched`` iterates over the systems to show progress. Raises SynparseError if there are fewer than
+    two systems or both trees and heads, if no sentence can be compared, and if a file lacks one.
     """
     specs = [parse_model_spec(name) for name in (*systems, *(f"baseline:{name}" for name in baselines))]
     names = [spec.label or spec.name for spec in specs]
@@ -187,8 +186,8 @@ def agreement(
         raise SynparseError("some systems predict trees and some heads; add a decoder: RUN@decoder=heads-to-tree")
     is_tree = outputs == {"trees"}
     min_words = MIN_WORDS if is_tree else 1
-    rule = common_rule(voter.tokenization for voter in voters)
-    sentences = [sentence for sentence in text(rule) if len(_kept_indices(sentence)) >= min_words]
+    rules = [voter.tokenization for voter in voters]
+    sentences = [sentence for sentence in text(rules) if len(_kept_indices(sentence)) >= min_words]
     if not sentences:
         raise SynparseError(f"nothing to compare: this text has no sentence of {min_words} or more words")
     indices = list(map(_kept_indices, sentences))

@@ -24,13 +24,14 @@ from induce.decoding.specification import NO_PRIORS, parse_priors
 from induce.ensemble.ensemble_description import EnsembleDescription, digest_of, members_folder
 from induce.ensemble.voters import ParserVoter, Voter, Votes, make_voter
 from induce.parsing.load import load_parser
-from induce.parsing.parser import Parser, PredictOptions, Report, Words, common_rule
+from induce.parsing.parser import Parser, PredictOptions, Report, Words, with_rule
 from induce.parsing.reading import Reading
 from induce.structures import HeadDistribution, SpanScores, Structure
 from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
+from treebank.io.read import DEFAULT_INPUT, InputOptions
 
 MIN_CHUNK_SENTENCES = 128  # for a worker process: members read many sentences of similar length at a time
 STRUCTURES: dict[str, type[Structure]] = {"trees": SpanScores, "heads": HeadDistribution}
@@ -70,7 +71,8 @@ class Ensemble(Parser):
         self.recipe = RECIPES[description.normalization]
         self.weights = np.array([member.weight for member in description.members])
         self.threshold = description.threshold
-        self.tokenization = common_rule(voter.tokenization for voter in voters)
+        rules = set(filter(None, (voter.tokenization for voter in voters)))
+        self.tokenization = rules.pop() if len(rules) == 1 else ""
         self.device = "cpu" if all(voter.device == "cpu" for voter in voters) else "cuda"
         self.without_priors, self.report = without_priors, report
         parsers = [voter.parser for voter in voters if isinstance(voter, ParserVoter)]
@@ -78,6 +80,10 @@ class Ensemble(Parser):
         self.right_probability = fmean([parser.right_probability for parser in parsers] or [self.right_probability])
         priors = () if without_priors else parse_priors(description.priors)
         self._applied_priors = AppliedPriors(priors)
+
+    def input_options(self, options: InputOptions = DEFAULT_INPUT) -> InputOptions:
+        """As in `Parser`. Raises SynparseError if members split raw text by different rules."""
+        return with_rule(options, [voter.tokenization for voter in self.voters])
 
     @property
     def decoded(self) -> str:

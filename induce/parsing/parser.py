@@ -271,7 +271,7 @@ class Parser:
         SynparseError if the package of that rule is missing.
         """
         options = replace(options, form=options.form or "text") if self.purpose else options
-        return with_rule(options, self.tokenization)
+        return with_rule(options, [self.tokenization])
 
     def choose_structure(self, structure: str) -> None:
         """Select the default decoder of the structure with this name, unless the decoder reads it already.
@@ -310,15 +310,20 @@ class Parser:
             raise SynparseError(f"model {self.name!r}: {problem} (try {hint})")
 
 
-def common_rule(rules: Iterable[str | None]) -> str:
-    """The tokenization rule that all models share, or "" if they differ. None is for systems that read no text."""
-    different = {rule for rule in rules if rule is not None}
-    return different.pop() if len(different) == 1 else ""
+def with_rule(options: InputOptions, rules: Iterable[str | None]) -> InputOptions:
+    """``options`` for reading text, by default with the tokenization rule of the models' training corpora.
 
-
-def with_rule(options: InputOptions, rule: str) -> InputOptions:
-    """``options`` for reading text, with the tokenization ``rule`` of a model's training corpus by default."""
-    return options if options.tokenize or not rule else replace(options, tokenize=rule)
+    ``rules`` are those of models that read the same text, empty or None for models of tokenized text and for systems
+    that read none: these read what the rule gives. Raises SynparseError if two models have different rules.
+    """
+    different = sorted(set(filter(None, rules)))
+    if options.tokenize or not different:
+        return options
+    if len(different) > 1:
+        raise SynparseError(
+            f"these models split raw text by different tokenizers ({', '.join(different)}); choose one with --tokenizer"
+        )
+    return replace(options, tokenize=different[0])
 
 
 def until_failure(items: Iterable[Item]) -> tuple[list[Item], Exception | None]:

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from induce.ensemble.combine import combine
 from induce.parsing.load import load_parser
-from induce.parsing.parser import Parser, with_rule
+from induce.parsing.parser import Parser
 from induce.parsing.reading import fit_confidence
 from induce.recipes.recipe import VOTE, PartRun
 from induce.recipes.recipe_job import RecipeJob, perplexity
@@ -108,7 +108,7 @@ def _calibrated(job: RecipeJob, name: str) -> tuple[tuple[float, float], ...]:
 def _spread_sentences(job: RecipeJob, parser: Parser, count: int) -> list[Sentence]:
     """``count`` sentences of three or more words, evenly spread over the text."""
     text = job.request.text or [sentence.words for sentence in sample_treebank("train").sentences]
-    read = read_text(text, with_rule(job.request.input_options, parser.tokenization))
+    read = read_text(text, parser.input_options(job.request.input_options))
     sentences = [sentence for sentence in read if len(sentence.words) > 2]
     return sentences[:: -(-len(sentences) // count)] if sentences else []
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from induce.parsing.load import load_parser
-from induce.parsing.parser import Parser, common_rule, with_rule
+from induce.parsing.parser import Parser, with_rule
 from induce.parsing.systems import check_words, system_of
 from induce.reporting import sections
 from induce.reporting.parsed import Compared, Parsed
@@ -105,8 +105,8 @@ class Report:
         if plan.gold is not None:
             options = plan.input_options
             return load_gold(plan.gold, ptb=plan.ptb, max_length=plan.max_length, input_options=options)
-        rule = common_rule(parser.tokenization for parser in self.parsers.values()) if plan.text else ""
-        read = read_input(plan.text, input_options=with_rule(plan.input_options, rule)) if plan.text else ()
+        rules = [parser.tokenization for parser in self.parsers.values()] if plan.text else ()
+        read = read_input(plan.text, input_options=with_rule(plan.input_options, rules)) if plan.text else ()
         treebank = up_to(Treebank(plan.data, [sentence for sentence in read if sentence.words]), plan.max_length)
         if plan.text and not len(treebank):
             bound = f" of 1 to {plan.max_length} words" if plan.max_length else ""

@@ -70,10 +70,10 @@ def pictures(
         find_rules(head_rules or DEFAULT_RULES)
         return _compared_with_gold(paths, parsers, gold, choose, input_options, head_rules)
     if parsers:
-        from induce.parsing.parser import common_rule, with_rule
+        from induce.parsing.parser import with_rule
 
-        rule = common_rule(parser.tokenization for _, parser in parsers)
-        return _parsed(_words(paths, with_rule(input_options, rule)), parsers, choose)
+        rules = [parser.tokenization for _, parser in parsers]
+        return _parsed(_words(paths, with_rule(input_options, rules)), parsers, choose)
     analyses = (
         pair
         for path in paths

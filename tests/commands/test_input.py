@@ -54,6 +54,25 @@ def test_all_commands_read_text_as_the_model_requires(call: Caller, raw_model: P
     assert "|sentences:1" in call.result(*agreement, "--tokenizer", "none")
 
 
+def test_models_with_different_tokenizers_read_the_same_words(
+    call: Caller, raw_model: Path, model: Path, tmp_path: Path
+) -> None:
+    text = write("in.txt", "Sonra yine güldü. Gitti, sonra güldü!\n")
+    both = ("-m", raw_model, "-m", model)  # the other model learned from a text that was tokenized already
+    assert "güldü." not in call.result("draw", *both, text)
+    assert "|sentences:2" in call.result("analyze", "agreement", *both, text)
+    letters = tmp_path / "letters"
+    raw = write(str(tmp_path / "raw.txt"), RAW)
+    call.result("train", raw, "--tokenizer", "characters", *TINY, "--set", "train.epochs=1", "-o", letters)
+    different = ("-m", raw_model, "-m", letters)
+    call.result("combine", raw_model, letters, "-o", "vote")
+    for command in (("draw", *different), ("analyze", "agreement", *different), ("parse", "-m", "vote")):
+        code, _, err = call(*command, text)
+        assert code == 1
+        assert "different tokenizers (characters, unicode); choose one with --tokenizer" in err
+        call.result(*command, text, "--tokenizer", "unicode")
+
+
 def test_conllu_on_standard_input_and_what_is_written(call: Caller, model: Path) -> None:
     rows = "1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n2\ton\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
     conllu = "# newdoc id = d\n# sent_id = s\n# text = Go on\n" + rows

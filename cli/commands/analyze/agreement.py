@@ -94,7 +94,7 @@ def agreement(
     folders = [folder for group in expand_models(models).values() for folder in group]
     report = measure_agreement(
         [*folders, *predicted],
-        lambda rule: read_input(text, input_options=with_rule(input_options, rule)),
+        lambda rules: read_input(text, input_options=with_rule(input_options, rules)),
         load=partial(load_parser, device=device),
         baselines=baselines,
         watched=lambda systems: Counter("parsing", "systems").track(systems, len(systems)),
