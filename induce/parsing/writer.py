@@ -137,6 +137,12 @@ class Job:
         parser.must_support("trees")
         if (parser.structure is SpanScores or parser.confidence) and not 0 <= limit <= 1:  # else margins of any size
             raise UsageError(f"--min-confidence {limit:g}: confidences are probabilities; give a number from 0 to 1")
+        values = [confidence for _, confidence in parser.confidence]
+        if values and limit > max(values):
+            (self.report or parser.report)(
+                f"note: --min-confidence {limit:g} leaves out every phrase: the confidences of model {parser.name!r} are "
+                f"from {min(values):.2f} to {max(values):.2f}"
+            )
 
     def lines(
         self, paths: Sequence[AnyPath], *, first: int = 1, first_block: int = FIRST_BLOCK, form: str = ""

@@ -83,3 +83,11 @@ def test_commands_take_the_result(call: Caller, result: Path, command: str) -> N
     if command.startswith("eval"):
         assert "|branching:right|" in out
         assert "|trained with parsed trees: recipe best-tiny (teacher)|" in out
+
+
+@pytest.mark.usefixtures("files")
+def test_limit_above_all_confidences_is_noted(call: Caller, result: Path) -> None:
+    code, out, err = call("parse", "-m", str(result), "text.txt", "--min-confidence", "1")
+    assert code == 0
+    assert "note: --min-confidence 1 leaves out every phrase: the confidences of model 'chart' are from 0." in err
+    assert all(line.count("(X") <= 1 for line in out.splitlines())
