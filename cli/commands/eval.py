@@ -67,7 +67,7 @@ DETAILS = ("length", "height", "relation", "distance")
 @baseline_option
 @convention_option
 @option("--characters", is_flag=True, help="Score trees over characters, and word segmentation.", group=SCORING)
-@option("--compare", is_flag=True, help="Test the difference of each system from the first one.", group=SCORING)
+@option("--compare", is_flag=True, help="Test the difference of each system from the first one; models come before files.", group=SCORING)
 @option(
     "--published",
     multiple=True,
@@ -117,19 +117,20 @@ def evaluate(
     """Score models, files of trees or heads, and baselines against a treebank.
 
     PREDICTED is any number of files with one tree per gold sentence, CoNLL-U files with heads, folders of such files,
-    or models. NAME=PATH names a system in all tables. Without PREDICTED and --model, the default model is scored: the
+    or models. NAME=PATH names a system in all tables, NAME='PATTERN' a family of seeds. Without PREDICTED and --model, the default model is scored: the
     one in $SYNPARSE_MODEL or ./synparse-model, else the built-in one.
     """
     _check_usage(form, details, worst, overwrite=overwrite, **plan_options)
     from cli.commands.eval_report import check_details, show
-    from induce.parsing.systems import load_systems
-    from induce.storage.locate import expand_arguments, is_model
+    from induce.parsing.systems import are_models, load_systems
+    from induce.storage.locate import expand_arguments
     from treebank.base.arguments import split_name
     from treebank.evaluate.evaluate import EvaluationPlan
     from treebank.evaluate.evaluate import evaluate as run_plan
+    from treebank.evaluate.systems import expand_files
 
     gc.disable()  # trees form no cycles; searching for cycles takes a third of the time of this command
-    following = [path for path in predicted if is_model(path)]  # -m runs/seed-* as expanded by a shell
+    following = [path for path in predicted if are_models(path)]  # -m runs/seed-* as expanded by a shell
     plan = EvaluationPlan(
         predicted=[path for path in predicted if path not in following],
         by=by,
@@ -142,7 +143,8 @@ def evaluate(
     if not models and not following:
         check_parsing_options({"decoder": decoder, "priors": priors})
     if details:
-        files, read = [split_name(path)[1] for path in plan.predicted], [*models, *following]
+        files = [split_name(file)[1] for named in expand_files(plan.predicted).values() for file in named]
+        read = [*models, *following]
         check_details(details, overwrite=overwrite, inputs=files, gold=plan_options["gold"], models=read)
     groups = expand_arguments(models, following)
     systems = load_systems(groups, report=note, watched=_track, decoder=decoder, priors=priors, device=device)

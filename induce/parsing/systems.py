@@ -124,7 +124,7 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
     names = [f"{name}={path}" if name else path for name, path in paths]
     baselines = [name for name in names if name in BASELINES or name in HEAD_BASELINES]
     more_files, more_baselines = options.pop("predicted", ()), options.pop("baselines", ())
-    folders = [name for name in names if name not in baselines and _are_models(name)]
+    folders = [name for name in names if name not in baselines and are_models(name)]
     files = [name for name in names if name not in baselines and name not in folders]
     for name in files:
         if not (os.path.lexists(name) or os.path.splitext(name)[1] or os.sep in name):
@@ -156,7 +156,7 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
     return evaluate(plan, models, groups)
 
 
-def _are_models(name: str) -> bool:
+def are_models(name: str) -> bool:
     """Whether a specification names a model, or is a pattern that a model matches."""
     return is_model(name) or any(map(is_model, glob.glob(parse_model_spec(name).path)))
 

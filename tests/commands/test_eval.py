@@ -127,7 +127,7 @@ def test_signatures_below_the_table(call: Caller) -> None:
 
 
 def test_the_best_is_bold_in_latex(call: Caller) -> None:
-    systems = ("right.txt", "right.txt", "--baseline", "oracle")
+    systems = ("right.txt", "again=right.txt", "--baseline", "oracle")
     out = call.result("eval", "--gold", "gold.mrg", *systems, "--format", "latex")
     assert out.count("\\textbf{") == out.count("\\textbf{75.0}") == 2
     assert "*75" not in out
@@ -200,13 +200,13 @@ def test_no_model_means_no_torch(call: Caller, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_comparison(call: Caller) -> None:
-    few = ("eval", "--gold", "gold.mrg", "right.txt", "right.txt", "--compare")
+    few = ("eval", "--gold", "gold.mrg", "right.txt", "again=right.txt", "--compare")
     (same,) = call.json(*few)["comparisons"]
     assert (same["difference"], same["interval"], same["p_sentences"], same["p_seeds"]) == (0, None, None, None)
     assert "fewer than 10 sentences: no intervals and no p-values" in call.result(*few)
     for name in ("gold.mrg", "right.txt"):
         Path(f"many-{name}").write_text(Path(name).read_text(encoding="utf-8") * 4, encoding="utf-8")
-    many = ("eval", "--gold", "many-gold.mrg", "many-right.txt", "many-right.txt", "--baseline", "left")
+    many = ("eval", "--gold", "many-gold.mrg", "many-right.txt", "again=many-right.txt", "--baseline", "left")
     same, other = call.json(*many, "--compare")["comparisons"]
     assert (same["difference"], same["interval"], same["p_sentences"]) == (0, [0, 0], 1)
     assert other["p_corrected"] == pytest.approx(2 * other["p_sentences"])
@@ -214,6 +214,44 @@ def test_comparison(call: Caller) -> None:
     assert published["systems"] == ["C-PCFG (published)", "many-right.txt"]
     assert published["p_seeds"] < 0.05
     assert "second system" in call.refusal("eval", "--gold", "gold.mrg", "right.txt", "--compare")
+
+
+def test_published_scores_need_one_convention(call: Caller) -> None:
+    several = ("--convention", "km", "--convention", "on-lstm", "--published", "C-PCFG=55.2±2.1:4")
+    problem = "one kind of score can be compared with it, not UF1 under km, UF1 under on-lstm; name one --convention"
+    assert problem in call.usage("eval", "--gold", "gold.mrg", "right.txt", *several)
+
+
+def test_files_of_a_pattern_are_a_family(call: Caller) -> None:
+    Path("trees").mkdir()
+    for seed in (1, 2):
+        Path(f"trees/{seed}.txt").write_text(RIGHT, encoding="utf-8")
+    command = ("eval", "--gold", "gold.mrg", "ours=trees/*.txt", "trees/[2].txt", "--baseline", "left", "--compare")
+    document = call.json(*command)
+    systems = [score["system"] for score in document["scores"]]
+    assert systems == ["ours 1.txt", "ours 2.txt", "trees/2.txt", "left"]
+    (group,) = document["groups"]
+    assert (group["systems"], list(group["values"])) == ("ours", ["ours 1.txt", "ours 2.txt"])
+    assert [item["systems"] for item in document["comparisons"]] == [["ours", "trees/2.txt"], ["ours", "left"]]
+    assert "no p (seeds): one model on either side" not in call.result(*command)  # too few sentences for any p-value
+    assert "none-*.txt: no file matches this pattern" in call.refusal("eval", "--gold", "gold.mrg", "none-*.txt")
+
+
+def test_two_systems_cannot_have_one_name(call: Caller) -> None:
+    twice = ("eval", "--gold", "gold.mrg", "x=right.txt", "x=gold.mrg")
+    assert "two systems are called 'x'; choose different names, as NAME=PATH" in call.refusal(*twice)
+
+
+def test_repeated_conventions_count_once_and_composed_ones_have_numbers(call: Caller) -> None:
+    names = ("evalb", "evalb", "len:1-3", "len:4-", "avg:corpus,len:1-3")
+    conventions = [option for name in names for option in ("--convention", name)]
+    command = ("eval", "--gold", "gold.mrg", "right.txt", "--baseline", "left", *conventions, "--compare")
+    scores = call.json(*command)["scores"]
+    assert [score["convention"] for score in scores[::2]] == ["evalb", "custom", "custom-2", "custom-3"]
+    table = call.result(*command, "--by", "length")
+    sizes = [line.split() for line in table.splitlines() if line.startswith("(sentences)")]
+    assert [size[1] for size in sizes] == ["evalb", "custom", "custom-2", "custom-3"]
+    assert sizes[1][2:] != sizes[2][2:]
 
 
 def test_named_systems_have_their_names_everywhere(call: Caller, options: list[Any]) -> None:

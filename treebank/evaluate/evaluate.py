@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from treebank.evaluate.conventions import (
     Convention,
     ScoringConvention,
     find_convention,
+    numbered,
 )
 from treebank.evaluate.score import HeadScore, Runs, Score, TreeScore
 from treebank.evaluate.score_tables import (
@@ -33,7 +35,7 @@ from treebank.evaluate.score_tables import (
     evaluation_tables,
     family_signature,
 )
-from treebank.evaluate.systems import System, WordScore, baseline, character_systems, character_treebank, file_system
+from treebank.evaluate.systems import System, WordScore, baseline, character_systems, character_treebank, expand_files, file_system
 from treebank.evaluate.uas import score_heads
 from treebank.evaluate.uf1 import score_trees
 from treebank.io.lines import OnBad
@@ -47,7 +49,7 @@ class EvaluationPlan:
     """Names and paths of an evaluation, checked when the plan is created, before any file is read.
 
     ``gold`` is a treebank, or the name or path of one. ``predicted`` are files or folders of trees or, by suffix, of
-    heads. ``conventions``: by default those that fit. ``seed`` draws random baselines once instead of computing their
+    heads, or patterns of files of one family of seeds. ``conventions``: by default those that fit. ``seed`` draws random baselines once instead of computing their
     expectation. ``head_rules`` derive gold heads from trees. ``characters`` scores trees over characters, as is always
     done for models of characters (see `treebank.evaluate.systems`). ``published`` are scores of papers to compare
     with, such as ``C-PCFG=55.2+-2.1:4``. ``by`` names detailed tables. ``details`` computes all of them for the JSON
@@ -163,13 +165,19 @@ def evaluate(
 ) -> Evaluation:
     """Score the systems of the plan and ``models``, which see no gold annotation except tags.
 
-    ``groups`` maps a pattern to the folders of its models, for mean and deviation.
+    ``groups`` maps a pattern to the folders of its models, for mean and deviation. Patterns of files have these, too.
     Raises SynparseError if something cannot be read, scored or aligned.
     """
-    groups = groups or {}
+    groups = dict(groups or {})
     gold = load_gold(plan)
-    systems = [*models, *(file_system(path, plan.encoding) for path in plan.predicted)]
-    systems += (baseline(name, plan.seed) for name in plan.baselines)
+    files = expand_files(plan.predicted)
+    if shared := groups.keys() & files.keys():
+        raise SynparseError(f"two systems are called {min(shared)!r}; choose different names, as NAME=PATH")
+    groups |= {key: [split_name(file)[0] or file for file in named] for key, named in files.items()}
+    systems = [*models, *(file_system(file, plan.encoding) for named in files.values() for file in named)]
+    systems += (baseline(name, plan.seed) for name in dict.fromkeys(plan.baselines))
+    if repeated := next((name for name, count in Counter(system.name for system in systems).items() if count > 1), ""):
+        raise SynparseError(f"two systems are called {repeated!r}; choose different names, as NAME=PATH")
     conventions = choose_conventions(plan, gold, systems)
     bound = plan.max_length if isinstance(plan.gold, Treebank) else bound_of(plan.gold, plan.max_length)
     trees = [system for system in systems if system.kind == "trees"]
@@ -194,7 +202,7 @@ def evaluate(
     comparisons = compare_all(scores, groups) if plan.compare else []
     if plan.compare:
         check_compared(scores, comparisons)
-    comparisons += compare_published(scores, groups, list(map(Published.parse, plan.published)))
+    comparisons += compare_published(scores, groups, [Published.parse(text) for text in plan.published])
     comparisons = corrected_by_convention(comparisons)
     return Evaluation(gold, scores, comparisons, list(spreads_of(groups, scores)), words, plan.by)
 
@@ -239,10 +247,10 @@ def _selected(gold: Treebank, indices: Iterable[int]) -> Treebank:
 def spreads_of(groups: Mapping[str, Sequence[str]], scores: Sequence[Score]) -> Iterator[Spread]:
     """Mean and deviation over the models of each group of several, for each convention and metric."""
     for pattern, folders in groups.items():
-        members = [score for score in scores if score.info.model in folders and len(folders) > 1]
+        members = [score for score in scores if score.info.source in folders and len(folders) > 1]
         for convention, metric in dict.fromkeys((score.convention, score.metric) for score in members):
             same = [score for score in members if (score.convention, score.metric) == (convention, metric)]
-            values = {split_name(score.info.model)[1]: score.value for score in same}
+            values = {split_name(score.info.source)[1]: score.value for score in same}
             yield Spread(pattern, metric, convention.name, Runs(values), family_signature(same))
 
 
@@ -262,8 +270,8 @@ def choose_conventions(plan: EvaluationPlan, gold: Treebank, systems: Sequence[S
     Raises SynparseError if gold has no trees to score with, or if a system has no convention, and UsageError if a named
     convention or head rules have no system.
     """
-    heads = [ATTACHMENT_CONVENTIONS[name] for name in plan.conventions if name in ATTACHMENT_CONVENTIONS]
-    trees = [find_convention(name) for name in plan.conventions if name not in ATTACHMENT_CONVENTIONS]
+    heads = [ATTACHMENT_CONVENTIONS[name] for name in dict.fromkeys(plan.conventions) if name in ATTACHMENT_CONVENTIONS]
+    trees = numbered(find_convention(name) for name in plan.conventions if name not in ATTACHMENT_CONVENTIONS)
     gives = {kind: [system for system in systems if system.kind == kind] for kind in ("trees", "heads")}
     has_trees = all(sentence.tree is not None for sentence in gold.sentences)
     if not has_trees and (trees or gives["trees"]):
@@ -278,8 +286,8 @@ def choose_conventions(plan: EvaluationPlan, gold: Treebank, systems: Sequence[S
         if gives[kind] and not conventions:
             if named := next((system.name for system in gives[kind] if not system.is_parser), ""):
                 raise SynparseError(f"{named} has {kind}, but no convention for {kind} was named")
-            remedy = f"name a --convention for {kind}, or a --decoder for {other}"
-            raise SynparseError(f"the models here give {kind}, not {other}; {remedy}")
+            remedy = f"name a --convention for {kind} too, or a --decoder for {other}"
+            raise SynparseError(f"{gives[kind][0].name} gives {kind}, not {other}; {remedy}")
     if trees and systems and not gives["trees"]:
         raise UsageError("conventions of trees require a system with trees; add --baseline right, or leave them out")
     if (heads or plan.head_rules) and systems and not gives["heads"]:

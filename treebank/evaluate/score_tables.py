@@ -30,6 +30,7 @@ MAX_ARCS = 20  # rows of a table by relation or distance
 NAMES = (Column("System"), Column("Convention"))
 SIGNATURE = Column("Signature", wide=True)
 WELCH = "p (seeds): Welch's test for published means, in which one model has the deviation of the others"
+NO_SEEDS = "no p (seeds): one model on either side, so the difference is one of these models, not of their methods"
 BEST = "bold or *: the best under its convention, without baselines"
 
 
@@ -221,8 +222,9 @@ def _length_table(metric: str, scores: Sequence[Score]) -> Table:
     for score in scores:
         values = score.by_length or {}
         rows.append([*_names(score), *(values[group][1] if group in values else None for group in groups)])
-    sizes = scores[0].by_length or {}
-    rows.append(["(sentences)", scores[0].convention.name, *(sizes[key][0] if key in sizes else 0 for key in groups)])
+    for convention, score in {score.convention.name: score for score in scores}.items():
+        sizes = score.by_length or {}
+        rows.append(["(sentences)", convention, *(sizes[key][0] if key in sizes else 0 for key in groups)])
     return Table(f"{metric} by sentence length in words", [*NAMES, *_percentages(*groups)], rows)
 
 
@@ -263,6 +265,8 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
         ],
     }
     notes = tuple(note for note, values in legend.items() if any(value is not None for value in values))
+    if any(item.by_sentences is not None and item.by_seeds is None for item in comparisons):
+        notes += (NO_SEEDS,)
     return Table("Difference from the first system, in percentage points", columns, rows, notes)
 
 
@@ -318,7 +322,7 @@ def _best(scores: Sequence[Score]) -> set[int]:
     return best
 
 
-Families = Mapping[str, Sequence[str]]  # name -> the folders of the models that differ in their seeds
+Families = Mapping[str, Sequence[str]]  # name -> the sources of the systems that differ in their seeds
 _PUBLISHED = re.compile(r"(?P<name>.+)=(?P<mean>\d+(?:\.\d+)?)(?:±|\+/?-)(?P<deviation>\d+(?:\.\d+)?):(?P<count>\d+)")
 
 
@@ -424,9 +428,16 @@ def compare_all(scores: Sequence[Score], families: Families | None = None) -> li
 def compare_published(
     scores: Sequence[Score], families: Families, published: Sequence[Published]
 ) -> Iterator[Comparison]:
-    """Each system or family, except baselines, compared with published means of UF1 or UAS."""
+    """Each system or family, except baselines, compared with published means of UF1 or UAS.
+
+    Raises UsageError if there are several conventions, because a published mean belongs to one.
+    """
     scored = [score for score in scores if score.metric != "UUAS" and not is_baseline(score)]
-    for same in _by_convention(scored if published else []):
+    groups = _by_convention(scored if published else [])
+    if len(groups) > 1:
+        kinds = ", ".join(f"{same[0].metric} under {same[0].convention.name}" for same in groups)
+        raise UsageError(f"--published: one kind of score can be compared with it, not {kinds}; name one --convention")
+    for same in groups:
         for name, members in _members(same, families):
             reference, values = members[0], Runs({str(seed): score.value for seed, score in enumerate(members)})
             sample = Sample(values.mean, values.deviation, len(members))
@@ -451,7 +462,7 @@ def _members(scores: Sequence[Score], families: Families) -> Iterator[tuple[str,
     """The scores by system or family, in order, where a family has several models."""
     groups: dict[tuple[bool, str], list[Score]] = {}
     for number, score in enumerate(scores):
-        names = (name for name, models in families.items() if score.info.model in models and len(models) > 1)
+        names = (name for name, models in families.items() if score.info.source in models and len(models) > 1)
         family = next(names, "")
         groups.setdefault((True, family) if family else (False, str(number)), []).append(score)
     for (is_family, name), members in groups.items():

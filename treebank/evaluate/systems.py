@@ -9,6 +9,8 @@ parsing in this way.)
 
 from __future__ import annotations
 
+import glob
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, compress, pairwise
@@ -51,6 +53,11 @@ class SystemInfo:
     learned_from: str = ""
     decoded: str = ""
     empty: int = 0
+
+    @property
+    def source(self) -> str:
+        """The folder of a model, else the name."""
+        return self.model or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +110,23 @@ def baseline_draw(name: str, seed: int | None) -> Callable[[Tree], Bracketing]:
     """A function that returns the brackets of a baseline for one gold tree after the other of a treebank."""
     build, chance = BASELINES[name], Random(1 if seed is None else seed)
     return lambda tree: Bracketing(len(tree), build(tree, chance))
+
+
+def expand_files(patterns: Sequence[str]) -> dict[str, list[str]]:
+    """Each pattern with the files that match it, or with itself if it is not a pattern, by its name if it has one.
+
+    The files of ``NAME=PATTERN`` are called NAME and the last part of their path. Raises SynparseError if none matches.
+    """
+    groups: dict[str, list[str]] = {}
+    for pattern in dict.fromkeys(patterns):
+        name, path = split_name(pattern)
+        found = [pattern]
+        if glob.has_magic(path) and not os.path.lexists(path):
+            found = [f"{name} {os.path.basename(file)}={file}" if name else file for file in sorted(glob.glob(path))]
+            if not found:
+                raise SynparseError(f"{pattern}: no file matches this pattern")
+        groups.setdefault(name or path, []).extend(found)
+    return groups
 
 
 def file_system(path: str, encoding: str = "") -> System:

@@ -142,7 +142,7 @@ def test_what_no_convention_scores() -> None:
         SynparseError, match="no trees to score those of flat against; if a model also gives heads, name a --decoder"
     ):
         evaluate(EvaluationPlan(gold=heads), [parser_system(Flat())])
-    with pytest.raises(SynparseError, match="the models here give trees, not heads; name a --convention for trees"):
+    with pytest.raises(SynparseError, match="flat gives trees, not heads; name a --convention for trees too"):
         evaluate(EvaluationPlan(gold=treebank(), conventions=["udgn"]), [parser_system(Flat())])
     with pytest.raises(SynparseError, match="nothing to score has trees: name a file or a --baseline"):
         evaluate(EvaluationPlan(gold=treebank()))
