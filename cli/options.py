@@ -210,9 +210,12 @@ def page_options(name: str) -> Decorator:
 
 
 def check_page_output(output: str, overwrite: bool) -> None:
-    """Raises SynparseError if the default output would replace a file of another program."""
+    """Raises SynparseError if the default output would replace a file of another program, and UsageError if the suffix
+    is that of another format.
+    """
     from treebank.io.output_path import check_default_output
 
+    format_of_suffix(output, ["html"], ["htm"])
     if click.get_current_context().get_parameter_source("output") is ParameterSource.DEFAULT:
         check_default_output(output, overwrite=overwrite)
 
@@ -263,17 +266,26 @@ def _format_of_output(
     output = context.params.get("output")
     if context.get_parameter_source("form") is not ParameterSource.DEFAULT or not output:
         return form
+    return format_of_suffix(output, parameter.type.choices, others) or form  # type: ignore[attr-defined]
+
+
+def format_of_suffix(output: str | None, names: Sequence[str], others: Sequence[str] = ()) -> str:
+    """The format among ``names`` that the suffix of a file names, or "" without a file and for other suffixes.
+
+    Raises UsageError for the suffix of a format that is not in ``names``, unless it is one of ``others``.
+    """
     from treebank.io.formats import format_by_suffix, suffix_of
 
-    entry, suffix = format_by_suffix(output), suffix_of(output)[1:]
+    entry, suffix = format_by_suffix(output or ""), suffix_of(output or "")[1:]
     suffixes = [suffix, entry.name if entry else "", "latex" if suffix == "tex" else ""]
-    names: Sequence[str] = parameter.type.choices  # type: ignore[attr-defined]
-    chosen = next((name for name in suffixes if name in names), None)
+    chosen = next((name for name in suffixes if name in names), "")
     other = entry.name if entry else f".{suffix}" if suffix in OTHER_SUFFIXES else ""
     if other and not chosen and suffix not in others:
-        choices = f"{', '.join(names[:-1])} or {names[-1]}"
-        raise click.UsageError(f"{output}: this command writes {choices}, not {other}; choose one with --format")
-    return chosen or form
+        *first, last = names
+        choices = f"{', '.join(first)} or {last}" if first else last
+        remedy = "choose one with --format" if first else "name another file"
+        raise click.UsageError(f"{output}: this command writes {choices}, not {other}; {remedy}")
+    return chosen
 
 
 def on_error_option(*choices: str) -> Decorator:

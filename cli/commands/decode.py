@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.command import command, number_option, option
-from cli.options import OUTPUT, note, output_option
+from cli.options import OUTPUT, format_of_suffix, note, output_option
 from cli.output import open_output
 from treebank.base.errors import SynparseError, TreebankError
 
@@ -96,6 +96,7 @@ def decode(
                 result = decoded(reading, name)
             except (ValueError, SynparseError) as error:
                 raise TreebankError(path, number, str(error)) from None
+            format_of_suffix(output, ["brackets" if isinstance(result, Tree) else "conllu"], ["txt"])
             if isinstance(result, Tree):
                 write(str(result))
             else:

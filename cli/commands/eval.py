@@ -67,7 +67,12 @@ DETAILS = ("length", "height", "relation", "distance")
 @baseline_option
 @convention_option
 @option("--characters", is_flag=True, help="Score trees over characters, and word segmentation.", group=SCORING)
-@option("--compare", is_flag=True, help="Test the difference of each system from the first one; models come before files.", group=SCORING)
+@option(
+    "--compare",
+    is_flag=True,
+    help="Test the difference of each system from the first one; models come before files.",
+    group=SCORING,
+)
 @option(
     "--published",
     multiple=True,
@@ -117,8 +122,8 @@ def evaluate(
     """Score models, files of trees or heads, and baselines against a treebank.
 
     PREDICTED is any number of files with one tree per gold sentence, CoNLL-U files with heads, folders of such files,
-    or models. NAME=PATH names a system in all tables, NAME='PATTERN' a family of seeds. Without PREDICTED and --model, the default model is scored: the
-    one in $SYNPARSE_MODEL or ./synparse-model, else the built-in one.
+    or models. NAME=PATH names a system in all tables, NAME='PATTERN' a family of seeds. Without PREDICTED and --model,
+    the default model is scored: the one in $SYNPARSE_MODEL or ./synparse-model, else the built-in one.
     """
     _check_usage(form, details, worst, overwrite=overwrite, **plan_options)
     from cli.commands.eval_report import check_details, show

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.command import command, option
-from cli.options import OUTPUT, default_model, model_option, note, output_option, parsing_options, reading_options
+from cli.options import (
+    OUTPUT,
+    default_model,
+    format_of_suffix,
+    model_option,
+    note,
+    output_option,
+    parsing_options,
+    reading_options,
+)
 from cli.text_call import TextCall
 from induce.registry import DECODERS, load
 from treebank.base.errors import NotANumberError
@@ -80,6 +89,7 @@ def extract(
     """
     if (output or "").lower().endswith(".npz") and content not in (VECTORS, STATES):
         raise click.UsageError("only --what vectors and --what states write .npz files; name a .jsonl file")
+    format_of_suffix(output, ["jsonl"], ["npz", "txt"])
     run = default_model(model)
     call = TextCall("extracting", input, output, models=[run])
     if content in READERS:

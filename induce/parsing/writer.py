@@ -140,8 +140,8 @@ class Job:
         values = [confidence for _, confidence in parser.confidence]
         if values and limit > max(values):
             (self.report or parser.report)(
-                f"note: --min-confidence {limit:g} leaves out every phrase: the confidences of model {parser.name!r} are "
-                f"from {min(values):.2f} to {max(values):.2f}"
+                f"note: --min-confidence {limit:g} leaves out every phrase: "
+                f"the confidences of model {parser.name!r} are from {min(values):.2f} to {max(values):.2f}"
             )
 
     def lines(

@@ -21,6 +21,7 @@ from treebank.base.errors import SynparseError, UsageError
 from treebank.base.files import PART
 from treebank.corpora.catalog import is_name
 from treebank.io import output_path
+from treebank.io.formats import format_by_suffix
 from treebank.io.read import expand
 from treebank.io.source import STDIN
 
@@ -87,9 +88,11 @@ def check_new_folder(
 
 
 def _check_name(folder: str | os.PathLike[str]) -> None:
-    """Raises SynparseError for the name of standard output."""
+    """Raises UsageError for the name of standard output, and for a new folder with the suffix of a treebank or text."""
     if os.fspath(folder) == STDIN:
         raise UsageError(f"{STDIN}: a folder cannot be written to standard output; name a folder")
+    if (entry := format_by_suffix(os.fspath(folder))) and not os.path.lexists(folder):
+        raise UsageError(f"{folder}: a folder is written, not a file in format {entry.name}; name a folder")
 
 
 def _read_paths(

@@ -31,7 +31,6 @@ def _files(call: Caller, model: Path, working_folder: Path) -> None:
         "extract -m m.safetensors t.txt --what vectors -o m.safetensors",
         "perplexity -m m.safetensors t.txt -o m.safetensors",
         "perplexity -m m.safetensors t.txt --per sentence -o m.safetensors",
-        "report -m m.safetensors --gold g.mrg -o g.mrg",
         "report -m m.safetensors --gold g.mrg -o m.safetensors",
         "convert g.mrg -o g.mrg",
         "analyze classes t.txt -o t.txt",
@@ -165,9 +164,21 @@ def test_new_folder_is_not_inside_a_model_and_contains_nothing_that_is_read(
         ("generate -m english-grammar -o o.jsonl", "o.jsonl: this command writes brackets, text or conllu, not jsonl"),
         ("extract -m m.safetensors t.txt -o o.npz", "only --what vectors and --what states write .npz files"),
         ("extract -m m.safetensors t.txt --what distances -o o.npz", "only --what vectors and --what states write"),
+        (
+            "extract -m m.safetensors t.txt -o o.mrg",
+            "o.mrg: this command writes jsonl, not brackets; name another file",
+        ),
+        ("browse g.mrg -o o.mrg", "o.mrg: this command writes html, not brackets"),
+        ("sample g.mrg -o o.conllu", "o.conllu: this command writes html, not conllu"),
+        ("report -m m.safetensors -o o.pdf", "o.pdf: this command writes html, not .pdf"),
+        ("analyze classes t.txt -o o.conllu", "o.conllu: this command writes tsv, not conllu"),
+        ("decode d.jsonl -o o.conllu", "o.conllu: this command writes brackets, not conllu"),
+        ("combine baseline:right -o o.mrg", "o.mrg: a folder is written, not a file in format brackets"),
+        ("data prepare t.txt -o o.conllu", "o.conllu: a folder is written, not a file in format conllu"),
     ],
 )
 def test_suffix_of_another_format_is_refused(call: Caller, arguments: str, problem: str) -> None:
+    Path("d.jsonl").write_text('{"distances": [0, 2, 1]}\n')
     assert re.search(problem, call.usage(*arguments.split()))
     assert not list(Path().glob("o.*"))
 
@@ -179,7 +190,6 @@ def test_suffix_of_another_format_is_refused(call: Caller, arguments: str, probl
         "phrases g.mrg -o o.ods --format csv",
         "convert g.mrg --format text -o o.docx",
         "generate -m english-grammar --format text -o o.pdf",
-        "report -m m.safetensors -o o.pdf",
     ],
 )
 def test_text_is_not_written_into_a_file_with_a_binary_suffix(call: Caller, arguments: str) -> None:

@@ -120,12 +120,12 @@ def expand_files(patterns: Sequence[str]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for pattern in dict.fromkeys(patterns):
         name, path = split_name(pattern)
-        found = [pattern]
+        files = [pattern]
         if glob.has_magic(path) and not os.path.lexists(path):
-            found = [f"{name} {os.path.basename(file)}={file}" if name else file for file in sorted(glob.glob(path))]
-            if not found:
+            files = [f"{name} {os.path.basename(file)}={file}" if name else file for file in sorted(glob.glob(path))]
+            if not files:
                 raise SynparseError(f"{pattern}: no file matches this pattern")
-        groups.setdefault(name or path, []).extend(found)
+        groups.setdefault(name or path, []).extend(files)
     return groups
 
 

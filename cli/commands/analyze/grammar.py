@@ -10,6 +10,7 @@ from cli.command import command, number_option, option
 from cli.options import (
     OUTPUT,
     default_model,
+    format_of_suffix,
     format_option,
     model_option,
     note,
@@ -112,6 +113,7 @@ def classes(
     """
     from induce.data.word_classes import classify_words
 
+    format_of_suffix(output, ["tsv"], ["txt"])
     call = TextCall("reading", text, output)
     sentences = call.sentences(input_options)
     table = classify_words(sentences, classes=classes, minimum_count=min_count, endings=endings, seed=seed)
