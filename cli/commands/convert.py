@@ -66,7 +66,7 @@ EXAMPLES = [
 @option(
     "--head-rules",
     type=click.Choice(list(HEAD_RULES)),
-    help=f"Head rules for --format conllu (default {DEFAULT_RULES}).",
+    help=f"Head rules for trees without heads, for --format conllu (default {DEFAULT_RULES}).",
     group=CHANGES,
 )
 @option(
@@ -119,7 +119,7 @@ def convert(
     from treebank.convert.convert import Conversion, Transformation, Treebanks
     from treebank.convert.convert import convert as converted
 
-    _check_form(form, head_rules, strip, labeling["labels"])
+    _check_form(form, head_rules, strip, binarize, labeling["labels"])
     labeling["seed"] = label_seed(**labeling)
     reads = [*vocabulary_of, *align_with, *labeling["labels_of"]]
     call = TextCall("converting", input, output, reads=reads, trees=not input_options.is_raw_text)
@@ -133,7 +133,9 @@ def convert(
     call.write(lines, max_length=max_length)
 
 
-def _check_form(form: str, head_rules: str | None, strip: Sequence[str], labels: str | None) -> None:
+def _check_form(
+    form: str, head_rules: str | None, strip: Sequence[str], binarize: str | None, labels: str | None
+) -> None:
     """Raises UsageError for options that have no effect on the output format ``form``, or on each other."""
     if head_rules and form != "conllu":
         raise click.UsageError("--head-rules requires --format conllu")
@@ -141,6 +143,9 @@ def _check_form(form: str, head_rules: str | None, strip: Sequence[str], labels:
         raise click.UsageError(f"--format {form} has no labels; choose {', '.join(LABELED_FORMATS)}")
     if labels and "labels" in strip:
         raise click.UsageError("--labels and --strip labels exclude each other")
+    if form == "text" and (brackets := [name for name in ("functions", "unary") if name in strip] or binarize):
+        option = "--binarize" if brackets is binarize else f"--strip {brackets[0]}"
+        raise click.UsageError(f"{option} does not apply to --format text, which has words only")
     if "labels" in strip and form not in LABELED_TREES:
         raise click.UsageError(f"--strip labels does not apply to --format {form}; choose {', '.join(LABELED_TREES)}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from treebank.evaluate.evaluate import Evaluation
 
 
+TABLES = "tables"  # key of the names of the files with tables
 DETAIL_FILES = SCORES, SENTENCES = ("scores.json", "sentences.tsv")
 
 
@@ -78,14 +80,18 @@ def save_details(folder: str, evaluation: Evaluation, *, overwrite: bool) -> Non
     with placed(folder):
         os.makedirs(folder, exist_ok=True)
     files = {os.path.join(folder, f"{name}.csv"): table for name, table in table_names(evaluation.tables()).items()}
-    for path in files:
+    stale = _tables_in(folder) - files.keys()  # of an earlier evaluation
+    for path in (*files, *stale):
         check_default_output(path, overwrite=overwrite, remedy="name another folder")
+    for path in stale:
+        os.unlink(path)
     for path, table in files.items():
         with open_output(path) as write:
             for line in csv_lines(table):
                 write(line)
     with open_output(os.path.join(folder, SCORES)) as write:
-        write(json_text({"synparse": VERSION, **evaluation.to_json()}, indent=2))
+        names = [os.path.basename(path) for path in files]
+        write(json_text({"synparse": VERSION, **evaluation.to_json(), TABLES: names}, indent=2))
     with open_output(os.path.join(folder, SENTENCES)) as write:
         columns = ["system", "metric", "convention", "location", "value", "matched", "predicted", "gold", "sentence"]
         write("\t".join(columns))
@@ -95,6 +101,17 @@ def save_details(folder: str, evaluation: Evaluation, *, overwrite: bool) -> Non
                 counts = [f"{number:g}" for number in sentence.counts]
                 text = " ".join(sentence.sentence.words)
                 write("\t".join([*head, f"{sentence.value:.4f}", *counts, text]))
+
+
+def _tables_in(folder: str) -> set[str]:
+    """The existing files with the tables that `SCORES` in ``folder`` lists, none if there is no such file."""
+    try:
+        with open(os.path.join(folder, SCORES), encoding="utf-8") as file:
+            names = json.load(file).get(TABLES, ())
+        paths = {os.path.join(folder, os.path.basename(name)) for name in names}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return set()
+    return {path for path in paths if path.endswith(".csv") and os.path.isfile(path)}
 
 
 def table_names(tables: Sequence[Table]) -> dict[str, Table]:

@@ -30,6 +30,7 @@ from induce.structures import HeadDistribution, SpanScores, Structure
 from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
+from treebank.base.tables import quantity
 from treebank.core.sentence import Sentence
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 
@@ -75,6 +76,12 @@ class Ensemble(Parser):
         self.tokenization = rules.pop() if len(rules) == 1 else ""
         self.device = "cpu" if all(voter.device == "cpu" for voter in voters) else "cuda"
         self.without_priors, self.report = without_priors, report
+        for voter in voters:
+            if voter.repeated:
+                report(
+                    f"note: {voter.name}: {quantity(voter.repeated, 'repeated sentence')} with another tree or other "
+                    "heads; the first analysis votes each time"
+                )
         parsers = [voter.parser for voter in voters if isinstance(voter, ParserVoter)]
         self.joining = frozenset[str]().union(*(parser.joining for parser in parsers))
         self.right_probability = fmean([parser.right_probability for parser in parsers] or [self.right_probability])
@@ -87,7 +94,8 @@ class Ensemble(Parser):
 
     @property
     def decoded(self) -> str:
-        return super().decoded + (f"|priors:{self.priors}" if self.without_priors else "")
+        priors = f"|priors:{self.priors}" if self.without_priors else ""
+        return f"{super().decoded}|members:{self.digest[:8]}{priors}"
 
     @property
     def priors(self) -> str:

@@ -44,6 +44,7 @@ class Voter:
     head_style: str = ""
     tokenization: str | None = None
     device: str = "cpu"
+    repeated: int = 0  # sentences of a file that occur before with another analysis
 
     def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
         """Votes for spans (N, N + 1) or heads (N, N) over the given ``words`` of each sentence, or None.
@@ -112,7 +113,7 @@ class FileVoter(Voter):
     """Trees or heads in a file, looked up by the normalized words of a sentence."""
 
     def __init__(self, path: str, recipe: Recipe) -> None:
-        """Reads the file. The first of several sentences with the same words counts."""
+        """Reads the file. The first of several sentences with the same words counts; ``repeated`` counts the others."""
         self.name = self.kind = path
         self.recipe = recipe
         self.output = "heads" if gives_heads(path) else "trees"
@@ -126,7 +127,7 @@ class FileVoter(Voter):
             normalized = recipe(plain(words))
             numbers = analysis if self.output == "heads" else chain((len(words),), *analysis)
             stored = array("i", numbers), array("i", normalized.indices)
-            self._analyses.setdefault(_digest(normalized.forms), stored)
+            self.repeated += self._analyses.setdefault(_digest(normalized.forms), stored) != stored
 
     def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
         votes: list[Votes | None] = []

@@ -110,3 +110,24 @@ def test_unsuitable_calls_of_ensembles_are_refused(call: Caller, model: Path, tm
     assert "has no layers" in call.refusal("parse", text, "-m", f"{vote}@layer=1")
     assert "gives span_scores" in call.refusal("parse", text, "-m", vote, "--decoder", "eisner", code=2)
     assert "PPL" in call.result("perplexity", text, "-m", vote)  # that of the models in it
+
+
+def test_signature_identifies_members_weights_and_votes(call: Caller, model: Path, tmp_path: Path) -> None:
+    treebank, parts = gold(tmp_path), set()
+    for number, weight in enumerate((1, 2, 1)):
+        vote = tmp_path / f"vote-{number}"
+        call.result("combine", model, f"baseline:right@weight={weight}", "-o", vote)
+        (score,) = call.json("eval", "--gold", treebank, "-m", vote)["scores"]
+        parts.add(score["parser"]["members"])
+        assert f"|members:{score['parser']['members']}|" in score["signature"]
+    assert len(parts) == 2
+
+
+def test_repeated_sentences_with_other_trees_are_noted(call: Caller, tmp_path: Path) -> None:
+    trees, text, vote = (tmp_path / name for name in ("a.trees", "text.txt", "vote"))
+    trees.write_text("(the (dog saw))\n((the dog) saw)\n(the (dog saw))\n", encoding="utf-8")
+    text.write_text("the dog saw\n" * 3, encoding="utf-8")
+    call.result("combine", trees, "-o", vote)
+    _, out, err = call("parse", text, "-m", vote)
+    assert out.splitlines() == ["(X (W the) (X (W dog) (W saw)))"] * 3
+    assert f"note: {trees}: 1 repeated sentence with another tree or other heads; the first analysis votes" in err

@@ -235,3 +235,16 @@ def test_folder_of_texts_is_read_if_the_input_is_declared_as_text(
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert call.result("convert", tmp_path, *option, "--format", "text") == "It rained\nWe stayed\n"
     assert "holds no file of a treebank" in call.refusal("convert", tmp_path)
+
+
+def test_changes_of_trees_without_effect_are_noted_or_refused(call: Caller, tmp_path: Path) -> None:
+    heads, trees = tmp_path / "heads.conllu", tmp_path / "trees.mrg"
+    heads.write_text("1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n\n" * 2, encoding="utf-8")
+    trees.write_text("(S (NP (DT the) (NN dog)))\n", encoding="utf-8")
+    code, _, err = call("convert", heads, "--format", "conllu", "--binarize", "left", "--strip", "unary")
+    assert code == 0
+    assert err.count("sentences without trees are not changed by --strip unary, --binarize") == 1
+    for option in (("--binarize", "left"), ("--strip", "functions")):
+        assert "does not apply to --format text, which has words only" in call.usage(
+            "convert", trees, "--format", "text", *option
+        )

@@ -302,6 +302,8 @@ def test_csv_is_one_table_and_details_have_one_file_for_each(call: Caller) -> No
         rows = list(csv.reader(Path("d", f"{name}.csv").read_text(encoding="utf-8-sig").splitlines()))
         assert rows[0][0] == "System"
         assert {len(row) for row in rows} == {len(rows[0])}
+    call.result(*arguments[:-2], "--details", "d")  # tables of the earlier call are not left
+    assert {path.stem for path in Path("d").glob("*.csv")} == names - {"uf1-by-sentence-length-in-words"}
     Path("d/scores.csv").write_text("my table\n")
     assert "d/scores.csv: not written by synparse" in call(*arguments, "--details", "d")[2]
 

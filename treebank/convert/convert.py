@@ -32,6 +32,7 @@ Notify = Callable[[str], None]
 
 ADDED = "@"  # before the label of a bracket that binarization adds
 STRIPPED = ("traces", "functions", "punctuation", "labels", "unary")
+OF_TREES = frozenset(STRIPPED) - {"punctuation"}
 NOT_PENN = "the tags are not those of the Penn Treebank, so words are tokens with a letter or a digit"
 
 
@@ -98,8 +99,10 @@ class Transformation:
     def __call__(self, sentences: Iterable[Sentence], notify: Notify = ignore) -> Iterator[Sentence]:
         """The transformed sentences, streamed.
 
-        ``notify`` is called once with a message if the tags do not distinguish words from punctuation.
+        ``notify`` is called once with a message if the tags do not distinguish words from punctuation, and once if
+        sentences without trees are to be changed as only trees can be.
         """
+        of_trees = [f"--strip {name}" for name in self.strip if name in OF_TREES] + ["--binarize"] * bool(self.binarize)
         needs_words = self.max_length is not None or "punctuation" in self.strip
         messages: set[str] = set()
 
@@ -109,6 +112,8 @@ class Transformation:
                 notify(message)
 
         for sentence in sentences:
+            if of_trees and sentence.tree is None:
+                notify_once(f"sentences without trees are not changed by {', '.join(of_trees)}")
             are_words = words_of(sentence, notify_once) if needs_words else [True] * len(leaves(sentence))
             if self.max_length is None or 0 < sum(are_words) <= self.max_length:
                 yield self.transform(sentence, are_words)

@@ -57,13 +57,13 @@ class EvaluationPlan:
     """Names and paths of an evaluation, checked when the plan is created, before any file is read.
 
     ``gold`` is a treebank, or the name or path of one. ``predicted`` are files or folders of trees or, by suffix, of
-    heads, or patterns of files of one family of seeds. ``conventions``: by default those that fit. ``seed`` draws random
-    baselines once instead of computing their expectation. ``head_rules`` derive gold heads from trees. ``characters``
-    scores trees over characters, as is always done for models of characters (see `treebank.evaluate.systems`).
-    ``published`` are scores of papers to compare with, such as ``C-PCFG=55.2+-2.1:4``. ``by`` names detailed tables.
-    ``details`` computes all of them for the JSON output. ``encoding`` is that of gold, and of predictions that are not
-    UTF-8 (default: UTF-8). ``on_bad`` is called with each malformed gold sentence, which is left out; without it, the
-    first one raises.
+    heads, or patterns of files of one family of seeds. ``conventions``: by default those that fit. ``seed`` draws
+    random baselines once instead of computing their expectation. ``head_rules`` derive gold heads from trees.
+    ``characters`` scores trees over characters, as is always done for models of characters (see
+    `treebank.evaluate.systems`). ``published`` are scores of papers to compare with, such as ``C-PCFG=55.2+-2.1:4``.
+    ``by`` names detailed tables. ``details`` computes all of them for the JSON output. ``encoding`` is that of gold,
+    and of predictions that are not UTF-8 (default: UTF-8). ``on_bad`` is called with each malformed gold sentence,
+    which is left out; without it, the first one raises.
     """
 
     gold: str | Treebank
