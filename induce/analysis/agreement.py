@@ -178,8 +178,10 @@ def agreement(
     """
     specs = [parse_model_spec(name) for name in (*systems, *(f"baseline:{name}" for name in baselines))]
     names = [spec.label or spec.name for spec in specs]
-    if len(set(names)) < max(2, len(names)):
-        raise SynparseError("agreement needs two or more different systems")
+    if repeated := next((name for name in names if names.count(name) > 1), ""):
+        raise SynparseError(f"two systems are called {repeated!r}; choose different names, as NAME=PATH")
+    if len(names) < 2:
+        raise SynparseError("agreement needs two or more systems")
     voters = [make_voter(spec, spec.path, RECIPES[RECIPE], load) for spec in specs]
     outputs = {voter.output for voter in voters}
     if len(outputs) > 1:

@@ -144,3 +144,10 @@ def test_files_of_words_found_by_a_segmenter(call: Caller, tmp_path: Path) -> No
     assert "gold.ptb (within the length limit: 1); give" in call.refusal(*short, tmp_path / "short.txt")
     (tmp_path / "other.txt").write_text(GOLD.replace("\u732b", "\u72d7"), encoding="utf-8")
     assert "the characters differ from" in call.refusal(*arguments, tmp_path / "other.txt")
+
+
+def test_gold_with_an_empty_sentence_agrees_with_itself(call: Caller, tmp_path: Path) -> None:
+    gold = tmp_path / "gold.ptb"
+    gold.write_text("(S (NP (DT the) (NN dog)) (VP (V ran)))\n(X (-NONE- *))\n", encoding="utf-8")
+    (score,) = call.json("eval", "--gold", gold, gold, "--characters")["scores"]
+    assert score["value"] == 100

@@ -330,7 +330,7 @@ def _fitting_tree(predicted: PredictedTree, sentence: Sentence) -> Tree:
     trees = [tree.without_traces() for tree in readings(predicted)]
     spellings = ["".join(plain(tree.words)) for tree in trees]
     for tree, spelling in zip(trees, spellings, strict=True):
-        if align(characters, [[True] * len(characters)], spelling):
+        if align(characters, [[True] * len(characters)], spelling) is not None:
             return tree
     location = f"{predicted.path}:{predicted.line}"
     raise SynparseError(

@@ -31,7 +31,7 @@ def refuse(run: str) -> None:
 
 
 def test_agreement_of_trees_is_the_mean_f1_of_sentences(files: list[str]) -> None:
-    report = agreement(files, lambda rule: TEXT, load=refuse, baselines=["right"])
+    report = agreement(files, lambda rules: TEXT, load=refuse, baselines=["right"])
     values = {(Path(pair.first).name, Path(pair.second).name): pair.value for pair in report.pairs}
     assert values[("a.ptb", "b.ptb")] == pytest.approx((50 + 100) / 2)
     assert values[("b.ptb", "c.ptb")] == pytest.approx((100 + 0) / 2)
@@ -43,28 +43,30 @@ def test_agreement_of_trees_is_the_mean_f1_of_sentences(files: list[str]) -> Non
 
 
 def test_tables_have_one_row_per_system_and_per_pair(files: list[str]) -> None:
-    systems, pairs = agreement(files, lambda rule: TEXT, load=refuse).tables()
+    systems, pairs = agreement(files, lambda rules: TEXT, load=refuse).tables()
     assert (len(systems.rows), len(pairs.rows)) == (3, 3)
     assert systems.texts()[0] == [files[0], files[0], "50.00", ""]
     assert pairs.footnotes[0].startswith("agreement|F1|avg:sent|root:drop|")
 
 
 def test_one_system_or_one_type_is_refused(files: list[str]) -> None:
-    with pytest.raises(SynparseError, match="two or more different systems"):
-        agreement(files[:1], lambda rule: TEXT, load=refuse)
+    with pytest.raises(SynparseError, match="two or more systems"):
+        agreement(files[:1], lambda rules: TEXT, load=refuse)
+    with pytest.raises(SynparseError, match="two systems are called 'x'; choose different names"):
+        agreement([f"x={file}" for file in files[:2]], lambda rules: TEXT, load=refuse)
     with pytest.raises(SynparseError, match="models of two types"):
-        _ = agreement(files[:1], lambda rule: TEXT, load=refuse, baselines=["right"]).chosen
+        _ = agreement(files[:1], lambda rules: TEXT, load=refuse, baselines=["right"]).chosen
 
 
 def test_sentence_that_a_file_lacks_is_refused(files: list[str]) -> None:
     other = Sentence(("e", "f", "x"), location=Location("text.txt", 4))
     with pytest.raises(SynparseError, match=rf"^{files[0]}: no tree for the words of text\.txt:4; parse this text"):
-        agreement(files, lambda rule: [*TEXT, other], load=refuse)
+        agreement(files, lambda rules: [*TEXT, other], load=refuse)
 
 
 def test_text_of_short_sentences_is_refused(files: list[str]) -> None:
     with pytest.raises(SynparseError, match="this text has no sentence of 3 or more words"):
-        agreement(files, lambda rule: TEXT[2:], load=refuse)
+        agreement(files, lambda rules: TEXT[2:], load=refuse)
 
 
 def test_agreement_of_heads_is_directed_and_undirected(tmp_path: Path) -> None:
@@ -72,6 +74,6 @@ def test_agreement_of_heads_is_directed_and_undirected(tmp_path: Path) -> None:
     for name, heads in (("first", (2, 0)), ("second", (0, 1))):
         (tmp_path / f"{name}.conllu").write_text(line.format(*heads), encoding="utf-8")
     paths = [str(tmp_path / f"{name}.conllu") for name in ("first", "second")]
-    report = agreement(paths, lambda rule: [Sentence(("a", "b")), Sentence((".",))], load=refuse)
+    report = agreement(paths, lambda rules: [Sentence(("a", "b")), Sentence((".",))], load=refuse)
     (pair,) = report.pairs
     assert (pair.value, pair.undirected, report.sentences) == (0, 50, 1)
