@@ -17,6 +17,7 @@ from treebank.core.sentence import UNSPACED, Sentence, script_of
 INSPECTED_SENTENCES = 5_000  # sentences whose words and scripts are counted
 COMPARED_SENTENCES = 200_000  # sentences among which repeated ones are counted
 MIN_WORDS = 20_000  # a masked or next-word model of fewer words learns frequencies, not structure
+MIN_SMALL_WORDS = 1_000  # for `_SMALL_MODEL`; with 500, two of four texts had trees below right branching
 MAX_REPEATED_SHARE = 0.05
 MAX_MARKUP_SHARE = 0.02  # of the words
 MAX_MEAN_WORDS = 80.0  # words per sentence; longer lines are paragraphs
@@ -28,7 +29,7 @@ MAX_BARE_SHARE = 0.8  # share of sentences without a stop and without an upper-c
 MAX_HYPHENED_SHARE = 0.015  # share of sentences with a word that is divided at the end of a line
 MAX_MEAN_CHARACTERS = 14.0  # characters per word: 8 in Finnish, 20 or more in a sentence without spaces
 _STOPS = frozenset(".!?\u2026\u0964\u061f\u06d4\u3002\uff01\uff1f\u1362\u0589\u104b\u17d4")
-_SMALL_MODEL = "segment-edges"  # learns from a few thousand words, so that it needs no remark about their number
+_SMALL_MODEL = "segment-edges"  # with which plain `train` begins; it learns from a few thousand words
 _HYPHENED = re.compile(r"[^\W\d_]-\r?\n\s*[^\W\d_]")
 _MARKUP = ("</", "/>", "http-equiv", "&nbsp;", "&amp;", "&lt;", "(NP", "(S", "(VP")
 
@@ -91,7 +92,12 @@ class Health:
             (
                 self.words < MIN_WORDS and model != _SMALL_MODEL,
                 f"{self.words:,} words are too few for useful trees of most models",
-                f"give more text ({MIN_WORDS:,} words at the very least), or use --model {_SMALL_MODEL}",
+                f"give more text ({MIN_WORDS:,} words at the very least), or train phrases without --model",
+            ),
+            (
+                self.words < MIN_SMALL_WORDS and model == _SMALL_MODEL,
+                f"{self.words:,} words are too few for trees better than trivial ones",
+                f"give more text ({MIN_SMALL_WORDS:,} words at the very least)",
             ),
             *self._line_checks(token),
             (

@@ -113,7 +113,7 @@ class FileVoter(Voter):
     """Trees or heads in a file, looked up by the normalized words of a sentence."""
 
     def __init__(self, path: str, recipe: Recipe) -> None:
-        """Reads the file. The first of several sentences with the same words counts; ``repeated`` counts the others."""
+        """Reads the file. Of several sentences with the same words, the first votes."""
         self.name = self.kind = path
         self.recipe = recipe
         self.output = "heads" if gives_heads(path) else "trees"

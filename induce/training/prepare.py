@@ -214,7 +214,7 @@ def check_enough(config: RunConfig, training: TrainingData, texts: Sequence[str]
         remedy = "; pipe the text in, also with --resume" if "-" in texts else ""
         size = f"{training.words} {config.data.token if training.words == 1 else TOKENS[config.data.token]}"
         recipe = f" after normalization {config.data.normalization!r}" if training.words else ""
-        useful = "" if config.purpose_name else ", and about 100,000 for useful trees"
+        useful = "" if config.purpose_name else ", and thousands for useful trees"
         raise SynparseError(f"{where}: {size} to learn from{recipe}; at least {MIN_WORDS} are needed{useful}{remedy}")
     if training.has_trees != entry_of(config).learns_trees:
         problem = "learns no trees" if training.has_trees else "learns from trees, and the training text has none"

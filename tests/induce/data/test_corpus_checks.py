@@ -56,8 +56,10 @@ def test_hyphen_inside_of_a_paragraph_is_found() -> None:
 
 
 def test_small_text_is_no_problem_for_segment_edges() -> None:
-    statistics = health([SENTENCE, *distinct_sentences(50)])
+    statistics = health([first + first for first in distinct_sentences(60)])
     assert [len(statistics.findings(model=model)) for model in ("onlstm", "segment-edges")] == [1, 0]
+    (finding,) = health([SENTENCE, *distinct_sentences(50)]).findings(model="segment-edges")
+    assert finding.endswith("for trees better than trivial ones; give more text (1,000 words at the very least)")
 
 
 def test_ordinary_text_has_no_findings() -> None:
