@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -365,6 +365,7 @@ def reading_options(command: Any) -> Any:
             paragraphs=options.pop("paragraphs"),
             form=options.pop("input_format") or "",
             encoding=options.pop("encoding") or "",
+            notify=cache(note),  # once, although a command may read its text several times
         )
         return command(*arguments, input_options=input_options, **options)
 

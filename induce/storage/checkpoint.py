@@ -162,12 +162,16 @@ class Checkpoint:
         return sum(math.prod(entry["shape"]) for name, entry in self.file.table.items() if not name.startswith(TRAINER))
 
     def settings(self) -> Iterator[list[str]]:
-        """The settings ``table.key=value`` of each table, the name of its component first."""
+        """The settings ``table.key=value`` of each table, the name of its component first.
+
+        Those about the trees of a treebank are left out if the model has not seen any.
+        """
         tables = self.config.as_dict()
+        unused = () if self.facts.trees else ("trees", "tree_share")
         for table in TABLE_NAMES:
             component = tables.get(f"{table}_name")
             names = {"name": component, **tables[table]} if component else tables[table]
-            yield [f"{table}.{key}={setting_text(value)}" for key, value in names.items()]
+            yield [f"{table}.{key}={setting_text(value)}" for key, value in names.items() if key not in unused]
 
     def weights(self) -> dict[str, Tensor]:
         """Parameter name -> tensor, on the CPU. Raises MetadataError if they are damaged or not finite."""
