@@ -140,7 +140,7 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     """Train a parser on plain text: one sentence per line, tokens split by spaces.
 
     TEXT is files, folders or patterns; without it, the built-in sample is used, which a grammar generated. Several
-    models learn for about 20 minutes and become one fast parser; --model trains one model. Ctrl-C keeps the best.
+    models learn for up to about 25 minutes and become one fast parser; --model trains one model. Ctrl-C keeps the best.
     """
     train_model(context, text, run, purpose="", **options)
 

@@ -95,7 +95,7 @@ class Ensemble(Parser):
     @property
     def decoded(self) -> str:
         priors = f"|priors:{self.priors}" if self.without_priors else ""
-        return f"{super().decoded}|members:{self.digest[:8]}{priors}"
+        return f"model:{self.name}|members:{self.digest[:8]}|decoder:{self.decoder}{self._stated_style}{priors}"
 
     @property
     def priors(self) -> str:

@@ -20,7 +20,7 @@ def test_shipped_recipe_names_existing_presets_and_settings(name: str) -> None:
     for part in recipe.parts:
         for preset in part.presets:
             resolve(preset=preset, settings=part.settings)
-    assert recipe.minutes == {"best": 20, "best-tiny": 5}[name]
+    assert recipe.minutes == {"best": 22, "best-tiny": 5}[name]
     assert [part.name for part in recipe.parts if part.teachers == VOTE] == [recipe.result] == ["student"]
     assert all(part.does for part in recipe.parts)
 
@@ -52,8 +52,14 @@ def test_teachers_are_trained_before_their_students() -> None:
         {"segment-edges-1": (), "first-3": (), "first-4": ()},
         {"first-1": edges, "first-2": edges, "chart-1": edges},
         dict.fromkeys(("second-1", "second-2"), ("first-1", "first-2", "first-3", "first-4")),
+        dict.fromkeys(("third-1", "third-2"), ("second-1", "second-2")),
         {"student-1": (VOTE,), "student-2": (VOTE,)},
     ]
+
+
+def test_a_stopped_job_has_the_grammars_of_its_last_round() -> None:
+    names = [part.name for part in read_recipe("best").parts]
+    assert names == ["segment-edges", "chart", "first", "second", "third", "student"]  # the last one that is trained
 
 
 def test_grammars_of_each_type_and_a_chart_parser_vote() -> None:

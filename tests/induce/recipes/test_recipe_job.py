@@ -85,12 +85,13 @@ def test_another_seed_gives_other_seeds_to_all_runs(tmp_path: Path) -> None:
 
 def test_runs_learn_from_their_teachers_and_their_share_of_the_text(tmp_path: Path) -> None:
     job = new_job(tmp_path / "run")
-    job.plan.shares = (0.8, 0.8, 1.0, 0.4)
+    job.plan.shares = (0.8, 0.8, 1.0, 1.0, 0.4)
     parts = tmp_path / "run" / "parts"
     requests = {run.name: job.request_of(run) for run in BEST.runs}
     assert requests["first-1"].teachers == (f"{parts}/segment-edges-1",)
     assert requests["first-3"].teachers == ()
     assert requests["second-2"].teachers == (f"{parts}/first-vote",)
+    assert requests["third-1"].teachers == (f"{parts}/second-vote",)
     assert requests["segment-edges-1"].settings == ("data.text_share=0.8",)
     assert requests["student-1"].settings == ("data.text_share=0.4",)
 
