@@ -26,9 +26,8 @@ from bench.common import experiment, repeated, spread, stored, synparse
 from bench.report import markdown
 from induce.data.corpus import read_corpora
 from induce.decoding.branching_direction import estimate_direction
-from induce.decoding.heads import phrases
+from treebank.core.dependency import phrase_tree
 from treebank.core.sentence import Sentence
-from treebank.core.tree import Tree
 from treebank.io.read import InputOptions, read_sentences
 
 MIN_WORDS, MAX_WORDS = 3, 40  # of a scored sentence
@@ -85,15 +84,8 @@ def read_treebank(path: Path, encoding: str) -> list[Sentence]:
         source = folder if path.suffix == ".zip" else str(path)
         options = InputOptions(encoding=encoding, notify=lambda line: None)
         sentences = read_sentences([source], input_options=options, on_bad=lambda error: None)
-        trees = [(sentence, sentence.tree or head_tree(sentence)) for sentence in sentences]
+        trees = [(sentence, sentence.tree or phrase_tree(sentence)) for sentence in sentences]
     return [replace(sentence, tree=tree) for sentence, tree in trees if tree and len(sentence.words) >= MIN_WORDS]
-
-
-def head_tree(sentence: Sentence) -> Tree | None:
-    """Tree with one bracket for each head and its dependents, or None if arcs cross."""
-    spans = phrases(sentence.heads) if sentence.heads else []
-    crossing = any(a < c < b < d for a, b in spans for c, d in spans)
-    return None if crossing or not spans else Tree.from_spans(sentence.words, spans)
 
 
 def spread_evenly(sentences: Sequence[Sentence], words: int) -> list[Sentence]:

@@ -64,6 +64,12 @@ EXAMPLES = [
     "--binarize", type=click.Choice(["left", "right"]), help="Allow at most two children per bracket.", group=CHANGES
 )
 @option(
+    "--phrases-of-heads",
+    is_flag=True,
+    help="Give sentences with heads a bracket around each head with the words below it, as gold trees of eval.",
+    group=CHANGES,
+)
+@option(
     "--head-rules",
     type=click.Choice(list(HEAD_RULES)),
     help=f"Head rules for trees without heads, for --format conllu (default {DEFAULT_RULES}).",
@@ -105,6 +111,7 @@ def convert(
     input_options: InputOptions,
     strip: Sequence[str],
     binarize: Direction | None,
+    phrases_of_heads: bool,
     max_length: int | None,
     **labeling: Any,
 ) -> None:
@@ -119,11 +126,11 @@ def convert(
     from treebank.convert.convert import Conversion, Transformation, Treebanks
     from treebank.convert.convert import convert as converted
 
-    _check_form(form, head_rules, strip, binarize, labeling["labels"])
+    _check_form(form, head_rules, strip, binarize, labeling["labels"], phrases_of_heads)
     labeling["seed"] = label_seed(**labeling)
     reads = [*vocabulary_of, *align_with, *labeling["labels_of"]]
     call = TextCall("converting", input, output, reads=reads, trees=not input_options.is_raw_text)
-    transformation = Transformation(tuple(strip), binarize, max_length)
+    transformation = Transformation(tuple(strip), binarize, max_length, phrases_of_heads)
     on_bad = SkippedSentences() if on_error == "skip" else None
     treebanks = Treebanks(call.paths, ptb, on_bad, call.counted(input_options))
     rules = head_rules or DEFAULT_RULES
@@ -134,9 +141,16 @@ def convert(
 
 
 def _check_form(
-    form: str, head_rules: str | None, strip: Sequence[str], binarize: str | None, labels: str | None
+    form: str,
+    head_rules: str | None,
+    strip: Sequence[str],
+    binarize: str | None,
+    labels: str | None,
+    phrases_of_heads: bool,
 ) -> None:
     """Raises UsageError for options that have no effect on the output format ``form``, or on each other."""
+    if phrases_of_heads and form in ("text", "conllu"):
+        raise click.UsageError(f"--phrases-of-heads does not apply to --format {form}, which has no brackets")
     if head_rules and form != "conllu":
         raise click.UsageError("--head-rules requires --format conllu")
     if labels and form not in LABELED_FORMATS:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from induce.data.vocabulary import RECIPES
-from induce.ensemble.voters import Voter, Votes, make_voter
+from induce.ensemble.voters import BaselineVoter, Voter, Votes, make_voter
 from induce.storage.locate import parse_model_spec
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
@@ -128,7 +128,7 @@ class Agreement:
         return models[0]
 
     def tables(self) -> list[Table]:
-        """One row per system, and one per pair."""
+        """One row per system, if there are several models, and one per pair."""
         systems: list[list[Cell]] = [[system.name, system.type, system.others, system.same] for system in self.systems]
         columns = [Column("System"), Column("Type"), Column("Others", ".2f"), Column("Own", ".2f")]
         has_heads = self.metric == "UAS"
@@ -138,8 +138,9 @@ class Agreement:
             for pair in sorted(self.pairs, key=lambda pair: -pair.value)
         ]
         pair_columns += [Column("UUAS", ".2f")] * has_heads
+        several = sum(system.type != BaselineVoter.kind for system in self.systems) > 1
         return [
-            Table("Mean agreement of each system", columns, systems),
+            *[Table("Mean agreement of each system", columns, systems)] * several,
             Table("Agreement of pairs", pair_columns, pairs, footnotes=[self.signature]),
         ]
 

@@ -248,3 +248,19 @@ def test_changes_of_trees_without_effect_are_noted_or_refused(call: Caller, tmp_
         assert "does not apply to --format text, which has words only" in call.usage(
             "convert", trees, "--format", "text", *option
         )
+
+
+def test_phrases_of_heads_are_gold_trees(call: Caller, tmp_path: Path) -> None:
+    gold, trees = tmp_path / "gold.conllu", tmp_path / "gold.mrg"
+    heads = {"a": (2, 0, 2, 3), "b": (3, 4, 0, 3), "c": (0,)}  # the arcs of b cross, and c has no phrase
+    rows = [
+        "".join(f"{i}\t{name}{i}\t_\t_\t_\t_\t{head}\tdep\t_\t_\n" for i, head in enumerate(heads[name], 1))
+        for name in heads
+    ]
+    gold.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    _, _, err = call("convert", gold, "--phrases-of-heads", "-o", trees)
+    assert trees.read_text() == "(X (W a1) (W a2) (X (W a3) (W a4)))\n"
+    assert "note: left out 2 sentences without heads above other words, or with crossing arcs" in err
+    (score,) = call.json("eval", "--gold", trees, "--baseline", "right")["scores"]
+    assert score["value"] == pytest.approx(200 / 3)
+    assert "has no brackets" in call.usage("convert", gold, "--phrases-of-heads", "--format", "conllu")

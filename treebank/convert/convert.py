@@ -15,8 +15,9 @@ from typing import Literal
 
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
+from treebank.base.tables import quantity
 from treebank.convert.concat_syn import ConcatSyn, WordAlignment, count_forms
-from treebank.core.dependency import delete
+from treebank.core.dependency import delete, phrase_tree
 from treebank.core.head_rules import DEFAULT_RULES
 from treebank.core.relations import with_relations
 from treebank.core.sentence import ROOT, Sentence, bare_label, tags_are_penn, word_mask
@@ -90,11 +91,14 @@ class Transformation:
     and indices of phrases); unary (repeated brackets around the same words); labels (X and W instead of labels and
     tags). In a sentence without a tree, words are deleted, and a word whose head is deleted depends on the nearest
     remaining ancestor. Without one, it becomes a root, so a sentence can have several roots, as in scoring.
+    ``phrases_of_heads`` first gives sentences without a tree the brackets of each head with the words below it;
+    sentences whose arcs cross are left out.
     """
 
     strip: tuple[str, ...] = ()
     binarize: Direction | None = None
     max_length: int | None = None
+    phrases_of_heads: bool = False
 
     def __call__(self, sentences: Iterable[Sentence], notify: Notify = ignore) -> Iterator[Sentence]:
         """The transformed sentences, streamed.
@@ -111,12 +115,23 @@ class Transformation:
                 messages.add(message)
                 notify(message)
 
-        for sentence in sentences:
+        for sentence in self._with_phrases(sentences, notify) if self.phrases_of_heads else sentences:
             if of_trees and sentence.tree is None:
                 notify_once(f"sentences without trees are not changed by {', '.join(of_trees)}")
             are_words = words_of(sentence, notify_once) if needs_words else [True] * len(leaves(sentence))
             if self.max_length is None or 0 < sum(are_words) <= self.max_length:
                 yield self.transform(sentence, are_words)
+
+    @staticmethod
+    def _with_phrases(sentences: Iterable[Sentence], notify: Notify) -> Iterator[Sentence]:
+        left_out = 0
+        for sentence in sentences:
+            tree = sentence.tree or phrase_tree(sentence)
+            if tree is not None:
+                yield sentence if sentence.tree else Sentence(sentence.words).with_tree(tree)
+            left_out += tree is None
+        if left_out:
+            notify(f"left out {quantity(left_out, 'sentence')} without heads above other words, or with crossing arcs")
 
     def transform(self, sentence: Sentence, are_words: Sequence[bool]) -> Sentence:
         """The transformed sentence. ``are_words`` says for each leaf whether it is a word."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import compress
 
-from treebank.core.sentence import ROOT
+from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tree import Tree
 
 Heads = tuple[int, ...]
@@ -51,6 +51,37 @@ def delete(heads: Sequence[int], mask: Sequence[bool]) -> Heads:
     new = {ROOT: ROOT} | {i: index for index, i in enumerate(compress(range(len(mask)), mask))}
     left = [(i, above.get(heads[i], heads[i])) for i in new if i != ROOT]
     return tuple(ROOT if head == i else new[head] for i, head in left)
+
+
+def phrases(heads: Sequence[int]) -> list[tuple[int, int]]:
+    """Span of each word with dependents together with all words below it, for arcs that do not cross.
+
+    Words are visited from the leaves up, and each passes the ends of its span to its head. Linear time.
+    """
+    starts, ends = list(range(len(heads))), [i + 1 for i in range(len(heads))]
+    waiting = [0] * len(heads)  # dependents that have not been visited yet
+    for head in heads:
+        if head != ROOT:
+            waiting[head] += 1
+    ready = [word for word, count in enumerate(waiting) if not count]
+    while ready:
+        word = ready.pop()
+        head = heads[word]
+        if head == ROOT:
+            continue
+        starts[head], ends[head] = min(starts[head], starts[word]), max(ends[head], ends[word])
+        waiting[head] -= 1
+        if not waiting[head]:
+            ready.append(head)
+    return [(start, end) for start, end in zip(starts, ends, strict=True) if end - start > 1]
+
+
+def phrase_tree(sentence: Sentence) -> Tree | None:
+    """The tree with a bracket around each head and all words below it, or None without heads or if arcs cross."""
+    spans = phrases(sentence.heads)
+    arcs = [(min(i, head), max(i, head)) for i, head in enumerate(sentence.heads) if head != ROOT]
+    crossing = any(a < c < b < d for a, b in arcs for c, d in arcs)
+    return None if crossing or not spans else Tree.from_spans(sentence.words, spans)
 
 
 # --- structures over some words of a sentence, extended to all of its words

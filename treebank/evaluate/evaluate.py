@@ -312,7 +312,7 @@ def _without_gold_trees(gold: Treebank, systems: Sequence[System]) -> str:
         return f"{problem}; name a convention of heads ({', '.join(ATTACHMENT_CONVENTIONS)})"
     remedy = "score heads, or name another treebank"
     if any(system.is_parser for system in systems):
-        remedy = "if a model also gives heads, name a --decoder, else train one with --heads"
+        remedy = "train a model with --heads, or score phrases: synparse convert GOLD --phrases-of-heads -o gold.mrg"
     elif systems[0].name in BASELINES:
         remedy = f"the baselines of heads are {', '.join(HEAD_BASELINES)}"
     return f"{problem} to score those of {systems[0].name} against; {remedy}"

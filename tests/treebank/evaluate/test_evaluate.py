@@ -139,7 +139,7 @@ def test_what_no_convention_scores() -> None:
     ):
         evaluate(EvaluationPlan(gold=heads, baselines=["left"]))
     with pytest.raises(
-        SynparseError, match="no trees to score those of flat against; if a model also gives heads, name a --decoder"
+        SynparseError, match="no trees to score those of flat against; train a model with --heads, or score phrases"
     ):
         evaluate(EvaluationPlan(gold=heads), [parser_system(Flat())])
     with pytest.raises(SynparseError, match="flat gives trees, not heads; name a --convention for trees too"):
