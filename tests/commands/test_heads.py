@@ -229,8 +229,8 @@ def test_errors_of_scoring_have_different_messages(call: Caller, parser: Path) -
     Path("gold.conllu").write_text(CONLLU, encoding="utf-8")
     arguments = ("eval", "--gold", "gold.conllu")
     trees = call.refusal(*arguments, "-m", parser, "--decoder", "heads-to-tree")
-    assert f"gold has heads, but no trees to score those of {parser} against; train a model with --heads, or score phrases" in trees
-    assert trees.endswith("name a --decoder, else train one with --heads")
+    assert f"gold has heads, but no trees to score those of {parser} against; name a --decoder of heads" in trees
+    assert trees.endswith("or score phrases: synparse convert GOLD --phrases-of-heads -o gold.mrg")
     trees = call.refusal(*arguments, "-m", parser, "--baseline", "left")
     assert trees.endswith("those of left against; the baselines of heads are previous, next")
     rules = call.refusal(*arguments, "--baseline", "next", "--head-rules", "stanford")

@@ -312,7 +312,8 @@ def _without_gold_trees(gold: Treebank, systems: Sequence[System]) -> str:
         return f"{problem}; name a convention of heads ({', '.join(ATTACHMENT_CONVENTIONS)})"
     remedy = "score heads, or name another treebank"
     if any(system.is_parser for system in systems):
-        remedy = "train a model with --heads, or score phrases: synparse convert GOLD --phrases-of-heads -o gold.mrg"
+        convert = "synparse convert GOLD --phrases-of-heads -o gold.mrg"
+        remedy = f"name a --decoder of heads if there is one, or train with --heads, or score phrases: {convert}"
     elif systems[0].name in BASELINES:
         remedy = f"the baselines of heads are {', '.join(HEAD_BASELINES)}"
     return f"{problem} to score those of {systems[0].name} against; {remedy}"
