@@ -20,7 +20,7 @@ COMMAND_SETTINGS = {"help_option_names": ["--help"]}  # -h prints the brief help
 GENERAL = "General"
 BRIEF_HELP_OPTIONS = 8  # options listed after -h, which must fit on half a screen
 LONG_CHOICES = re.compile(r"\[\S{20,}\]")  # the choices of an option, such as [table|json|csv|latex]
-#: options of every day, by the name of their value, in the order of the help after -h
+#: common options, by the name of their value, in the order of the help after -h
 EVERYDAY = (
     *("gold", "model", "models", "heads", "max_minutes", "tokenizer", "form", "output", "run", "min_confidence"),
     *("baselines", "conventions", "compare", "sentences", "limit", "against", "min_count", "teachers", "resume"),
@@ -131,7 +131,7 @@ class Command(click.Command):
                     formatter.write_text(effect)
 
     def brief_help(self, ctx: click.Context) -> str:
-        """Usage, examples and the options of every day."""
+        """Usage, examples and the common options."""
         formatter = ctx.make_formatter()
         self.format_usage(ctx, formatter)
         with formatter.section("Examples"):
@@ -209,7 +209,7 @@ def _brief_help_option() -> Option:
             ctx.exit()
 
     settings: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": show}
-    return Option(["-h"], help="Show usage, examples and the options of every day.", **settings)
+    return Option(["-h"], help="Show usage, examples and the common options.", **settings)
 
 
 def _first_clause(help: str) -> str:
