@@ -2,11 +2,12 @@
 
 ``python -m bench.experiments.builtin`` writes a general English text from those texts in the data folder whose license
 permits it: sentences of the English Web Treebank, Wikipedia articles of WikiText-2, and every second sentence of the
-training part of CRAFT. Plain ``train`` learns from it, and from all of CRAFT. The second grammars of both vote, and a
-chart parser learns the trees of the vote. The recipe ``heads`` trains three dependency grammars. They and the chart
-parser (weight 1.5) vote, and a biaffine parser learns the heads of this vote. Both students are written in half
-precision to ``FOLDER/english.safetensors`` and ``FOLDER/english-heads.safetensors``, the files of
-``induce/storage/builtin``. A second call resumes where the first one stopped. ``--gold`` scores both.
+training part of CRAFT. Plain ``train`` learns from it, and from all of CRAFT. The third grammars of both vote, and a
+chart parser learns the trees of the vote. Its confidences are calibrated as those of plain ``train``. The recipe
+``heads`` trains three dependency grammars. They and the chart parser (weight 1.5) vote, and a biaffine parser learns
+the heads of this vote. Both students are written in half precision to ``FOLDER/english.safetensors`` and
+``FOLDER/english-heads.safetensors``, the files of ``induce/storage/builtin``. A second call resumes where the first one
+stopped. ``--gold`` scores both.
 """
 
 from __future__ import annotations
@@ -15,18 +16,23 @@ import gzip
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
 from bench.common import experiment, synparse
+from induce.parsing.load import load_parser
+from induce.recipes.result import calibrated
 from induce.storage.checkpoint import find, pack, read, save
+from treebank.core.sentence import Sentence
 from treebank.tokenize import tokenization
 
 TEXT, ARTICLES = "english.txt", "craft_train.txt.gz"
-GENERAL, BIOMEDICAL, TEACHER, TREES = "general", "biomedical", "envote", "english"
+GENERAL, BIOMEDICAL, TEACHER, TREES = "general", "biomedical", "vote-of-grammars", "english"
+CALIBRATION_SENTENCES = 2_000  # whose phrases give the confidences of the model of trees
 PRIORS = "segment-edges:0.25+branching:0.1+punctuation:0.1+brackets:1+joining-marks:1"  # the strength for much text
-DEPENDENCIES, HEAD_TEACHER, HEADS = "dependencies", "headvote", "english-heads"
+DEPENDENCIES, HEAD_TEACHER, HEADS = "dependencies", "vote-of-dependency-grammars", "english-heads"
 MIN_WORDS, MAX_WORDS = 2, 60  # of a sentence
 MAX_UNKNOWN = 2  # words of a sentence that WikiText-2 replaced
 UNKNOWN, MARKED = "<unk>", "Unkxx"  # the tokenizer splits the first
@@ -68,10 +74,17 @@ def run(name: str, *options: str) -> None:
     synparse(["train", *((*kind, "--resume") if begun else options), "-o", name], all_cores=True)
 
 
-def write_half(run: str | Path, target: str) -> None:
+def confidence(run: str, edges: str, text: str) -> tuple[tuple[float, float], ...]:
+    """The calibrated confidences of the model in ``run`` by the model ``segment-edges`` in ``edges``."""
+    lines = Path(text).read_text(encoding="utf-8").splitlines()
+    sentences = [Sentence(tuple(line.split())) for line in lines[:: len(lines) // CALIBRATION_SENTENCES]]
+    return calibrated(load_parser(run), load_parser(edges), sentences)
+
+
+def write_half(run: str | Path, target: str, points: tuple[tuple[float, float], ...] = ()) -> None:
     """Write the best model of ``run`` with weights in half precision, for a file of about half the size.
 
-    Raises ValueError for a number that is too large for that.
+    ``points`` are its confidences. Raises ValueError for a number that is too large for that.
     """
     checkpoint = read(find(Path(run)))
     weights = checkpoint.weights()
@@ -80,7 +93,8 @@ def write_half(run: str | Path, target: str) -> None:
         if not value.isfinite().all():
             raise ValueError(f"{run}: {name} contains numbers that are too large for half precision")
     model = SimpleNamespace(state_dict=lambda: weights)
-    save(Path(target), pack(model, checkpoint.config, checkpoint.vocabulary, checkpoint.facts))
+    facts = replace(checkpoint.facts, confidence=points)
+    save(Path(target), pack(model, checkpoint.config, checkpoint.vocabulary, facts))
 
 
 def main() -> None:
@@ -96,8 +110,8 @@ def main() -> None:
     run(GENERAL, TEXT, "--max-minutes", "45")
     run(BIOMEDICAL, str(data / ARTICLES))
     jobs = (GENERAL, BIOMEDICAL)
-    second = [f"{job}/parts/second-{number}@priors={PRIORS}" for job in jobs for number in (1, 2)]
-    synparse(["combine", *second, "-o", TEACHER, "--overwrite"])
+    third = [f"{job}/parts/third-{number}@priors={PRIORS}" for job in jobs for number in (1, 2)]
+    synparse(["combine", *third, "--priors", "initial-spans:1", "-o", TEACHER, "--overwrite"])
     small = ("--set", "data.minimum_count=4", "--set", "train.epochs=7")  # less than 4 MB
     run(TREES, TEXT, "--preset", "chart-small", "--teacher", TEACHER, *small)
     run(DEPENDENCIES, TEXT, "--heads", "--max-minutes", "12")
@@ -107,7 +121,7 @@ def main() -> None:
     run(HEADS, TEXT, "--preset", "biaffine-small", "--teacher", HEAD_TEACHER, *content, "--max-minutes", "9")
     for name in (TREES, HEADS):
         file = f"{name}.safetensors"
-        write_half(name, file)
+        write_half(name, file, confidence(TREES, f"{GENERAL}/parts/segment-edges-1", TEXT) if name == TREES else ())
         print(f"{Path(file).stat().st_size:,} bytes")
         for gold in golds:
             print(synparse(["eval", "--gold", gold, "-m", file])[0])

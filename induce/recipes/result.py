@@ -82,11 +82,10 @@ def write_result(job: RecipeJob, *, finished: bool) -> None:
 
 
 def _calibrated(job: RecipeJob, name: str) -> tuple[tuple[float, float], ...]:
-    """The map from scores of phrases of the model ``name`` to a confidence in such phrases.
+    """The map from scores of phrases of the model ``name`` to a confidence in such phrases, if there is one.
 
-    It is the share of votes or, if the recipe names a part for it, the probability that two trees drawn from the
-    distribution of the first model of this part both contain the phrase. Votes are too sure: almost all members share
-    the errors of their teacher. The square was chosen on two treebanks (docs/results/ensembles.md).
+    It is the share of votes or, if the recipe names a part for it, follows from the first model of this part
+    (`calibrated`). Votes are too sure: almost all members share the errors of their teacher.
     """
     part = job.plan.recipe.confidence
     sources = (name, f"{part}-1" if part else VOTE)
@@ -95,13 +94,23 @@ def _calibrated(job: RecipeJob, name: str) -> tuple[tuple[float, float], ...]:
     parser, source = (load_parser(job.run_folder(each), device=job.request.device) for each in sources)
     if parser.output != "trees" or parser.structure.supports != "trees":
         return ()
-    sentences = _spread_sentences(job, parser, CALIBRATION_SENTENCES)
+    return calibrated(parser, source, _spread_sentences(job, parser, CALIBRATION_SENTENCES), power=2 if part else 1)
+
+
+def calibrated(
+    parser: Parser, source: Parser, sentences: Sequence[Sentence], power: int = 2
+) -> tuple[tuple[float, float], ...]:
+    """The map from scores of phrases of ``parser`` to the mean ``power`` of their scores by ``source``.
+
+    If these are probabilities, their square is the probability that two trees drawn from the distribution both contain
+    the phrase. The square was chosen on two treebanks (docs/results/ensembles.md).
+    """
     scores, confidences = list[float](), list[float]()
     for reading, other in zip(parser.predict(sentences), source.predict(sentences), strict=True):
         count = len(reading.indices)
         phrases = [(start, end) for start, end, *_ in parser.decode(reading.scores) if 1 < end - start < count]
         scores += parser.structure.support(reading.row, phrases)
-        confidences += [float(other.row[start][end]) ** (2 if part else 1) for start, end in phrases]
+        confidences += [float(other.row[start][end]) ** power for start, end in phrases]
     return fit_confidence(scores, confidences)
 
 
