@@ -24,6 +24,7 @@ RUNS = {
     "first, taught": ("parts/first-1", "parts/first-2"),
     "first, free": ("parts/first-3", "parts/first-4"),
     "second": ("parts/second-1", "parts/second-2"),
+    "third": ("parts/third-1", "parts/third-2"),
     "vote": ("parts/vote",),
     "result": (".",),
 }

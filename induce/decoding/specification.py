@@ -67,13 +67,20 @@ def with_defaults(name: str, defaults: Mapping[str, str]) -> str:
     return ":".join([name, *(f"{option}={defaults[option]}" for option in missing)])
 
 
-def parse_priors(texts: Iterable[str]) -> tuple[Prior, ...]:
+def parse_priors(texts: Sequence[str]) -> tuple[Prior, ...]:
     """Priors from ``NAME:STRENGTH`` each.
 
-    The name ``none`` is ignored, so that it means the empty list. Raises SynparseError for an unknown name, or for a
-    strength that is missing or out of range.
+    ``none`` alone means the empty list. Raises SynparseError for an unknown or a repeated name, and for a strength that
+    is missing or out of range.
     """
-    priors = []
+    priors: list[Prior] = []
+    names = [text.partition(":")[0] for text in texts]
+    if repeated := next(
+        (name for name in names if names.count(name) > 1 or (name == NO_PRIORS and len(names) > 1)), ""
+    ):
+        raise UsageError(
+            f"priors: {repeated!r} cannot be combined with " + ("others" if repeated == NO_PRIORS else "itself")
+        )
     for text in texts:
         if text == NO_PRIORS:
             continue
