@@ -18,6 +18,7 @@ from bench.experiments import best, directions, edge_weights, languages, models,
 from bench.report import markdown, numbers, processor, slug, with_interval
 from bench.speed.__main__ import BENCHMARKS, machine_table, verdict
 from induce.storage.model_file import RESUME
+from treebank.core.dependency import phrase_tree
 from treebank.core.sentence import Sentence
 
 BENCH = sorted((ROOT / "bench").rglob("*.py"))
@@ -110,7 +111,7 @@ def test_best_is_trained_once_for_each_limit_and_seed(
         best.main()
         table = capsys.readouterr().out.splitlines()[-2:]
         assert [row.strip("| ").split(" | ") for row in table] == [
-            ["text.txt", "0", str(seed), "40.0", *[""] * 6, uf1, "1.0"] for seed, uf1 in ((1, "50.0"), (2, "44.0"))
+            ["text.txt", "0", str(seed), "40.0", *[""] * 7, uf1, "1.0"] for seed, uf1 in ((1, "50.0"), (2, "44.0"))
         ]
 
 
@@ -288,8 +289,9 @@ def test_trees_of_all_models_can_be_compared() -> None:
 
 def test_brackets_of_heads_need_arcs_that_do_not_cross() -> None:
     sentence = Sentence(("a", "b", "c"), heads=(1, -1, 1))
-    assert str(directions.head_tree(sentence)) == "(X (W a) (W b) (W c))"
-    assert directions.head_tree(Sentence(tuple("abcde"), heads=(4, 4, 0, 1, -1))) is None
+    assert str(phrase_tree(sentence)) == "(X (W a) (W b) (W c))"
+    assert phrase_tree(Sentence(tuple("abcde"), heads=(4, 4, 0, 1, -1))) is None
+    assert phrase_tree(Sentence(tuple("abcd"), heads=(2, 3, -1, 2))) is None  # one span contains the other
 
 
 def test_table_cells_have_intervals() -> None:
