@@ -70,17 +70,13 @@ def with_defaults(name: str, defaults: Mapping[str, str]) -> str:
 def parse_priors(texts: Sequence[str]) -> tuple[Prior, ...]:
     """Priors from ``NAME:STRENGTH`` each.
 
-    ``none`` alone means the empty list. Raises SynparseError for an unknown or a repeated name, and for a strength that
-    is missing or out of range.
+    The name ``none`` is ignored, so that it means the empty list. Raises SynparseError for an unknown or a repeated
+    name, and for a strength that is missing or out of range.
     """
     priors: list[Prior] = []
     names = [text.partition(":")[0] for text in texts]
-    if repeated := next(
-        (name for name in names if names.count(name) > 1 or (name == NO_PRIORS and len(names) > 1)), ""
-    ):
-        raise UsageError(
-            f"priors: {repeated!r} cannot be combined with " + ("others" if repeated == NO_PRIORS else "itself")
-        )
+    if repeated := next((name for name in names if names.count(name) > 1), ""):
+        raise UsageError(f"prior {repeated!r} is named twice; name it once, with one strength")
     for text in texts:
         if text == NO_PRIORS:
             continue

@@ -144,7 +144,7 @@ def test_limit_and_sample(call: Caller, folder: Path, tmp_path: Path, monkeypatc
 
 
 def test_output_does_not_replace_input_and_needs_sentences(call: Caller, folder: Path, tmp_path: Path) -> None:
-    assert "this file is read" in call.refusal("browse", folder / "a.trees", "-o", folder / "a.trees")
+    assert "writes html, not brackets" in call.usage("browse", folder / "a.trees", "-o", folder / "a.trees")
     (tmp_path / "empty.trees").write_text("", encoding="utf-8")
     assert "no sentences" in call.refusal("browse", tmp_path / "empty.trees", "-o", tmp_path / "a.html")
     (tmp_path / "a.txt").write_text("the cat saw it\n", encoding="utf-8")

@@ -242,15 +242,15 @@ def test_two_systems_cannot_have_one_name(call: Caller) -> None:
     assert "two systems are called 'x'; choose different names, as NAME=PATH" in call.refusal(*twice)
 
 
-def test_repeated_conventions_count_once_and_composed_ones_have_numbers(call: Caller) -> None:
+def test_repeated_conventions_count_once_and_composed_ones_are_told_apart(call: Caller) -> None:
     names = ("evalb", "evalb", "len:1-3", "len:4-", "avg:corpus,len:1-3")
     conventions = [option for name in names for option in ("--convention", name)]
     command = ("eval", "--gold", "gold.mrg", "right.txt", "--baseline", "left", *conventions, "--compare")
     scores = call.json(*command)["scores"]
-    assert [score["convention"] for score in scores[::2]] == ["evalb", "custom", "custom-2", "custom-3"]
+    assert [score["convention"] for score in scores[::2]] == ["evalb", *["custom"] * 3]
     table = call.result(*command, "--by", "length")
     sizes = [line.split() for line in table.splitlines() if line.startswith("(sentences)")]
-    assert [size[1] for size in sizes] == ["evalb", "custom", "custom-2", "custom-3"]
+    assert [size[1] for size in sizes] == ["evalb", *["custom"] * 3]
     assert sizes[1][2:] != sizes[2][2:]
 
 

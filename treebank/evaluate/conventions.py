@@ -7,7 +7,6 @@ so a score cannot claim a different convention from the one it was counted by.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -15,7 +14,6 @@ from treebank.base.arguments import nearest
 from treebank.base.errors import UnknownNameError, UsageError
 from treebank.core.sentence import PENN_RULES, Treebank, has_penn_tags
 
-CUSTOM = "custom"  # name of a composed convention
 TREE_RULES = ("words", "letters", "evalb")  # rules of `treebank.core.tree.WORD_RULES` for the words of trees
 
 
@@ -118,24 +116,13 @@ def find_convention(name: str) -> ScoringConvention:
         first, parts = "on-lstm", [first, *parts]
     if first not in CONVENTIONS:
         raise UnknownNameError(f"no convention {first!r}; {nearest(first, CONVENTIONS)}")
-    composed = replace(CONVENTIONS[first], name=CUSTOM)
+    composed = replace(CONVENTIONS[first], name="custom")
     for part in parts:
         composed = replace(composed, **_choice(part))
     for known in CONVENTIONS.values():
         if replace(composed, name=known.name) == known:
             return known
     return composed
-
-
-def numbered(conventions: Iterable[ScoringConvention]) -> list[ScoringConvention]:
-    """The different ``conventions``, in order. Composed ones are called ``custom``, ``custom-2``, …"""
-    result: list[ScoringConvention] = []
-    composed = 0
-    for convention in dict.fromkeys(conventions):
-        composed += convention.name == CUSTOM
-        is_further = convention.name == CUSTOM and composed > 1
-        result.append(replace(convention, name=f"{CUSTOM}-{composed}") if is_further else convention)
-    return result
 
 
 def _choice(part: str) -> dict[str, Any]:

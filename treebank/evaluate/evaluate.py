@@ -21,7 +21,6 @@ from treebank.evaluate.conventions import (
     Convention,
     ScoringConvention,
     find_convention,
-    numbered,
 )
 from treebank.evaluate.score import HeadScore, Runs, Score, TreeScore
 from treebank.evaluate.score_tables import (
@@ -280,7 +279,8 @@ def choose_conventions(plan: EvaluationPlan, gold: Treebank, systems: Sequence[S
     convention or head rules have no system.
     """
     heads = [ATTACHMENT_CONVENTIONS[name] for name in dict.fromkeys(plan.conventions) if name in ATTACHMENT_CONVENTIONS]
-    trees = numbered(find_convention(name) for name in plan.conventions if name not in ATTACHMENT_CONVENTIONS)
+    of_trees = (find_convention(name) for name in plan.conventions if name not in ATTACHMENT_CONVENTIONS)
+    trees = list(dict.fromkeys(of_trees))
     gives = {kind: [system for system in systems if system.kind == kind] for kind in ("trees", "heads")}
     has_trees = all(sentence.tree is not None for sentence in gold.sentences)
     if not has_trees and (trees or gives["trees"]):

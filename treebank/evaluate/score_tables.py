@@ -222,9 +222,9 @@ def _length_table(metric: str, scores: Sequence[Score]) -> Table:
     for score in scores:
         values = score.by_length or {}
         rows.append([*_names(score), *(values[group][1] if group in values else None for group in groups)])
-    for convention, score in {score.convention.name: score for score in scores}.items():
+    for convention, score in {score.convention: score for score in scores}.items():
         sizes = score.by_length or {}
-        rows.append(["(sentences)", convention, *(sizes[key][0] if key in sizes else 0 for key in groups)])
+        rows.append(["(sentences)", convention.name, *(sizes[key][0] if key in sizes else 0 for key in groups)])
     return Table(f"{metric} by sentence length in words", [*NAMES, *_percentages(*groups)], rows)
 
 
@@ -346,6 +346,7 @@ class Comparison:
     sentences: int
     corrected: float | None = None
     welch: bool = False  # by_seeds is the p-value of Welch's test
+    choices: str = ""  # all choices of the convention, which composed ones do not have in their name
 
     def to_json(self) -> dict[str, Any]:
         """The entry of this comparison in the output of ``synparse eval --compare --format json``."""
@@ -407,6 +408,7 @@ def compare(first: Sequence[Score], second: Sequence[Score], names: tuple[str, s
         by_sentences,
         None if by_sentences is None else seed_permutation(*values),
         len(reference.counts),
+        choices=str(reference.convention),
     )
 
 
@@ -448,6 +450,7 @@ def compare_published(
                 yield Comparison(
                     *(*names, reference.metric, convention, difference, interval, None, p, len(reference.counts)),
                     welch=True,
+                    choices=str(reference.convention),
                 )
 
 
@@ -474,7 +477,7 @@ def corrected_by_convention(comparisons: Sequence[Comparison]) -> list[Compariso
     result, p_values = list(comparisons), dict[tuple[str, str], dict[int, float]]()
     for row, item in enumerate(comparisons):
         if known := [p for p in (item.by_sentences, item.by_seeds) if p is not None]:
-            p_values.setdefault((item.metric, item.convention), {})[row] = max(known)
+            p_values.setdefault((item.metric, item.choices), {})[row] = max(known)
     for group in p_values.values():
         for row, p in zip(group, holm([*group.values()]), strict=True):
             result[row] = replace(result[row], corrected=p if len(group) > 1 else None)
