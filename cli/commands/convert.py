@@ -157,9 +157,9 @@ def _check_form(
         raise click.UsageError(f"--format {form} has no labels; choose {', '.join(LABELED_FORMATS)}")
     if labels and "labels" in strip:
         raise click.UsageError("--labels and --strip labels exclude each other")
-    if form == "text" and (brackets := [name for name in ("functions", "unary") if name in strip] or binarize):
-        option = "--binarize" if brackets is binarize else f"--strip {brackets[0]}"
-        raise click.UsageError(f"{option} does not apply to --format text, which has words only")
+    changes = [f"--strip {name}" for name in ("functions", "unary") if name in strip] + ["--binarize"] * bool(binarize)
+    if form == "text" and changes:
+        raise click.UsageError(f"{changes[0]} does not apply to --format text, which has words only")
     if "labels" in strip and form not in LABELED_TREES:
         raise click.UsageError(f"--strip labels does not apply to --format {form}; choose {', '.join(LABELED_TREES)}")
 
