@@ -292,6 +292,12 @@ def test_brackets_of_heads_need_arcs_that_do_not_cross() -> None:
     assert str(phrase_tree(sentence)) == "(X (W a) (W b) (W c))"
     assert phrase_tree(Sentence(tuple("abcde"), heads=(4, 4, 0, 1, -1))) is None
     assert phrase_tree(Sentence(tuple("abcd"), heads=(2, 3, -1, 2))) is None  # one span contains the other
+    assert phrase_tree(Sentence(tuple("abc"), heads=(2, -1, -1))) is None  # a root inside another phrase
+    assert phrase_tree(Sentence(tuple("abc"), heads=(1, 0, -1))) is None  # a circle
+    assert phrase_tree(Sentence(tuple("abc"))) is None
+    chain = phrase_tree(Sentence(("a",) * 20_000, heads=(-1, *range(19_999))))
+    assert chain is not None
+    assert len(chain.spans) == 19_999
 
 
 def test_table_cells_have_intervals() -> None:

@@ -124,6 +124,7 @@ class Transformation:
 
     @staticmethod
     def _with_phrases(sentences: Iterable[Sentence], notify: Notify) -> Iterator[Sentence]:
+        """The sentences with a tree, or with that of their heads. At the end, ``notify`` is told how many had none."""
         left_out = 0
         for sentence in sentences:
             tree = sentence.tree or phrase_tree(sentence)
@@ -131,7 +132,7 @@ class Transformation:
                 yield sentence if sentence.tree else Sentence(sentence.words).with_tree(tree)
             left_out += tree is None
         if left_out:
-            notify(f"left out {quantity(left_out, 'sentence')} without heads above other words, or with crossing arcs")
+            notify(f"left out {quantity(left_out, 'sentence')}: no word is below another, or arcs cross")
 
     def transform(self, sentence: Sentence, are_words: Sequence[bool]) -> Sentence:
         """The transformed sentence. ``are_words`` says for each leaf whether it is a word."""

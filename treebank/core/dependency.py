@@ -54,11 +54,27 @@ def delete(heads: Sequence[int], mask: Sequence[bool]) -> Heads:
 
 
 def phrases(heads: Sequence[int]) -> list[tuple[int, int]]:
-    """Span of each word with dependents together with all words below it, for arcs that do not cross.
+    """Span of each word with dependents together with all words below it, for arcs that do not cross."""
+    return [(start, end) for start, end, _ in _words_below(heads) if end - start > 1]
 
-    Words are visited from the leaves up, and each passes the ends of its span to its head. Linear time.
+
+def phrase_tree(sentence: Sentence) -> Tree | None:
+    """The tree with a bracket around each head and all words below it.
+
+    None if there is no such bracket, and if one would contain other words, because arcs cross or are a circle.
     """
-    starts, ends = list(range(len(heads))), [i + 1 for i in range(len(heads))]
+    below = _words_below(sentence.heads)
+    spans = [(start, end) for start, end, _ in below if end - start > 1]
+    is_whole = all(end - start == count for start, end, count in below)
+    return Tree.from_spans(sentence.words, spans) if spans and is_whole else None
+
+
+def _words_below(heads: Sequence[int]) -> list[tuple[int, int, int]]:
+    """The first and the last word below each word and itself, as a span, and their number: 0 for words in a circle.
+
+    Words are visited from the leaves up, and each passes what is below it to its head. Linear time.
+    """
+    starts, ends, counts = list(range(len(heads))), [i + 1 for i in range(len(heads))], [1] * len(heads)
     waiting = [0] * len(heads)  # dependents that have not been visited yet
     for head in heads:
         if head != ROOT:
@@ -70,18 +86,14 @@ def phrases(heads: Sequence[int]) -> list[tuple[int, int]]:
         if head == ROOT:
             continue
         starts[head], ends[head] = min(starts[head], starts[word]), max(ends[head], ends[word])
+        counts[head] += counts[word]
         waiting[head] -= 1
         if not waiting[head]:
             ready.append(head)
-    return [(start, end) for start, end in zip(starts, ends, strict=True) if end - start > 1]
-
-
-def phrase_tree(sentence: Sentence) -> Tree | None:
-    """The tree with a bracket around each head and all words below it, or None without heads or if arcs cross."""
-    spans = phrases(sentence.heads)
-    arcs = [(min(i, head), max(i, head)) for i, head in enumerate(sentence.heads) if head != ROOT]
-    crossing = any(a < c < b < d for a, b in arcs for c, d in arcs)
-    return None if crossing or not spans else Tree.from_spans(sentence.words, spans)
+    return [
+        (start, end, 0 if left else count)
+        for start, end, count, left in zip(starts, ends, counts, waiting, strict=True)
+    ]
 
 
 # --- structures over some words of a sentence, extended to all of its words
