@@ -47,7 +47,7 @@ def write_vote(job: RecipeJob, runs: Sequence[PartRun], folder: Path) -> None:
 
 
 def write_result(job: RecipeJob, *, finished: bool) -> None:
-    """Make the job's folder the best model so far: that of lowest perplexity in the last trained part.
+    """Make the job's folder the best model so far: that of lowest perplexity in the last part of the last stage.
 
     If the recipe's result is the vote, it is the ensemble of all that vote, when all are trained.
     """
@@ -55,7 +55,7 @@ def write_result(job: RecipeJob, *, finished: bool) -> None:
     if finished and recipe.result == VOTE:
         write_vote(job, [run for run in trained if run.part.votes], job.folder)
         return
-    parts = [run.part for run in trained if run.part.name != recipe.result]
+    parts = [run.part for stage in recipe.stages for run in stage if run in trained and run.part.name != recipe.result]
     rivals = [run for run in trained if run.part.name == recipe.result] or [
         run for run in trained if run.part == parts[-1]
     ]

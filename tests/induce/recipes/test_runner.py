@@ -211,6 +211,17 @@ def test_result_that_did_not_learn_from_a_vote_has_no_confidence(
     assert "grammar-vote" in load_parser(run / "parts" / "second-1").learned_from
 
 
+def test_stopped_job_has_the_model_of_its_last_stage(tmp_path: Path) -> None:
+    """The grammar learns from the part before it, and is trained after the part that follows it in the recipe."""
+    recipe = replace(RECIPE, parts=(ONLSTM, replace(GRAMMAR, count=1), PRPN, STUDENT))
+    run, done = tmp_path / "run", set[str]()
+    for name, event in train_recipe(request(run), recipe, stop=lambda: "grammar-1" in done):
+        if isinstance(event, Finished):
+            done.add(name)
+    assert done == {"onlstm-1", "prpn-1", "grammar-1"}
+    assert load_parser(run).name == "npcfg"
+
+
 def test_without_a_limit_neither_speed_nor_interruption_change_the_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
