@@ -18,6 +18,7 @@ import numpy as np
 from induce.data.vocabulary import RECIPES
 from induce.ensemble.voters import BaselineVoter, Voter, Votes, make_voter
 from induce.storage.locate import parse_model_spec
+from treebank.base.arguments import check_names
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import Sentence
@@ -179,8 +180,7 @@ def agreement(
     """
     specs = [parse_model_spec(name) for name in (*systems, *(f"baseline:{name}" for name in baselines))]
     names = [spec.label or spec.name for spec in specs]
-    if repeated := next((name for name in names if names.count(name) > 1), ""):
-        raise SynparseError(f"two systems are called {repeated!r}; choose different names, as NAME=PATH")
+    check_names(names)
     if len(names) < 2:
         raise SynparseError("agreement needs two or more systems")
     voters = [make_voter(spec, spec.path, RECIPES[RECIPE], load) for spec in specs]

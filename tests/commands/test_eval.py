@@ -210,6 +210,10 @@ def test_comparison(call: Caller) -> None:
     same, other = call.json(*many, "--compare")["comparisons"]
     assert (same["difference"], same["interval"], same["p_sentences"]) == (0, [0, 0], 1)
     assert other["p_corrected"] == pytest.approx(2 * other["p_sentences"])
+    assert "no p (seeds): one model on either side" in call.result(*many, "--compare")
+    composed = ("--convention", "root:keep", "--convention", "avg:corpus,root:keep")  # both are called custom
+    pair = ("eval", "--gold", "many-gold.mrg", "many-right.txt", "--baseline", "left", "--compare")
+    assert [item["p_corrected"] for item in call.json(*pair, *composed)["comparisons"]] == [None, None]
     published, _ = call.json(*many, "--published", "C-PCFG=55.2±2.1:4")["comparisons"]
     assert published["systems"] == ["C-PCFG (published)", "many-right.txt"]
     assert published["p_seeds"] < 0.05
@@ -233,13 +237,16 @@ def test_files_of_a_pattern_are_a_family(call: Caller) -> None:
     (group,) = document["groups"]
     assert (group["systems"], list(group["values"])) == ("ours", ["ours 1.txt", "ours 2.txt"])
     assert [item["systems"] for item in document["comparisons"]] == [["ours", "trees/2.txt"], ["ours", "left"]]
-    assert "no p (seeds): one model on either side" not in call.result(*command)  # too few sentences for any p-value
     assert "none-*.txt: no file matches this pattern" in call.refusal("eval", "--gold", "gold.mrg", "none-*.txt")
 
 
 def test_two_systems_cannot_have_one_name(call: Caller) -> None:
-    twice = ("eval", "--gold", "gold.mrg", "x=right.txt", "x=gold.mrg")
-    assert "two systems are called 'x'; choose different names, as NAME=PATH" in call.refusal(*twice)
+    problem = "two systems are called 'x'; choose different names, as NAME=PATH"
+    assert problem in call.refusal("eval", "--gold", "gold.mrg", "x=right.txt", "x=gold.mrg")
+    Path("trees").mkdir()
+    for seed in (1, 2):
+        Path(f"trees/{seed}.txt").write_text(RIGHT, encoding="utf-8")
+    assert problem in call.refusal("eval", "--gold", "gold.mrg", "x=trees/*.txt", "x=right.txt")
 
 
 def test_repeated_conventions_count_once_and_composed_ones_are_told_apart(call: Caller) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from numbers import Real
@@ -125,6 +126,12 @@ def split_name(text: str) -> tuple[str, str]:
         if os.path.lexists(path) or (glob.has_magic(path) and glob.glob(path)):
             return "", text
     return (match[1], match[2]) if match else ("", text)
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise SynparseError if two systems have the same name, which tables and comparisons could not tell apart."""
+    if repeated := next((name for name, count in Counter(names).items() if count > 1), ""):
+        raise SynparseError(f"two systems are called {repeated!r}; choose different names, as NAME=PATH")
 
 
 def check_type(name: str, value: Any, types: tuple[type, ...], expected: str) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from treebank.base.arguments import check_count, nearest, split_name
+from treebank.base.arguments import check_count, check_names, nearest, split_name
 from treebank.base.errors import SynparseError, TreebankError, UnknownNameError, UsageError
 from treebank.base.tables import Table
 from treebank.core.baselines import BASELINES, HEAD_BASELINES
@@ -179,13 +178,11 @@ def evaluate(
     groups = dict(groups or {})
     gold = load_gold(plan)
     files = expand_files(plan.predicted)
-    if shared := groups.keys() & files.keys():
-        raise SynparseError(f"two systems are called {min(shared)!r}; choose different names, as NAME=PATH")
-    groups |= {key: [split_name(file)[0] or file for file in named] for key, named in files.items()}
+    families = {key: [split_name(file)[0] or file for file in named] for key, named in files.items() if len(named) > 1}
     systems = [*models, *(file_system(file, plan.encoding) for named in files.values() for file in named)]
     systems += (baseline(name, plan.seed) for name in dict.fromkeys(plan.baselines))
-    if repeated := next((name for name, count in Counter(system.name for system in systems).items() if count > 1), ""):
-        raise SynparseError(f"two systems are called {repeated!r}; choose different names, as NAME=PATH")
+    check_names([*(system.name for system in systems), *(key for key in groups if len(groups[key]) > 1), *families])
+    groups |= families
     conventions = choose_conventions(plan, gold, systems)
     bound = plan.max_length if isinstance(plan.gold, Treebank) else bound_of(plan.gold, plan.max_length)
     trees = [system for system in systems if system.kind == "trees"]
