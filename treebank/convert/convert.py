@@ -124,7 +124,7 @@ class Transformation:
 
     @staticmethod
     def _with_phrases(sentences: Iterable[Sentence], notify: Notify) -> Iterator[Sentence]:
-        """The sentences with a tree, or with that of their heads. At the end, ``notify`` gets the number of the others."""
+        """The sentences with a tree or that of their heads. ``notify`` is called with the number of others."""
         left_out = 0
         for sentence in sentences:
             tree = sentence.tree or phrase_tree(sentence)
