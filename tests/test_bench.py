@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.common import ROOT, Usage, best_seconds, stored
+from bench.common import ROOT, Usage, best_seconds, stored, synparse
 from bench.experiments import best, directions, edge_weights, languages, models, rounds, supervised_parsers, tables
 from bench.report import markdown, numbers, processor, slug, with_interval
 from bench.speed.__main__ import BENCHMARKS, machine_table, verdict
 from induce.storage.model_file import RESUME
+from tests.support.files import write
 from treebank.core.dependency import phrase_tree
 from treebank.core.sentence import Sentence
 
@@ -309,6 +310,17 @@ def test_coordinate_ascent_finds_the_maximum_on_its_grid() -> None:
     maximum = {"end": 0.6, "begin": 0.2, "length": 0.5, "pair": 0.75, "limit": 1.5, "cohesion": 0.3}
     weights = edge_weights.ascend(lambda weights: -sum(abs(weights[name] - maximum[name]) for name in maximum))
     assert weights == pytest.approx(maximum)
+
+
+def test_weights_are_tuned_with_the_branching_of_the_text(tmp_path: Path) -> None:
+    text = write(tmp_path, "a b c d\n" * 40, "text.txt")
+    gold = Path(write(tmp_path, "(S (W a) (X (W b) (X (W c) (W d))))\n"))
+    scores = {}
+    for side in ("right", "left"):
+        run = tmp_path / side
+        synparse(["train", text, "--model", "segment-edges", "--branching", side, "-o", str(run)])
+        scores[side] = edge_weights.TuningTreebank.read(run, gold).uf1({"begin": 0.0, "length": 0.0})
+    assert scores == {"right": 100, "left": 0}
 
 
 def test_sentence_f1_without_spans_is_one() -> None:

@@ -43,9 +43,10 @@ Weights = dict[str, float]
 
 @dataclass(frozen=True)
 class TuningTreebank:
-    """A model, batches of sentences that it reads, and the gold spans of each sentence, without the full sentence."""
+    """A model, its query, and batches of sentences with their gold spans, without the full sentences."""
 
     model: Any
+    query: Query
     batches: Sequence[tuple[Any, Sequence[set[tuple[int, int]]]]]
 
     @classmethod
@@ -63,14 +64,17 @@ class TuningTreebank:
             encoded.append((parser.checkpoint.vocabulary.encode(read.forms), gaps(words, read.indices, parser.joining)))
             spans.append({span for span in tree.spans if 1 < span[1] - span[0] < count})
         groups = batches_by_cost([len(ids) for ids, _ in encoded])
-        return cls(parser.model, [(parser.batch([encoded[k] for k in g]), [spans[k] for k in g]) for g in groups])
+        query = Query(SpanScores, right_probability=parser.right_probability)
+        return cls(
+            parser.model, query, [(parser.batch([encoded[k] for k in g]), [spans[k] for k in g]) for g in groups]
+        )
 
     def uf1(self, weights: Weights) -> float:
         """Mean F1 of the sentences with these weights, in percent."""
         self.model.config = replace(self.model.config, **weights)
         scores = []
         for batch, golds in self.batches:
-            trees = mbr_together(self.model.structure(batch, Query(SpanScores)).rows())
+            trees = mbr_together(self.model.structure(batch, self.query).rows())
             lengths = batch.lengths.tolist()
             scores += [f1(set(tree) - {(0, n)}, gold) for tree, n, gold in zip(trees, lengths, golds, strict=True)]
         return 100 * sum(scores) / len(scores)
