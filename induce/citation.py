@@ -105,7 +105,8 @@ def citations(
     """
     keys = [*models, *(DISTANCES[name] for name in distances if name in DISTANCES)]
     keys += [PENN_TREEBANK for name in treebanks if name.startswith("wsj")]
-    keys += [CONVENTIONS[name] for name in conventions if name in CONVENTIONS]
+    named = (name.partition(",")[0] for name in conventions)  # a composed one begins with the name of another
+    keys += [CONVENTIONS[name] for name in named if name in CONVENTIONS]
     entries = read_entries()
     return [PROGRAM, *(key if key.startswith("@") else entries[key] for key in dict.fromkeys(keys))]
 

@@ -129,7 +129,6 @@ def evaluate(
     from cli.commands.eval_report import check_details, show
     from induce.parsing.systems import are_models, load_systems
     from induce.storage.locate import expand_arguments
-    from treebank.base.arguments import split_name
     from treebank.evaluate.evaluate import EvaluationPlan
     from treebank.evaluate.evaluate import evaluate as run_plan
     from treebank.evaluate.systems import expand_files
@@ -139,7 +138,7 @@ def evaluate(
     plan = EvaluationPlan(
         predicted=[path for path in predicted if path not in following],
         by=by,
-        details=form == "json",
+        details=form == "json" or bool(details),
         encoding=encoding or "",
         on_bad=SkippedSentences() if on_error == "skip" else None,
         **plan_options,
@@ -148,7 +147,7 @@ def evaluate(
     if not models and not following:
         check_parsing_options({"decoder": decoder, "priors": priors})
     if details:
-        files = [split_name(file)[1] for named in expand_files(plan.predicted).values() for file in named]
+        files = [path for named in expand_files(plan.predicted).values() for _, path in named]
         read = [*models, *following]
         check_details(details, overwrite=overwrite, inputs=files, gold=plan_options["gold"], models=read)
     groups = expand_arguments(models, following)

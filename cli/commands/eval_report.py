@@ -39,10 +39,10 @@ def show(evaluation: Evaluation, *, form: str, worst: int | None, details: str |
         if not any(getattr(score, f"by_{detail}", None) for score in evaluation.scores):
             needed = {"height": "trees", "relation": "gold heads with relations", "distance": "heads"}.get(detail, "")
             click.echo(f"note: no scores by {detail}, which needs {needed}", err=True)
-    if worst:
-        print_worst(evaluation, worst)
     if details:
         save_details(details, evaluation, overwrite=overwrite)
+    if worst:
+        print_worst(evaluation, worst)
 
 
 def check_details(folder: str, *, overwrite: bool, **reads: Any) -> None:
@@ -63,7 +63,7 @@ def print_worst(evaluation: Evaluation, count: int) -> None:
     score = next((score for score in evaluation.trees if score.predicted), None)
     if score is None:
         raise SynparseError("--worst draws trees; name a file of trees, a model or a baseline other than random")
-    click.echo(f"\nThe worst trees of {score.system} under {score.convention.name}")
+    click.echo(f"\nThe worst trees of {score.system} under {score.convention.label}")
     for sentence in worst(score, evaluation.gold, count):
         matched = f"{sentence.counts.matched} of {sentence.counts.gold} brackets"
         click.echo(f"\n{sentence.sentence.location}: {sentence.value:.1f} ({matched})")
@@ -74,6 +74,7 @@ def print_worst(evaluation: Evaluation, count: int) -> None:
 def save_details(folder: str, evaluation: Evaluation, *, overwrite: bool) -> None:
     """Write `DETAIL_FILES`, and one CSV file per table, into ``folder``, which is created if it does not exist."""
     from treebank.base.errors import placed
+    from treebank.base.tables import csv_line
     from treebank.evaluate.score import sentence_scores
     from treebank.io.output_path import check_default_output
 
@@ -94,13 +95,13 @@ def save_details(folder: str, evaluation: Evaluation, *, overwrite: bool) -> Non
         write(json_text({"synparse": VERSION, **evaluation.to_json(), TABLES: names}, indent=2))
     with open_output(os.path.join(folder, SENTENCES)) as write:
         columns = ["system", "metric", "convention", "location", "value", "matched", "predicted", "gold", "sentence"]
-        write("\t".join(columns))
+        write(csv_line(columns, "\t"))
         for score in evaluation.scores:
             for sentence in sentence_scores(score, evaluation.gold):
-                head = [score.system, score.metric, score.convention.name, str(sentence.sentence.location)]
+                head = [score.system, score.metric, score.convention.label, str(sentence.sentence.location)]
                 counts = [f"{number:g}" for number in sentence.counts]
                 text = " ".join(sentence.sentence.words)
-                write("\t".join([*head, f"{sentence.value:.4f}", *counts, text]))
+                write(csv_line([*head, f"{sentence.value:.4f}", *counts, text], "\t"))
 
 
 def _tables_in(folder: str) -> set[str]:

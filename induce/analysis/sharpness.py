@@ -162,15 +162,15 @@ def scores_of(document: Any, metric: str = "") -> tuple[str, dict[str, float]]:
     ``metric`` is the first one of the document by default; if there are several conventions, the first one counts.
     Raises ValueError if the document has no such scores.
     """
+    scores: dict[str, float] = {}
     try:
         entries = list(model_scores(document["scores"]))
-    except (KeyError, TypeError, AttributeError):
+        metric = metric or (str(entries[0]["metric"]) if entries else "")
+        for entry in entries:
+            if entry["metric"] == metric:
+                scores.setdefault(str(entry["model"]), float(entry["value"]))
+    except (KeyError, TypeError, AttributeError, ValueError):
         raise ValueError('expected an object with "scores", as synparse eval --format json writes it') from None
-    metric = metric or (str(entries[0]["metric"]) if entries else "")
-    scores: dict[str, float] = {}
-    for entry in entries:
-        if entry["metric"] == metric:
-            scores.setdefault(str(entry["model"]), float(entry["value"]))
     if not scores:
         raise ValueError(f"there is no score {metric} of a model".replace("  ", " "))
     return metric, scores

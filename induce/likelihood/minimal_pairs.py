@@ -248,11 +248,11 @@ class PairEvaluation:
             for name in dict.fromkeys(pair.phenomenon for pair in first.pairs if pair.group == group):
                 yield _row(name, [score.by_phenomenon[name] for score in self.scores])
             if group:
-                yield _row(f"= {group}", [score.by_group[group] for score in self.scores])
-        yield ["= mean of phenomena", None, *(cell for score in self.scores for cell in (score.mean, None))]
-        yield _row("= all pairs", [score.overall for score in self.scores])
+                yield _row(f"({group})", [score.by_group[group] for score in self.scores])
+        yield ["(mean of phenomena)", None, *(cell for score in self.scores for cell in (score.mean, None))]
+        yield _row("(all pairs)", [score.overall for score in self.scores])
         if any(any(score.with_unknown) for score in self.scores):
-            yield _row("= pairs without an unknown word", [score.known for score in self.scores])
+            yield _row("(pairs without an unknown word)", [score.known for score in self.scores])
         for title, connected in (("own tree connects verb and subject", True), ("own tree does not", False)):
             if any(score.by_connection(connected) for score in self.scores):
                 yield _row(title, [score.by_connection(connected) for score in self.scores])

@@ -264,3 +264,55 @@ def test_phrases_of_heads_are_gold_trees(call: Caller, tmp_path: Path) -> None:
     (score,) = call.json("eval", "--gold", trees, "--baseline", "right")["scores"]
     assert score["value"] == pytest.approx(200 / 3)
     assert "has no brackets" in call.usage("convert", gold, "--phrases-of-heads", "--format", "conllu")
+
+
+NEWDOC = (
+    "# newdoc id = a\n# sent_id = 1\n1\tx\t_\tN\t_\t_\t0\troot\t_\t_\n\n# newdoc id = b\n# newpar\n# sent_id = 2\n"
+    "1\tp\t_\tN\t_\t_\t0\troot\t_\t_\n2\tq\t_\tN\t_\t_\t1\tdep\t_\t_\n\n1\tx\t_\tN\t_\t_\t0\troot\t_\t_\n\n"
+)
+
+
+@pytest.mark.parametrize(("damage", "options"), [("", ("--max-length", 1)), ("2\tq", ("--on-error", "skip"))])
+def test_documents_begin_after_a_sentence_that_is_left_out(
+    call: Caller, tmp_path: Path, damage: str, options: tuple[str, ...]
+) -> None:
+    file = tmp_path / "a.conllu"
+    file.write_text(NEWDOC.replace(damage, "damage") if damage else NEWDOC, encoding="utf-8")
+    converted = call.result("convert", file, "--format", "conllu", *options)
+    assert [line for line in converted.splitlines() if line.startswith("#")] == [
+        "# newdoc id = a",
+        "# sent_id = 1",
+        "# text = x",
+        "# newdoc id = b",
+        "# newpar",
+        "# sent_id = 2",
+        "# text = x",
+    ]
+
+
+def test_phrases_of_heads_keep_tags(call: Caller, tmp_path: Path) -> None:
+    file = tmp_path / "a.conllu"
+    words = [("Profit", "NN", 2), ("rose", "VBD", 0), ("5", "CD", 4), ("%", "NN", 2), (".", ".", 2)]
+    rows = [f"{i}\t{word}\t_\t_\t{tag}\t_\t{head}\tdep\t_\t_\n" for i, (word, tag, head) in enumerate(words, 1)]
+    file.write_text("".join(rows) + "\n", encoding="utf-8")
+    command = ("convert", file, "--phrases-of-heads", "--strip", "punctuation")
+    assert call.result(*command) == "(X (NN Profit) (VBD rose) (X (CD 5) (NN %)))\n"
+    assert call.result(*command, "--max-length", 3) == ""
+
+
+def test_words_without_brackets_are_read_again(call: Caller, tmp_path: Path) -> None:
+    file = tmp_path / "a.mrg"
+    file.write_text("(dog)\n(S (NN a) (VB b))\n", encoding="utf-8")
+    assert call.result("convert", file) == file.read_text(encoding="utf-8")
+    file.write_text("(S (NN a) (PU \u3000) (VB b))\n", encoding="utf-8")
+    written = tmp_path / "a.tiger"
+    call.result("convert", file, "-o", written, "--format", "tiger")
+    assert call.result("convert", written, "--input-format", "tiger") == file.read_text(encoding="utf-8")
+
+
+def test_ids_are_not_repeated(call: Caller, tmp_path: Path) -> None:
+    file = tmp_path / "a.conllu"
+    row = "1\tx\t_\tN\t_\t_\t0\troot\t_\t_\n\n"
+    file.write_text(f"# sent_id = 2\n{row}{row}", encoding="utf-8")
+    converted = call.result("convert", file, "--format", "conllu").splitlines()
+    assert [line for line in converted if line.startswith("# sent_id")] == ["# sent_id = 2", "# sent_id = 3"]

@@ -257,7 +257,7 @@ def test_repeated_conventions_count_once_and_composed_ones_are_told_apart(call: 
     assert [score["convention"] for score in scores[::2]] == ["evalb", *["custom"] * 3]
     table = call.result(*command, "--by", "length")
     sizes = [line.split() for line in table.splitlines() if line.startswith("(sentences)")]
-    assert [size[1] for size in sizes] == ["evalb", *["custom"] * 3]
+    assert [size[1] for size in sizes] == ["evalb", "len:1-3", "len:4-", "avg:corpus,len:1-3"]
     assert sizes[1][2:] != sizes[2][2:]
 
 
@@ -436,3 +436,73 @@ def test_spans_without_words(call: Caller) -> None:
     Path("spans.jsonl").write_text('{"spans": [[0, 9]]}\n' * 3, encoding="utf-8")
     message = "spans.jsonl:1: a span ends at 9, but the gold sentence has 7 words"
     assert call.refusal("eval", "spans.jsonl", "--gold", "gold.mrg") == message
+
+
+def test_table_of_sentences_is_read_by_spreadsheets(call: Caller) -> None:
+    Path("quotes.mrg").write_text(
+        '(S (NN ") (NN I) (NN go))\n(S (NN a) (VB b))\n(S (NN =x) (VB b))\n', encoding="utf-8"
+    )
+    Path("tab.txt").write_text('(" (I go))\n(a b)\n(=x b)\n', encoding="utf-8")
+    call.result("eval", "--gold", "quotes.mrg", "a\tb=tab.txt", "--details", "d")
+    with open("d/sentences.tsv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert [row["sentence"] for row in rows] == ['" I go', "a b", "'=x b"]
+    assert {None} not in [set(row) for row in rows]
+
+
+def test_details_are_written_with_everything_even_if_no_tree_can_be_drawn(call: Caller) -> None:
+    command = ("eval", "--gold", "gold.mrg", "--baseline", "random", "--worst", "1", "--details", "d")
+    code, _, err = call(*command)
+    assert (code, "--worst draws trees" in err) == (1, True)
+    document = json.loads(Path("d/scores.json").read_text(encoding="utf-8"))
+    assert document["scores"][0]["by_length"]
+
+
+def test_composed_conventions_have_their_choices_in_tables(call: Caller) -> None:
+    names = ("avg:corpus,root:keep", "avg:corpus")
+    conventions = [option for name in names for option in ("--convention", name)]
+    command = ("eval", "--gold", "gold.mrg", "right.txt", "--baseline", "left", *conventions, "--compare")
+    document = call.json(*command, "--details", "d")
+    assert [item["choices"].split("|")[2] for item in document["comparisons"]] == ["root:keep", "root:drop"]
+    lines = Path("d/sentences.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    assert {line.split("\t")[2] for line in lines} == {*names}
+    table = call.result(*command)
+    assert all(table.count(f" {name} ") == 3 for name in names)
+
+
+def test_length_counts_the_words_of_the_convention(call: Caller) -> None:
+    Path("gold.mrg").write_text(
+        "(S (NP (NN a) (NN b)) (VP (VB c) (NN %)))\n(S (NN a) (NP (NN b) (NN c) (NN d)))\n", encoding="utf-8"
+    )
+    command = ("eval", "--gold", "gold.mrg", "--baseline", "right", "--max-length", "3")
+    (score,) = call.json(*command, "--convention", "tokens:letters")["scores"]
+    assert (score["sentences"], "|tokens:letters|repeats:once|len:1-3|" in score["signature"]) == (1, True)
+    assert "no sentence is left to score" in call.refusal(*command)
+
+
+def test_published_scores_need_a_system(call: Caller) -> None:
+    command = ("eval", "--gold", "gold.mrg", "--baseline", "right", "--published", "X=55+-2:4")
+    assert "baselines are not compared with it; name a model or a file" in call.usage(*command)
+
+
+def test_files_of_a_family_can_have_equals_signs(call: Caller) -> None:
+    Path("trees").mkdir()
+    for rate in (1, 2):
+        Path(f"trees/lr={rate}.txt").write_text(RIGHT, encoding="utf-8")
+    (group,) = call.json("eval", "--gold", "gold.mrg", "ours=trees/*.txt")["groups"]
+    assert list(group["values"]) == ["ours lr=1.txt", "ours lr=2.txt"]
+
+
+def test_empty_trees_over_characters_have_no_brackets(call: Caller) -> None:
+    Path("empty.txt").write_text("(TOP )\n" * 3, encoding="utf-8")
+    document = call.json("eval", "--gold", "gold.mrg", "empty.txt", "--characters")
+    assert document["words"][0]["recall"] < 20
+    assert document["scores"][0]["value"] == pytest.approx(100 / 3, abs=0.01)  # the last sentence has no gold brackets
+
+
+def test_encoding_is_that_of_predictions_that_are_not_utf8(call: Caller) -> None:
+    Path("heads.conllu").write_text(CONLLU + "\n", encoding="utf-8")
+    Path("heads.txt").write_text(CONLLU + "\n", encoding="utf-16")
+    Path("gold.conllu").write_text(CONLLU + "\n", encoding="utf-16")
+    command = ("eval", "--gold", "gold.conllu", "heads.txt", "heads.conllu", "--encoding", "utf-16")
+    assert {score["value"] for score in call.json(*command)["scores"]} == {100}

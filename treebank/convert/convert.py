@@ -23,6 +23,7 @@ from treebank.core.relations import with_relations
 from treebank.core.sentence import ROOT, Sentence, bare_label, tags_are_penn, word_mask
 from treebank.core.tree import TRACE, Span, Tree
 from treebank.corpora.catalog import files_of, read_input
+from treebank.io.conllu import DocumentBorders
 from treebank.io.formats import WRITERS
 from treebank.io.lines import OnBad
 from treebank.io.read import DEFAULT_INPUT, InputOptions
@@ -115,22 +116,29 @@ class Transformation:
                 messages.add(message)
                 notify(message)
 
+        borders = DocumentBorders()
         for sentence in self._with_phrases(sentences, notify) if self.phrases_of_heads else sentences:
             if of_trees and sentence.tree is None:
                 notify_once(f"sentences without trees are not changed by {', '.join(of_trees)}")
             are_words = words_of(sentence, notify_once) if needs_words else [True] * len(leaves(sentence))
             if self.max_length is None or 0 < sum(are_words) <= self.max_length:
-                yield self.transform(sentence, are_words)
+                yield self.transform(borders.restore(sentence), are_words)
+            else:
+                borders.drop(sentence.annotation.comments if sentence.annotation else ())
 
     @staticmethod
     def _with_phrases(sentences: Iterable[Sentence], notify: Notify) -> Iterator[Sentence]:
         """The sentences with a tree or that of their heads. ``notify`` is called with the number of others."""
         left_out = 0
         for sentence in sentences:
-            tree = sentence.tree or phrase_tree(sentence)
-            if tree is not None:
-                yield sentence if sentence.tree else Sentence(sentence.words).with_tree(tree)
-            left_out += tree is None
+            if sentence.tree is not None:
+                yield sentence
+            elif tree := phrase_tree(sentence):
+                tags = sentence.tags or sentence.universal_tags
+                is_tagged = len(tags) == len(tree) and not {"", "_", TRACE} & {*tags}
+                yield sentence.with_tree(replace(tree, tags=tags) if is_tagged else tree)
+            else:
+                left_out += 1
         if left_out:
             notify(f"left out {quantity(left_out, 'sentence')}: no word is below another, or arcs cross")
 

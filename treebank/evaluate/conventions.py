@@ -14,6 +14,7 @@ from treebank.base.arguments import nearest
 from treebank.base.errors import UnknownNameError, UsageError
 from treebank.core.sentence import PENN_RULES, Treebank, has_penn_tags
 
+COMPOSED = "custom"  # name of all composed conventions
 TREE_RULES = ("words", "letters", "evalb")  # rules of `treebank.core.tree.WORD_RULES` for the words of trees
 
 
@@ -55,6 +56,13 @@ class ScoringConvention:
             f"|repeats:{self.repeats}|len:{self.min_words}-{longest}"
             + ("" if self.measure == "surviving" else f"|measure:{self.measure}")
         )
+
+    @property
+    def label(self) -> str:
+        """The name or, of a composed convention, the choices that differ from ``on-lstm``: ``avg:corpus,root:keep``."""
+        usual = str(CONVENTIONS["on-lstm"]).split("|")
+        choices = [part for part in str(self).split("|")[1:] if part not in usual]
+        return ",".join(choices) if self.name == COMPOSED else self.name
 
     @property
     def bracket_rule(self) -> BracketRule:
@@ -116,7 +124,7 @@ def find_convention(name: str) -> ScoringConvention:
         first, parts = "on-lstm", [first, *parts]
     if first not in CONVENTIONS:
         raise UnknownNameError(f"no convention {first!r}; {nearest(first, CONVENTIONS)}")
-    composed = replace(CONVENTIONS[first], name="custom")
+    composed = replace(CONVENTIONS[first], name=COMPOSED)
     for part in parts:
         composed = replace(composed, **_choice(part))
     for known in CONVENTIONS.values():
@@ -168,6 +176,11 @@ class AttachmentConvention:
             f"conv:{self.name}|avg:{self.average}|tokens:{self.tokens}|others:{self.others}|pairs:{self.pairs}"
             f"|len:{self.min_words}-{longest}{heads}"
         )
+
+    @property
+    def label(self) -> str:
+        """The name."""
+        return self.name
 
     def includes(self, length: int) -> bool:
         """Whether a sentence with ``length`` counted tokens is scored."""

@@ -178,8 +178,8 @@ def evaluate(
     groups = dict(groups or {})
     gold = load_gold(plan)
     files = expand_files(plan.predicted)
-    families = {key: [split_name(file)[0] or file for file in named] for key, named in files.items() if len(named) > 1}
-    systems = [*models, *(file_system(file, plan.encoding) for named in files.values() for file in named)]
+    families = {key: [name for name, _ in named] for key, named in files.items() if len(named) > 1}
+    systems = [*models, *(file_system(path, plan.encoding, name) for named in files.values() for name, path in named)]
     systems += (baseline(name, plan.seed) for name in dict.fromkeys(plan.baselines))
     check_names([*(system.name for system in systems), *(key for key in groups if len(groups[key]) > 1), *families])
     groups |= families
@@ -255,8 +255,8 @@ def spreads_of(groups: Mapping[str, Sequence[str]], scores: Sequence[Score]) -> 
         members = [score for score in scores if score.info.source in folders and len(folders) > 1]
         for convention, metric in dict.fromkeys((score.convention, score.metric) for score in members):
             same = [score for score in members if (score.convention, score.metric) == (convention, metric)]
-            values = {split_name(score.info.source)[1]: score.value for score in same}
-            yield Spread(pattern, metric, convention.name, Runs(values), family_signature(same))
+            values = {split_name(score.info.model)[1] or score.system: score.value for score in same}
+            yield Spread(pattern, metric, convention, Runs(values), family_signature(same))
 
 
 # --- conventions

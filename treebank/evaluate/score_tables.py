@@ -12,6 +12,7 @@ from typing import Any
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.tables import Cell, Column, Interval, Table, percent
 from treebank.core.sentence import PENN_RULES, Treebank, count_other_tags
+from treebank.evaluate.conventions import Convention
 from treebank.evaluate.score import HeadScore, LabelScores, Runs, Score, TreeScore, columns, is_baseline, statistic
 from treebank.evaluate.statistics import (
     MIN_SENTENCES,
@@ -40,13 +41,13 @@ class Spread:
 
     pattern: str
     metric: str
-    convention: str
+    convention: Convention
     runs: Runs
     signature: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The entry of this group in the output of ``synparse eval --format json``."""
-        names = {"systems": self.pattern, "metric": self.metric, "convention": self.convention}
+        names = {"systems": self.pattern, "metric": self.metric, "convention": self.convention.name}
         return {**names, **self.runs.to_json(), "signature": self.signature}
 
 
@@ -135,7 +136,7 @@ def spread_table(spreads: Sequence[Spread]) -> Table:
     ]
     rows: list[list[Cell]] = [
         [
-            *(spread.pattern, spread.convention, spread.metric),
+            *(spread.pattern, spread.convention.label, spread.metric),
             *(spread.runs.mean, spread.runs.deviation, spread.runs.maximum, len(spread.runs.values)),
             spread.signature,
         ]
@@ -164,7 +165,7 @@ def label_tables(scores: Sequence[TreeScore]) -> Iterator[Table]:
     for score in scores:
         groups.setdefault((score.convention.tokens, tuple(score.indices)), []).append(score)
     for group in groups.values():
-        conventions = ", ".join(dict.fromkeys(score.convention.name for score in group))
+        conventions = ", ".join(dict.fromkeys(score.convention.label for score in group))
         names = f" ({conventions})" if len(groups) > 1 else ""
         labels = list(group[0].by_label)[:MAX_LABELS]
         if labels:
@@ -224,7 +225,7 @@ def _length_table(metric: str, scores: Sequence[Score]) -> Table:
         rows.append([*_names(score), *(values[group][1] if group in values else None for group in groups)])
     for convention, score in {score.convention: score for score in scores}.items():
         sizes = score.by_length or {}
-        rows.append(["(sentences)", convention.name, *(sizes[key][0] if key in sizes else 0 for key in groups)])
+        rows.append(["(sentences)", convention.label, *(sizes[key][0] if key in sizes else 0 for key in groups)])
     return Table(f"{metric} by sentence length in words", [*NAMES, *_percentages(*groups)], rows)
 
 
@@ -251,7 +252,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
     ]
     rows: list[list[Cell]] = [
         [
-            *(f"{item.second} - {item.first}", item.convention, item.metric, item.difference, item.interval),
+            *(f"{item.second} - {item.first}", item.convention.label, item.metric, item.difference, item.interval),
             *(item.by_sentences, item.by_seeds, item.corrected),
         ]
         for item in comparisons
@@ -300,7 +301,7 @@ def _percentages(*names: str) -> list[Column]:
 
 
 def _names(score: Score) -> tuple[str, str]:
-    return score.system, score.convention.name
+    return score.system, score.convention.label
 
 
 def _cells(recall: Mapping[Any, tuple[float, int]], keys: Sequence[Any]) -> list[Cell]:
@@ -338,7 +339,7 @@ class Comparison:
     first: str
     second: str
     metric: str
-    convention: str
+    convention: Convention
     difference: float
     interval: Interval | None
     by_sentences: float | None
@@ -346,14 +347,14 @@ class Comparison:
     sentences: int
     corrected: float | None = None
     welch: bool = False  # by_seeds is the p-value of Welch's test
-    choices: str = ""  # all choices of the convention, which composed ones do not have in their name
 
     def to_json(self) -> dict[str, Any]:
         """The entry of this comparison in the output of ``synparse eval --compare --format json``."""
         return {
             "systems": [self.first, self.second],
             "metric": self.metric,
-            "convention": self.convention,
+            "convention": self.convention.name,
+            "choices": str(self.convention),
             "difference": self.difference,
             "interval": self.interval and list(self.interval),
             "p_sentences": self.by_sentences,
@@ -402,13 +403,12 @@ def compare(first: Sequence[Score], second: Sequence[Score], names: tuple[str, s
     return Comparison(
         *(names or (reference.system, second[0].system)),
         reference.metric,
-        reference.convention.name,
+        reference.convention,
         fmean(values[1]) - fmean(values[0]),
         interval and (100 * interval[0], 100 * interval[1]),
         by_sentences,
         None if by_sentences is None else seed_permutation(*values),
         len(reference.counts),
-        choices=str(reference.convention),
     )
 
 
@@ -432,12 +432,15 @@ def compare_published(
 ) -> Iterator[Comparison]:
     """Each system or family, except baselines, compared with published means of UF1 or UAS.
 
-    Raises UsageError if there are several conventions, because a published mean belongs to one.
+    Raises UsageError if there are several conventions, because a published mean belongs to one, and without a system.
     """
-    scored = [score for score in scores if score.metric != "UUAS" and not is_baseline(score)]
-    groups = _by_convention(scored if published else [])
+    if not published:
+        return
+    groups = _by_convention([score for score in scores if score.metric != "UUAS" and not is_baseline(score)])
+    if not groups:
+        raise UsageError("--published: baselines are not compared with it; name a model or a file")
     if len(groups) > 1:
-        kinds = ", ".join(f"{same[0].metric} under {same[0].convention.name}" for same in groups)
+        kinds = ", ".join(f"{same[0].metric} under {same[0].convention.label}" for same in groups)
         raise UsageError(f"--published: one kind of score can be compared with it, not {kinds}; name one --convention")
     for same in groups:
         for name, members in _members(same, families):
@@ -446,18 +449,17 @@ def compare_published(
             for each in published:
                 interval, p = welch_test(each.sample, sample)
                 names, difference = (f"{each.name} (published)", name), sample.mean - each.sample.mean
-                convention = reference.convention.name
+                convention = reference.convention
                 yield Comparison(
                     *(*names, reference.metric, convention, difference, interval, None, p, len(reference.counts)),
                     welch=True,
-                    choices=str(reference.convention),
                 )
 
 
 def _by_convention(scores: Sequence[Score]) -> list[list[Score]]:
-    groups: dict[tuple[str, str], list[Score]] = {}
+    groups: dict[tuple[str, Convention], list[Score]] = {}
     for score in scores:
-        groups.setdefault((score.metric, str(score.convention)), []).append(score)
+        groups.setdefault((score.metric, score.convention), []).append(score)
     return list(groups.values())
 
 
@@ -474,10 +476,10 @@ def _members(scores: Sequence[Score], families: Families) -> Iterator[tuple[str,
 
 def corrected_by_convention(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """The comparisons, with corrected p-values where several have the same metric and convention."""
-    result, p_values = list(comparisons), dict[tuple[str, str], dict[int, float]]()
+    result, p_values = list(comparisons), dict[tuple[str, Convention], dict[int, float]]()
     for row, item in enumerate(comparisons):
         if known := [p for p in (item.by_sentences, item.by_seeds) if p is not None]:
-            p_values.setdefault((item.metric, item.choices), {})[row] = max(known)
+            p_values.setdefault((item.metric, item.convention), {})[row] = max(known)
     for group in p_values.values():
         for row, p in zip(group, holm([*group.values()]), strict=True):
             result[row] = replace(result[row], corrected=p if len(group) > 1 else None)

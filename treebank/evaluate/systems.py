@@ -112,41 +112,44 @@ def baseline_draw(name: str, seed: int | None) -> Callable[[Tree], Bracketing]:
     return lambda tree: Bracketing(len(tree), build(tree, chance))
 
 
-def expand_files(patterns: Sequence[str]) -> dict[str, list[str]]:
-    """Each pattern with the files that match it, or with itself if it is not a pattern, by its name if it has one.
+def expand_files(patterns: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """Names and paths of the files that match each pattern, or of the pattern if it is a path, by the pattern's name.
 
     The files of ``NAME=PATTERN`` are called NAME and the last part of their path. Raises SynparseError if none matches.
     """
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[tuple[str, str]]] = {}
     for pattern in dict.fromkeys(patterns):
         name, path = split_name(pattern)
-        files = [pattern]
+        files = [(name or path, path)]
         if glob.has_magic(path) and not os.path.lexists(path):
-            files = [f"{name} {os.path.basename(file)}={file}" if name else file for file in sorted(glob.glob(path))]
+            paths = sorted(glob.glob(path))
+            files = [(f"{name} {os.path.basename(file)}" if name else file, file) for file in paths]
             if not files:
                 raise SynparseError(f"{pattern}: no file matches this pattern")
         groups.setdefault(name or path, []).extend(files)
     return groups
 
 
-def file_system(path: str, encoding: str = "") -> System:
-    """Predictions in a file or folder: heads or trees, depending on the suffix. ``path`` can be ``NAME=PATH``.
+def file_system(path: str, encoding: str = "", name: str = "") -> System:
+    """Predictions in a file or folder, by default called like it: heads or trees, depending on the suffix.
 
-    Files that are not UTF-8 are read in ``encoding``.
-
-    Raises TreebankError with file and line if they cannot be read.
+    Files that are not UTF-8 are read in ``encoding``. Raises TreebankError with file and line if they cannot be read.
     """
-    name, path = split_name(path)
-    kind: Literal["trees", "heads"] = "heads" if gives_heads(path) else "trees"
-    read = read_prediction_heads if kind == "heads" else read_prediction_trees
     try:
-        predictions = list[Any](read(path))
+        kind, predictions = _read(path)
     except TreebankError:
         if not encoding:
             raise
-        predictions = list(read(path, encoding=encoding))
+        kind, predictions = _read(path, encoding)
     empty = sum(each.is_empty for each in predictions) if kind == "trees" else 0
     return System(SystemInfo(name or path, empty=empty), kind, lambda sentences: predictions, is_file=True)
+
+
+def _read(path: str, encoding: str = "") -> tuple[Literal["trees", "heads"], list[Any]]:
+    """The kind of the predictions in a file or folder, and the predictions."""
+    if gives_heads(path, encoding):
+        return "heads", read_prediction_heads(path, encoding=encoding)
+    return "trees", list(read_prediction_trees(path, encoding=encoding))
 
 
 def given_trees(name: str, trees: Iterable[Any]) -> System:
@@ -327,6 +330,8 @@ def _fitting_tree(predicted: PredictedTree, sentence: Sentence) -> Tree:
     if predicted.spans is not None:
         return predicted.over(sentence.words)
     characters = "".join(plain(sentence.words))
+    if predicted.is_empty:  # no brackets, and no words are divided
+        return Tree((characters,), ("W",), (), ())
     trees = [tree.without_traces() for tree in readings(predicted)]
     spellings = ["".join(plain(tree.words)) for tree in trees]
     for tree, spelling in zip(trees, spellings, strict=True):

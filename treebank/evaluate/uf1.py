@@ -61,8 +61,7 @@ def score_trees(
     fitted = [
         replace(convention, tokens=words) if convention.tokens == "words" else convention for convention in conventions
     ]
-    max_length = _longest(fitted, words, max_length)
-    included = short_sentences(gold, max_length)
+    included = short_sentences(gold, _longest(fitted, words, max_length))
     check_has_trees(gold)
     sentences = list(compress(gold.sentences, included))
     predictions = [system.predict(sentences) if system.predict else None for system in systems]
@@ -82,10 +81,10 @@ def score_trees(
 def _longest(conventions: Sequence[ScoringConvention], rule: str, max_length: int | None) -> int | None:
     """The length limit that all scored sentences keep, in words by ``rule``, or None.
 
-    A convention that counts lengths in other tokens has no limit of its own.
+    A convention with another rule can count fewer words than ``rule``, unless it counts all tokens except traces.
     """
     limits = [
-        each.up_to(max_length).max_words if (each.tokens, each.measure) == (rule, "surviving") else max_length
+        each.up_to(max_length).max_words if each.tokens == rule or each.measure == "seen" else None
         for each in conventions
     ]
     return max(limits, key=lambda limit: inf if limit is None else limit)

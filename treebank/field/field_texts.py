@@ -9,6 +9,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from html import unescape
+from itertools import chain
 from xml.etree.ElementTree import Element
 
 from treebank.base.arguments import ignore
@@ -172,7 +174,10 @@ def _parts(word: Element, name: str) -> str:
 _TIMES = re.compile(r"[0-9:.,]+ +--> ")
 _MARKUP = re.compile(r"<[^<>]*>|\{[^{}]*\}")
 _CHAT_CODES = re.compile(
-    r"\x15[^\x15]*\x15|\[[^\]]*\]|[<>]|\+[^\s]*|(?:&|0)[^\s]+|\b(?:xxx|yyy|www)\b|(?<=\w)@\S+|[()]"
+    r"""\x15[^\x15]*\x15 | \[[^\]]*\] | \((?:\.+|[\d:.]+)\)  # times, codes of all kinds, and pauses
+    | (?<![^\s<]) (?: [&+]\S+ | 0(?:[^\W\d]\S*)?(?!\S) )  # sounds, special ends, and omitted words
+    | \b(?:xxx|yyy|www)\b | (?<=\w)@\S+ | [<>()]""",
+    re.VERBOSE,
 )
 
 
@@ -214,22 +219,24 @@ def _utterance(text: str, rule: str, location: Location) -> Iterator[Sentence]:
 
 
 def read_subtitles(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
-    """The subtitles of a file, each as one text, without numbers, times and markup."""
+    """The subtitles of a file, each as one text, without numbers, times and markup. Entities become characters."""
     source = Source.of(path)
     number, parts = 0, list[str]()
-    for line_number, line in open_lines(source):
-        if _TIMES.match(line):
-            number, parts = line_number, []
-        elif line.strip() and number:
-            parts.append(_MARKUP.sub("", line))
+    for line_number, line in chain(open_lines(source), [(0, "")]):
+        is_time = _TIMES.match(line) is not None
+        if number and (is_time or not line.strip()):
+            if is_time and len(parts) > 1 and parts[-1].strip().isdecimal():
+                del parts[-1]  # the number of the next subtitle, which no empty line precedes
+            yield from sentences_of_text(unescape(" ".join(parts)), rule, Location(source.path, number))
+            number, parts = 0, []
         elif number:
-            yield from sentences_of_text(" ".join(parts), rule, Location(source.path, number))
-            number = 0
-    if number and parts:
-        yield from sentences_of_text(" ".join(parts), rule, Location(source.path, number))
+            parts.append(_MARKUP.sub("", line))
+        if is_time:
+            number, parts = line_number, []
 
 
 _FIELD = re.compile(r"\\([A-Za-z_]+) ?(.*)")
+_BEGINS = ("ref", "id")
 _TRANSLATION = ("ft", "f", "free")
 #: columns of CoNLL-U -> the names of their fields
 _FIELDS = {"MSeg": ("mb", "mr"), "Gloss": ("ge", "gl", "gls", "g"), "XPOS": ("ps", "pos")}
@@ -238,24 +245,28 @@ _FIELDS = {"MSeg": ("mb", "mr"), "Gloss": ("ge", "gl", "gls", "g"), "XPOS": ("ps
 def read_toolbox(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
     """The sentences of a text: a record begins with ``\\ref`` or with ``\\tx`` after a translation.
 
+    In a file without either, it ends with an empty line; otherwise, an empty line can divide a long sentence.
     Glosses, morphemes and parts of speech are kept if there are as many as words. Morphemes with a hyphen or ``=`` at
     an edge join the word next to them. A ``rule`` of `treebank.tokenize` divides punctuation from the words.
     """
     source = Source.of(path)
+    lines = [(number, line, _FIELD.fullmatch(line.rstrip())) for number, line in open_lines(source)]
+    has_ends = any(match and match[1] in (*_BEGINS, *_TRANSLATION) for _, _, match in lines)
     record: dict[str, list[str]] = defaultdict(list)
     first, name = 0, ""
-    for number, line in open_lines(source):
-        match = _FIELD.fullmatch(line.rstrip())
-        if match is None:
-            if name:
-                record[name].append(line)
-            continue
-        name, text = match.groups()
-        if name in ("ref", "id") or (name == "tx" and any(key in record for key in _TRANSLATION)):
+    for number, line, match in lines:
+        if match is not None:
+            name, text = match.groups()
+            if name in _BEGINS or (name == "tx" and any(key in record for key in _TRANSLATION)):
+                yield from _sentence(record, rule, Location(source.path, first))
+                record = defaultdict(list)
+            first = number if name == "tx" and "tx" not in record else first
+            record[name].append(text)
+        elif line.strip() and name:
+            record[name].append(line)
+        elif not line.strip() and not has_ends:
             yield from _sentence(record, rule, Location(source.path, first))
             record = defaultdict(list)
-        first = number if name == "tx" and "tx" not in record else first
-        record[name].append(text)
     yield from _sentence(record, rule, Location(source.path, first))
 
 

@@ -203,7 +203,8 @@ def parse_sinica(text: str) -> Tree:
     tags: list[str] = []
     brackets: list[tuple[Span, str]] = []  # inner ones first
     stack: list[tuple[int, str]] = []  # first word and label of each open bracket
-    for piece, delimiter in _PIECE.findall(text.strip()):
+    for spaced, delimiter in _PIECE.findall(text.strip()):
+        piece = ":".join(part.strip() for part in spaced.split(":"))
         if delimiter == "(":
             if brackets and not stack:
                 raise ValueError(f"more than one tree, or a ')' too many; {HELP_CLOSE}")

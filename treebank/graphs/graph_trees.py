@@ -399,7 +399,7 @@ def _without_spaces(text: str) -> str:
 
 def _attribute(element: Element, name: str) -> str:
     value = element.get(name)
-    if not value or not value.strip():
+    if not value or not value.strip(_SPACE):
         raise ValueError(f"an element <{element.tag}> has no attribute {name!r}")
     return value
 

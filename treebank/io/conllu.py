@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from sys import intern
 
@@ -17,6 +17,7 @@ from treebank.io.source import AnyPath, Source
 
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)
 _OF_SENTENCE = re.compile(r"#[ \t]*(?:sent_id|text)[ \t]*=")  # comments that belong to one sentence
+_BORDER = re.compile(r"# *(newdoc|newpar)\b")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 MAX_WITHHELD_SHARE = 0.05  # words _ per word; above it, the text was withheld
 _TRUNCATED = "the file seems to be cut; copy it again, or if it is whole, end it with a blank line"
@@ -108,6 +109,33 @@ class _Block:
         return "".join("".join(token.form for token in self.annotation().tokens()).split())
 
 
+class DocumentBorders:
+    """Comments that begin documents and paragraphs, carried from sentences that are left out to the next one."""
+
+    def __init__(self) -> None:
+        self._comments: dict[str, str] = {}  # kind -> line
+
+    def drop(self, comments: Iterable[str]) -> None:
+        """Keep the borders in the ``comments`` of a sentence that is left out."""
+        for line in comments:
+            if border := _BORDER.match(line):
+                if border[1] == "newdoc":
+                    self._comments.clear()
+                self._comments[border[1]] = line
+
+    def restore(self, sentence: Sentence) -> Sentence:
+        """The sentence with its document, and after the borders before it that it does not have itself."""
+        annotation = sentence.annotation
+        if annotation is None:
+            return sentence
+        present = {border[1] for border in map(_BORDER.match, annotation.comments) if border}
+        added = [] if "newdoc" in present else [line for kind, line in self._comments.items() if kind not in present]
+        self._comments.clear()
+        if added:
+            annotation = replace(annotation, comments=(*added, *annotation.comments))
+        return replace(sentence, annotation=annotation, document=annotation.comment("newdoc id") or "")
+
+
 def _read(
     source: Source,
     columns: Columns,
@@ -116,6 +144,7 @@ def _read(
     signs: DamageSigns,
 ) -> Iterator[Sentence]:
     undecoded: list[TreebankError] = []
+    borders = DocumentBorders()
     words = unknown = 0
     for block in _blocks(source, columns.universal, on_bad and undecoded.append, signs):
         if not block.rows:
@@ -131,6 +160,7 @@ def _read(
         except TreebankError as error:
             report(error, on_bad)
             undecoded.clear()
+            borders.drop(block.comments)
             continue
         if columns.universal:
             _add_signs(signs, sentence, block)
@@ -138,8 +168,7 @@ def _read(
         if not sentence.heads and any(row.split("\t")[columns.head] != "_" for row in block.rows if row[0] != "#"):
             signs.add(NO_HEAD, block.first)
         if keep_annotation:
-            annotation = _annotation(block, columns)
-            sentence = replace(sentence, annotation=annotation, document=annotation.comment("newdoc id") or "")
+            sentence = borders.restore(replace(sentence, annotation=_annotation(block, columns)))
         yield sentence
     signs.report()
     if unknown > MAX_WITHHELD_SHARE * words:

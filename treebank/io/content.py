@@ -41,6 +41,7 @@ def _most(lines: Lines, is_match: Callable[[str], object]) -> bool:
 _SINICA = re.compile(r"#\d+:[^ \[]*\[\d+\] [^ (]*\(")
 _NEGRA = re.compile(r"#(?:FORMAT +[34]\s*|BOT +[A-Z]+\s*|BOS +\d+(?:\s+[\d-]+)*\s*(?:%%.*)?)")
 _COLUMNS = re.compile(r"[0-9]+([-.][0-9]+)?\t[^\t]+(\t[^\t]*){4}\t([0-9]+|_)(\t[^\t]*){3}")
+_BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _COMMENT = re.compile(r"# *(?:(?:sent_id|text|newdoc id|newpar id) *=|(?:newdoc|newpar) *$)")
 _ONLY_CONLLU = re.compile(r"^(?:# *(?:sent_id|text|newdoc|newpar) ?=?|[0-9]+[-.][0-9]+\t)", re.MULTILINE)
 _THREE_COLUMNS = re.compile(r"[^\t ]+\t[^\t a-z0-9][^\t ]*\t([0-9]+)")
@@ -123,7 +124,8 @@ def is_bracketed(lines: Lines) -> bool:
 
     Most words must be inside of brackets, and brackets as frequent as in trees.
     """
-    rows = [line.strip() for line in lines[:MAX_LINES] if not line.lstrip().startswith(COMMENTS)]
+    text = _BLOCK_COMMENT.sub("", "\n".join(lines[:MAX_LINES]))
+    rows = [line.strip() for line in text.split("\n") if line.strip() and not line.lstrip().startswith(COMMENTS)]
     if not rows or not rows[0].startswith("("):
         return False
     depth = words = outside = opening = 0

@@ -108,9 +108,9 @@ class PredictedHeads:
     relations: tuple[str, ...] = ()
 
 
-def gives_heads(path: str) -> bool:
+def gives_heads(path: str, encoding: str = "") -> bool:
     """Whether a file, or the first file of a folder, contains heads and not trees."""
-    source = Source(_files(path)[0])
+    source = Source(_files(path)[0], encoding)
     return _structure(source, detect(source)) == "heads"
 
 

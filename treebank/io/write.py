@@ -29,7 +29,8 @@ def write_text(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
 
 def write_brackets(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     """The tree of each sentence in one line, "" for no words. Raises TreebankError for a sentence without a tree."""
-    return (str(tree_of(sentence)) for sentence in sentences)
+    lines = (str(tree_of(sentence)) for sentence in sentences)
+    return (line if line[:1] in ("(", "") else f"({line})" for line in lines)  # a single word without a tag
 
 
 def write_spans(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
@@ -122,7 +123,10 @@ class ConlluWriter:
         if annotation is None or len(words) != len(sentence.words):
             return self._plain(sentence, words, heads, notes, relations)
         comments = list(annotation.comments)
-        if annotation.comment("sent_id") is None:
+        name = annotation.comment("sent_id")
+        if name and name.isdecimal():
+            self._count = max(self._count, int(name))  # so that no sentence without an id gets this one
+        if name is None:
             comments.append(f"# sent_id = {self._count}")
         if annotation.comment("text") is None:
             comments.append(f"# text = {annotation.text()}")

@@ -392,7 +392,7 @@ def _either(nodes: list[Condition]) -> Condition:
     return Condition(
         lambda sentence, node, names: any(test(sentence, node, names) for test in tests),
         labels,
-        (labels,) if labels is not None else (),
+        (labels,) if labels is not None and all(node.needs for node in nodes) else (),
     )
 
 

@@ -145,6 +145,8 @@ def sharpness(
     For heads: the entropy of a word's head. For distances: the margin between the largest and the second largest gap of
     a bracket, and the entropy of its split point. For span scores: the entropy of whether a span is a constituent.
     """
+    if metric and scores is None:
+        raise click.UsageError("--metric requires --scores")
     from induce.analysis.sharpness import SharpnessReport, measure, scores_of, with_scores
     from induce.parsing.load import load_model_parser
     from induce.storage.locate import expand_models

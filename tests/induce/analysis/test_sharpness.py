@@ -34,6 +34,8 @@ def test_scores_of_one_metric_are_selected() -> None:
     assert scores_of({"scores": entries}, "UUAS") == ("UUAS", {"a": 2.0})
     with pytest.raises(ValueError, match="there is no score F1 of a model"):
         scores_of({"scores": entries}, "F1")
+    with pytest.raises(ValueError, match='expected an object with "scores"'):
+        scores_of({"scores": [{"model": "a"}]})
 
 
 def test_correlations_equal_known_values() -> None:

@@ -134,7 +134,7 @@ def test_ties_count_half_and_unknown_words_are_counted(tmp_path: Path) -> None:
     assert table.texts()[:3] == [
         ["p", "2", "50.0", "[9, 91]"],
         ["q", "2", "50.0", "[9, 91]"],
-        ["= mean of phenomena", "", "50.0", ""],
+        ["(mean of phenomena)", "", "50.0", ""],
     ]
     assert table.footnotes[-1] == score.signature
 

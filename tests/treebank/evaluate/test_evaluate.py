@@ -96,7 +96,7 @@ def test_digest_of_a_score_is_that_of_its_own_sentences(first: str, other: str, 
     ("conventions", "ends"),
     [
         (["km", "kim-corpus"], [""]),
-        (["km", "on-lstm", "km,len:5-", "evalb"], [" (km, on-lstm)", " (custom)", " (evalb)"]),
+        (["km", "on-lstm", "km,len:5-", "evalb"], [" (km, on-lstm)", " (avg:corpus,root:keep,len:5-)", " (evalb)"]),
     ],
 )
 def test_conventions_of_the_same_words_share_tables_by_label(conventions: list[str], ends: list[str]) -> None:

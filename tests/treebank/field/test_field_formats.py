@@ -31,6 +31,17 @@ CHAT = (
     "*CHI:\txxx &-uh 0is\n\tmore +...\n*CHI:\txxx .\n@End\n"
 )
 SRT = "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello</i> there.\nHow?\n\n2\n00:00:03,000 --> 00:00:04,000\nFine.\n"
+CODES = (
+    "@Begin\n*CHI:\twell (.) I (..) go (1.5) home .\n*CHI:\tborn in 2005 at 10am and R&B 0then <0is> +/. ice+cream .\n"
+    "*CHI:\t0 .\n@End\n"
+)
+NUMBERS = (
+    "1\n00:00:01,000 --> 00:00:02,000\nOne .\n2\n00:00:03,000 --> 00:00:04,000\nTwo\n7\n\n"
+    "3\n00:00:05,000 --> 00:00:06,000\n42\n"
+)
+VTT = "WEBVTT\n\n00:01.000 --> 00:02.000\nbye &amp; &lt;3\n"
+ALONE = "\\tx a b\n\\ge X Y\n\n\\tx c d\n\\ge Z W\n"
+DIVIDED = "\\tx a b\n\n\\tx c d\n\\ft hi\n\n\\tx e\n\\ft ho\n"
 SFM = (
     "\\_sh v3.0\n\\ref 1\n"
     "\\tx makan nasi\n\\mb ma- kan nasi\n\\ge V- eat rice\n\\ps pre- v n\n\\ft He eats rice.\n\\ref 2\n\\tx ya\n"
@@ -48,6 +59,11 @@ CASES = {
     ("a.sfm", SFM): (["makan nasi", "ya"], ["pre-v Gloss=V-eat|MSeg=ma-kan", "n Gloss=rice|MSeg=nasi"]),
     ("a.eaf", ELAN): (["one two"], ["_ _", "_ _"]),
     ("a.cha", CHAT): (["you want because the the ball ?", "more"], ["_ _"] * 7),
+    ("b.cha", CODES): (["well I go home .", "born in 2005 at 10am and R&B ice+cream ."], ["_ _"] * 5),
+    ("b.srt", NUMBERS): (["One .", "Two 7", "42"], ["_ _"] * 2),
+    ("a.vtt", VTT): (["bye & <3"], ["_ _"] * 3),
+    ("b.sfm", ALONE): (["a b", "c d"], ["_ Gloss=X", "_ Gloss=Y"]),
+    ("c.sfm", DIVIDED): (["a b c d", "e"], ["_ _"] * 4),
     ("a.srt", SRT): (["Hello there. How?", "Fine."], ["_ _"] * 3),
 }
 PUBLISHED = [("pangloss/crdo-LIF_NAMA.xml", 28, 5), ("elan/buddhism.eaf", 13, 25), ("sfm/Glossed.sfm", 1, 4)]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.files import write
 from tests.support.nested_trees import ROOTS, Node, flat
 from tests.support.plain_search import matches, parts_of, random_pattern, text_of
 from tests.support.tgrep import MANUAL, our_nodes
@@ -17,8 +18,9 @@ from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.core.word_check import plain
+from treebank.io.read import read_sentences
 from treebank.search.pattern import PatternError
-from treebank.search.search import Query
+from treebank.search.search import Query, Search
 from treebank.search.tree_language import IndexedTree
 
 ANSWERS = Path(__file__).with_name("tgrep-answers.jsonl")
@@ -109,6 +111,12 @@ def test_long_patterns_and_other_forms_of_brackets() -> None:
     ):
         assert Query(pattern).find(sentence).phrases[0][:2] in [("(", "1/2"), ("1/2",)], pattern
     assert len(Query('"("').find(sentence).hits) == 1
+
+
+def test_alternatives_of_words_are_found_however_a_file_writes_them(tmp_path: Path) -> None:
+    path = write(tmp_path, "(S (CD 1\\/2) (NN a))\n(S (-LRB- -LRB-) (NN b))\n(S (CD 3\\/4) (NN c))\n")
+    for pattern, count in (('"1/2"|"3/4"', 2), ('"("|"["', 1), ('"1/2"|"c"', 2), ('CD < ("1/2"|"3/4")', 2)):
+        assert len(list(Search(pattern, read_sentences([path])))) == count, pattern
 
 
 def test_regular_expressions_have_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
