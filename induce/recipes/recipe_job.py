@@ -13,6 +13,7 @@ from statistics import geometric_mean
 from induce.decoding.specification import parse_priors
 from induce.recipes.recipe import VOTE, PartRun, Recipe
 from induce.settings.presets import resolve
+from induce.settings.run import RunConfig
 from induce.storage.checkpoint import RunFacts, find, read
 from induce.storage.locate import ENSEMBLE, PLAN, ModelSpec, PathType
 from induce.storage.model_file import RESUME
@@ -180,9 +181,9 @@ class RecipeJob:
         """Facts about the run ``name``, at its last step that is stored."""
         return read(find(self.run_folder(name), (RESUME,))).facts
 
-    def passes_of(self, name: str) -> int:
-        """The number of passes over the text for which the run ``name`` was planned."""
-        return read(find(self.run_folder(name), (RESUME,))).config.train.epochs
+    def config_of(self, name: str) -> RunConfig:
+        """The settings of the run ``name``, which has begun."""
+        return read(find(self.run_folder(name), (RESUME,))).config
 
     def trained(self, *, voters: bool = False) -> list[PartRun]:
         """The trained runs, or those of them that vote: without students of the vote."""

@@ -20,7 +20,7 @@ from induce.recipes.recipe_job import BRANCHING, RecipeJob, Report
 from induce.recipes.result import branching_notes, write_result, write_teachers
 from induce.recipes.schedule import FIRST_PASSES, Schedule, makespan
 from induce.settings.presets import resolve
-from induce.settings.run import entry_of
+from induce.settings.run import DataConfig, entry_of
 from induce.training.events import Event, Finished, PartProgress, Progress
 from induce.training.parallel import Training, train_all
 from induce.training.prepare import RunData, check_enough, load_data, load_run_data
@@ -222,24 +222,25 @@ def _train(
             job.finish(name)
         yield name, event
     if cut:
-        names = ", ".join(f"{name} in pass {epoch} of {job.passes_of(name)}" for name, epoch in cut.items())
+        names = ", ".join(f"{name} in pass {epoch} of {job.config_of(name).train.epochs}" for name, epoch in cut.items())
         is_last = number == len(job.plan.recipe.stages) - 1
         remedy = "continue with --resume --max-minutes M" if is_last else "begin with a larger --max-minutes for more"
         job.decide(f"warning: the time ended the training of {names}; {remedy}")
 
 
 def _parsed_texts(runs: Sequence[PartRun], job: RecipeJob, stop: Stop) -> dict[str, RunData] | None:
-    """The texts of the ``runs`` with teachers. Runs with the same teachers and words share one, parsed once.
+    """The texts of the ``runs`` with teachers. Runs with the same teachers, words and sentences share one, parsed once.
 
     Incomplete if the time ended, and None if ``stop`` returned true.
     """
-    shared: dict[tuple[tuple[str, ...], str], RunData] = {}
+    shared: dict[tuple[tuple[str, ...], DataConfig, int], RunData] = {}
     texts: dict[str, RunData] = {}
     for run in runs:
         request = job.request_of(run)
-        key = (tuple(request.teachers), "" if request.resume else repr(resolved_config(request).data))
         if not request.teachers or job.is_over:
             continue
+        config = job.config_of(run.name) if request.resume else resolved_config(request)
+        key = (tuple(request.teachers), config.data, getattr(config.loader, "longest", 0))
         if key not in shared:
             job.note(f"{run.name}: the text is parsed by {run.teacher}")
             try:

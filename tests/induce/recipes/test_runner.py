@@ -319,6 +319,26 @@ def test_interrupted_job_is_resumed_with_the_same_trees(
     assert trees(run) == trees(complete[0])
 
 
+def test_trainings_of_one_teacher_that_read_other_sentences_are_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two trainings at a time, whose teacher parses all sentences for one of them, and short ones for the other."""
+    monkeypatch.setattr(runner, "worker_count", lambda device: 2)
+    chart, grammar = (
+        Part(name, (f"{preset}-small",), 1, teachers="onlstm", settings=(*TINY[preset][:-1], "train.epochs=30", *more))
+        for name, preset, more in (("chart", "chart", ()), ("grammar", "npcfg", ("loader.longest=5",)))
+    )
+    begun, run = set[str](), tmp_path / "run"
+    for name, event in train_recipe(
+        request(run), Recipe("two", (ONLSTM, chart, grammar), minutes=10), stop=lambda: len(begun) == 2
+    ):
+        if name != "onlstm-1" and isinstance(event, Check):
+            begun.add(name)
+    assert stored(run)["done"] == ["onlstm-1"]
+    assert checks(train_recipe(RunRequest(run=str(run), resume=True, device="cpu"))) == begun
+    assert {*stored(run)["done"]} == {"onlstm-1", "chart-1", "grammar-1"}
+
+
 def test_recipe_of_heads_is_resumed_and_gives_heads(tmp_path: Path) -> None:
     """A job that is stopped in its second grammar, and continues from the plan."""
     grammars = [
