@@ -222,7 +222,9 @@ def _train(
             job.finish(name)
         yield name, event
     if cut:
-        names = ", ".join(f"{name} in pass {epoch} of {job.config_of(name).train.epochs}" for name, epoch in cut.items())
+        names = ", ".join(
+            f"{name} in pass {epoch} of {job.config_of(name).train.epochs}" for name, epoch in cut.items()
+        )
         is_last = number == len(job.plan.recipe.stages) - 1
         remedy = "continue with --resume --max-minutes M" if is_last else "begin with a larger --max-minutes for more"
         job.decide(f"warning: the time ended the training of {names}; {remedy}")

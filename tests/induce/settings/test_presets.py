@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ from induce.models.base import check_fits
 from induce.settings.presets import load_preset, resolve
 from induce.settings.run import RunConfig, SgdSettings, default_layer
 from induce.structures import Distances, SpanScores
+from tests.support.reference import ROOT
 from treebank.base.errors import SynparseError
+
+SHIPPED = sorted((ROOT / "induce" / "presets").glob("*.toml"))
 
 
 def test_names_and_switches_are_set_and_stored() -> None:
@@ -107,6 +111,28 @@ def test_another_component_inherits_no_settings_of_the_default_one(tmp_path: Pat
     path.write_text('extends = "npcfg-small"\n[optimizer]\nname = "sgd"\nlearning_rate = 0.5\n', "utf-8")
     assert load_preset("npcfg-small").optimizer_name == "adam"  # its table has no name
     assert resolve(preset=str(path)).optimizer == SgdSettings(learning_rate=0.5)
+
+
+CHOSEN = {  # preset -> settings for which the default of its model is right, and not the value of the other preset
+    "ndmv-joint-small": {"class_size", "word_size", "word_attach_rank", "word_decision_rank", "word_root_rank"},
+    "ndmv-lexical-small": {"start_epochs"},
+    "ndmv-sibling-small": {"start_epochs"},
+    "ndmv-sibling-tags": {"hidden_size"},
+}
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_preset_repeats_what_another_component_does_not_inherit(path: Path) -> None:
+    preset = tomllib.loads(path.read_text(encoding="utf-8"))
+    if "extends" not in preset:
+        return
+    base, config = (resolve(preset=name).as_dict() for name in (preset["extends"], path.stem))
+    stated = tomllib.loads(path.with_stem(preset["extends"]).read_text(encoding="utf-8"))
+    for name in ("model", "loader", "optimizer"):
+        if base[f"{name}_name"] != config[f"{name}_name"]:
+            known = {key for key in stated.get(name, {}) if key in config[name]} - {*preset.get(name, {})}
+            lost = {key for key in known if config[name][key] != base[name][key]}
+            assert lost <= CHOSEN.get(path.stem, set())
 
 
 def test_sample_settings_are_replaced_and_not_merged(tmp_path: Path) -> None:
