@@ -111,7 +111,7 @@ def _model(run: Path) -> Iterator[str]:
     training, units = facts.training, f"{config.data.token}s"
     yield f"trained on: {', '.join(texts)} ({training.sentences:,} sentences, {training.words:,} {units})"
     if recipe := facts.recipe:
-        state = "" if recipe.finished else ", interrupted"
+        state = "" if recipe.finished else ", incomplete"
         models = ", ".join(recipe.models)
         yield f"recipe: {recipe.name}, seed {recipe.seed}, {recipe.minutes:g} minutes for {models}{state}"
     elif facts.teachers:

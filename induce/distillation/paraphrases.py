@@ -18,7 +18,7 @@ from induce.training.prepare import Supervision
 from induce.training.request import RunRequest
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence
-from treebank.io.source import Source
+from treebank.io.lines import open_lines
 
 SEMINFO = "seminfo"
 
@@ -62,10 +62,10 @@ def reward_references(name: str, config: RunConfig) -> Callable[[Iterable[Senten
 def read_paraphrases(path: str, sentences: int) -> list[list[Words]]:
     """Read the paraphrases of the sentences of a text: line i has those of sentence i, separated by tabs.
 
-    ``sentences`` is the number of sentences of the text. Raises TreebankError if the number of lines differs.
+    ``sentences`` is the number of sentences of the text. Raises TreebankError if the number of lines differs, or for a
+    line that is not UTF-8.
     """
-    with Source.of(path).open() as stream:
-        lines = [line.decode("utf-8").rstrip("\r\n") for line in stream]
+    lines = [line for _, line in open_lines(path)]
     if len(lines) != sentences:
         raise TreebankError(path, 0, f"{len(lines):,} lines of paraphrases for {sentences:,} sentences of the text")
     return [[tuple(part.split()) for part in line.split("\t") if part.strip()] for line in lines]

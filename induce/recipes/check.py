@@ -13,7 +13,7 @@ from induce.recipes.recipe import VOTE, Part, PartRun, Recipe
 from induce.recipes.recipe_job import STRONGEST
 from induce.registry import LOADERS, Output
 from induce.settings.run import RunConfig, entry_of, kind_of
-from induce.structures import Structure
+from induce.structures import SpanScores, Structure
 from induce.training.request import RunRequest, resolved_config
 from treebank.base.errors import SynparseError
 
@@ -51,6 +51,8 @@ def check_recipe(recipe: Recipe, request: RunRequest, where: str) -> None:
             ]
             for source in sources[part.name] if recipe.result == part.name else ():
                 source.output()
+            if recipe.confidence == part.name and any(SpanScores not in source.gives for source in sources[part.name]):
+                raise SynparseError("confidence needs a model with span scores, such as segment-edges")
             for source in sources[part.teachers]:
                 _check_teacher(part, source, configs)
         if len(runs[0].teachers) > 1:

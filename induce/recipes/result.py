@@ -71,7 +71,7 @@ def write_result(job: RecipeJob, *, finished: bool) -> None:
             name=recipe.name,
             seed=plan.request.seed or 1,
             models=tuple(run.name for run in trained),
-            finished=finished,
+            finished=finished and trained == recipe.runs,
             minutes=round(job.minutes_used, 1),
         ),
         confidence=_calibrated(job, best) if finished else (),
@@ -107,6 +107,8 @@ def calibrated(
     """
     scores, confidences = list[float](), list[float]()
     for reading, other in zip(parser.predict(sentences), source.predict(sentences), strict=True):
+        if list(reading.indices) != list(other.indices):
+            continue  # the models read other words of this sentence
         count = len(reading.indices)
         phrases = [(start, end) for start, end, *_ in parser.decode(reading.scores) if 1 < end - start < count]
         scores += parser.structure.support(reading.row, phrases)

@@ -15,6 +15,7 @@ from induce.recipes.recipe import VOTE, PartRun, Recipe
 SLACK = 2.0  # factor on the minutes of a part that ends after its passes, in case other programs slow it down
 READ = 0.45  # of the words of a text: what a pass reads on average if it begins with short sentences
 FIRST_PASSES = 5  # over a text of any size, if there is time; the share of a large text leaves time for them
+FEWEST_WORDS = 10_000  # to learn from; fewer gave worse trees than those of the teacher
 FILLED = 0.95  # of the time that is left: planned for the students of the vote, which are the last
 
 
@@ -67,7 +68,8 @@ class Schedule:
         As much is used as can be parsed in the time that training leaves, at the speed ``words_per_second`` of a
         grammar that learns. Half of this time is for the vote. It is at least a tenth of the minutes that are left, and
         half of them in the last stage. Students of a few sentences are worse than none, so their share is at least a
-        tenth. Grammars read no more than they can learn from in `FIRST_PASSES` passes.
+        tenth, and other models read `FEWEST_WORDS` or more, even if they are not ready in time. Grammars read no more
+        than they can learn from in `FIRST_PASSES` passes.
         """
         costs, stages = self.recipe.costs, self.recipe.stages
         is_last = VOTE in stages[number][0].teachers
@@ -79,7 +81,8 @@ class Schedule:
         limited = [run.part for run in stages[number] if run.part.max_passes and not run.part.words]
         passes = ((part.minutes, min(FIRST_PASSES, part.max_passes)) for part in limited)
         read = min((learned * minutes / (READ * count) for minutes, count in passes), default=parsed)
-        return round(min(1.0, max(0.1 if is_last else 0.001, min(parsed, read) / max(1, words))), 3)
+        least = 0.1 if is_last else max(0.001, FEWEST_WORDS / max(1, words))
+        return round(min(1.0, max(least, min(parsed, read) / max(1, words))), 3)
 
     def room(
         self, number: int, remaining: Sequence[PartRun], minutes_left: float, words_per_second: float = 0.0

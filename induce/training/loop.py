@@ -26,6 +26,7 @@ from induce.training.state import Run, log, save_best, save_last, save_unscored
 from treebank.base.errors import NotANumberError
 
 TOO_FEW = "too few sentences to set some aside: the training text serves as development text"
+UNSCORED = "no word of the development text is scored, so the last model is kept; give another text with --dev"
 SAVE_SECONDS = 30.0  # between two writings of the state to resume from
 ENDINGS = ("", "time", "interrupted")  # reasons why a call ends, the strongest last
 SCORING_SECONDS = 1.0  # between two events while the development text is scored
@@ -208,7 +209,7 @@ class Trainer:
                 perplexity=_exp(at.mean_loss),
                 development_loss=score.loss,
                 development_perplexity=_exp(score.loss),
-                best=score.loss < at.best_loss or not at.best_epoch,
+                best=score.loss < at.best_loss or not at.best_epoch or math.isinf(score.loss),
                 seconds=at.seconds,
                 development_bits=self._bits(score.loss),
                 development_accuracy=score.accuracy,
@@ -219,7 +220,7 @@ class Trainer:
                 at.best_loss, at.best_epoch = score.loss, at.epoch
                 save_best(run)
         decision = run.learner.optimizer.end_of_epoch(score.loss) if end_of_epoch else EpochEnd()
-        yield log(run, replace(event, note=decision.note))
+        yield log(run, replace(event, note=UNSCORED if math.isinf(score.loss) else decision.note))
         return decision
 
     def _score(self) -> Generator[Event, None, TextScore | None]:
@@ -340,7 +341,7 @@ def _exp(loss: float) -> float:
 
 
 class TextScore(NamedTuple):
-    """Mean negative log-likelihood in nats per target, and the accuracy if items have labels."""
+    """Mean negative log-likelihood in nats per target, infinite without any, and the accuracy if items have labels."""
 
     loss: float
     accuracy: float | None
@@ -361,4 +362,4 @@ def score_text(model: Model, batches: Iterable[Batch], precision: str = "float32
         yield batch.token_count
     if math.isnan(nats):
         raise NotANumberError
-    return TextScore(nats / max(1, scored), sum(corrects) / max(1, scored) if corrects else None)
+    return TextScore(nats / scored if scored else math.inf, sum(corrects) / max(1, scored) if corrects else None)

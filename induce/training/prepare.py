@@ -386,7 +386,7 @@ def load_corpora(
         sentences = spread(sample_treebank("train").sentences if sample else plain, config.data.text_share)
     else:  # text without trees, then the treebank
         plain = (replace(sentence, tree=None) for sentence in spread(plain, config.data.text_share))
-        sentences = chain(plain, supervised(treebank.sentences, config.data, seed=config.train.seed))
+        sentences = chain(plain, supervised(treebank.sentences, config.data))
     if watch is not None and not sample:
         sentences = watch.sentences(sentences)
     learns = treebank is not None
@@ -398,9 +398,14 @@ def load_corpora(
     sentences = read_text(request.dev, options, part="dev") if request.dev else sample_treebank("dev").sentences
     dev_references = references if entry_of(config).needs_teacher else None
     development, _ = read_corpora(sentences, recipe, token=token, references=dev_references)
+    return training, _with_words(development, request)
+
+
+def _with_words(development: TrainingData, request: RunRequest) -> TrainingData:
+    """The ``development`` text. Raises SynparseError if the one that was named has no words."""
     if request.dev and not development.words:
         raise SynparseError(f"{' '.join(names_of(request.dev))}: the development text holds no words")
-    return training, development
+    return development
 
 
 def _prepared(config: RunConfig, request: RunRequest) -> tuple[TrainingData, TrainingData]:
@@ -414,9 +419,9 @@ def _prepared(config: RunConfig, request: RunRequest) -> tuple[TrainingData, Tra
     if not request.dev:
         return training, held_out
     options = replace(request.input_options, tokenize=data.tokenization)
-    return training, read_corpora(
-        read_text(request.dev, options, part="dev"), data.normalization, token=leaf(data.token)
-    )[0]
+    sentences = read_text(request.dev, options, part="dev")
+    development, _ = read_corpora(sentences, data.normalization, token=leaf(data.token))
+    return training, _with_words(development, request)
 
 
 def prepare_text(
@@ -456,12 +461,13 @@ def spread(sentences: Iterable[Sentence], share: float) -> Iterator[Sentence]:
     return (sentence for index, sentence in enumerate(sentences, start=1) if in_share(index, share))
 
 
-def supervised(sentences: Sequence[Sentence], config: DataConfig, *, seed: int) -> Iterator[Sentence]:
+def supervised(sentences: Sequence[Sentence], config: DataConfig) -> Iterator[Sentence]:
     """Sentences of a treebank, an evenly spread ``tree_share`` of them with trees.
 
-    With ``trees = "random"`` each of these trees is replaced by a random binary tree (Du et al. 2020, table 4).
+    With ``trees = "random"`` each of these trees is replaced by a random binary tree (Du et al. 2020, table 4), the
+    same for all seeds of a model, which learn from one text.
     """
-    generator, build = Random(seed), BASELINES["random"]
+    generator, build = Random(1), BASELINES["random"]
     for index, sentence in enumerate(sentences, start=1):
         tree = sentence.tree
         if not in_share(index, config.tree_share):

@@ -276,7 +276,7 @@ class DmvLearner:
                 self.model.hard[self.member] = not self.model.hard[self.member]
             self.model.objective[self.member] = NOT_COMPARED if stalled else total
         self.model.passes[self.member] = done + 1
-        count = sum(block.classes.size for block in self.blocks)
+        count = int(sum(block.lengths.sum() for block in self.blocks))
         return -total / max(1, count), count
 
     def _learn(self, grammar: ValenceGrammar | None) -> float:

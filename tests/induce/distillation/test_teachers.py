@@ -83,6 +83,9 @@ def test_rewarded_grammar_gives_the_phrases_of_the_paraphrases(tmp_path: Path) -
     path.write_text("a b\n", encoding="utf-8")
     with pytest.raises(SynparseError, match="1 lines of paraphrases for 60 sentences of the text"):
         prepare_run(request(tmp_path / "other", source))
+    path.write_bytes(b"caf\xe9\n")
+    with pytest.raises(SynparseError, match=r"paraphrases\.txt:1: .*UTF-8"):
+        prepare_run(request(tmp_path / "other", source))
 
 
 def test_similar_sentences_take_the_place_of_paraphrases() -> None:

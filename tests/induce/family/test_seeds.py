@@ -191,3 +191,15 @@ def test_more_epochs_can_be_asked_of_a_resumed_family(text: str, tmp_path: Path)
     list(train_family(replace(resumed, settings=()), []))
     with pytest.raises(UsageError, match=r"--set model\.layers=3: on --resume only train\.epochs"):
         list(train_family(replace(resumed, settings=("model.layers=3",)), []))
+
+
+def test_random_trees_are_the_same_for_all_seeds(tmp_path: Path) -> None:
+    trees = tmp_path / "gold.mrg"
+    trees.write_text("(S (N a) (X (N b) (X (N c) (N d))))\n" * 20, encoding="utf-8")
+    settings = (*SETTINGS["onlstm-syd"], "train.epochs=1", "data.trees=random")
+    new = RunRequest(run=str(tmp_path / "fam"), trees=str(trees), model="onlstm-syd", settings=settings, device="cpu")
+    list(train_family(new, [2]))
+    list(train_family(replace(new, resume=True), [3]))
+    alone = replace(new, run=str(tmp_path / "alone"), seed=3)
+    list(prepare_run(alone).train())
+    assert weights(tmp_path / "fam" / "seed-3") == weights(tmp_path / "alone")

@@ -94,3 +94,13 @@ def test_priors_of_votes_are_checked_before_training(part: dict[str, object], re
         recipe = recipe_from({**content, "vote_priors": [prior]}, "x")
         with pytest.raises(SynparseError, match=rf"mine\.toml: vote_priors: {problem}"):
             check_recipe(recipe, REQUEST, "mine.toml")
+
+
+def test_model_without_span_scores_gives_no_confidence() -> None:
+    parts = [
+        {"name": "lm", "presets": ["onlstm-small"], "minutes": 1},
+        {"name": "s", "presets": ["chart-small"], "minutes": 1, "teachers": "vote"},
+    ]
+    recipe = recipe_from({"name": "mine", "minutes": 5, "confidence": "lm", "part": parts}, "x")
+    with pytest.raises(SynparseError, match="part 'lm': confidence needs a model with span scores"):
+        check_recipe(recipe, REQUEST, "mine.toml")

@@ -73,6 +73,7 @@ def test_two_cores_train_for_their_share_of_the_time(minutes: float, stretch: fl
         (0, 5, 100_000, 8000, 1),  # training takes half of the time, so there is more for parsing
         (0, 5, 10**9, 4000, 0.001),
         (0, 5, 0, 4000, 1),
+        (0, 0.001, 40_000, 4000, 0.25),  # and so are other models
         (1, 2, 100_000, 4000, 0.6),
         (1, 2, 100_000, 1000, 0.15),
         (1, 0.1, 100_000, 4000, 0.1),  # students of a few sentences are worse than none

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import os
 import random
 import signal
@@ -25,11 +26,15 @@ from induce.storage import checkpoint
 from induce.storage.checkpoint import Check
 from induce.training import loop
 from induce.training.events import Event
+from induce.training.prepare import prepare_run
+from induce.training.request import RunRequest
 from tests.support.fork_server import Call
 from tests.support.tiny import (
+    SETTINGS,
     assert_equal_weights,
     corpora,
     make_trainer,
+    sentences,
     settings,
     stop_after,
     train,
@@ -238,3 +243,15 @@ def test_trial_step_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         train(settings(name, "train.epochs=1"), tmp_path / "tried" / name)
         train(settings(name, "train.epochs=1", "train.products=mkl"), tmp_path / "set" / name)
         assert_equal_weights(tmp_path / "tried" / name, tmp_path / "set" / name)
+
+
+def test_last_model_is_kept_if_no_word_of_the_development_text_is_scored(tmp_path: Path) -> None:
+    text, changes = [sentence.words for sentence in sentences(60)], (*SETTINGS["udgn"], "train.epochs=2")
+    unknown = [("xyzzy", "qwerty", "plugh")]
+    request = RunRequest(
+        run=str(tmp_path / "run"), text=text, dev=unknown, model="udgn", settings=changes, device="cpu"
+    )
+    checks = [event for event in prepare_run(request).train() if isinstance(event, Check)]
+    assert [(check.development_perplexity, check.best) for check in checks] == [(math.inf, True)] * 2
+    assert "no word of the development text is scored" in checks[-1].note
+    assert checkpoint.read(checkpoint.find(tmp_path / "run")).facts.step == checks[-1].step
