@@ -7,16 +7,29 @@ import gzip
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from bench.common import ROOT, Usage, best_seconds, stored, synparse
-from bench.experiments import best, directions, edge_weights, languages, models, rounds, supervised_parsers, tables
+from bench.experiments import (
+    best,
+    directions,
+    edge_weights,
+    languages,
+    models,
+    rounds,
+    strengths,
+    supervised_parsers,
+    tables,
+)
 from bench.report import markdown, numbers, processor, slug, with_interval
-from bench.speed.__main__ import BENCHMARKS, machine_table, verdict
+from bench.speed.__main__ import BENCHMARKS, compare, goodness, machine_table, verdict
+from induce.recipes.recipe import read_recipe
 from induce.storage.model_file import RESUME
 from tests.support.files import write
 from treebank.core.dependency import phrase_tree
@@ -126,6 +139,8 @@ def test_table_of_languages_is_resumed(
         calls.append(arguments[0])
         if arguments[0] == "train" and "3" in arguments:
             raise SystemExit("stopped")
+        models = [part.partition("=")[0] for flag, part in pairwise(arguments) if flag == "-m"]
+        assert models in ([], ["dmv"], ["dmv", "student", "vote"])  # names that are the same for all seeds
         values = {"next": 30.0, "previous": 20.0, "dmv": 40.0 + len(calls)}
         values |= {"ensemble": 50.0} if any(argument.endswith("-vote") for argument in arguments) else {}
         scores = [{"system": name, "metric": m, "value": v} for name, v in values.items() for m in ("UAS", "UUAS")]
@@ -207,11 +222,13 @@ def test_rounds_train_each_run_once_and_score_the_votes(
             assert arguments[0] == "combine" or run.name not in calls
             calls[run.name] = list(arguments)
         names = [arguments[k + 1] for k, argument in enumerate(arguments) if argument in ("--baseline", "-m")]
+        assert all(Path(name).exists() for name in names)
         return json.dumps({"scores": [{"system": name, "value": 20.0} for name in names]}), 1.0
 
+    monkeypatch.chdir(tmp_path)
     for module in (rounds, directions):
         monkeypatch.setattr(module, "synparse", synparse)
-    out = tmp_path / "out"
+    out = Path("out")
     monkeypatch.setattr("sys.argv", ["rounds", "text.txt", "--gold", "own.mrg", "--out", str(out)])
     for _ in range(2):
         rounds.main()
@@ -360,3 +377,23 @@ def test_parser_that_fails_ends_the_measurement(tmp_path: Path) -> None:
     assert system.run(Path("x"), 1).memory > 1
     with pytest.raises(SystemExit, match="ended with 1"):
         system.run(Path("y"), 1)
+
+
+def test_recipe_of_grammars_is_read_again(tmp_path: Path) -> None:
+    strengths.write_recipe(tmp_path / "grammars.toml", ("segment-edges", "first", "second"))
+    recipe = read_recipe(str(tmp_path / "grammars.toml"))
+    assert [part.name for part in recipe.parts] == ["segment-edges", "first", "second"]
+    assert (recipe.result, recipe.costs) == ("vote", read_recipe("best").costs)
+
+
+@pytest.mark.parametrize("name", ["words/s", "words a second", "by width (ms)", "seconds", "peak MB", "load s"])
+def test_every_speed_time_and_memory_is_compared(name: str) -> None:
+    assert goodness(name, 2.0) == (2.0 if "words" in name else 0.5)
+    assert goodness("share of the floor", 2.0) is None
+
+
+def test_comparison_without_figures_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.speed.__main__.run", lambda *arguments, **options: {"ratio": 1.0})
+    monkeypatch.setattr("bench.speed.__main__.checked_out", lambda revision: nullcontext(ROOT))
+    with pytest.raises(SystemExit, match="nothing was measured in both main and the working tree"):
+        compare("main", ["pcfg"])

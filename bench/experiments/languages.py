@@ -119,9 +119,10 @@ def measure(language: Language, training: Training, seed: int, data: Path) -> li
         golds = [unpacked(data / path, folder) for path in language.gold]
         text = golds[0] if language.text == language.gold[0] else data / language.text
         models, seconds = training.run(text, seed, folder)
+        named = [f"{name}={run}" for name, run in zip((training.model, "student", "vote"), models, strict=False)]
         for gold in golds:
             scores = ["eval", "--gold", str(gold), "--convention", "udgn", "--format", "json"]
-            printed, _ = synparse([*scores, *repeated("-m", models), *repeated("--baseline", BASE)])
+            printed, _ = synparse([*scores, *repeated("-m", named), *repeated("--baseline", BASE)])
             systems: dict[str, dict[str, float]] = {}
             for score in json.loads(printed)["scores"]:
                 systems.setdefault(score["system"], {})[score["metric"]] = score["value"]

@@ -46,8 +46,8 @@ class Corpus:
 
     def grammar(self, part: str, run: str, seed: int, teachers: tuple[str, ...], strength: float) -> None:
         """Train a grammar as the recipe does in ``part``, with another strength of the prior in decoding."""
-        preset, passes = PARTS[part].presets[0], PARTS[part].max_passes
-        settings = [f"train.epochs={passes}", "loader.longer=3", f"data.text_share={self.share:g}"]
+        preset, passes, (_, *changes) = PARTS[part].presets[0], PARTS[part].max_passes, PARTS[part].settings
+        settings = [*changes, f"train.epochs={passes}", "loader.longer=3", f"data.text_share={self.share:g}"]
         settings += [f"parse.priors={priors(part, strength)}"]
         options = repeated("--set", settings) + repeated("--teacher", [self.folder / name for name in teachers])
         self.train(run, "--preset", preset, "--seed", str(seed), *options)
@@ -62,13 +62,13 @@ class Corpus:
             self.grammar("second", f"second-{teacher}-{seed}", 10 + seed, (first, f"first-free-{seed}"), strength)
 
     def vote(self, teacher: str, strength: float) -> str:
-        """Write the vote of six grammars, and return its path."""
+        """Write the vote of six grammars, and return its name."""
         names = [f"first-{teacher}-{seed}" for seed in SEEDS] + [f"first-free-{seed}" for seed in SEEDS]
         names += [f"second-{teacher}-{seed}" for seed in SEEDS]
         members = [f"{self.folder / name}@priors={at(name.partition('-')[0], strength)}" for name in names]
-        run = self.folder / f"vote-{teacher}-{strength:g}"
-        synparse(["combine", *members, "-o", str(run), "--overwrite"])
-        return str(run)
+        run = f"vote-{teacher}-{strength:g}"
+        synparse(["combine", *members, "-o", str(self.folder / run), "--overwrite"])
+        return run
 
     def score(self, *runs: str) -> str:
         """Mean UF1 of runs and its standard deviation."""

@@ -25,12 +25,12 @@ GRAMMARS = ("first", "second")
 
 def write_recipe(path: Path, names: Sequence[str]) -> None:
     """Write the recipe with these parts alone, whose vote is the result."""
-    text, costs = (SHIPPED / f"{RECIPE}.toml").read_text(encoding="utf-8").split("[costs]")
+    text, costs = (SHIPPED / f"{RECIPE}.toml").read_text(encoding="utf-8").split("\n[costs]")
     head, *parts = text.split("[[part]]")
     head = re.sub(r"^(small_text_\w+|result) .*\n", "", head, flags=re.MULTILINE)
     used = [part for part in parts if any(f'name = "{name}"' in part for name in names)]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("[[part]]".join([head, *used]) + f"[costs]{costs}", encoding="utf-8")
+    path.write_text("[[part]]".join([head, *used]) + f"\n[costs]{costs}", encoding="utf-8")
 
 
 def members(job: Path, strength: float) -> list[str]:

@@ -38,7 +38,8 @@ FACTS = ("features", "cores", "threads", "load", "torch", "python")
 MINUTES = 20.0
 TOLERANCE = 0.03
 ROUNDS = 3
-SPEED, COSTS = "/s", (" s", " MB")  # ends of the names of speeds, and of times and memory
+SPEEDS = ("/s", " a second")  # ends of the names of speeds
+COSTS = (" s", "(ms)", "seconds", " MB")  # and of times and memory
 
 
 def run(name: str, quick: bool, *, root: Path = ROOT, limit: float = 600.0) -> dict[str, float]:
@@ -99,7 +100,7 @@ def checked_out(revision: str) -> Iterator[Path]:
 
 def goodness(key: str, value: float) -> float | None:
     """A number that is larger for a better figure, or None for a ratio or size."""
-    if key.endswith(SPEED):
+    if key.endswith(SPEEDS):
         return value
     return 1 / value if key.endswith(COSTS) else None
 
@@ -115,7 +116,10 @@ def verdict(old: list[float], new: list[float]) -> tuple[float, float, bool]:
 
 
 def compare(revision: str, names: Sequence[str]) -> bool:
-    """Print one line per speed, time and memory, and return whether none became worse."""
+    """Print one line per speed, time and memory, and return whether none became worse.
+
+    Raises SystemExit if there is nothing to compare.
+    """
     speeds: dict[str, tuple[list[float], list[float]]] = {}
     with checked_out(revision) as other:
         for name in names:
@@ -124,12 +128,14 @@ def compare(revision: str, names: Sequence[str]) -> bool:
                     for key, value in run(name, quick=True, root=root).items():
                         if (speed := goodness(key, value)) is not None:
                             speeds.setdefault(f"{name}: {key}", ([], []))[side].append(speed)
+    if not any(old and new for old, new in speeds.values()):
+        raise SystemExit(f"nothing was measured in both {revision} and the working tree")
     is_fine = True
     for key, (old, new) in speeds.items():
         if old and new:
             ratio, noise, is_worse = verdict(old, new)
             is_fine &= not is_worse
-            comparison = f"{ratio:.2f} of the speed" if key.endswith(SPEED) else f"{1 / ratio:.2f} of the cost"
+            comparison = f"{ratio:.2f} of the speed" if key.endswith(SPEEDS) else f"{1 / ratio:.2f} of the cost"
             print(f"{key}: {comparison} of {revision} (noise {noise:.0%}){' WORSE' if is_worse else ''}", flush=True)
     return is_fine
 

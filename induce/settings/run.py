@@ -87,7 +87,7 @@ class DataConfig:
         0.05,
         0,
         0.5,
-        "share of the training sentences to set aside without a development text",
+        "share of the training sentences to set aside without a development text: every k-th one, k = 1 / share",
         when=Condition("a run that sets examples aside", lambda config: config.purpose.sets_share_aside),
     )
     trees: str = choice(

@@ -5,7 +5,7 @@ In the sibling model, each rule also depends on the sibling: the next farther de
 side. The scores of pairs and triples are factorized (`Factors`). The joint model maximizes the product of the
 probabilities that both give to a tree, which is not a likelihood, and its trees are the best ones of this product.
 
-See docs/reference/models/ndmv-lexical.md, ndmv-sibling.md and ndmv.md.
+See docs/reference/models/ndmv.md.
 
 Axes: B sentences, N words, V vocabulary, K classes with index 0 for padding, S = K + 1 siblings (0 for none), H hidden
 units. In the factors: X any axes, D the two directions (left, right), V the two valences, R rank.
