@@ -260,9 +260,9 @@ def similarity(bench: Bench) -> str:
             call = ["task", "eval", "similarity", *tests, "-m", run]
             scores = bench.read(f"{Path(run).name}-similarity", *call)["scores"]
             groups = {score["system"]: score["groups"] for score in scores}
-            words, own = groups.pop("bag-of-words"), next(iter(groups.values()))
+            words, learned = groups.pop("bag-of-words"), next(iter(groups.values()))
             rows += [] if rows else [["bag of words", *correlations(words)]]
-            rows.append([f"`{model}`, {way}", *correlations(own)])
+            rows.append([f"`{model}`, {way}", *correlations(learned)])
     return markdown(["Spearman's correlation", "STS-B", "SICK"], rows)
 
 
