@@ -488,8 +488,9 @@ def fit_passes(
     """
     if max_passes == 1:
         return 1, replace(loader, first_longest=0)
+    longest = loader.longest or int(lengths.max(initial=0))
     for passes in range(max_passes, 1, -1):
-        rise = -(-max(0, loader.longest - loader.first_longest) // (passes - 1))
+        rise = -(-max(0, longest - loader.first_longest) // (passes - 1))
         loader = replace(loader, longer=max(loader.longer, rise))
         learned = words_learned(lengths, loader, passes)
         if learned <= words and (learned <= enough or passes <= first_passes):

@@ -165,7 +165,7 @@ class ModelSpec:
     def name(self) -> str:
         """The specification as text, which `parse_model_spec` reads."""
         options = ",".join(
-            f"{key}={value:g}" if key == "weight" else f"{key}={value}" for key, value in self.options.items()
+            f"{key}={value:.15g}" if key == "weight" else f"{key}={value}" for key, value in self.options.items()
         )
         text = f"{self.path}@{options}" if options else self.path
         return f"{self.label}={text}" if self.label else text

@@ -218,7 +218,7 @@ def detail_tables(detail: str, trees: Sequence[TreeScore], heads: Sequence[HeadS
 
 
 def _length_table(metric: str, scores: Sequence[Score]) -> Table:
-    groups = list(dict.fromkeys(key for score in scores for key in score.by_length or ()))
+    groups = sorted({key for score in scores for key in score.by_length or ()}, key=lambda key: int(key.split("-")[0]))
     rows: list[list[Cell]] = []
     for score in scores:
         values = score.by_length or {}

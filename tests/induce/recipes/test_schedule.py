@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -157,3 +158,9 @@ def test_larger_text_is_read_less_often(sentences: int, passes: int) -> None:
     lengths = np.full(sentences, 10)
     assert fit_passes(resolve(preset="npcfg-small").loader, lengths, math.inf, 7, **options)[0] == passes
     assert fit_passes(resolve(preset="npcfg-small").loader, lengths, 0, 7, **options)[0] == 2  # without time
+
+
+def test_longest_sentences_are_learned_from_without_a_limit() -> None:
+    loader = replace(resolve(preset="npcfg-small").loader, longest=0, first_longest=10, longer=2)
+    passes, fitted = fit_passes(loader, np.array([5, 90]), math.inf, 4)
+    assert longest_of_pass(fitted, passes) >= 90

@@ -89,7 +89,14 @@ def test_invalid_options_are_refused(text: str, problem: str) -> None:
 
 
 def test_name_is_the_text_that_was_parsed() -> None:
-    for text in ("run", "run@layer=2", "run@decoder=unbiased,layer=2,weight=0.5", "a@b", "baseline:right@weight=2"):
+    for text in (
+        "run",
+        "run@layer=2",
+        "run@decoder=unbiased,layer=2,weight=0.5",
+        "a@weight=0.3333333333",
+        "a@b",
+        "baseline:right@weight=2",
+    ):
         assert parse_model_spec(text).name == text
 
 
