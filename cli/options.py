@@ -205,7 +205,7 @@ def page_options(name: str) -> Decorator:
     """Add ``--output`` with the default ``name`` of a page, and ``--overwrite``, for `check_page_output`."""
     return stacked(
         option("-o", "--output", default=name, show_default=True, metavar="FILE", help="Output file.", group=OUTPUT),
-        overwrite_option,
+        option("--overwrite", is_flag=True, help=f"Replace {name} of another program.", group=OUTPUT),
     )
 
 

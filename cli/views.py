@@ -102,7 +102,7 @@ def csv_lines(table: Table, separator: str = ",") -> Iterator[str]:
 def print_latex(tables: Sequence[Table]) -> None:
     """Print tables for LaTeX with the package booktabs. The best values are bold, and footnotes are comments."""
     click.echo("% \\usepackage{booktabs}")
-    for table in tables:
+    for table in map(Table.without_empty_columns, tables):
         rows = table.texts()
         text = plain_table(table.header(), _marked(table), table.text_columns, form="latex_booktabs")
         for row, column in table.best:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from induce.structures import (
     Brackets,
@@ -31,6 +31,28 @@ if TYPE_CHECKING:
     from induce.data.batches import Batch
 
 Output = Literal["trees", "heads"]
+T = TypeVar("T")
+
+
+class ExtendedRegistry(Registry[T]):
+    """A table with the components of installed packages, which are added before it is read for the first time.
+
+    They are not added while this module is imported, because the modules that import it may be needed by a package.
+    """
+
+    @property
+    def entries(self) -> dict[str, T]:
+        """The objects by name."""
+        load_extensions()
+        return self._entries
+
+    @entries.setter
+    def entries(self, entries: dict[str, T]) -> None:
+        self._entries = entries
+
+    def add(self, name: str, entry: T) -> None:
+        """Add an object, or replace the one called ``name``."""
+        self._entries[name] = entry
 
 
 @dataclass(frozen=True)
@@ -148,7 +170,7 @@ class OptimizerEntry:
         return load(self.location)
 
 
-MODELS: Registry[ModelEntry] = Registry(
+MODELS: ExtendedRegistry[ModelEntry] = ExtendedRegistry(
     "model",
     {
         "onlstm": ModelEntry("induce.models.language.onlstm:OnLstm", layered=True),
@@ -200,12 +222,14 @@ MODELS: Registry[ModelEntry] = Registry(
 )
 
 #: purposes of training by name; optional parts add theirs
-PURPOSES: Registry[PurposeEntry] = Registry("task", {"": PurposeEntry("induce.settings.run:ParsingPurpose", MODELS)})
+PURPOSES: ExtendedRegistry[PurposeEntry] = ExtendedRegistry(
+    "task", {"": PurposeEntry("induce.settings.run:ParsingPurpose", MODELS)}
+)
 
 PURPOSE = "task"  # table of the settings of a purpose in presets, in --set and in the files of models
 PROGRAM = "task transfer"  # command that trains models with `RunFacts.program_facts`
 
-LOADERS: Registry[LoaderEntry] = Registry(
+LOADERS: ExtendedRegistry[LoaderEntry] = ExtendedRegistry(
     "loader",
     {
         "stream": LoaderEntry("induce.data.loaders:StreamLoader"),
@@ -217,7 +241,7 @@ LOADERS: Registry[LoaderEntry] = Registry(
 )
 
 #: sources of structures by the name before the colon; "" stands for models, and for files with trees or heads
-TEACHERS: Registry[TeacherEntry] = Registry(
+TEACHERS: ExtendedRegistry[TeacherEntry] = ExtendedRegistry(
     "teacher",
     {
         "": TeacherEntry("induce.distillation.teachers:check_teachers", "induce.distillation.teachers:supervise"),
@@ -228,7 +252,7 @@ TEACHERS: Registry[TeacherEntry] = Registry(
 )
 
 #: programs that train several models, by the option of ``synparse train`` that starts them
-PROGRAMS: Registry[ProgramEntry] = Registry(
+PROGRAMS: ExtendedRegistry[ProgramEntry] = ExtendedRegistry(
     "program",
     {
         "recipe": ProgramEntry("induce.recipes.runner:train_recipe", "plan.json"),
@@ -239,7 +263,7 @@ PROGRAMS: Registry[ProgramEntry] = Registry(
 #: function from a device to the group of processes of which this one is a part
 PROCESS_GROUP = "induce.distributed.process_group:join"
 
-OPTIMIZERS: Registry[OptimizerEntry] = Registry(
+OPTIMIZERS: ExtendedRegistry[OptimizerEntry] = ExtendedRegistry(
     "optimizer",
     {
         "adam": OptimizerEntry("induce.settings.run:AdamSettings"),
@@ -260,7 +284,7 @@ def _projective(name: str, options: tuple[DecoderOption, ...] = ()) -> DecoderEn
 
 
 #: decoders by name; the first one that reads a structure is its default
-DECODERS: Registry[DecoderEntry] = Registry(
+DECODERS: ExtendedRegistry[DecoderEntry] = ExtendedRegistry(
     "decoder",
     {
         "unbiased": DecoderEntry("induce.decoding.distances:unbiased", Distances),
@@ -298,7 +322,7 @@ DECODERS: Registry[DecoderEntry] = Registry(
     },
 )
 
-PRIORS: Registry[PriorEntry] = Registry(
+PRIORS: ExtendedRegistry[PriorEntry] = ExtendedRegistry(
     "prior",
     {
         "prefix-symbols": PriorEntry("induce.decoding.priors:prefix_symbols", SpanScores, needs_counts=True),
@@ -315,7 +339,7 @@ PRIORS: Registry[PriorEntry] = Registry(
 )
 
 #: optional parts of parsing by name -> "module:object"; they are imported when they are used
-PARTS: Registry[str] = Registry(
+PARTS: ExtendedRegistry[str] = ExtendedRegistry(
     "optional part",
     {
         "ensemble": "induce.ensemble.ensemble:load_ensemble",  # parser of a path that is an ensemble
@@ -425,6 +449,12 @@ def add_optional_parts() -> None:
             getattr(module, function)()
 
 
+def load_extensions() -> None:
+    """Add the components of installed packages, once. They can read the tables while they are added."""
+    while _PENDING:
+        _PENDING.pop()()
+
+
 def add_extensions() -> None:
     """Add the components of installed packages.
 
@@ -440,5 +470,5 @@ def add_extensions() -> None:
             print(f"warning: {package} cannot be used ({problem}); update or uninstall it", file=sys.stderr)
 
 
+_PENDING = [add_extensions]
 add_optional_parts()
-add_extensions()

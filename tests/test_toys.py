@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import tomllib
 from importlib import import_module
@@ -14,8 +16,9 @@ import synparse
 from induce.registry import DECODERS, MODELS, PRIORS, PURPOSES, DecoderEntry, add_extensions
 from induce.storage import checkpoint
 from induce.structures import SpanScores
-from tests.support.calls import Caller, toy_text
+from tests.support.calls import ENVIRONMENT, Caller, toy_text
 from tests.support.pages import fences
+from tests.support.reference import ROOT
 from tests.support.tiny import assert_equal_weights, stop_after
 from tests.support.working_folder import write
 from tests.toys import task_parity
@@ -62,6 +65,14 @@ def test_broken_package_is_named_and_the_others_are_added(failure: str, capsys: 
     add_extensions()
     assert capsys.readouterr().err.startswith("warning: broken cannot be used (")
     assert TOYS[0] in MODELS
+
+
+@pytest.mark.parametrize("module", ["decoding.specification", "models.base", "storage.checkpoint", "settings.run"])
+def test_package_is_found_whatever_is_imported_first(module: str) -> None:
+    program = f"import induce.{module}; from induce.registry import MODELS; print(*(set({TOYS!r}) - {{*MODELS}}))"
+    environment = {**ENVIRONMENT, "PYTHONPATH": f"{Path.cwd()}{os.pathsep}{ROOT}"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert (done.stdout, done.stderr) == ("\n", "")
 
 
 def test_from_text_to_scores(toy: str, call: Caller) -> None:

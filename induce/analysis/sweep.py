@@ -46,7 +46,8 @@ class Sweep:
         for value in self.values:
             by_score = [runs.get(value) for runs in self.scores.values()]
             models = max(len(runs.values) for runs in by_score if runs)
-            rows.append([str(value), models, *(cell for runs in by_score for cell in mean_cells(runs))])
+            setting = ",".join(value) or NO_PRIORS if isinstance(value, tuple) else str(value)
+            rows.append([setting, models, *(cell for runs in by_score for cell in mean_cells(runs))])
         differences = [f"note: these models also differ in {', '.join(self.also)}"] if self.also else []
         return [Table("", columns, rows, footnotes=differences)]
 

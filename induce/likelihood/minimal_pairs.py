@@ -24,6 +24,7 @@ from treebank.core.sentence import Sentence
 from treebank.corpora.catalog import read_input
 from treebank.evaluate.score import Runs, runs_of
 from treebank.evaluate.statistics import wilson_interval
+from treebank.io.read import DEFAULT_INPUT
 
 BOUNDARY = 0  # before and after each sentence
 
@@ -289,7 +290,8 @@ def evaluate_pairs(
 ) -> PairEvaluation:
     """Evaluate the models in the folders of ``groups`` (pattern -> folders) on the pairs that `read_pairs` reads.
 
-    With ``ngram_text`` a unigram and a 5-gram model of that text are baselines, over the first model's vocabulary.
+    With ``ngram_text`` a unigram and a 5-gram model of that text are baselines, with the vocabulary and the tokenizer
+    of the first model.
     Raises SynparseError if a model assigns no probabilities to sentences.
     """
     pairs = read_pairs(name, folder=folder, limit=limit)
@@ -297,7 +299,7 @@ def evaluate_pairs(
     scores = []
     if ngram_text:
         first = SentenceScorer(folders[0], device="cpu")
-        text = list(read_input([ngram_text]))
+        text = list(read_input([ngram_text], input_options=first.input_options(DEFAULT_INPUT)))
         scores = [score_pairs(pairs, NgramScorer(order, text, first), name) for order in (1, 5)]
     for run in folders:
         scorer = SentenceScorer(run, device=device)

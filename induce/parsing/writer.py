@@ -65,22 +65,23 @@ class TreeOptions:
 
 
 class SentenceBuffer:
-    """Passes sentences on and stores them until `next` returns them, in the same order.
+    """Passes the sentences of ``texts`` on and stores them until `next` returns them, in the same order.
 
-    An empty sentence replaces each malformed sentence, whose locations are in ``broken``.
+    An empty sentence replaces each malformed sentence, whose locations are in ``broken``. No text has a file twice.
     """
 
-    def __init__(self, sentences: Iterable[Sentence], broken: deque[Location] | None = None) -> None:
-        self._sentences = sentences
+    def __init__(self, texts: Iterable[Iterable[Sentence]], broken: deque[Location] | None = None) -> None:
+        self._texts = texts
         self._broken = broken if broken is not None else deque()
         self._passed: deque[Sentence] = deque()
 
     def __iter__(self) -> Iterator[Sentence]:
-        for sentence in self._sentences:
-            yield from self._replacements(sentence.location)
-            self._passed.append(sentence)
-            yield sentence
-        yield from self._replacements(None)
+        for sentences in self._texts:
+            for sentence in sentences:
+                yield from self._replacements(sentence.location)
+                self._passed.append(sentence)
+                yield sentence
+            yield from self._replacements(None)
 
     def next(self) -> Sentence:
         """Remove and return the oldest stored sentence."""
@@ -140,7 +141,7 @@ class Job:
         values = [confidence for _, confidence in parser.confidence]
         if values and limit > max(values):
             (self.report or parser.report)(
-                f"note: --min-confidence {limit:g} leaves out every phrase: "
+                f"--min-confidence {limit:g} leaves out every phrase: "
                 f"the confidences of model {parser.name!r} are from {min(values):.2f} to {max(values):.2f}"
             )
 
@@ -160,8 +161,9 @@ class Job:
                 self.on_bad(error)
 
         options = replace(self.input_options, keep_annotation=True, form=form or self.input_options.form)
-        text = read_input(paths, input_options=options, on_bad=collect if self.on_bad else None)
-        source = SentenceBuffer(text, broken)
+        on_bad = collect if self.on_bad else None
+        texts = [read_input([path], input_options=options, on_bad=on_bad) for path in paths]
+        source = SentenceBuffer(texts, broken)
         return self._lines(source, first, PredictOptions(first_block, on_refused=self.on_bad, report=self.report))
 
     def _lines(self, source: SentenceBuffer, first: int, reading: PredictOptions) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from statistics import fmean
 
@@ -61,6 +62,8 @@ def write_result(job: RecipeJob, *, finished: bool) -> None:
     ]
     scores = {run.name: perplexity(job.facts_of(run.name)) for run in rivals}
     best = min(scores, key=scores.__getitem__)
+    if finished and scores[best] == inf and not rivals[0].part.max_passes:  # others are reported when they end
+        job.decide(f"warning: the time ended the first pass of {best}, which was not scored; give it more minutes")
     if len(scores) > 1:
         job.note(", ".join(f"perplexity of {name}: {score:.1f}" for name, score in scores.items()))
     model = read(find(job.run_folder(best)))

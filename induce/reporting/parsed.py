@@ -15,6 +15,7 @@ from induce.parsing.parser import Parser
 from induce.parsing.reading import Confidences
 from induce.reporting.sentence_pictures import confident_analysis
 from treebank.core.sentence import ROOT, Sentence
+from treebank.core.word_check import plain
 from treebank.draw.picture import Analysis, counted, projected
 from treebank.evaluate.systems import Predict, head_predictions, tree_predictions
 
@@ -100,7 +101,7 @@ class Compared:
 
     def words(self, index: int) -> list[str]:
         """The counted words of a sentence."""
-        pairs = zip(self.sentences[index].words, self.masks[index], strict=True)
+        pairs = zip(plain(self.sentences[index].words), self.masks[index], strict=True)
         return [word for word, is_counted in pairs if is_counted]
 
     def pairs(self) -> list[tuple[Parsed, Parsed]]:
@@ -181,7 +182,7 @@ def frequent_heads(compared: Compared, model: Parsed) -> Iterator[FrequentPart]:
     in_gold: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], str] = {}
     for index, sentence in enumerate(compared.sentences):
-        words = sentence.words
+        words = plain(sentence.words)
         for word, head in sorted(compared.parts(model, index)):
             key = (words[word].lower(), words[head].lower() if head != ROOT else "(root)")
             counts[key] += 1

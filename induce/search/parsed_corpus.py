@@ -221,7 +221,7 @@ def parsed(parser: Parser, sentences: Iterable[Sentence], on_bad: OnBad | None) 
     from induce.parsing.reading import mean_confidence
     from induce.parsing.writer import SentenceBuffer
 
-    buffer = SentenceBuffer(sentences)
+    buffer = SentenceBuffer([sentences])
     if parser.output == "heads":
         for words, heads, confidences in parser.parse_confident_heads(buffer, PredictOptions(on_refused=on_bad)):
             yield replace(

@@ -19,6 +19,7 @@ from induce.registry import (
     PURPOSES,
     default_preset,
     load,
+    load_extensions,
     models_of,
     train_command,
 )
@@ -51,6 +52,7 @@ def preset_names() -> list[str]:
 
 def _shipped_files() -> dict[str, Traversable]:
     """The files of the presets that come with synparse, by name."""
+    load_extensions()  # which can have presets
     folders = (files(package) / "presets" for package in PRESET_PACKAGES)
     entries = (entry for folder in folders for entry in folder.iterdir() if entry.name.endswith(".toml"))
     return {entry.name.removesuffix(".toml"): entry for entry in entries}

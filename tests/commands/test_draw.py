@@ -37,6 +37,15 @@ def test_into_files(call: Caller, kind: str) -> None:
     assert not Path(f"a.{kind}.part").exists()
 
 
+def test_spaces_and_joiners_within_words_are_kept_in_latex(call: Caller) -> None:
+    Path("own.mrg").write_text(
+        "(S (N ch\u00fang\u00a0t\u00f4i) (V \u0645\u06cc\u200c\u062e) (W a\u00adb\u202e))\n", encoding="utf-8"
+    )
+    call.result("draw", "own.mrg", "-o", "own.tex")
+    text = Path("own.tex").read_text(encoding="utf-8")
+    assert all(word in text for word in ("ch\u00fang~t\u00f4i", "\u0645\u06cc\u200c\u062e", "a\\-b?"))
+
+
 def test_numbers_of_sentences_are_left_out_if_requested(call: Caller) -> None:
     for options in ((), ("--no-numbers",)):
         call.result("draw", "trees.txt", "--sentences", "2", *options, "-o", "a.svg")

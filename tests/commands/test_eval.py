@@ -480,6 +480,11 @@ def test_length_counts_the_words_of_the_convention(call: Caller) -> None:
     assert "no sentence is left to score" in call.refusal(*command)
 
 
+def test_tags_of_the_penn_treebank_are_named_as_such(call: Caller) -> None:
+    table = call.result("eval", "--gold", "gold.mrg", "--baseline", "right", "--convention", "tokens:letters")
+    assert "not those of the Penn Treebank" not in table
+
+
 def test_published_scores_need_a_system(call: Caller) -> None:
     command = ("eval", "--gold", "gold.mrg", "--baseline", "right", "--published", "X=55+-2:4")
     assert "baselines are not compared with it; name a model or a file" in call.usage(*command)

@@ -168,6 +168,8 @@ def test_broken_sentences_are_left_empty(call: Caller, model: Path) -> None:
     assert "skipped: bad.mrg:3:" in err
     assert "1 of 3 sentences were malformed; their lines are empty" in err
     Path("bad.txt").write_bytes(b"a b\n\xff c\nd\0e\r\nf g\n")
+    _, out, _ = call("parse", "-m", model, "bad.txt", "bad.txt", "--on-error", "blank")
+    assert [bool(line) for line in out.splitlines()] == [True, False, False, True] * 2
     code, out, err = call("parse", "-m", model, "bad.txt", "--on-error", "blank", "--format", "jsonl")
     records = [json.loads(line) for line in out.splitlines()]
     assert [(record["line"], record["words"]) for record in records] == [

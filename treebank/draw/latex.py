@@ -18,6 +18,9 @@ _SPECIAL = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
+    "\u00a0": "~",  # a space within a word
+    "\u00ad": r"\-",  # where a word may be divided
+    **{joiner: joiner for joiner in "\u200c\u200d"},  # separate and join letters of Persian and Indian scripts
     "&": r"\symbol{38}",  # \& divides the words of tikz-dependency
     **{character: f"\\{character}" for character in "{}$#_%"},
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.tables import Cell, Column, Interval, Table, percent
-from treebank.core.sentence import PENN_RULES, Treebank, count_other_tags
+from treebank.core.sentence import PENN_RULES, Treebank, count_other_tags, has_penn_tags
 from treebank.evaluate.conventions import Convention
 from treebank.evaluate.score import HeadScore, LabelScores, Runs, Score, TreeScore, columns, is_baseline, statistic
 from treebank.evaluate.statistics import (
@@ -282,7 +282,7 @@ def _notes(scores: Sequence[Score], gold: Treebank) -> Iterator[str]:
         yield f"note: trees without words in {info.name}: {info.empty:,}; each counts as a sentence without brackets"
     rules = {"letters": "letters and digits", "upos": "universal tags"}
     used = [rule for rule in rules if any(score.convention.tokens == rule for score in scores)]
-    if used:
+    if used and not has_penn_tags(gold):
         yield (
             f"note: the tags of {gold.name} are not those of the Penn Treebank, so "
             f"{' or '.join(rules[rule] for rule in used)} distinguish words from punctuation "

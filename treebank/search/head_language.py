@@ -153,8 +153,8 @@ def _read_value(scanner: Scanner) -> Callable[[str], Any]:
             raise scanner.error('expected a value, "a value" or /regular expression/')
         value = literal[0]
     if ignore_case:
-        lower = value.lower()
-        return lambda text: text.lower() == lower
+        forms = {form.lower() for form in spellings(value)}
+        return lambda text: text.lower() in forms
     return spellings(value).__contains__
 
 

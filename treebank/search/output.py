@@ -14,7 +14,7 @@ from treebank.base.tables import Column, Table, columns, csv_line, printable
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE
 from treebank.io.write import text_line
-from treebank.search.search import MAX_CONTEXT, Hit, Match, bracketed
+from treebank.search.search import MAX_CONTEXT, Hit, Match, bracketed, has_words
 from treebank.search.tree_language import IndexedTree
 
 MIN_CONTEXT = 10  # columns of the left context and of a match in a narrow terminal
@@ -253,7 +253,9 @@ class PatternCounts:
     files: dict[str, FileCount] = field(default_factory=dict)
 
     def add(self, match: Match, *, invert: bool = False) -> None:
-        """Count a sentence, with or without hits."""
+        """Count a sentence, with or without hits, unless it has no words."""
+        if not has_words(match.sentence):
+            return
         count = self.files.setdefault(match.sentence.location.path, FileCount())
         count.sentences += 1
         if bool(match.hits) != invert:

@@ -158,12 +158,18 @@ class Search:
             yield sentence
 
 
+def has_words(sentence: Sentence) -> bool:
+    """Whether a sentence has words. Empty lines of a text have none, and are not counted."""
+    return bool(sentence.words or (sentence.tree and sentence.tree.words))
+
+
 def find_all(query: Query, sentences: Iterable[Sentence], *, invert: bool = False, context: int = 0) -> Iterator[Match]:
-    """The sentences with a match, in order. With ``invert``, those without one.
+    """The sentences with a match, in order. With ``invert``, those with words and without a match.
 
     With ``context``, each match has up to this number of sentences before and after it, and is found when these have
     been read.
     """
+    sentences = filter(has_words, sentences)
     if context:
         yield from _find_with_context(query, sentences, invert, context)
         return

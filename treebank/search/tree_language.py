@@ -93,8 +93,8 @@ class TreeLanguage:
         if (quoted := scanner.quoted()) is not None:
             if not ignore_case:
                 return _labeled(quoted)
-            lower = quoted.lower()
-            return Condition(lambda tree, node, names: tree.labels[node].lower() == lower)
+            forms = {form.lower() for form in spellings(quoted)}
+            return Condition(lambda tree, node, names: tree.labels[node].lower() in forms)
         if (expression := scanner.regular(ignore_case=ignore_case)) is not None:
             is_match = LabelTest(expression)
             return Condition(lambda tree, node, names: is_match[tree.labels[node]])

@@ -180,8 +180,10 @@ class PatternReader {
     const match = quoted === null && literal ? this.match(literal) : null;
     if (quoted === null && !match) return null;
     const value = quoted ?? match[0];
-    if (!ignoreCase) return text => text === value || text === plain(value);
-    return remembered(text => text.toLowerCase() === value.toLowerCase());
+    const forms = [value, plain(value), value.normalize("NFC"), value.normalize("NFD")];
+    if (!ignoreCase) return text => forms.includes(text);
+    const lower = forms.map(form => form.toLowerCase());
+    return remembered(text => lower.includes(text.toLowerCase()));
   }
 }
 

@@ -113,6 +113,19 @@ def test_long_patterns_and_other_forms_of_brackets() -> None:
     assert len(Query('"("').find(sentence).hits) == 1
 
 
+def test_words_are_found_without_case_however_they_are_written() -> None:
+    tree = Tree.from_text("(S (-LRB- -LRB-) (NN cafe\u0301) (NN Caf\u00e9))")
+    for pattern, count in (('i@"-LRB-"', 2), ('i@"("', 1), ('i@"CAF\u00c9"', 2)):
+        assert len(labels(pattern, tree)) == count, pattern
+
+
+def test_empty_sentences_are_not_counted(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"words": ["a"], "spans": [[0, 1]]}\n\n{"words": ["b"], "spans": [[0, 1]]}\n', "a.jsonl")
+    for invert, expected in ((False, "a"), (True, "b")):
+        (match,) = Search('"a"', read_sentences([path]), invert=invert, context=1)
+        assert match.words == [expected]
+
+
 def test_alternatives_of_words_are_found_however_a_file_writes_them(tmp_path: Path) -> None:
     path = write(tmp_path, "(S (CD 1\\/2) (NN a))\n(S (-LRB- -LRB-) (NN b))\n(S (CD 3\\/4) (NN c))\n")
     for pattern, count in (('"1/2"|"3/4"', 2), ('"("|"["', 1), ('"1/2"|"c"', 2), ('CD < ("1/2"|"3/4")', 2)):
