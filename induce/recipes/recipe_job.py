@@ -22,7 +22,8 @@ from induce.training.parallel import StoredJob, part_request
 from induce.training.request import RunRequest, is_corpus
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError, UsageError
-from treebank.base.metadata import FileFormat, read_metadata, write_metadata
+from treebank.base.files import digest_bytes
+from treebank.base.metadata import FileFormat, json_text, read_metadata, write_metadata
 
 FORMAT = FileFormat(6, "the plan of a job", "begin again with --overwrite")
 PARTS = "parts"  # folder of the runs, in that of the job
@@ -47,6 +48,7 @@ class RecipePlan(StoredJob):
     planned: tuple[float, ...] = ()  # minutes of the stages that have begun, at the speed that the recipe expects
     done: tuple[str, ...] = ()  # names of the trained runs
     log: tuple[str, ...] = ()  # reported decisions
+    presets_sha256: str = ""  # `preset_digest` of the recipe
     words: int = 0  # of the training text; 0: not read
     shares: tuple[float, ...] = ()  # of the sentences, that the runs of each stage learn from, as far as decided
     words_per_second: float = 0.0  # that the first grammars learned from; 0: not measured, or no limit
@@ -240,6 +242,12 @@ class RecipeJob:
             teachers=(self.model_spec(run.teacher).name,) if run.teacher else (),
             overwrite=False,
         )
+
+
+def preset_digest(recipe: Recipe) -> str:
+    """The digest of the settings in the user's presets of ``recipe``, "" if all presets are shipped."""
+    names = sorted({name for part in recipe.parts for name in part.presets if name.endswith(".toml")})
+    return digest_bytes(json_text([resolve(preset=name).as_dict() for name in names]).encode()) if names else ""
 
 
 def perplexity(facts: RunFacts, epochs: float = inf) -> float:

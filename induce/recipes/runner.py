@@ -16,7 +16,7 @@ from induce.data.loaders import fit_passes, words_learned
 from induce.models.base import check_fits
 from induce.recipes.check import check_recipe
 from induce.recipes.recipe import VOTE, PartRun, Recipe, read_recipe, recipe_for
-from induce.recipes.recipe_job import BRANCHING, RecipeJob, Report
+from induce.recipes.recipe_job import BRANCHING, RecipeJob, Report, preset_digest
 from induce.recipes.result import branching_notes, write_result, write_teachers
 from induce.recipes.schedule import FIRST_PASSES, Schedule, makespan
 from induce.settings.presets import resolve
@@ -27,7 +27,7 @@ from induce.training.prepare import RunData, check_enough, load_data, load_run_d
 from induce.training.request import RunRequest, Stop, resolved_config, unchangeable
 from induce.workers.pool import worker_count
 from treebank.base.arguments import ignore
-from treebank.base.errors import UsageError
+from treebank.base.errors import SynparseError, UsageError
 from treebank.base.tables import quantity
 
 SAMPLE_RECIPE = "best-tiny"  # which learns the built-in sample in a minute
@@ -98,6 +98,8 @@ def _open_job(
     if recipe and recipe_for(job.plan.words, named) != job.plan.recipe:
         raise unchangeable("--recipe or its style", job.plan.recipe.name)
     job.plan.check_texts(job.folder, _read_text(job, stop))
+    if preset_digest(job.plan.recipe) != job.plan.presets_sha256:
+        raise SynparseError(f"{job.folder}: the presets of this job have changed; restore them, or use --overwrite")
     if job.plan.limited and not max_minutes:
         report(f"{max(0.0, job.minutes_left):.1f} of {job.plan.minutes:g} minutes are left")
     return job
@@ -130,6 +132,7 @@ def _begin(job: RecipeJob, where: str, max_minutes: float | None, stop: Stop) ->
         plan.recipe, plan.minutes = chosen, max_minutes or chosen.minutes
         data = _read_text(job, stop)  # another part may read it in another way
     plan.text_sha256, plan.dev_sha256 = data.training.sha256, data.development.sha256
+    plan.presets_sha256 = preset_digest(plan.recipe)
     job.begin()
     job.note(f"recipe {plan.recipe.name}")
     for line in data.notes:

@@ -399,6 +399,21 @@ def test_job_is_not_resumed_with_a_changed_text(tmp_path: Path) -> None:
         list(train_recipe(again, stop=lambda: True))
 
 
+def test_job_is_not_resumed_with_a_changed_preset(tmp_path: Path) -> None:
+    preset = tmp_path / "mine.toml"
+    preset.write_text('extends = "prpn-small"\n', encoding="utf-8")
+    recipe = replace(RECIPE, parts=(replace(PRPN, presets=(str(preset),)), STUDENT))
+    run, begun = tmp_path / "run", set[str]()
+    for name, _ in train_recipe(request(run), recipe, stop=lambda: bool(begun)):
+        if name:
+            begun.add(name)
+    preset.write_text('extends = "prpn-small"\nmodel.slots = 3\n', encoding="utf-8")
+    with pytest.raises(SynparseError, match="the presets of this job have changed; restore them"):
+        list(train_recipe(RunRequest(run=str(run), resume=True, device="cpu")))
+    preset.write_text('extends = "prpn-small"\n', encoding="utf-8")
+    assert checks(train_recipe(RunRequest(run=str(run), resume=True, device="cpu"))) == {"prpn-1", "student-1"}
+
+
 def test_job_is_resumed_with_a_moved_text(tmp_path: Path) -> None:
     requested = request(tmp_path / "run")
     list(train_recipe(requested, RECIPE, stop=lambda: True))
