@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.calls import Caller, toy_text
+from tests.support.calls import Caller, set_options, toy_text
 
 PAIRS = (
     "phenomenon\tgood\tbad\norder\tThe dog saw a cat .\tdog The a saw cat .\nend\tthe cat met a man\tthe cat met a\n"
@@ -36,6 +36,18 @@ def test_pairs(call: Caller, model: Path) -> None:
     assert report["chance"] == 50
     assert report["scores"][0]["phenomena"]["order"]["value"] == 100
     assert report["scores"][0]["own_tree"] == {"connected": None, "apart": None}
+
+
+def test_ngrams_read_a_text_with_the_tokenizer_of_the_model(call: Caller) -> None:
+    words = toy_text().replace(" .", "").splitlines()
+    Path("raw.txt").write_text("".join(f"{line}.\n" for line in words), encoding="utf-8")
+    Path("words.txt").write_text("".join(f"{line} .\n" for line in words), encoding="utf-8")
+    settings = set_options("data.normalization=raw", "train.epochs=1", "model.hidden_size=8", "model.embedding_size=8")
+    call.result("train", "raw.txt", "--tokenizer", "english", "--model", "lstm", *settings, "-o", "raw")
+    Path("ends.tsv").write_text("the dog saw a cat .\tthe dog saw a cat met\n", encoding="utf-8")
+    for text in ("raw.txt", "words.txt"):
+        unigram, *_ = call.json("pairs", "ends.tsv", "-m", "raw", "--ngram-text", text)["scores"]
+        assert unigram["overall"]["value"] == 100, text  # each sentence of the text has a full stop
 
 
 def test_own_trees(call: Caller, model: Path) -> None:
