@@ -99,7 +99,8 @@ def _open_job(
         raise unchangeable("--recipe or its style", job.plan.recipe.name)
     job.plan.check_texts(job.folder, _read_text(job, stop))
     if preset_digest(job.plan.recipe) != job.plan.presets_sha256:
-        raise SynparseError(f"{job.folder}: the presets of this job have changed; restore them, or use --overwrite")
+        problem = "the presets of this job have changed"
+        raise SynparseError(f"{job.folder}: {problem}; restore them, or begin again with --overwrite")
     if job.plan.limited and not max_minutes:
         report(f"{max(0.0, job.minutes_left):.1f} of {job.plan.minutes:g} minutes are left")
     return job
