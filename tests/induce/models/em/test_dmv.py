@@ -100,7 +100,7 @@ def test_steps_report_progress_and_only_finished_members_vote(corpus: EncodedCor
     assert {step.total for step in steps} == {8}
     assert [step.check for step in steps] == [False] * 7 + [True]
     assert steps[1].nll < steps[0].nll  # the second pass over the same sentences
-    assert all(0 < step.count <= corpus.lengths.sum() for step in steps)  # words of the chosen sentences, without padding
+    assert all(0 < step.count <= corpus.lengths.sum() for step in steps)  # without padding
 
 
 def test_seeds_and_members_differ(corpus: EncodedCorpus, model: Dmv) -> None:
