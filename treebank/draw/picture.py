@@ -13,7 +13,7 @@ from treebank.core.sentence import ROOT, Location, Sentence, tags_are_penn, word
 from treebank.core.tree import Span, Tree
 from treebank.core.word_check import plain
 from treebank.draw.scene import Ink
-from treebank.io.predictions import parse_bare
+from treebank.io.bracketed import parse_bare
 
 GOLD = "gold"
 WITH_GOLD = {

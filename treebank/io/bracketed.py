@@ -14,6 +14,7 @@ from itertools import starmap
 from treebank.base.arguments import ignore
 from treebank.base.errors import TreebankError
 from treebank.core.brackets import (
+    BRACKET_OR_WORD,
     HELP_CLOSE,
     HELP_OPEN,
     diagnose,
@@ -27,7 +28,7 @@ from treebank.core.brackets import (
 from treebank.core.sentence import Location, Sentence
 from treebank.core.tree import TRACE, Tree
 from treebank.io.checks import TreeChecks
-from treebank.io.lines import BAD, OnBad, check_size, look_ahead, open_blocks, report
+from treebank.io.lines import BAD, OnBad, check_size, look_ahead, open_blocks, open_lines, report
 from treebank.io.source import AnyPath, Source, reads_once
 
 _UNESCAPED = re.compile(r"\([^\s()]+ [^\s()]*\(\)|\(\( \(\)")  # a leaf such as (-LRB- ()
@@ -40,6 +41,47 @@ def parse_trees(text: str) -> Iterator[Tree]:
     Raises ValueError for unbalanced brackets and for text outside of brackets.
     """
     return (Tree(*parts) for parts in parse(text))
+
+
+def parse_bare(text: str) -> Tree:
+    """The tree of brackets without labels: ``(a (b c))``, ``((a b) c)``, a single word, or nothing.
+
+    Every token is a word. Brackets around one word and repeated brackets around the same words are left out. Raises
+    ValueError for unbalanced brackets and for more than one tree.
+    """
+    words: list[str] = []
+    spans: list[tuple[int, int]] = []
+    stack: list[int] = []
+    outermost = 0
+    for token in BRACKET_OR_WORD.findall(text):
+        if token == "(":
+            outermost += not stack
+            stack.append(len(words))
+        elif token != ")":
+            outermost += not stack
+            words.append(token)
+        elif stack:
+            spans.append((stack.pop(), len(words)))
+        else:
+            raise ValueError(diagnose(text).message)
+    if stack:
+        raise ValueError(diagnose(text).message)
+    if outermost > 1:
+        raise ValueError("more than one tree, or words outside of brackets")
+    return Tree.from_spans(words, spans)
+
+
+def read_bare(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+    """The sentences of a file with one tree per line in brackets without labels (`parse_bare`)."""
+    source = Source.of(path)
+    for line, text in open_lines(source, on_bad=on_bad):
+        if BAD not in text and text.strip():
+            try:
+                tree = parse_bare(text)
+            except ValueError as error:
+                report(TreebankError(source.path, line, str(error)), on_bad)
+            else:
+                yield Sentence(tree.words, tree=tree, location=Location(source.path, line))
 
 
 def read_bracketed(

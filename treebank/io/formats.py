@@ -109,6 +109,7 @@ _TABLE = (
         ("is_declared", *_NOTED),
         (("brackets", f"{_WRITE}:write_brackets"),),
     ),
+    Format("bare", "trees", (), _never, f"{_IO}.bracketed:read_bare"),
     Format(
         "jsonl",
         "trees",

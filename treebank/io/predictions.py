@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.core.brackets import BRACKET_OR_WORD, diagnose, root_offsets, shorten
+from treebank.core.brackets import diagnose, root_offsets, shorten
 from treebank.core.tree import Tree
-from treebank.io.bracketed import TreeSplitter, parse_trees
+from treebank.io.bracketed import TreeSplitter, parse_bare, parse_trees
 from treebank.io.content import first_lines
 from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, Format, ReadOptions, detect
 from treebank.io.jsonl import EXPECTED, JsonObject, checked_spans, read_objects, tree_of
@@ -24,42 +25,15 @@ _JSON_KEY = re.compile(r'"(\w+)"\s*:')
 _EMPTY = Tree((), (), (), ())
 
 
-def parse_bare(text: str) -> Tree:
-    """The tree of brackets without labels: ``(a (b c))``, ``((a b) c)``, a single word, or nothing.
-
-    Every token is a word. Brackets around one word and repeated brackets around the same words are left out. Raises
-    ValueError for unbalanced brackets and for more than one tree.
-    """
-    words: list[str] = []
-    spans: list[tuple[int, int]] = []
-    stack: list[int] = []
-    outermost = 0
-    for token in BRACKET_OR_WORD.findall(text):
-        if token == "(":
-            outermost += not stack
-            stack.append(len(words))
-        elif token != ")":
-            outermost += not stack
-            words.append(token)
-        elif stack:
-            spans.append((stack.pop(), len(words)))
-        else:
-            raise ValueError(diagnose(text).message)
-    if stack:
-        raise ValueError(diagnose(text).message)
-    if outermost > 1:
-        raise ValueError("more than one tree, or words outside of brackets")
-    return Tree.from_spans(words, spans)
-
-
 @dataclass(frozen=True, slots=True)
 class PredictedTree:
     """One predicted tree, with the text from which it can be read in a second way.
 
     ``(a (b c))`` is the word c with the tag b and the label a, or three words. The gold words decide: ``labelled`` is
     correct if its words agree with them, else ``bare``. ``labelled`` may contain empty elements (tag ``-NONE-``) and is
-    None for a single word without brackets. A prediction in JSON may have ``spans`` and a ``length`` instead of words;
-    then `over` makes the tree. ``text`` is None if it is that of ``labelled``, and "" if there is no second way.
+    None if the text cannot be read with labels, such as a word without brackets. A prediction in JSON may have
+    ``spans`` and a ``length`` instead of words; then `over` makes the tree. ``text`` is None if it is that of
+    ``labelled``, and "" if there is no second way.
     """
 
     path: str
@@ -235,6 +209,11 @@ def _predictions(path: str, line: int, text: str) -> Iterator[PredictedTree]:
         trees = list(parse_trees(text))
     except ValueError:
         problem = diagnose(text)
+        if problem.is_bare:
+            with suppress(ValueError):
+                parse_bare(text)
+                yield PredictedTree(path, line, text, None)
+                return
         raise TreebankError(path, line + text.count("\n", 0, problem.offset), problem.message) from None
     if len(trees) == 1:
         tree = trees[0]

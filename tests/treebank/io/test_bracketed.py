@@ -14,9 +14,8 @@ from tests.support.files import write
 from treebank.base.errors import TreebankError
 from treebank.core import brackets
 from treebank.core.tree import Tree
-from treebank.io.bracketed import parse_trees, read_bracketed, read_trees
-from treebank.io.predictions import parse_bare
-from treebank.io.read import read_sentences
+from treebank.io.bracketed import parse_bare, parse_trees, read_bracketed, read_trees
+from treebank.io.read import InputOptions, read_sentences
 
 ROOT = Path(__file__).resolve().parents[3]
 BRACKETS = ROOT / "tests/data/brackets"
@@ -314,3 +313,17 @@ def test_wsj_sample_agrees_with_nltk(wsj: Path) -> None:
         assert of_file == [Tree.from_nltk(tree) for tree in nltk.corpus.treebank.parsed_sents(name)]
         compared += len(of_file)
     assert compared > 300
+
+
+def test_trees_without_labels_are_read_if_the_format_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("((the cat) (sat (on (the mat))))\n\n(it (saw (dog)))\n(x\n")
+    skipped: list[TreebankError] = []
+    sentences = list(read_sentences([path], input_options=InputOptions(form="bare"), on_bad=skipped.append))
+    assert [" ".join(sentence.words) for sentence in sentences] == ["the cat sat on the mat", "it saw dog"]
+    assert [sorted(sentence.tree.spans) for sentence in sentences] == [
+        [(0, 2), (0, 6), (2, 6), (3, 6), (4, 6)],
+        [(0, 3), (1, 3)],
+    ]
+    assert [sentence.location.line for sentence in sentences] == [1, 3]
+    assert [error.line for error in skipped] == [4]

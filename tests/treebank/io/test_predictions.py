@@ -9,8 +9,8 @@ import pytest
 from tests.support.files import write
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.tree import Tree
-from treebank.io.bracketed import read_trees
-from treebank.io.predictions import PredictedTree, gives_heads, parse_bare, read_prediction_heads, read_prediction_trees
+from treebank.io.bracketed import parse_bare, read_trees
+from treebank.io.predictions import PredictedTree, gives_heads, read_prediction_heads, read_prediction_trees
 
 ROOT = Path(__file__).resolve().parents[3]
 BRACKETS = ROOT / "tests/data/brackets"
@@ -57,7 +57,15 @@ def test_predictions_one_a_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["(a (b c))", "(b c)", "( (S (D the) (N dog)))", "(S () (D the))", "(S ( (D the)) (N a))", "(S the (N a))"],
+    [
+        "(a (b c))",
+        "(b c)",
+        "( (S (D the) (N dog)))",
+        "(S () (D the))",
+        "(S ( (D the)) (N a))",
+        "(S the (N a))",
+        "(a (b (c)))",
+    ],
 )
 def test_both_readings_follow_from_the_text(tmp_path: Path, text: str) -> None:
     prediction = next(read_prediction_trees(write(tmp_path, f"{text}\n(X (W a) (W b))\n")))

@@ -20,7 +20,7 @@ from induce.structures import Distances, HeadDistribution, Heights
 from tests.support.masked_weights import check_masked_loss, check_that_padding_is_ignored, give_weights
 from tests.support.reference import Fixture, fixtures, load
 from treebank.core.sentence import ROOT
-from treebank.io.predictions import parse_bare
+from treebank.io.bracketed import parse_bare
 
 pytestmark = pytest.mark.usefixtures("double")
 
